@@ -1,0 +1,58 @@
+#!/bin/sh
+# Runs every program of the lab at 1, 2, 4 and 8 threads, in every variant, at
+# small sizes. A check passes when the program exits 0 (each program checks its
+# own result) and prints a result line. One line a check; exits 1 if one failed.
+#
+# usage: check.sh DIRECTORY-WITH-THE-PROGRAMS
+# SANITIZER=tsan leaves out the variants whose data race is the point.
+
+build=${1:-build}
+passed=0
+failed=0
+output=$(mktemp)
+scratch=$(mktemp -d)
+trap 'rm -rf "$output" "$scratch"' EXIT
+
+report() { # report ok|FAILED what
+    if [ "$1" = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    printf '%-6s  %s\n' "$1" "$2"
+    if [ "$1" != ok ]; then tail -n 15 "$output"; fi
+}
+
+run() { # run PROGRAM OPTIONS...: must succeed and print a result line
+    program=$1
+    shift
+    if timeout 120 "$build/$program" "$@" >"$output" 2>&1 &&
+        grep -Eq '^test=[^ ]+ .*tput\(Mops\)=[0-9.]+' "$output"; then
+        report ok "$program $*"
+    else
+        report FAILED "$program $*"
+    fi
+}
+
+at_all_counts() { # the same at 1, 2, 4 and 8 threads
+    for threads in 1 2 4 8; do
+        run "$@" --threads="$threads"
+    done
+}
+
+refuses() { # refuses PROGRAM OPTION: must print the usage and exit 2
+    "$build/$1" "$2" >"$output" 2>&1
+    if [ $? -eq 2 ] && grep -q '^usage:' "$output"; then
+        report ok "$1 $2 is refused"
+    else
+        report FAILED "$1 $2 is refused"
+    fi
+}
+
+for program in "$build"/*; do
+    refuses "$(basename "$program")" --no-such-option
+    refuses "$(basename "$program")" --threads=0
+done
+
+for rng in random random_r xoshiro rand drand48 lcg-shared-atomic; do
+    at_all_counts birthday --attempts=20K --rng=$rng
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
