@@ -1,0 +1,2 @@
+//! analyze
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! knee
+#![forbid(unsafe_code)]
+fn main() {}

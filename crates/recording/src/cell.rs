@@ -1,0 +1,162 @@
+//! How one value becomes a Parquet value and back. May import: parquet's types, `ids`.
+
+use crate::ids::{FrameId, ModuleId, RunId, StackId, ThreadId, WaitId};
+use parquet::basic::LogicalType;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+
+/// A Rust type that a column can hold.
+pub(crate) trait Cell: Sized {
+    /// Parquet's physical type.
+    type Data: DataType;
+    /// True when a row may have no value.
+    const OPTIONAL: bool = false;
+    /// Says to other tools what the physical value means.
+    fn logical() -> Option<LogicalType>;
+    /// The value as stored; `None` is null.
+    fn encode(&self) -> Option<<Self::Data as DataType>::T>;
+    /// The value as read; the error says what was wrong with it.
+    fn decode(stored: Option<<Self::Data as DataType>::T>) -> Result<Self, String>;
+}
+
+fn required<T>(stored: Option<T>) -> Result<T, String> {
+    stored.ok_or_else(|| "has no value in a row that needs one".to_owned())
+}
+
+macro_rules! integer {
+    ($rust:ty, $data:ty, $bits:literal, $signed:literal) => {
+        impl Cell for $rust {
+            type Data = $data;
+            fn logical() -> Option<LogicalType> {
+                Some(LogicalType::integer($bits, $signed))
+            }
+            fn encode(&self) -> Option<<$data as DataType>::T> {
+                Some(*self as _)
+            }
+            fn decode(stored: Option<<$data as DataType>::T>) -> Result<Self, String> {
+                required(stored).map(|value| value as $rust)
+            }
+        }
+    };
+}
+
+integer!(u32, Int32Type, 32, false);
+integer!(i32, Int32Type, 32, true);
+integer!(u64, Int64Type, 64, false);
+
+macro_rules! handle {
+    ($($name:ident)*) => {$(
+        impl Cell for $name {
+            type Data = Int32Type;
+            fn logical() -> Option<LogicalType> {
+                u32::logical()
+            }
+            fn encode(&self) -> Option<i32> {
+                self.0.encode()
+            }
+            fn decode(stored: Option<i32>) -> Result<Self, String> {
+                u32::decode(stored).map($name)
+            }
+        }
+    )*};
+}
+
+handle!(RunId ThreadId WaitId StackId FrameId ModuleId);
+
+impl Cell for bool {
+    type Data = BoolType;
+    fn logical() -> Option<LogicalType> {
+        None
+    }
+    fn encode(&self) -> Option<bool> {
+        Some(*self)
+    }
+    fn decode(stored: Option<bool>) -> Result<Self, String> {
+        required(stored)
+    }
+}
+
+impl Cell for f64 {
+    type Data = DoubleType;
+    fn logical() -> Option<LogicalType> {
+        None
+    }
+    fn encode(&self) -> Option<f64> {
+        Some(*self)
+    }
+    fn decode(stored: Option<f64>) -> Result<Self, String> {
+        required(stored)
+    }
+}
+
+impl Cell for String {
+    type Data = ByteArrayType;
+    fn logical() -> Option<LogicalType> {
+        Some(LogicalType::String)
+    }
+    fn encode(&self) -> Option<ByteArray> {
+        Some(ByteArray::from(self.as_str()))
+    }
+    fn decode(stored: Option<ByteArray>) -> Result<Self, String> {
+        // Names come from the target and need not be UTF-8; what is not is shown as U+FFFD.
+        required(stored).map(|bytes| String::from_utf8_lossy(bytes.data()).into_owned())
+    }
+}
+
+impl<T: Cell> Cell for Option<T> {
+    type Data = T::Data;
+    const OPTIONAL: bool = true;
+    fn logical() -> Option<LogicalType> {
+        T::logical()
+    }
+    fn encode(&self) -> Option<<Self::Data as DataType>::T> {
+        self.as_ref().and_then(T::encode)
+    }
+    fn decode(stored: Option<<Self::Data as DataType>::T>) -> Result<Self, String> {
+        stored.map(|value| T::decode(Some(value))).transpose()
+    }
+}
+
+/// Declares an enum that is stored as its lower-case name, so that every data tool shows words.
+///
+/// A name that this release does not know (a newer minor version wrote it) reads as the last variant.
+macro_rules! words {
+    ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every variant, in the order of their declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            /// The word stored in the table.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+
+        impl crate::cell::Cell for $name {
+            type Data = parquet::data_type::ByteArrayType;
+            fn logical() -> Option<parquet::basic::LogicalType> {
+                Some(parquet::basic::LogicalType::String)
+            }
+            fn encode(&self) -> Option<parquet::data_type::ByteArray> {
+                Some(parquet::data_type::ByteArray::from(self.word()))
+            }
+            fn decode(stored: Option<parquet::data_type::ByteArray>) -> Result<Self, String> {
+                let bytes = stored.ok_or_else(|| "has no value in a row that needs one".to_owned())?;
+                Ok(match bytes.data() {
+                    $(word if word == $word.as_bytes() => $name::$variant,)*
+                    _ => $name::ALL[$name::ALL.len() - 1],
+                })
+            }
+        }
+    )*};
+}
+pub(crate) use words;

@@ -1,0 +1,210 @@
+//! One table to one Parquet file and back, column by column, through parquet's column API.
+//!
+//! Also the macro that declares a table: the row's struct is the schema, so the two cannot drift apart.
+//! May import: parquet, `cell`, `error`.
+
+use crate::cell::Cell;
+use crate::error::Error;
+use parquet::basic::{Compression, Repetition};
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A part holds what a writer buffers at most, with head-room for other writers; beyond it a file is damaged.
+pub(crate) const MAX_PART_ROWS: usize = 64 << 20;
+
+/// What a column holds, for the documentation and for other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// The column's name.
+    pub name: &'static str,
+    /// Its Rust type, as written in the row's struct; `Option` means that it can be null.
+    pub kind: &'static str,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+}
+
+/// A row type: one kind of fact, one folder of Parquet parts.
+pub trait Table: Sized + Clone + sealed::Rows {
+    /// The folder's name inside the recording.
+    const NAME: &'static str;
+    /// The columns in their order.
+    const COLUMNS: &'static [ColumnInfo];
+}
+
+pub(crate) mod sealed {
+    use super::*;
+
+    /// How the declared rows go to and from a row group; implemented by the table macro only.
+    pub trait Rows: Sized {
+        /// The Parquet types of the columns, in order.
+        fn fields() -> Vec<Type>;
+        /// Writes all columns of one row group.
+        fn write(rows: &[Self], group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError>;
+        /// Reads all rows of one row group.
+        fn read(group: &GroupReader<'_>) -> Result<Vec<Self>, Error>;
+    }
+}
+
+/// One row group, its schema, and the path for errors.
+pub struct GroupReader<'a> {
+    group: &'a dyn RowGroupReader,
+    schema: &'a SchemaDescriptor,
+    path: &'a Path,
+    rows: usize,
+}
+
+pub(crate) fn field<T: Cell>(name: &str) -> Type {
+    let repetition = if T::OPTIONAL { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    Type::primitive_type_builder(name, T::Data::get_physical_type())
+        .with_repetition(repetition)
+        .with_logical_type(T::logical())
+        .build()
+        .expect("a primitive type with a matching logical type is always valid")
+}
+
+pub(crate) fn write_column<T: Cell>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    cells: impl Iterator<Item = Option<<T::Data as DataType>::T>>,
+) -> Result<(), ParquetError> {
+    let mut values = Vec::new();
+    let mut levels = Vec::new();
+    for cell in cells {
+        levels.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    let mut column =
+        group.next_column()?.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
+    let definition = T::OPTIONAL.then_some(levels.as_slice());
+    column.typed::<T::Data>().write_batch(&values, definition, None)?;
+    column.close()
+}
+
+impl GroupReader<'_> {
+    pub(crate) fn column<T: Cell>(&self, name: &'static str) -> Result<Vec<T>, Error> {
+        let wrong = |why: String| Error::Column { path: self.path.to_owned(), column: name, why };
+        let parquet = |source| Error::Parquet { path: self.path.to_owned(), source };
+        let found = self.schema.columns().iter().position(|c| c.path().parts() == [name]);
+        let Some(index) = found else {
+            // A column that an older minor version did not have: only an optional one can be absent.
+            if T::OPTIONAL {
+                return (0..self.rows).map(|_| T::decode(None).map_err(wrong)).collect();
+            }
+            return Err(Error::MissingColumn { path: self.path.to_owned(), column: name });
+        };
+        let descriptor = &self.schema.columns()[index];
+        if descriptor.physical_type() != T::Data::get_physical_type() {
+            let (want, have) = (T::Data::get_physical_type(), descriptor.physical_type());
+            return Err(wrong(format!("holds {have}, expected {want}")));
+        }
+        if descriptor.max_rep_level() != 0 || descriptor.max_def_level() > 1 {
+            return Err(wrong("is nested, expected plain values".to_owned()));
+        }
+        let optional = descriptor.max_def_level() == 1;
+        let reader = self.group.get_column_reader(index).map_err(parquet)?;
+        let mut reader: ColumnReaderImpl<T::Data> = get_typed_column_reader(reader);
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let mut read = 0;
+        while read < self.rows {
+            let definition = optional.then_some(&mut levels);
+            let (records, ..) =
+                reader.read_records(self.rows - read, definition, None, &mut values).map_err(parquet)?;
+            if records == 0 {
+                return Err(wrong(format!("ends after {read} of {} rows", self.rows)));
+            }
+            read += records;
+        }
+        let mut values = values.into_iter();
+        (0..self.rows)
+            .map(|row| {
+                let present = !optional || levels.get(row) == Some(&1);
+                T::decode(if present { values.next() } else { None }).map_err(wrong)
+            })
+            .collect()
+    }
+}
+
+pub(crate) fn write_part<T: Table>(path: &Path, rows: &[T]) -> Result<(), Error> {
+    let parquet = |source| Error::Parquet { path: path.to_owned(), source };
+    let file = File::create(path).map_err(Error::io("create", path))?;
+    let fields: Vec<TypePtr> = T::fields().into_iter().map(Arc::new).collect();
+    let schema = Type::group_type_builder(T::NAME).with_fields(fields).build().map_err(parquet)?;
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(parquet)?;
+    let mut group = writer.next_row_group().map_err(parquet)?;
+    T::write(rows, &mut group).map_err(parquet)?;
+    group.close().map_err(parquet)?;
+    writer.close().map_err(parquet)?;
+    Ok(())
+}
+
+pub(crate) fn read_part<T: Table>(path: &Path) -> Result<Vec<T>, Error> {
+    let parquet = |source| Error::Parquet { path: path.to_owned(), source };
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    let reader = SerializedFileReader::new(file).map_err(parquet)?;
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let mut rows: Vec<T> = Vec::new();
+    for index in 0..reader.num_row_groups() {
+        let claimed = reader.metadata().row_group(index).num_rows();
+        let too_many = || Error::TooManyRows { path: path.to_owned(), rows: claimed, limit: MAX_PART_ROWS };
+        let count = usize::try_from(claimed).map_err(|_| too_many())?;
+        if rows.len().saturating_add(count) > MAX_PART_ROWS {
+            return Err(too_many());
+        }
+        let group = reader.get_row_group(index).map_err(parquet)?;
+        rows.extend(T::read(&GroupReader { group: &*group, schema, path, rows: count })?);
+    }
+    Ok(rows)
+}
+
+/// Declares tables: the struct is the row, the field's type the column's type, its comment the column's documentation.
+macro_rules! tables {
+    ($($(#[doc = $doc:literal])* pub struct $name:ident in $folder:literal {
+        $($(#[doc = $cdoc:literal])* $column:ident: $kind:ty,)*
+    })*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name { $($(#[doc = $cdoc])* pub $column: $kind,)* }
+
+        impl crate::column::Table for $name {
+            const NAME: &'static str = $folder;
+            const COLUMNS: &'static [crate::column::ColumnInfo] = &[$(crate::column::ColumnInfo {
+                name: stringify!($column),
+                kind: stringify!($kind),
+                doc: concat!($($cdoc, "\n"),*),
+            }),*];
+        }
+
+        impl crate::column::sealed::Rows for $name {
+            fn fields() -> Vec<parquet::schema::types::Type> {
+                vec![$(crate::column::field::<$kind>(stringify!($column))),*]
+            }
+            fn write(
+                rows: &[Self],
+                group: &mut parquet::file::writer::SerializedRowGroupWriter<'_, std::fs::File>,
+            ) -> Result<(), parquet::errors::ParquetError> {
+                $(crate::column::write_column::<$kind>(
+                    group,
+                    rows.iter().map(|row| crate::cell::Cell::encode(&row.$column)),
+                )?;)*
+                Ok(())
+            }
+            fn read(group: &crate::column::GroupReader<'_>) -> Result<Vec<Self>, crate::error::Error> {
+                $(let mut $column = group.column::<$kind>(stringify!($column))?.into_iter();)*
+                let mut rows = Vec::new();
+                while let ($(Some($column),)*) = ($($column.next(),)*) {
+                    rows.push($name { $($column,)* });
+                }
+                Ok(rows)
+            }
+        }
+    )*};
+}
+pub(crate) use tables;

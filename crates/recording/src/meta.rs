@@ -1,0 +1,112 @@
+//! `meta.json`: what was run, where, what was available, what was lost. May import: serde.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the recording's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormatVersion {
+    /// Readers refuse another major version.
+    pub major: u32,
+    /// Readers skip what a newer minor version added.
+    pub minor: u32,
+}
+
+impl std::fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// How far the sweep got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Completion {
+    /// Still being written, or the writer was killed.
+    Unfinished,
+    /// Stopped by the user; what is there is whole.
+    Interrupted,
+    /// All planned runs were made.
+    Finished,
+}
+
+/// The machine that ran the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Processors online.
+    pub processors: u32,
+    /// Processors that the target was allowed to use (affinity, cpuset, quota rounded up).
+    pub usable_processors: u32,
+    /// Physical cores among the usable ones; fewer than `usable_processors` when they are hardware threads.
+    pub usable_cores: u32,
+    /// Model name.
+    pub model: String,
+    /// Architecture, as `uname -m` says it.
+    pub architecture: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Hypervisor, when the machine is a virtual one and says so.
+    pub hypervisor: Option<String>,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Distribution, from os-release.
+    pub distribution: Option<String>,
+}
+
+/// Where units of work came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// The regular expression whose first group is the number.
+    pub pattern: String,
+    /// What the program counts, as far as its output says: `Mops/s`, `requests/s`.
+    pub unit: String,
+    /// True when the user gave the pattern, false when a common form was recognised.
+    pub given: bool,
+}
+
+/// Something that this machine allows or does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capability {
+    /// What: `eBPF`, `hardware counters`, ...
+    pub what: String,
+    /// Whether it can be used.
+    pub available: bool,
+    /// The finding in words: the version, or why it is missing.
+    pub why: String,
+    /// The answers that it costs when it is missing.
+    pub costs: String,
+    /// The command that would unlock it, when there is one.
+    pub unlock: Option<String>,
+}
+
+/// The contents of `meta.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Format of the recording.
+    pub format: FormatVersion,
+    /// Version of knee that wrote it.
+    pub knee: String,
+    /// How far it got.
+    pub completion: Completion,
+    /// When the sweep began, nanoseconds of the Unix epoch.
+    pub started_unix_ns: u64,
+    /// The command with its placeholders, one argument an element.
+    pub command: Vec<String>,
+    /// Environment set for the target, with its placeholders.
+    pub environment: Vec<(String, String)>,
+    /// Thread counts in the order of the command line.
+    pub thread_counts: Vec<u32>,
+    /// Timed runs planned at each count.
+    pub runs_per_count: u32,
+    /// Seed of the randomised order.
+    pub order_seed: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// The clock of all times in the tables.
+    pub clock: String,
+    /// The program's own measure of work, when it prints one.
+    pub throughput: Option<Throughput>,
+    /// What was available, as probed before the first run.
+    pub capabilities: Vec<Capability>,
+    /// Things that the user should know before believing the numbers, in plain sentences.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,438 @@
+//! Recordings sketched in a few lines, for tests of everything that reads one.
+//!
+//! ```
+//! use recording::synthetic::{Sketch, ms};
+//! let tables = Sketch::new(2)
+//!     .clean(1, &[2.00, 2.01, 1.99])
+//!     .clean(2, &[2.50, 2.49, 2.52])
+//!     .traced(2, |run| {
+//!         run.thread("a").runs(ms(10), "work@app app.c:7").locks(0x100, ms(5), "work@app app.c:8", "b");
+//!         run.thread("b").runs(ms(15), "work@app app.c:7");
+//!     })
+//!     .tables();
+//! assert_eq!(tables.threads.len(), 2);
+//! ```
+//!
+//! A stack is written innermost first, frames separated by ` < `, a frame as `function@module` with an optional
+//! ` file:line`; a function `?` has no name. Modules: `kernel` is the kernel, a name with `.so` a library, else the
+//! program. May import: everything in this crate.
+
+use crate::ids::*;
+use crate::meta::*;
+use crate::reader::Tables;
+use crate::tables::*;
+use std::collections::HashMap;
+
+/// Milliseconds in nanoseconds.
+pub fn ms(milliseconds: u64) -> u64 {
+    milliseconds * 1_000_000
+}
+
+/// Microseconds in nanoseconds.
+pub fn us(microseconds: u64) -> u64 {
+    microseconds * 1_000
+}
+
+/// One CPU sample a millisecond, as the real collector takes by default.
+pub const SAMPLE_PERIOD_NS: u64 = 1_000_000;
+
+/// FUTEX_WAIT | FUTEX_PRIVATE_FLAG, see futex(2).
+pub const FUTEX_WAIT_PRIVATE: u64 = 128;
+
+/// The number of futex(2) on x86-64, the architecture of every sketch.
+pub const FUTEX: u32 = 202;
+
+/// A meta of a machine with so many processors.
+pub fn meta(processors: u32) -> Meta {
+    Meta {
+        format: crate::FORMAT,
+        knee: "0.0.0".to_owned(),
+        completion: Completion::Finished,
+        started_unix_ns: 1_700_000_000_000_000_000,
+        command: vec!["./app".to_owned(), "--threads={threads}".to_owned()],
+        environment: Vec::new(),
+        thread_counts: Vec::new(),
+        runs_per_count: 0,
+        order_seed: 1,
+        machine: Machine {
+            processors,
+            usable_processors: processors,
+            usable_cores: processors,
+            model: "Synthetic".to_owned(),
+            architecture: "x86_64".to_owned(),
+            kernel: "6.1.0".to_owned(),
+            hypervisor: None,
+            memory_bytes: 8 << 30,
+            distribution: None,
+        },
+        clock: "CLOCK_MONOTONIC".to_owned(),
+        throughput: None,
+        capabilities: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A recording in the making.
+#[derive(Debug)]
+pub struct Sketch {
+    tables: Tables,
+    names: Names,
+}
+
+/// Stacks, frames and modules given out so far.
+#[derive(Debug, Default)]
+struct Names {
+    stacks: HashMap<(Option<StackId>, FrameId), StackId>,
+    frames: HashMap<String, FrameId>,
+    modules: HashMap<String, ModuleId>,
+}
+
+impl Sketch {
+    /// An empty recording of a machine with so many processors.
+    pub fn new(processors: u32) -> Sketch {
+        Sketch { tables: Tables::empty(meta(processors)), names: Names::default() }
+    }
+
+    /// Timed runs at a thread count: seconds of wall time each, on every thread that has a processor busy throughout.
+    pub fn clean(self, threads: u32, seconds: &[f64]) -> Sketch {
+        let busy = f64::from(threads.min(self.tables.meta.machine.usable_processors));
+        let cpu: Vec<f64> = seconds.iter().map(|s| s * busy).collect();
+        self.clean_cpu(threads, seconds, &cpu)
+    }
+
+    /// Timed runs: seconds of wall time and of CPU time each.
+    pub fn clean_cpu(mut self, threads: u32, seconds: &[f64], cpu: &[f64]) -> Sketch {
+        for (block, (wall, cpu)) in seconds.iter().zip(cpu).enumerate() {
+            let mut run = self.blank_run(RunKind::Clean, threads, block as u32);
+            run.wall_ns = (wall * 1e9) as u64;
+            run.user_ns = (cpu * 1e9) as u64;
+            self.tables.runs.push(run);
+        }
+        if !self.tables.meta.thread_counts.contains(&threads) {
+            self.tables.meta.thread_counts.push(threads);
+        }
+        self
+    }
+
+    /// Throughput printed by all runs so far at a thread count.
+    pub fn throughput(mut self, threads: u32, units_per_second: &[f64]) -> Sketch {
+        self.tables.meta.throughput =
+            Some(Throughput { pattern: "tput=([0-9.]+)".to_owned(), unit: "ops/s".to_owned(), given: true });
+        let runs = self.tables.runs.iter_mut().filter(|r| r.threads == threads);
+        for (run, units) in runs.zip(units_per_second.iter().cycle()) {
+            run.throughput = Some(*units);
+        }
+        self
+    }
+
+    /// A traced run at a thread count, sketched by the closure.
+    pub fn traced(mut self, threads: u32, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Sketch {
+        let run = self.blank_run(RunKind::Traced, threads, 0);
+        let id = run.run;
+        self.tables.runs.push(run);
+        let mut draft = RunSketch { run: id, tables: &mut self.tables, names: &mut self.names, wakes: Vec::new() };
+        sketch(&mut draft);
+        draft.finish();
+        self
+    }
+
+    /// The recording.
+    pub fn tables(self) -> Tables {
+        self.tables
+    }
+
+    fn blank_run(&self, kind: RunKind, threads: u32, block: u32) -> Run {
+        Run {
+            run: RunId(self.tables.runs.len() as u32),
+            kind,
+            threads,
+            block,
+            started_unix_ns: self.tables.meta.started_unix_ns,
+            wall_ns: 0,
+            user_ns: 0,
+            system_ns: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            minor_faults: 0,
+            major_faults: 0,
+            max_rss_bytes: 0,
+            migrations: None,
+            cycles: None,
+            instructions: None,
+            cache_misses: None,
+            throughput: None,
+            foreign_ns: None,
+            steal_ns: None,
+            exit_status: Some(0),
+            signal: None,
+        }
+    }
+}
+
+/// A traced run in the making.
+#[derive(Debug)]
+pub struct RunSketch<'a> {
+    run: RunId,
+    tables: &'a mut Tables,
+    names: &'a mut Names,
+    /// Wakers by name; names become ids when all threads are known.
+    wakes: Vec<(WaitId, String, u64)>,
+}
+
+impl<'a> RunSketch<'a> {
+    /// A thread that starts at the run's begin.
+    pub fn thread<'s>(&'s mut self, name: &str) -> ThreadSketch<'s, 'a> {
+        self.thread_at(name, 0)
+    }
+
+    /// A thread that starts so many nanoseconds after the run's begin.
+    pub fn thread_at<'s>(&'s mut self, name: &str, start_ns: u64) -> ThreadSketch<'s, 'a> {
+        let thread = ThreadId(self.tables.threads.iter().filter(|t| t.run == self.run).count() as u32);
+        self.tables.threads.push(Thread {
+            run: self.run,
+            thread,
+            pid: 100,
+            tid: 100 + thread.0,
+            name: name.to_owned(),
+            parent: (thread.0 > 0).then_some(ThreadId(0)),
+            start_ns,
+            end_ns: start_ns,
+            running_ns: 0,
+            runnable_ns: 0,
+            preempted_ns: 0,
+            blocked_ns: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            migrations: 0,
+        });
+        let row = self.tables.threads.len() - 1;
+        ThreadSketch { row, now: start_ns, run: self }
+    }
+
+    /// System calls of a thread that the sketch already has.
+    pub fn syscalls(&mut self, thread: &str, number: u32, name: &str, count: u64) {
+        let thread = self.tables.threads.iter().find(|t| t.run == self.run && t.name == thread).map(|t| t.thread);
+        let thread = thread.expect("a sketch names its own threads");
+        self.tables.syscalls.push(Syscall { run: self.run, thread, number, name: name.to_owned(), count });
+    }
+
+    fn finish(self) {
+        let threads = || self.tables.threads.iter().filter(|t| t.run == self.run);
+        let by_name: HashMap<&str, ThreadId> = threads().map(|t| (t.name.as_str(), t.thread)).collect();
+        let end_ns = threads().map(|t| t.end_ns).max().unwrap_or(0);
+        let processors = self.tables.meta.machine.usable_processors;
+        let (running, runs_threads) = threads().fold((0, 0), |(ns, n), t| (ns + t.running_ns, n + 1));
+        for (wait, waker, blocked_ns) in self.wakes {
+            self.tables.wakes.push(Wake {
+                run: self.run,
+                wait,
+                waker: by_name.get(waker.as_str()).copied(),
+                waker_stack: None,
+                waker_syscall: Some(FUTEX),
+                same_object: true,
+                count: 1,
+                blocked_ns,
+            });
+        }
+        self.tables.traces.push(Trace {
+            run: self.run,
+            begin_ns: 0,
+            end_ns,
+            processors,
+            sample_period_ns: SAMPLE_PERIOD_NS,
+            idle_ns: (end_ns * u64::from(processors)).saturating_sub(running),
+            foreign_ns: 0,
+            observer_ns: 0,
+        });
+        debug_assert!(runs_threads > 0, "a traced run has threads");
+        if let Some(row) = self.tables.runs.iter_mut().find(|r| r.run == self.run) {
+            row.wall_ns = end_ns;
+            row.user_ns = running;
+        }
+    }
+}
+
+/// A thread in the making: every call moves its time on.
+#[derive(Debug)]
+pub struct ThreadSketch<'s, 'a> {
+    row: usize,
+    now: u64,
+    run: &'s mut RunSketch<'a>,
+}
+
+impl ThreadSketch<'_, '_> {
+    /// On a processor in user space, a sample each millisecond.
+    pub fn runs(self, ns: u64, stack: &str) -> Self {
+        self.running(ns, stack, Mode::User, None)
+    }
+
+    /// On a processor in the kernel, in a system call, called from a user stack.
+    pub fn runs_in_kernel(self, ns: u64, syscall: u32, stack: &str) -> Self {
+        self.running(ns, stack, Mode::Kernel, Some(syscall))
+    }
+
+    /// Blocked in futex(2) on a lock at this address, and woken by the named thread through the same address.
+    pub fn locks(self, object: u64, ns: u64, stack: &str, waker: &str) -> Self {
+        self.blocked(Reason::Futex, Some(object), ns, stack, Some(waker))
+    }
+
+    /// Blocked for another reason.
+    pub fn blocks(self, reason: Reason, ns: u64, stack: &str) -> Self {
+        self.blocked(reason, None, ns, stack, None)
+    }
+
+    /// Woken and waiting for a processor.
+    pub fn runnable(mut self, ns: u64) -> Self {
+        self.row_mut().runnable_ns += ns;
+        self.slice(State::Runnable, ns, None)
+    }
+
+    /// Taken off the processor.
+    pub fn preempted(mut self, ns: u64) -> Self {
+        let row = self.row_mut();
+        row.preempted_ns += ns;
+        row.involuntary_switches += 1;
+        self.slice(State::Preempted, ns, None)
+    }
+
+    fn running(mut self, ns: u64, stack: &str, mode: Mode, syscall: Option<u32>) -> Self {
+        let user_stack = self.run.names.stack(stack, self.run.tables);
+        let (run, thread) = (self.run.run, self.row_mut().thread);
+        for tick in self.now / SAMPLE_PERIOD_NS..(self.now + ns) / SAMPLE_PERIOD_NS {
+            self.run.tables.samples.push(Sample {
+                run,
+                thread,
+                time_ns: tick * SAMPLE_PERIOD_NS,
+                processor: 0,
+                mode,
+                syscall,
+                user_stack: Some(user_stack),
+                kernel_stack: None,
+            });
+        }
+        self.row_mut().running_ns += ns;
+        self.slice(State::Running, ns, None)
+    }
+
+    fn blocked(mut self, reason: Reason, object: Option<u64>, ns: u64, stack: &str, waker: Option<&str>) -> Self {
+        let user_stack = Some(self.run.names.stack(stack, self.run.tables));
+        let (run, thread) = (self.run.run, self.row_mut().thread);
+        let same = |w: &&mut Wait| {
+            (w.run, w.thread, w.object, w.reason, w.user_stack) == (run, thread, object, reason, user_stack)
+        };
+        let next = WaitId(self.run.tables.waits.iter().filter(|w| w.run == run).count() as u32);
+        let wait = match self.run.tables.waits.iter_mut().find(same) {
+            Some(wait) => {
+                wait.count += 1;
+                wait.blocked_ns += ns;
+                wait.longest_ns = wait.longest_ns.max(ns);
+                wait.wait
+            }
+            None => {
+                let futex = reason == Reason::Futex;
+                self.run.tables.waits.push(Wait {
+                    run,
+                    wait: next,
+                    thread,
+                    reason,
+                    syscall: futex.then_some(FUTEX),
+                    object,
+                    operation: futex.then_some(FUTEX_WAIT_PRIVATE),
+                    expected: futex.then_some(2),
+                    timed: false,
+                    user_stack,
+                    kernel_stack: None,
+                    count: 1,
+                    blocked_ns: ns,
+                    runnable_ns: 0,
+                    longest_ns: ns,
+                });
+                next
+            }
+        };
+        if let Some(waker) = waker {
+            self.run.wakes.push((wait, waker.to_owned(), ns));
+        }
+        let row = self.row_mut();
+        row.blocked_ns += ns;
+        row.voluntary_switches += 1;
+        self.slice(State::Blocked, ns, Some(wait))
+    }
+
+    fn slice(mut self, state: State, ns: u64, wait: Option<WaitId>) -> Self {
+        let (run, thread, start_ns) = (self.run.run, self.row_mut().thread, self.now);
+        self.now += ns;
+        let end_ns = self.now;
+        self.row_mut().end_ns = end_ns;
+        let processor = (state == State::Running).then_some(0);
+        self.run.tables.slices.push(Slice {
+            run,
+            thread,
+            start_ns,
+            end_ns,
+            state,
+            spent_ns: ns,
+            count: 1,
+            wait,
+            processor,
+        });
+        self
+    }
+
+    fn row_mut(&mut self) -> &mut Thread {
+        &mut self.run.tables.threads[self.row]
+    }
+}
+
+impl Names {
+    fn stack(&mut self, text: &str, tables: &mut Tables) -> StackId {
+        let mut parent = None;
+        for frame in text.split(" < ").collect::<Vec<_>>().into_iter().rev() {
+            let frame = self.frame(frame.trim(), tables);
+            let next = StackId(self.stacks.len() as u32);
+            let stack = *self.stacks.entry((parent, frame)).or_insert(next);
+            if stack == next {
+                tables.stacks.push(Stack { stack, parent, frame, truncated: false });
+            }
+            parent = Some(stack);
+        }
+        parent.expect("splitting gives at least one frame")
+    }
+
+    fn frame(&mut self, text: &str, tables: &mut Tables) -> FrameId {
+        if let Some(frame) = self.frames.get(text) {
+            return *frame;
+        }
+        let (symbol, place) = text.split_once(' ').map_or((text, None), |(s, p)| (s, p.rsplit_once(':')));
+        let (function, module) = symbol.split_once('@').unwrap_or((symbol, "app"));
+        let frame = FrameId(self.frames.len() as u32);
+        let module = self.module(module, tables);
+        tables.frames.push(Frame {
+            frame,
+            depth: 0,
+            module,
+            address: 0x1000 + 16 * u64::from(frame.0),
+            function: (function != "?").then(|| function.to_owned()),
+            file: place.map(|(file, _)| file.to_owned()),
+            line: place.map(|(_, line)| line.parse().expect("a line is a number")),
+        });
+        self.frames.insert(text.to_owned(), frame);
+        frame
+    }
+
+    fn module(&mut self, name: &str, tables: &mut Tables) -> ModuleId {
+        if let Some(module) = self.modules.get(name) {
+            return *module;
+        }
+        let module = ModuleId(self.modules.len() as u32);
+        let (kind, path) = match name {
+            "kernel" => (ModuleKind::Kernel, "kernel".to_owned()),
+            "anonymous" => (ModuleKind::Anonymous, "anonymous".to_owned()),
+            library if library.contains(".so") => (ModuleKind::Library, format!("/usr/lib/{library}")),
+            program => (ModuleKind::Program, format!("/home/user/{program}")),
+        };
+        tables.modules.push(Module { module, kind, path, has_lines: kind == ModuleKind::Program });
+        self.modules.insert(name.to_owned(), module);
+        module
+    }
+}

@@ -1,0 +1,337 @@
+//! The tables of a recording: one struct a kind of fact, its fields the columns.
+//!
+//! Times are nanoseconds of CLOCK_MONOTONIC unless a column says otherwise; durations end in `_ns`. An absent value
+//! means that it could not be known, never zero. May import: `cell`, `column`, `ids`.
+
+use crate::cell::words;
+pub use crate::column::{ColumnInfo, Table};
+use crate::column::tables;
+use crate::ids::{FrameId, ModuleId, RunId, StackId, ThreadId, WaitId};
+
+words! {
+    /// Why a run was made.
+    pub enum RunKind {
+        /// Not timed: fills caches, finds the throughput's form, counts hardware events where there are any.
+        WarmUp = "warm-up",
+        /// Timed, nothing attached: the curve.
+        Clean = "clean",
+        /// Observed: the split of its time.
+        Traced = "traced",
+        /// A kind that this release does not know.
+        Unknown = "unknown",
+    }
+    /// What a thread was doing for a stretch of time.
+    pub enum State {
+        /// On a processor.
+        Running = "running",
+        /// Woken, and waiting for a processor.
+        Runnable = "runnable",
+        /// Taken off the processor although it could have gone on.
+        Preempted = "preempted",
+        /// Waiting; the row's `reason` and `wait` say for what.
+        Blocked = "blocked",
+        /// A state that this release does not know.
+        Unknown = "unknown",
+    }
+    /// What a blocked thread waited for, as far as the kernel's entry point tells.
+    pub enum Reason {
+        /// It did not wait.
+        None = "none",
+        /// A futex: locks, conditions, barriers and joins of every thread library.
+        Futex = "futex",
+        /// A sleep with a time (nanosleep, clock_nanosleep).
+        Sleep = "sleep",
+        /// A file or a device.
+        Io = "io",
+        /// A pipe, socket or event descriptor, or a poll over several.
+        Poll = "poll",
+        /// A child process (wait4, waitid).
+        Child = "child",
+        /// A page that had to be brought in, or another fault.
+        Fault = "fault",
+        /// A lock inside the kernel.
+        KernelLock = "kernel-lock",
+        /// Any other system call.
+        Other = "other",
+    }
+    /// Where a sampled thread was.
+    pub enum Mode {
+        /// In its own code.
+        User = "user",
+        /// In the kernel on its behalf.
+        Kernel = "kernel",
+        /// A mode that this release does not know.
+        Unknown = "unknown",
+    }
+    /// What kind of code a module holds.
+    pub enum ModuleKind {
+        /// The executable itself.
+        Program = "program",
+        /// A shared library.
+        Library = "library",
+        /// The kernel's pages in user space (vdso).
+        Vdso = "vdso",
+        /// The kernel.
+        Kernel = "kernel",
+        /// Code without a file: made at run time, or unknown.
+        Anonymous = "anonymous",
+    }
+}
+
+tables! {
+    /// One execution of the target, traced or not.
+    pub struct Run in "runs" {
+        /// Handle of the run.
+        run: RunId,
+        /// What it was for.
+        kind: RunKind,
+        /// The thread count it was given.
+        threads: u32,
+        /// Block of the randomised order that it belongs to; runs of one block are compared with each other.
+        block: u32,
+        /// Start, nanoseconds of the Unix epoch.
+        started_unix_ns: u64,
+        /// Wall time from start to exit.
+        wall_ns: u64,
+        /// CPU time in user space, all threads and waited-for children.
+        user_ns: u64,
+        /// CPU time in the kernel, likewise.
+        system_ns: u64,
+        /// Voluntary context switches.
+        voluntary_switches: u64,
+        /// Involuntary context switches.
+        involuntary_switches: u64,
+        /// Page faults served without input/output.
+        minor_faults: u64,
+        /// Page faults that needed input/output.
+        major_faults: u64,
+        /// Largest resident set, bytes.
+        max_rss_bytes: u64,
+        /// Moves between processors.
+        migrations: Option<u64>,
+        /// Hardware cycles.
+        cycles: Option<u64>,
+        /// Instructions retired.
+        instructions: Option<u64>,
+        /// Last-level cache misses.
+        cache_misses: Option<u64>,
+        /// Units of work a second as the program printed it; the unit is in `meta.json`.
+        throughput: Option<f64>,
+        /// Processor time that other programs took meanwhile, all processors.
+        foreign_ns: Option<u64>,
+        /// Time that the hypervisor gave to other machines meanwhile, all processors.
+        steal_ns: Option<u64>,
+        /// Exit status; absent when a signal ended it.
+        exit_status: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    }
+    /// What was true of one traced run as a whole.
+    pub struct Trace in "traces" {
+        /// The traced run.
+        run: RunId,
+        /// When the target's first instruction could run.
+        begin_ns: u64,
+        /// When its last thread had ended.
+        end_ns: u64,
+        /// Processors that the target was allowed to use.
+        processors: u32,
+        /// Time between two CPU samples of one processor.
+        sample_period_ns: u64,
+        /// Idle time of those processors between begin and end.
+        idle_ns: u64,
+        /// Time of other programs on those processors.
+        foreign_ns: u64,
+        /// Time of knee itself on those processors.
+        observer_ns: u64,
+    }
+    /// One thread of a traced run. Its four times sum to its life.
+    pub struct Thread in "threads" {
+        /// The traced run.
+        run: RunId,
+        /// Handle, unique in the run.
+        thread: ThreadId,
+        /// Process id.
+        pid: u32,
+        /// Thread id.
+        tid: u32,
+        /// Its name when it ended.
+        name: String,
+        /// The thread that created it.
+        parent: Option<ThreadId>,
+        /// Creation.
+        start_ns: u64,
+        /// End, or the end of the run.
+        end_ns: u64,
+        /// Time on a processor.
+        running_ns: u64,
+        /// Time woken and waiting for a processor.
+        runnable_ns: u64,
+        /// Time taken off the processor although it could have gone on.
+        preempted_ns: u64,
+        /// Time blocked.
+        blocked_ns: u64,
+        /// Times it left the processor to wait.
+        voluntary_switches: u64,
+        /// Times it was taken off the processor.
+        involuntary_switches: u64,
+        /// Moves between processors.
+        migrations: u64,
+    }
+    /// A stretch of one thread's time. The slices of a thread cover its life without gaps.
+    ///
+    /// Where switches come too fast for a row each, one stretch is summed up: several rows with the same start and
+    /// end, a state each, whose `spent_ns` sum to the stretch.
+    pub struct Slice in "slices" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// Begin of the stretch.
+        start_ns: u64,
+        /// End of the stretch.
+        end_ns: u64,
+        /// What the thread did.
+        state: State,
+        /// Time spent so inside the stretch; end − start unless the stretch is summed up.
+        spent_ns: u64,
+        /// How many times; 1 unless the stretch is summed up.
+        count: u32,
+        /// For a blocked slice: where and for what.
+        wait: Option<WaitId>,
+        /// For a slice on one processor: which.
+        processor: Option<u32>,
+    }
+    /// One place where one thread waited, and how long in all.
+    pub struct Wait in "waits" {
+        /// The traced run.
+        run: RunId,
+        /// Handle, unique in the run.
+        wait: WaitId,
+        /// The thread that waited.
+        thread: ThreadId,
+        /// For what.
+        reason: Reason,
+        /// The system call in which it waited; absent for a fault.
+        syscall: Option<u32>,
+        /// The futex address, or the call's first argument.
+        object: Option<u64>,
+        /// The futex operation, as passed (command and flags), or the call's second argument.
+        operation: Option<u64>,
+        /// The value that the futex was expected to have.
+        expected: Option<u32>,
+        /// True when the call had a time limit.
+        timed: bool,
+        /// Call stack in user space.
+        user_stack: Option<StackId>,
+        /// Call stack in the kernel.
+        kernel_stack: Option<StackId>,
+        /// Times it blocked.
+        count: u64,
+        /// Time blocked.
+        blocked_ns: u64,
+        /// Time from being woken to running again.
+        runnable_ns: u64,
+        /// The longest block.
+        longest_ns: u64,
+    }
+    /// Who ended a wait.
+    pub struct Wake in "wakes" {
+        /// The traced run.
+        run: RunId,
+        /// The wait that ended.
+        wait: WaitId,
+        /// The thread that woke it; absent when it was the kernel (a timer, a device) or another program.
+        waker: Option<ThreadId>,
+        /// The waker's call stack.
+        waker_stack: Option<StackId>,
+        /// The system call the waker was in; absent for a fault or an interrupt.
+        waker_syscall: Option<u32>,
+        /// True when the waker's futex call was for the address that the thread waited on.
+        same_object: bool,
+        /// How many of the wait's blocks ended so.
+        count: u64,
+        /// The blocked time that it ended.
+        blocked_ns: u64,
+    }
+    /// System calls of one thread by number. Counts are exact unless `meta.json` says that they are estimates.
+    pub struct Syscall in "syscalls" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// The number, as the architecture of `meta.json` numbers them.
+        number: u32,
+        /// The name, or the number as text when this release does not know it.
+        name: String,
+        /// Calls begun.
+        count: u64,
+    }
+    /// One CPU sample. It stands for one sample period of running time.
+    pub struct Sample in "samples" {
+        /// The traced run.
+        run: RunId,
+        /// The thread that was on the processor.
+        thread: ThreadId,
+        /// When.
+        time_ns: u64,
+        /// The processor.
+        processor: u32,
+        /// User or kernel.
+        mode: Mode,
+        /// For the kernel: the system call it was in; absent for a fault or an interrupt.
+        syscall: Option<u32>,
+        /// Call stack in user space.
+        user_stack: Option<StackId>,
+        /// Call stack in the kernel.
+        kernel_stack: Option<StackId>,
+    }
+    /// A call stack as a tree: a frame and the stack that called it.
+    pub struct Stack in "stacks" {
+        /// Handle of the stack whose innermost frame this is.
+        stack: StackId,
+        /// The caller's stack; absent for the outermost frame.
+        parent: Option<StackId>,
+        /// The frame.
+        frame: FrameId,
+        /// On the outermost frame: true when unwinding broke off there instead of reaching the thread's start.
+        truncated: bool,
+    }
+    /// A code address and one function there: several rows, innermost first, where functions were inlined.
+    pub struct Frame in "frames" {
+        /// Handle of the address.
+        frame: FrameId,
+        /// 0 for the innermost inlined function, and so on outwards.
+        depth: u32,
+        /// The module that holds it.
+        module: ModuleId,
+        /// The address inside the module's file (the kernel's: the address).
+        address: u64,
+        /// The function, demangled; absent when no symbol covers the address.
+        function: Option<String>,
+        /// The source file as the compiler recorded it.
+        file: Option<String>,
+        /// The line; for a caller that of the call.
+        line: Option<u32>,
+    }
+    /// A mapped file, the kernel, or code without a file.
+    pub struct Module in "modules" {
+        /// Handle.
+        module: ModuleId,
+        /// What kind of code it holds.
+        kind: ModuleKind,
+        /// The path as the target saw it.
+        path: String,
+        /// True when it carries line tables, or a separate debug file was found.
+        has_lines: bool,
+    }
+    /// Something that was not recorded, by kind and number.
+    pub struct Loss in "losses" {
+        /// The run in which it happened.
+        run: RunId,
+        /// What was lost: `timeline periods`, `samples`, `wait stacks`, `threads`, ...
+        what: String,
+        /// How many.
+        count: u64,
+    }
+}

@@ -1,0 +1,2 @@
+//! report
+#![forbid(unsafe_code)]

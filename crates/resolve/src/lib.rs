@@ -1,0 +1,2 @@
+//! resolve
+#![forbid(unsafe_code)]
