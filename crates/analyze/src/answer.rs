@@ -1,0 +1,253 @@
+//! The answer: what a sweep's analysis says, and the shape of `--format json`.
+//!
+//! Field names are an interface (see `docs/answer.schema.json`): they may be added to, never renamed. All times are
+//! seconds; those of the account and of causes are processor-seconds per unit of work, where a unit of work is one
+//! whole execution unless the program prints a throughput. May import: serde.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The whole answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// Who says so.
+    pub knee: Knee,
+    /// The command with its placeholders.
+    pub command: Vec<String>,
+    /// The machine that ran it.
+    pub machine: recording::meta::Machine,
+    /// Where units of work came from; null when a run is the unit.
+    pub throughput: Option<recording::meta::Throughput>,
+    /// One point a thread count, ascending.
+    pub curve: Vec<Point>,
+    /// The last thread count worth using; null when the curve has not bent.
+    pub knee_at: Option<u32>,
+    /// One account a traced thread count, ascending.
+    pub account: Vec<Account>,
+    /// Why it does not get faster.
+    pub verdict: Verdict,
+    /// What could not be seen.
+    pub limitations: Vec<Limitation>,
+    /// What the reader should know before believing the numbers: disturbed runs, losses, a heavy trace.
+    pub warnings: Vec<String>,
+}
+
+/// Version of the tool and of its formats.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Knee {
+    /// Version of knee.
+    pub version: String,
+    /// Version of the recording's format, "major.minor".
+    pub format: String,
+}
+
+/// Median and range of repeated measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Lower end of the 95 % bootstrap interval of the median.
+    pub low: f64,
+    /// Upper end of it.
+    pub high: f64,
+}
+
+/// A value with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// One thread count of the curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// The thread count.
+    pub threads: u32,
+    /// Timed runs.
+    pub runs: u32,
+    /// Wall time of a run.
+    pub seconds: Spread,
+    /// Units of work a second, when the program prints them.
+    pub throughput: Option<Spread>,
+    /// Speed over the smallest thread count's.
+    pub speedup: f64,
+    /// Its interval.
+    pub speedup_interval: Interval,
+    /// Speed-up over (threads / smallest thread count).
+    pub efficiency: f64,
+    /// Its interval.
+    pub efficiency_interval: Interval,
+    /// CPU time over wall time, median.
+    pub processors_used: f64,
+    /// Medians by name: `user_seconds`, `system_seconds`, `voluntary_switches`, `cycles`, ...
+    pub counters: BTreeMap<&'static str, f64>,
+}
+
+/// Where the processors' time went at one thread count. `useful` + all lines + `unexplained` = `capacity`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Account {
+    /// The thread count.
+    pub threads: u32,
+    /// Processor-seconds per unit of work that the program could have used: min(threads, processors) × time.
+    pub capacity: f64,
+    /// CPU time per unit of work at the smallest thread count: what the work takes.
+    pub useful: f64,
+    /// The part of the loss that no evidence explains. Negative when the parts found exceed the loss.
+    pub unexplained: f64,
+    /// Wall time (per unit of work) of the traced run over the clean median.
+    pub traced_over_clean: f64,
+    /// 95 % interval of the loss (capacity − useful), from the clean runs.
+    pub loss_interval: Interval,
+    /// Losses, largest first; a negative line is a gain.
+    pub lines: Vec<Line>,
+}
+
+/// One named loss.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// The cause that it is charged to.
+    pub cause: CauseId,
+    /// What it is in a few words: `waiting for locks`, `lock and futex code`.
+    pub what: String,
+    /// Processor-seconds per unit of work.
+    pub seconds: f64,
+    /// Standard error of `seconds` that comes from sampling; 0 for what was measured exactly.
+    pub sampling_error: f64,
+}
+
+/// Every cause that knee knows, by the name used in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names are the standard terms; each cause's file documents it")]
+pub enum CauseId {
+    UserLock,
+    ConditionWait,
+    Imbalance,
+    SerialPhase,
+    SpinWait,
+    KernelLock,
+    PageFault,
+    ThreadCreation,
+    FailingSyscall,
+    Allocator,
+    FalseSharing,
+    TrueSharing,
+    IoWait,
+    Oversubscription,
+    CpuPressure,
+    CpuQuota,
+    MemoryBound,
+    ExtraWork,
+    None,
+}
+
+/// The conclusion.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Two plain sentences at most.
+    pub summary: String,
+    /// Causes found, most lost seconds first. Never empty: `none` when nothing is wrong.
+    pub causes: Vec<Cause>,
+    /// Causes that were looked for and are not there.
+    pub clear: Vec<CauseId>,
+    /// Causes that can be neither claimed nor excluded.
+    pub unsure: Vec<Unsure>,
+}
+
+/// A cause that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// Which.
+    pub id: CauseId,
+    /// Share of the loss at that thread count, 0 to 1.
+    pub share: f64,
+    /// Processor-seconds per unit of work.
+    pub lost_seconds: f64,
+    /// 95 % interval of it.
+    pub interval: Interval,
+    /// The thread count that the numbers are from.
+    pub threads: u32,
+    /// One sentence.
+    pub summary: String,
+    /// Who is to blame; null for causes outside the program.
+    pub culprit: Option<Culprit>,
+    /// The numbers behind it.
+    pub evidence: Vec<Evidence>,
+    /// What to change.
+    #[serde(rename = "try")]
+    pub remedies: Vec<String>,
+    /// What observation would show that this verdict is wrong.
+    pub disproved_by: String,
+}
+
+/// The code or object that causes a loss.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Culprit {
+    /// The function: of a lock inside a library, the library's function that owns it.
+    pub function: Option<String>,
+    /// File name of the module that holds the function.
+    pub module: String,
+    /// Source file.
+    pub file: Option<String>,
+    /// Source line.
+    pub line: Option<u32>,
+    /// Address of the lock or other object, in hexadecimal.
+    pub object: Option<String>,
+    /// The program's own call sites, most time first.
+    pub callers: Vec<Site>,
+}
+
+/// A place in the program's code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Site {
+    /// The function; null when it has no symbol.
+    pub function: Option<String>,
+    /// File name of the module.
+    pub module: String,
+    /// Source file, without its folders.
+    pub file: Option<String>,
+    /// Source line.
+    pub line: Option<u32>,
+    /// Address in the module's file, in hexadecimal: names the place where there is no symbol.
+    pub address: String,
+}
+
+/// One number and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What was measured.
+    pub what: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit: `calls`, `seconds`, `ratio`.
+    pub unit: &'static str,
+    /// Where it comes from: the table or kernel interface.
+    pub source: &'static str,
+}
+
+/// A cause that stays open.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unsure {
+    /// Which.
+    pub id: CauseId,
+    /// What evidence is missing, and how to get it.
+    pub missing: String,
+}
+
+/// Something that could not be seen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limitation {
+    /// What.
+    pub what: String,
+    /// Why not, and what that costs.
+    pub why: String,
+    /// The command that unlocks it.
+    pub unlock: Option<String>,
+}
