@@ -54,5 +54,15 @@ for rng in random random_r xoshiro rand drand48 lcg-shared-atomic; do
     at_all_counts birthday --attempts=20K --rng=$rng
 done
 
+for program in list list-p; do
+    at_all_counts $program --iterations=20K
+    at_all_counts $program --iterations=20K --skew=2
+done
+for program in list-pm list-pml list-pmla; do
+    at_all_counts $program --iterations=20K --rounds=3
+    at_all_counts $program --iterations=20K --rounds=3 --skew=2
+done
+run list-pml --threads=4 --iterations=20K --rounds=3 --parts=64 --trace --trace-size=20
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

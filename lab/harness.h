@@ -69,6 +69,11 @@ struct lab_run {
  * every thread count and the counts can be compared. */
 struct lab_run lab_run(unsigned threads, lab_body *body, void *shared);
 
+/* The same, and each thread calls prepare before all of them start together:
+ * for data that the threads should make and touch themselves, untimed. */
+struct lab_run lab_run_prepared(unsigned threads, lab_body *prepare, lab_body *body,
+                                void *shared);
+
 /* Prints the result line; format gives the keys between test= and seconds=. */
 void lab_result(const char *test, double seconds, double operations,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -94,5 +99,17 @@ static inline uint64_t lab_splitmix(uint64_t *state)
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
+
+/* The processor work that stands for "computing": a chain of
+ * multiplications in which each needs the one before. */
+static inline uint64_t lab_burn(uint64_t x, uint64_t steps)
+{
+    for (uint64_t i = 0; i < steps; i++)
+        x = x * 6364136223846793005u + 1442695040888963407u;
+    return x;
+}
+
+/* The same result in a few steps, to check that the work was done. */
+uint64_t lab_burn_check(uint64_t x, uint64_t steps);
 
 #endif
