@@ -1,2 +1,34 @@
-//! resolve
+//! From pure addresses to frames: memory maps, unwinding of copied stacks, and names for code addresses.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`maps`], [`spans`] | the memory map of a process, and its code as few ranges |
+//! | [`address`] | code addresses and registers |
+//! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
+//! | [`unwind`] | registers and stack bytes → code addresses |
+//! | [`symbols`] | code addresses → functions, inlined functions, files and lines |
+//! | [`error`] | what can go wrong; nothing of it ends a run |
+//!
+//! Everything that comes from the target (paths, files, symbol names) is hostile input: it is bounded and checked, and
+//! what cannot be read is reported and left out. The crate prints nothing and maps no file into memory.
 #![forbid(unsafe_code)]
+
+pub mod address;
+pub mod build_id;
+mod elf;
+pub mod error;
+mod functions;
+pub mod maps;
+pub mod module;
+pub mod spans;
+pub mod symbols;
+pub mod unwind;
+
+pub use address::{CodeAddress, UserRegisters};
+pub use build_id::BuildId;
+pub use error::{ModuleError, ModuleProblem, SymbolProblem};
+pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
+pub use module::{Module, ModuleCache, ModuleRef};
+pub use spans::{executable_spans, merge_spans};
+pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};
+pub use unwind::{DEPTH_LIMIT, Located, StackEnd, Truncation, Unwinder};

@@ -1,0 +1,60 @@
+//! Code addresses and the registers at which unwinding starts.
+//!
+//! Imports nothing: everything else in the crate may use it.
+
+/// An address in the code of a process, with the way it was found.
+///
+/// The difference matters when the address is looked up: see [`CodeAddress::lookup`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CodeAddress {
+    /// The instruction that the thread was executing, or will execute next.
+    InstructionPointer(u64),
+    /// Where a called function will return to: the instruction after the call.
+    ReturnAddress(u64),
+}
+
+impl CodeAddress {
+    /// The address as found in the register or on the stack.
+    pub fn raw(self) -> u64 {
+        match self {
+            Self::InstructionPointer(address) | Self::ReturnAddress(address) => address,
+        }
+    }
+
+    /// The address to look up for function, line and unwind rule.
+    ///
+    /// A return address points behind the call. When the call is the last instruction of a function (it never
+    /// returns) or of a line, the address belongs already to the next one; one byte less lies within the call.
+    pub fn lookup(self) -> u64 {
+        match self {
+            Self::InstructionPointer(address) => address,
+            Self::ReturnAddress(address) => address.saturating_sub(1),
+        }
+    }
+}
+
+/// The user registers from which a stack is unwound, as saved at kernel entry or in a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UserRegisters {
+    /// Instruction pointer (x86-64 `rip`, aarch64 `pc`).
+    pub ip: u64,
+    /// Stack pointer (`rsp`, `sp`).
+    pub sp: u64,
+    /// Frame pointer (`rbp`, `x29`); with code that has none it holds anything.
+    pub bp: u64,
+    /// Link register (aarch64 `x30`); not used on x86-64.
+    pub lr: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn return_addresses_are_looked_up_inside_the_call() {
+        assert_eq!(CodeAddress::InstructionPointer(0x1000).lookup(), 0x1000);
+        assert_eq!(CodeAddress::ReturnAddress(0x1000).lookup(), 0xfff);
+        assert_eq!(CodeAddress::ReturnAddress(0).lookup(), 0);
+        assert_eq!(CodeAddress::ReturnAddress(7).raw(), 7);
+    }
+}

@@ -1,0 +1,108 @@
+//! Unwind information of a module: its sections, and where its functions start according to them.
+//!
+//! May import `elf` and `error`. Functions of a stripped file have no names but still have their ranges here, because
+//! exceptions and stack traces need them at run time.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use addr2line::gimli::{
+    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection,
+};
+
+use crate::elf::ElfFile;
+use crate::error::ModuleError;
+
+/// The sections that tell how to unwind a module's functions, with the stated addresses that they refer to.
+#[derive(Debug, Default)]
+pub(crate) struct UnwindSections {
+    pub(crate) eh_frame: Option<Arc<[u8]>>,
+    pub(crate) eh_frame_hdr: Option<Arc<[u8]>>,
+    pub(crate) debug_frame: Option<Arc<[u8]>>,
+    pub(crate) eh_frame_range: Option<Range<u64>>,
+    pub(crate) eh_frame_hdr_range: Option<Range<u64>>,
+    pub(crate) text_range: Option<Range<u64>>,
+    pub(crate) got_range: Option<Range<u64>>,
+    functions: OnceLock<Vec<Range<u64>>>,
+}
+
+impl UnwindSections {
+    pub(crate) fn read(elf: &ElfFile) -> Result<Self, ModuleError> {
+        let range = |name| {
+            let section = elf.section(name)?;
+            Some(section.address..section.address.checked_add(section.size)?)
+        };
+        let mut sections = Self {
+            eh_frame: elf.section_bytes(".eh_frame")?.filter(|bytes| !bytes.is_empty()),
+            eh_frame_hdr: elf.section_bytes(".eh_frame_hdr")?,
+            eh_frame_range: range(".eh_frame"),
+            eh_frame_hdr_range: range(".eh_frame_hdr"),
+            text_range: range(".text"),
+            got_range: range(".got"),
+            ..Self::default()
+        };
+        if !sections.has_search_table() {
+            sections.eh_frame_hdr = None; // an unwinder then makes a table of its own
+        }
+        if sections.eh_frame.is_none() {
+            sections.debug_frame = elf.section_bytes(".debug_frame")?.filter(|bytes| !bytes.is_empty());
+        }
+        Ok(sections)
+    }
+
+    /// The index of `.eh_frame` may be without the sorted table that makes it useful.
+    fn has_search_table(&self) -> bool {
+        self.eh_frame_hdr.as_ref().is_some_and(|bytes| {
+            EhFrameHdr::new(bytes, LittleEndian).parse(&self.bases(), 8).is_ok_and(|header| header.table().is_some())
+        })
+    }
+
+    fn bases(&self) -> BaseAddresses {
+        let start = |range: &Option<Range<u64>>| range.as_ref().map_or(0, |range| range.start);
+        BaseAddresses::default()
+            .set_eh_frame(start(&self.eh_frame_range))
+            .set_eh_frame_hdr(start(&self.eh_frame_hdr_range))
+            .set_text(start(&self.text_range))
+            .set_got(start(&self.got_range))
+    }
+
+    /// The stated start of the function that covers a stated address.
+    pub(crate) fn function_start(&self, address: u64) -> Option<u64> {
+        let functions = self.functions.get_or_init(|| self.read_functions());
+        let after = functions.partition_point(|function| function.start <= address);
+        let function = functions.get(after.checked_sub(1)?)?;
+        function.contains(&address).then_some(function.start)
+    }
+
+    fn read_functions(&self) -> Vec<Range<u64>> {
+        let mut functions = if let Some(bytes) = &self.eh_frame {
+            let mut section = EhFrame::new(bytes, LittleEndian);
+            section.set_address_size(8);
+            self.collect(&section)
+        } else if let Some(bytes) = &self.debug_frame {
+            let mut section = DebugFrame::new(bytes, LittleEndian);
+            section.set_address_size(8);
+            self.collect(&section)
+        } else {
+            Vec::new()
+        };
+        functions.sort_unstable_by_key(|function| function.start);
+        functions
+    }
+
+    /// The ranges that can be read; what follows the first malformed entry cannot be found and is left out.
+    fn collect<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(&self, section: &S) -> Vec<Range<u64>> {
+        let bases = self.bases();
+        let mut functions = Vec::new();
+        let mut entries = section.entries(&bases);
+        while let Ok(Some(entry)) = entries.next() {
+            if let CieOrFde::Fde(partial) = entry
+                && let Ok(function) = partial.parse(S::cie_from_offset)
+                && let Some(end) = function.initial_address().checked_add(function.len())
+            {
+                functions.push(function.initial_address()..end);
+            }
+        }
+        functions
+    }
+}

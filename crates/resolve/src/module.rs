@@ -1,0 +1,232 @@
+//! Modules: the programs and libraries that processes map, each read once and shared.
+//!
+//! May import `elf`, `build_id`, `functions`, `maps`, `error`.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::build_id::BuildId;
+use crate::elf::{ElfFile, Segment, Source};
+use crate::error::ModuleError;
+use crate::functions::UnwindSections;
+use crate::maps::{MappedFile, Mapping, parse_maps};
+
+/// A module, shared by all processes that map the same file.
+pub type ModuleRef = Arc<Module>;
+
+/// Opened without waiting: a path may meanwhile lead to a pipe, on which an ordinary open would hang. The value of
+/// `O_NONBLOCK` on x86-64, aarch64, RISC-V and Arm.
+const OPEN_WITHOUT_WAITING: i32 = 0o4000;
+
+/// A program, library or vdso image. Its file stays open, so that symbols can be read after the process has ended or
+/// the file was replaced.
+#[derive(Debug)]
+pub struct Module {
+    path: PathBuf,
+    opened: PathBuf,
+    pub(crate) elf: ElfFile,
+    pub(crate) unwind: UnwindSections,
+    build_id: Option<BuildId>,
+}
+
+impl Module {
+    fn new(path: PathBuf, opened: PathBuf, source: Source) -> Result<Self, ModuleError> {
+        let elf = ElfFile::read(opened.clone(), source)?;
+        let unwind = UnwindSections::read(&elf)?;
+        let build_id = BuildId::read(&elf)?;
+        Ok(Self { path, opened, elf, unwind, build_id })
+    }
+
+    /// The path as the process sees it; `[vdso]` for the vdso.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path under which the file was opened: the same, or below the process's root.
+    pub(crate) fn opened(&self) -> &Path {
+        &self.opened
+    }
+
+    /// The linker's fingerprint of the file, when it has one.
+    pub fn build_id(&self) -> Option<&BuildId> {
+        self.build_id.as_ref()
+    }
+
+    /// The address that the file itself states for its byte at `file_offset`, as disassemblers and `addr2line` show
+    /// it. None when no segment loads that byte.
+    pub fn stated_address(&self, file_offset: u64) -> Option<u64> {
+        // Segments may share a page of the file; code lies in the executable one.
+        let holds = |segment: &&Segment| {
+            file_offset.checked_sub(segment.offset).is_some_and(|within| within < segment.file_size)
+        };
+        let segments = || self.elf.segments.iter().filter(holds);
+        let segment = segments().find(|segment| segment.executable).or_else(|| segments().next())?;
+        (file_offset - segment.offset).checked_add(segment.address)
+    }
+
+    /// The reverse of [`Module::stated_address`].
+    pub fn file_offset(&self, stated_address: u64) -> Option<u64> {
+        self.elf.segments.iter().find_map(|segment| {
+            let within = stated_address.checked_sub(segment.address)?;
+            (within < segment.file_size).then(|| within.checked_add(segment.offset))?
+        })
+    }
+
+    /// The offset in the file of the function that contains the byte at `file_offset`, from the unwind information,
+    /// which stripped files have too: a stable label (`libfoo.so+0x1230`) for a function without a name.
+    pub fn function_start(&self, file_offset: u64) -> Option<u64> {
+        let start = self.unwind.function_start(self.stated_address(file_offset)?)?;
+        self.file_offset(start)
+    }
+
+    /// What must be added (modulo 2^64) to a stated address to get the address in the process that has `mapping`.
+    pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
+        let length = mapping.end - mapping.start;
+        let segment = self.elf.segments.iter().find(|segment| {
+            let end = segment.offset.saturating_add(segment.file_size);
+            segment.executable
+                && segment.offset < mapping.file_offset.saturating_add(length)
+                && mapping.file_offset < end
+        })?;
+        let start = segment.address.wrapping_sub(segment.offset).wrapping_add(mapping.file_offset);
+        Some(mapping.start.wrapping_sub(start))
+    }
+
+    /// The lowest stated address: 0 for what can be loaded anywhere.
+    pub(crate) fn base(&self) -> u64 {
+        self.elf.segments.iter().map(|segment| segment.address).min().unwrap_or(0)
+    }
+}
+
+/// What tells one version of a file from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+/// All modules that were opened, shared by the unwinders of all processes. Clones share their contents.
+#[derive(Debug, Clone, Default)]
+pub struct ModuleCache {
+    files: Arc<Mutex<HashMap<Key, ModuleRef>>>,
+    vdso: Arc<OnceLock<ModuleRef>>,
+}
+
+impl ModuleCache {
+    /// An empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The module of a file that need not be mapped anywhere.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not a 64-bit ELF file.
+    pub fn open(&self, path: &Path) -> Result<ModuleRef, ModuleError> {
+        let (file, metadata) = open_regular(path)?;
+        self.intern(path, path, file, &metadata)
+    }
+
+    /// The vdso of this process, which is that of every 64-bit process on this kernel. Read from this process's own
+    /// memory (`/proc/self/mem`).
+    ///
+    /// # Errors
+    /// This process has none, or must not read its own memory.
+    pub fn vdso(&self) -> Result<ModuleRef, ModuleError> {
+        if let Some(module) = self.vdso.get() {
+            return Ok(module.clone());
+        }
+        let module = Arc::new(Module::new("[vdso]".into(), "[vdso]".into(), Source::Memory(vdso_image()?))?);
+        Ok(self.vdso.get_or_init(|| module).clone())
+    }
+
+    /// The module of a file that a process has mapped. `root` is the process's root directory as this process sees it
+    /// (`/proc/PID/root`), without which the path is taken as it is and must lead to the mapped inode.
+    pub(crate) fn mapped(&self, mapping: &Mapping, path: &Path, root: Option<&Path>) -> Result<ModuleRef, ModuleError> {
+        let opened = match root {
+            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+            None => path.to_path_buf(),
+        };
+        let by_path = open_regular(&opened);
+        if let Ok((file, metadata)) = &by_path
+            && metadata.ino() == mapping.inode
+            && let Ok(file) = file.try_clone()
+        {
+            return self.intern(path, &opened, file, metadata);
+        }
+        // The file was removed or replaced, or stacked file systems (overlayfs) show different inodes. The kernel has
+        // a link to the very file that is mapped, for those who may follow it.
+        if let Some(process) = root.and_then(Path::parent) {
+            let link = process.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+            if let Ok((file, metadata)) = open_regular(&link) {
+                return self.intern(path, &link, file, &metadata);
+            }
+        }
+        let (file, metadata) = by_path?;
+        // In the process's own view, an existing path with another inode is a stacked file system, not a new file:
+        // a file that was removed or replaced would have been marked as deleted.
+        if root.is_some() && !mapping.deleted {
+            return self.intern(path, &opened, file, &metadata);
+        }
+        Err(ModuleError::Replaced { path: opened, mapped: mapping.inode, found: metadata.ino() })
+    }
+
+    fn intern(
+        &self,
+        path: &Path,
+        opened: &Path,
+        file: File,
+        metadata: &std::fs::Metadata,
+    ) -> Result<ModuleRef, ModuleError> {
+        let key = Key {
+            path: path.to_path_buf(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        };
+        let known = self.files.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(module) = known {
+            return Ok(module);
+        }
+        let module = Arc::new(Module::new(key.path.clone(), opened.to_path_buf(), Source::File(file))?);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(files.entry(key).or_insert(module).clone())
+    }
+}
+
+/// Opens a regular file for reading.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, std::fs::Metadata), ModuleError> {
+    let unreadable = |source: io::Error| ModuleError::Read { path: path.to_path_buf(), source };
+    let file = OpenOptions::new().read(true).custom_flags(OPEN_WITHOUT_WAITING).open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(ModuleError::NotAFile { path: path.to_path_buf() });
+    }
+    Ok((file, metadata))
+}
+
+/// Copies the vdso out of this process's memory, through the file that the kernel offers for it.
+fn vdso_image() -> Result<Arc<[u8]>, ModuleError> {
+    use std::os::unix::fs::FileExt;
+    /// The vdso has two to four pages; more than this is none.
+    const LIMIT: u64 = 1 << 20;
+    let unreadable = |path: &'static str| move |source| ModuleError::Read { path: path.into(), source };
+    let maps = std::fs::read("/proc/self/maps").map_err(unreadable("/proc/self/maps"))?;
+    let range = parse_maps(maps)
+        .unwrap_or_default()
+        .into_iter()
+        .find(|mapping| mapping.path == MappedFile::Vdso && mapping.end - mapping.start <= LIMIT)
+        .ok_or(ModuleError::NoVdso)?;
+    let memory = File::open("/proc/self/mem").map_err(unreadable("/proc/self/mem"))?;
+    let mut image = vec![0; (range.end - range.start) as usize];
+    memory.read_exact_at(&mut image, range.start).map_err(unreadable("/proc/self/mem"))?;
+    Ok(Arc::from(image))
+}

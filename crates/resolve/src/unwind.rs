@@ -1,0 +1,301 @@
+//! Unwinding: from saved registers and a copy of the stack to the addresses of the calls.
+//!
+//! May import `address`, `maps`, `module`, `error`. All that depends on the processor's architecture is in
+//! `Engine`'s few lines at the end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
+
+use crate::address::{CodeAddress, UserRegisters};
+use crate::error::{ModuleError, ModuleProblem};
+use crate::maps::{MappedFile, Mapping};
+use crate::module::{ModuleCache, ModuleRef};
+
+/// The deepest stack that is followed, in frames. Real stacks rarely pass 100; a copy of 16 KiB of stack holds at most
+/// 1,000 calls, and what recursion adds beyond 256 tells nothing new about where time goes.
+pub const DEPTH_LIMIT: usize = 256;
+
+/// How far above the copied bytes an unreadable address still counts as the same stack, in bytes: the copy was too
+/// short. Anything farther, or below the stack pointer, is a wrong value. Frames of more than a mebibyte are rare.
+const NEAR: u64 = 1 << 20;
+
+/// How an unwound stack ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StackEnd {
+    /// At the function where the thread started.
+    Complete,
+    /// Before it; the frames that were found are right but not all.
+    Truncated {
+        /// What was missing.
+        why: Truncation,
+    },
+}
+
+/// Why unwinding stopped before the start of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Truncation {
+    /// The copied bytes of the stack did not reach far enough.
+    OutOfBytes,
+    /// The code there belongs to no file that could be loaded (just-in-time compiled, or see
+    /// [`Unwinder::problems`]), and its frame pointers led nowhere.
+    NoModule,
+    /// The next frame is no code, or the stack did not advance: no or wrong unwind information.
+    BadFrame,
+    /// The stack has more than [`DEPTH_LIMIT`] frames.
+    TooDeep,
+}
+
+/// An executable mapping of the process, with its module when that could be loaded.
+#[derive(Debug)]
+struct Code {
+    mapping: Mapping,
+    module: Option<ModuleRef>,
+}
+
+/// Where an address of the process lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Located<'a> {
+    /// The executable mapping that contains it.
+    pub mapping: &'a Mapping,
+    /// Its module; none for memory without a file and for files that could not be loaded.
+    pub module: Option<&'a ModuleRef>,
+    /// The address as an offset in the mapped file, in bytes. Meaningless without a file.
+    pub file_offset: u64,
+}
+
+/// Unwinds the stacks of one process image: make a new one after an `exec`.
+pub struct Unwinder {
+    modules: ModuleCache,
+    engine: Engine,
+    rules: framehop::CacheNative<MustNotAllocateDuringUnwind>,
+    /// Sorted by start; never overlapping, as mappings of one process cannot.
+    code: Vec<Code>,
+    problems: Vec<ModuleProblem>,
+    /// Highest code address, to tell signatures in return addresses from address bits (aarch64).
+    highest: u64,
+}
+
+type Engine = framehop::UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
+
+impl Unwinder {
+    /// An unwinder that knows no code yet and takes modules from `modules`.
+    pub fn new(modules: &ModuleCache) -> Self {
+        Self {
+            modules: modules.clone(),
+            engine: Engine::new(),
+            rules: framehop::CacheNative::new_in(),
+            code: Vec::new(),
+            problems: Vec::new(),
+            highest: 0,
+        }
+    }
+
+    /// Takes the memory map of the process as it is now: loads the modules that are new and drops those that are gone.
+    /// `root` is the root directory of the process as this process sees it, `/proc/PID/root`; give it whenever the
+    /// process may still be alive, since the process may live in another mount namespace. Returns true when anything
+    /// changed. Modules that cannot be loaded are added to [`Unwinder::problems`].
+    pub fn set_mappings(&mut self, mappings: &[Mapping], root: Option<&Path>) -> bool {
+        let mut known = std::mem::take(&mut self.code).into_iter().peekable();
+        let mut wanted: Vec<&Mapping> = mappings.iter().filter(|mapping| mapping.executable).collect();
+        wanted.sort_by_key(|mapping| mapping.start);
+        let mut code = Vec::with_capacity(wanted.len());
+        let mut changed = false;
+        for mapping in wanted {
+            while let Some(gone) = known.next_if(|old| old.mapping.start < mapping.start) {
+                changed |= self.drop_code(&gone);
+            }
+            match known.next_if(|old| old.mapping.start == mapping.start) {
+                Some(same) if same_code(&same.mapping, mapping) => code.push(same),
+                other => {
+                    if let Some(replaced) = other {
+                        self.drop_code(&replaced);
+                    }
+                    code.push(self.load_code(mapping, root));
+                    changed = true;
+                }
+            }
+        }
+        for gone in known {
+            changed |= self.drop_code(&gone);
+        }
+        self.code = code;
+        if changed {
+            // The rules are cached by address and a 16-bit generation that would wrap around one day.
+            self.rules = framehop::CacheNative::new_in();
+            self.highest = self.code.last().map_or(0, |code| code.mapping.end);
+        }
+        changed
+    }
+
+    fn drop_code(&mut self, code: &Code) -> bool {
+        if code.module.is_some() {
+            self.engine.remove_module(code.mapping.start);
+        }
+        true
+    }
+
+    fn load_code(&mut self, mapping: &Mapping, root: Option<&Path>) -> Code {
+        let module = match &mapping.path {
+            MappedFile::File(path) => Some((path.as_path(), self.modules.mapped(mapping, path, root))),
+            MappedFile::Vdso => Some((Path::new("[vdso]"), self.modules.vdso())),
+            MappedFile::Anonymous | MappedFile::Other(_) => None,
+        };
+        let module = module.and_then(|(path, module)| {
+            match module.and_then(|module| self.add_module(mapping, &module).map(|()| module)) {
+                Ok(module) => Some(module),
+                Err(error) => {
+                    self.problems.push(ModuleProblem { path: path.to_path_buf(), start: mapping.start, error });
+                    None
+                }
+            }
+        });
+        Code { mapping: mapping.clone(), module }
+    }
+
+    fn add_module(&mut self, mapping: &Mapping, module: &ModuleRef) -> Result<(), ModuleError> {
+        let bias = module
+            .bias(mapping)
+            .ok_or_else(|| ModuleError::NoSegment { path: module.path().to_path_buf(), offset: mapping.file_offset })?;
+        let sections = &module.unwind;
+        let info = ExplicitModuleSectionInfo {
+            base_svma: module.base(),
+            text_svma: sections.text_range.clone(),
+            got_svma: sections.got_range.clone(),
+            eh_frame_svma: sections.eh_frame_range.clone(),
+            eh_frame: sections.eh_frame.clone(),
+            eh_frame_hdr_svma: sections.eh_frame_hdr_range.clone(),
+            eh_frame_hdr: sections.eh_frame_hdr.clone(),
+            debug_frame: sections.debug_frame.clone(),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        let base = module.base().wrapping_add(bias);
+        self.engine.add_module(framehop::Module::new(String::new(), mapping.start..mapping.end, base, info));
+        Ok(())
+    }
+
+    /// Unwinds one stack. `stack` holds the bytes of the process's memory from `registers.sp` upwards. `frames` is
+    /// cleared and filled with the addresses, innermost first; only it may allocate.
+    pub fn unwind(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> StackEnd {
+        frames.clear();
+        frames.push(CodeAddress::InstructionPointer(registers.ip));
+        let mut read = |address: u64| word_at(stack, registers.sp, address).ok_or(());
+        let mut state = start(registers, self.highest);
+        let mut at = FrameAddress::from_instruction_pointer(registers.ip);
+        let mut here = self.code_at(registers.ip);
+        loop {
+            let has_module = here.is_some_and(|index| self.code[index].module.is_some());
+            let step = self.engine.unwind_frame(at, &mut state, &mut self.rules, &mut read);
+            let next = match step {
+                // Without unwind information, the end is a guess from a frame pointer that happened to be zero.
+                Ok(None) if has_module => return StackEnd::Complete,
+                Ok(None) => return truncated(Truncation::NoModule),
+                Ok(Some(address)) => address,
+                Err(error) => {
+                    let end = registers.sp.saturating_add(stack.len() as u64);
+                    return self.classify(error, end, has_module, frame_pointer(&state), frames.len());
+                }
+            };
+            let (Some(address), Some(index)) =
+                (FrameAddress::from_return_address(next), self.code_near(here, next.wrapping_sub(1)))
+            else {
+                return truncated(if has_module { Truncation::BadFrame } else { Truncation::NoModule });
+            };
+            if frames.len() == DEPTH_LIMIT {
+                return truncated(Truncation::TooDeep);
+            }
+            frames.push(CodeAddress::ReturnAddress(next));
+            at = address;
+            here = Some(index);
+        }
+    }
+
+    fn classify(&self, error: framehop::Error, end: u64, has_module: bool, fp: u64, depth: usize) -> StackEnd {
+        match error {
+            framehop::Error::CouldNotReadStack(address)
+                if (end.saturating_sub(7)..end.saturating_add(NEAR)).contains(&address) =>
+            {
+                truncated(Truncation::OutOfBytes)
+            }
+            _ if !has_module => truncated(Truncation::NoModule),
+            // The start code of a program sets the frame pointer to zero to mark the outermost frame; C libraries that
+            // come without unwind information for it leave only that.
+            framehop::Error::FramepointerUnwindingMovedBackwards | framehop::Error::CouldNotReadStack(_)
+                if fp == 0 && depth > 1 =>
+            {
+                StackEnd::Complete
+            }
+            _ => truncated(Truncation::BadFrame),
+        }
+    }
+
+    /// Where an address lies; none when it is not in executable memory.
+    pub fn locate(&self, address: u64) -> Option<Located<'_>> {
+        let code = &self.code[self.code_at(address)?];
+        let file_offset = (address - code.mapping.start).saturating_add(code.mapping.file_offset);
+        Some(Located { mapping: &code.mapping, module: code.module.as_ref(), file_offset })
+    }
+
+    /// The modules that could not be loaded, in the order in which they were met.
+    pub fn problems(&self) -> &[ModuleProblem] {
+        &self.problems
+    }
+
+    fn code_at(&self, address: u64) -> Option<usize> {
+        let after = self.code.partition_point(|code| code.mapping.start <= address);
+        let index = after.checked_sub(1)?;
+        (address < self.code[index].mapping.end).then_some(index)
+    }
+
+    /// Like `code_at`, but looks first where the last frame was: callers mostly share a module.
+    fn code_near(&self, last: Option<usize>, address: u64) -> Option<usize> {
+        let same = last.filter(|&index| {
+            let mapping = &self.code[index].mapping;
+            (mapping.start..mapping.end).contains(&address)
+        });
+        same.or_else(|| self.code_at(address))
+    }
+}
+
+fn truncated(why: Truncation) -> StackEnd {
+    StackEnd::Truncated { why }
+}
+
+/// True when the same bytes of the same file are mapped at the same place. The mark of a deletion does not matter.
+fn same_code(one: &Mapping, other: &Mapping) -> bool {
+    let key = |mapping: &Mapping| (mapping.start, mapping.end, mapping.file_offset, mapping.device, mapping.inode);
+    key(one) == key(other) && one.path == other.path
+}
+
+/// The word at `address` in the bytes that were copied from `sp`.
+fn word_at(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
+    let offset = usize::try_from(address.checked_sub(sp)?).ok()?;
+    let word = stack.get(offset..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*word))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn start(registers: &UserRegisters, _highest: u64) -> framehop::UnwindRegsNative {
+    framehop::UnwindRegsNative::new(registers.ip, registers.sp, registers.bp)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn frame_pointer(state: &framehop::UnwindRegsNative) -> u64 {
+    state.bp()
+}
+
+/// Return addresses may carry a signature in the bits that no code address uses.
+#[cfg(target_arch = "aarch64")]
+fn start(registers: &UserRegisters, highest: u64) -> framehop::UnwindRegsNative {
+    let mask = match highest {
+        0 => framehop::aarch64::PtrAuthMask::new_no_strip(),
+        _ => framehop::aarch64::PtrAuthMask::from_max_known_address(highest),
+    };
+    framehop::UnwindRegsNative::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.bp)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn frame_pointer(state: &framehop::UnwindRegsNative) -> u64 {
+    state.fp()
+}
