@@ -64,5 +64,18 @@ for program in list-pm list-pml list-pmla; do
 done
 run list-pml --threads=4 --iterations=20K --rounds=3 --parts=64 --trace --trace-size=20
 
+film="--width=200 --height=60 --frames=3 --stream=$scratch/film"
+for wait in spin spin-pause futex cond; do
+    at_all_counts wavefront $film --wait=$wait
+    at_all_counts wavefront $film --wait=$wait --parse-cost=50
+done
+# Bit-exact: a PGM picture comes out as it went in.
+{ printf 'P5\n# noise\n61 40\n255\n'; head -c 2440 "$0"; } >"$scratch/picture.pgm"
+run wavefront --input="$scratch/picture.pgm" --stream="$scratch/coded" \
+    --output="$scratch/decoded" --threads=3
+tail -c 2440 "$scratch/picture.pgm" | cmp - "$scratch/decoded" >"$output" 2>&1
+if [ $? -eq 0 ]; then report ok "wavefront gives back the picture"
+else report FAILED "wavefront gives back the picture"; fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
