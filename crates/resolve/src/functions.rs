@@ -6,9 +6,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use addr2line::gimli::{
-    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection,
-};
+use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection};
 
 use crate::elf::ElfFile;
 use crate::error::ModuleError;

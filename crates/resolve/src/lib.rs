@@ -6,7 +6,8 @@
 //! | [`address`] | code addresses and registers |
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
 //! | [`unwind`] | registers and stack bytes → code addresses |
-//! | [`symbols`] | code addresses → functions, inlined functions, files and lines |
+//! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
+//! | [`perf_map`] | names of code that was made at run time |
 //! | [`error`] | what can go wrong; nothing of it ends a run |
 //!
 //! Everything that comes from the target (paths, files, symbol names) is hostile input: it is bounded and checked, and
@@ -15,12 +16,18 @@
 
 pub mod address;
 pub mod build_id;
+mod debug_file;
+mod demangle;
 mod elf;
 pub mod error;
 mod functions;
+mod kernel;
+mod lines;
 pub mod maps;
 pub mod module;
+pub mod perf_map;
 pub mod spans;
+mod symbol_table;
 pub mod symbols;
 pub mod unwind;
 
@@ -29,6 +36,7 @@ pub use build_id::BuildId;
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};
+pub use perf_map::PerfMap;
 pub use spans::{executable_spans, merge_spans};
 pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};
 pub use unwind::{DEPTH_LIMIT, Located, StackEnd, Truncation, Unwinder};

@@ -1,0 +1,98 @@
+//! Debug information: inlined functions, files and lines of an address.
+//!
+//! May import `elf` and `error`.
+
+use std::sync::Arc;
+
+use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Error, LittleEndian, SectionId};
+
+use crate::elf::ElfFile;
+use crate::error::ModuleError;
+
+type Reader = EndianArcSlice<LittleEndian>;
+
+/// The debug information of a module, parsed as far as it was asked for.
+pub(crate) struct Lines {
+    context: addr2line::Context<Reader>,
+}
+
+/// One function at an address, as the compiler described it.
+#[derive(Debug, Default)]
+pub(crate) struct Site {
+    /// The name, mangled when the compiler recorded that.
+    pub(crate) name: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+}
+
+/// Why debug information cannot be used.
+pub(crate) enum LinesError {
+    Module(ModuleError),
+    Malformed(Error),
+}
+
+impl From<ModuleError> for LinesError {
+    fn from(error: ModuleError) -> Self {
+        Self::Module(error)
+    }
+}
+
+impl From<Error> for LinesError {
+    fn from(error: Error) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl Lines {
+    /// Reads the debug information of `file`; none when it has none.
+    pub(crate) fn read(file: &ElfFile, shared: Option<&ElfFile>) -> Result<Option<Self>, LinesError> {
+        if file.section(".debug_info").is_none() {
+            return Ok(None);
+        }
+        let mut dwarf = Dwarf::load(|id| section(file, id))?;
+        if let Some(shared) = shared {
+            dwarf.load_sup(|id| section(shared, id))?;
+        }
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+        Ok(Some(Self { context: addr2line::Context::from_dwarf(dwarf)? }))
+    }
+
+    /// The functions at a stated address, innermost inlined one first; empty when nothing is known.
+    pub(crate) fn sites(&self, address: u64) -> Result<Vec<Site>, Error> {
+        let mut frames = self.context.find_frames(address).skip_all_loads()?;
+        let mut sites = Vec::new();
+        while let Some(frame) = frames.next()? {
+            let (file, line) = frame.location.map_or((None, None), |at| (at.file, at.line));
+            sites.push(Site {
+                name: frame.function.and_then(|name| name.raw_name().ok().map(std::borrow::Cow::into_owned)),
+                file: file.map(tidy),
+                line: line.filter(|&line| line > 0),
+            });
+        }
+        Ok(sites)
+    }
+}
+
+/// Reads the sections that lead from addresses to functions and lines; those on variables and types stay unread.
+fn section(file: &ElfFile, id: SectionId) -> Result<Reader, ModuleError> {
+    let needed = matches!(
+        id,
+        SectionId::DebugAbbrev
+            | SectionId::DebugAddr
+            | SectionId::DebugAranges
+            | SectionId::DebugInfo
+            | SectionId::DebugLine
+            | SectionId::DebugLineStr
+            | SectionId::DebugRanges
+            | SectionId::DebugRngLists
+            | SectionId::DebugStr
+            | SectionId::DebugStrOffsets
+    );
+    let bytes = if needed { file.section_bytes(id.name())? } else { None };
+    Ok(Reader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
+}
+
+/// Build systems leave `./` in the middle of paths.
+fn tidy(path: &str) -> String {
+    path.replace("/./", "/")
+}

@@ -1,0 +1,222 @@
+//! Unwinding of real stacks through code without frame pointers, and their names.
+
+mod common;
+
+use common::{Stopped, compile, line_of, names, resolve_frame};
+use resolve::{CodeAddress, ModuleCache, StackEnd, Symbolizer, Truncation, Unwinder, UserRegisters};
+
+fn position(names: &[String], name: &str) -> usize {
+    names.iter().position(|found| found == name).unwrap_or_else(|| panic!("{name} not in {names:?}"))
+}
+
+#[test]
+fn stacks_are_complete_down_to_the_threads_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let mut symbolizer = Symbolizer::new();
+    let threads = process.threads();
+    assert_eq!(threads.len(), 2);
+
+    let (frames, end) = process.unwind(&mut unwinder, threads[1]);
+    let worker = names(&unwinder, &mut symbolizer, &frames);
+    assert_eq!(end, StackEnd::Complete, "{worker:?}");
+    let inlined = position(&worker, "~stop_here");
+    assert!(inlined > 0, "{worker:?}");
+    assert_eq!(worker[inlined + 1..inlined + 4], ["middle", "outer", "worker"], "{worker:?}");
+    assert!(worker.last().unwrap().contains("clone"), "{worker:?}");
+
+    let (frames, end) = process.unwind(&mut unwinder, threads[0]);
+    let main = names(&unwinder, &mut symbolizer, &frames);
+    assert_eq!(end, StackEnd::Complete, "{main:?}");
+    assert!(position(&main, "main") > 0);
+    assert_eq!(main.last().unwrap(), "_start");
+    assert!(symbolizer.problems().is_empty(), "{:?}", symbolizer.problems());
+}
+
+#[test]
+fn frames_have_the_lines_of_the_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let mut symbolizer = Symbolizer::new();
+    let (frames, _) = process.unwind(&mut unwinder, process.threads()[1]);
+    let sites: Vec<_> =
+        frames.iter().flat_map(|&frame| resolve_frame(&unwinder, &mut symbolizer, frame).functions).collect();
+    for (function, mark, inlined) in
+        [("stop_here", "stops", true), ("middle", "inlines", false), ("outer", "calls middle", false)]
+    {
+        let site = sites.iter().find(|site| site.function.as_deref() == Some(function)).unwrap();
+        assert_eq!(site.line, Some(line_of("nested.c", mark)), "{function}");
+        assert!(site.file.as_ref().unwrap().ends_with("tests/programs/nested.c"));
+        assert_eq!(site.inlined, inlined);
+    }
+}
+
+#[test]
+fn a_static_program_is_unwound_and_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "static", &["-static"]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let mut symbolizer = Symbolizer::with_debug_directories(Vec::new());
+    for (thread, expected, last) in [(0, "main", "_start"), (1, "worker", "clone")] {
+        let (frames, end) = process.unwind(&mut unwinder, process.threads()[thread]);
+        let names = names(&unwinder, &mut symbolizer, &frames);
+        assert_eq!(end, StackEnd::Complete, "{names:?}");
+        position(&names, expected);
+        assert!(names.last().unwrap().contains(last), "{names:?}");
+    }
+}
+
+#[test]
+fn a_program_at_a_fixed_address_is_unwound() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "fixed", &["-no-pie"]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let (frames, end) = process.unwind(&mut unwinder, process.threads()[1]);
+    let names = names(&unwinder, &mut Symbolizer::new(), &frames);
+    assert_eq!(end, StackEnd::Complete, "{names:?}");
+    position(&names, "worker");
+}
+
+#[test]
+fn unwinding_works_without_symbols_and_without_the_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["-s", "-Wl,--no-eh-frame-hdr"];
+    let process = Stopped::start(&compile("nested.c", directory.path(), "stripped", &arguments), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let mut symbolizer = Symbolizer::with_debug_directories(Vec::new());
+    let (frames, end) = process.unwind(&mut unwinder, process.threads()[1]);
+    assert_eq!(end, StackEnd::Complete);
+    let program: Vec<_> = frames
+        .iter()
+        .filter(|frame| unwinder.locate(frame.lookup()).unwrap().module.unwrap().path().ends_with("stripped"))
+        .map(|&frame| resolve_frame(&unwinder, &mut symbolizer, frame))
+        .collect();
+    assert_eq!(program.len(), 3, "middle, outer and worker: {program:?}");
+    for frame in program {
+        assert_eq!(frame.functions[0].function, None);
+        assert!(frame.function_start.is_some());
+    }
+}
+
+#[test]
+fn an_incomplete_stack_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
+    let modules = ModuleCache::new();
+    let mut unwinder = process.unwinder(&modules);
+    let thread = process.threads()[1];
+    let registers = process.registers(thread);
+    let (complete, _) = process.unwind(&mut unwinder, thread);
+
+    let stack = process.stack(registers.sp, 256);
+    let mut frames = Vec::new();
+    let end = unwinder.unwind(&registers, &stack, &mut frames);
+    assert_eq!(end, StackEnd::Truncated { why: Truncation::OutOfBytes });
+    assert!(!frames.is_empty() && frames.len() < complete.len() && complete.starts_with(&frames));
+
+    let end = unwinder.unwind(&registers, &vec![0xff; 65536], &mut frames);
+    assert_eq!(end, StackEnd::Truncated { why: Truncation::BadFrame });
+    assert_eq!(frames, [CodeAddress::InstructionPointer(registers.ip)]);
+
+    let end = unwinder.unwind(&UserRegisters { ip: 0x1234, ..registers }, &stack, &mut frames);
+    assert_eq!(end, StackEnd::Truncated { why: Truncation::NoModule });
+
+    let mut knows_nothing = Unwinder::new(&modules);
+    let end = knows_nothing.unwind(&registers, &stack, &mut frames);
+    assert_eq!(end, StackEnd::Truncated { why: Truncation::NoModule });
+    assert_eq!(frames.len(), 1);
+}
+
+#[test]
+fn any_stack_bytes_are_survived() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let code: Vec<u64> = resolve::executable_spans(&process.mappings()).iter().map(|span| span.0).collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut frames = Vec::new();
+    let mut deepest = 0;
+    for _ in 0..3000 {
+        let word = |bits: u64| code[bits as usize % code.len()] + (bits >> 40) % 0x4_0000;
+        let stack: Vec<u8> = (0..512).flat_map(|_| word(next()).to_le_bytes()).collect();
+        let sp = next() | 7;
+        let registers = UserRegisters { ip: word(next()), sp, bp: sp.wrapping_add(next() % 512), lr: next() };
+        unwinder.unwind(&registers, &stack, &mut frames);
+        deepest = deepest.max(frames.len());
+    }
+    assert!(deepest > 3 && deepest <= resolve::DEPTH_LIMIT);
+}
+
+#[test]
+fn only_what_changes_in_the_memory_map_is_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
+    let modules = ModuleCache::new();
+    let mut unwinder = process.unwinder(&modules);
+    let mut mappings = process.mappings();
+    let root = process.root();
+    assert!(!unwinder.set_mappings(&mappings, Some(&root)), "nothing is new");
+
+    let thread = process.threads()[1];
+    let (_, end) = process.unwind(&mut unwinder, thread);
+    assert_eq!(end, StackEnd::Complete);
+
+    // Without its program the stack ends in the library.
+    let program: Vec<_> = mappings
+        .extract_if(.., |mapping| matches!(&mapping.path, resolve::MappedFile::File(path) if path.ends_with("nested")))
+        .collect();
+    assert!(unwinder.set_mappings(&mappings, Some(&root)));
+    let (_, end) = process.unwind(&mut unwinder, thread);
+    assert_ne!(end, StackEnd::Complete);
+
+    mappings.extend(program);
+    assert!(unwinder.set_mappings(&mappings, Some(&root)));
+    let (_, end) = process.unwind(&mut unwinder, thread);
+    assert_eq!(end, StackEnd::Complete);
+    assert!(unwinder.set_mappings(&[], Some(&root)));
+    assert!(unwinder.locate(process.registers(thread).ip).is_none());
+}
+
+#[test]
+fn a_missing_file_is_a_problem_and_no_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile("nested.c", directory.path(), "nested", &[]);
+    let process = Stopped::start(&program, &[]);
+    let before = process.mappings();
+    std::fs::remove_file(&program).unwrap();
+
+    // Without the process's root only the path is there to go by.
+    let mut unwinder = Unwinder::new(&ModuleCache::new());
+    unwinder.set_mappings(&before, None);
+    assert_eq!(unwinder.problems().len(), 1);
+    assert!(unwinder.problems()[0].error.to_string().contains("nested"), "{:?}", unwinder.problems());
+    let (frames, end) = process.unwind(&mut unwinder, process.threads()[1]);
+    assert!(frames.len() > 1, "the library was still unwound");
+    assert_ne!(end, StackEnd::Complete);
+
+    // Another file in its place is not mistaken for it.
+    std::fs::write(&program, "something else").unwrap();
+    let mut unwinder = Unwinder::new(&ModuleCache::new());
+    unwinder.set_mappings(&process.mappings(), None);
+    let error = unwinder.problems()[0].error.to_string();
+    assert!(error.contains("is not the file that was mapped"), "{error}");
+}
+
+#[test]
+fn the_vdso_has_symbols() {
+    let modules = ModuleCache::new();
+    let vdso = modules.vdso().unwrap();
+    let found = (0..0x2000).step_by(16).any(|offset| {
+        let frame = Symbolizer::new().user(&vdso, &[offset]).remove(0);
+        frame.functions[0].function.as_deref().is_some_and(|name| name.contains("gettime"))
+    });
+    assert!(found);
+}
