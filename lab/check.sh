@@ -77,5 +77,12 @@ tail -c 2440 "$scratch/picture.pgm" | cmp - "$scratch/decoded" >"$output" 2>&1
 if [ $? -eq 0 ]; then report ok "wavefront gives back the picture"
 else report FAILED "wavefront gives back the picture"; fi
 
+pages="--size=4M --file=$scratch/pages"
+for mode in per-thread pipeline single-map read populate; do
+    at_all_counts pagesum $pages --mode=$mode --rounds=3
+    at_all_counts pagesum $pages --mode=$mode --rounds=3 --chunk=12K
+    at_all_counts pagesum $pages --mode=$mode --cold
+done
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

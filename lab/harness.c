@@ -32,6 +32,8 @@ void lab_check(int status, const char *what)
 void *lab_alloc(size_t bytes, size_t alignment)
 {
     void *memory;
+    if (alignment < sizeof(void *))
+        alignment = sizeof(void *);
     lab_check(posix_memalign(&memory, alignment, bytes ? bytes : 1), "memory");
     memset(memory, 0, bytes);
     return memory;
