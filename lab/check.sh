@@ -84,5 +84,24 @@ for mode in per-thread pipeline single-map read populate; do
     at_all_counts pagesum $pages --mode=$mode --cold
 done
 
+for mode in global striped partitioned scan lockfree; do
+    at_all_counts hashtable --mode=$mode --iterations=20K --buckets=4K
+done
+at_all_counts hashtable --mode=striped --stripes=0 --iterations=20K --buckets=4K
+at_all_counts hashtable --mode=lockfree --iterations=2K --buckets=16
+
+for layout in packed padded flag flag-padded; do
+    at_all_counts falseshare --layout=$layout --iterations=100K
+done
+for counter in shared local; do
+    at_all_counts trueshare --counter=$counter --iterations=100K
+done
+for serial in 0 0.3 1; do
+    at_all_counts amdahl --serial=$serial --iterations=100K
+done
+at_all_counts bandwidth --array=1M --iterations=300K
+at_all_counts bandwidth --array=8K --iterations=300K
+at_all_counts clean --iterations=100K
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
