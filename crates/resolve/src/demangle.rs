@@ -9,8 +9,8 @@ use std::fmt;
 /// and names that differ only beyond this are no help to anybody; real templates seldom pass 2,000.
 pub(crate) const NAME_LIMIT: usize = 4096;
 
-/// The longest mangled name that is understood. Compilers hash longer ones.
-const MANGLED_LIMIT: usize = 16 * 1024;
+/// The longest mangled name that is understood, in bytes. Compilers hash longer ones.
+pub(crate) const MANGLED_LIMIT: usize = 16 * 1024;
 
 /// True for the names that C++ and Rust compilers make, which say more than a plain name.
 pub(crate) fn is_mangled(name: &str) -> bool {
@@ -21,10 +21,13 @@ pub(crate) fn is_mangled(name: &str) -> bool {
 pub(crate) fn demangle(name: &str) -> String {
     let mut plain = Bounded::default();
     let understood = name.len() <= MANGLED_LIMIT && (rust(name, &mut plain) || cpp(name, &mut plain));
-    if !understood {
-        plain = Bounded::default();
-        let _ = fmt::Write::write_str(&mut plain, name); // a cut name is marked as such by `finish`
-    }
+    if understood { plain.finish() } else { bounded(name) }
+}
+
+/// The text without characters that control a terminal, cut at [`NAME_LIMIT`].
+pub(crate) fn bounded(text: &str) -> String {
+    let mut plain = Bounded::default();
+    let _ = fmt::Write::write_str(&mut plain, text); // fails where it is cut, which `finish` marks
     plain.finish()
 }
 

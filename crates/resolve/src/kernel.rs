@@ -9,8 +9,9 @@ use crate::maps::hexadecimal;
 use crate::symbol_table::preference;
 
 /// The largest distance from the start of a kernel function, in bytes: the table has no sizes, and an address far
-/// behind the last function before it belongs to code that the table does not list.
-const FUNCTION_LIMIT: u64 = 1 << 20;
+/// behind the last function before it belongs to code that the table does not list. The largest real functions, tables
+/// of generated cipher code and interpreters, stay below half of it.
+const FUNCTION_LIMIT: u64 = 128 << 10;
 
 /// The kernel's functions by address.
 #[derive(Debug, Default)]

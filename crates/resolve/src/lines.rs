@@ -1,13 +1,18 @@
 //! Debug information: inlined functions, files and lines of an address.
 //!
-//! May import `elf` and `error`.
+//! May import `elf`, `error`, and from `demangle` the limits of text.
 
 use std::sync::Arc;
 
-use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Error, LittleEndian, SectionId};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Error, LittleEndian, Reader as _, SectionId};
 
+use crate::demangle::{MANGLED_LIMIT, bounded};
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
+
+/// The most functions that are taken from one address. Compilers inline a few dozen levels deep; only hostile debug
+/// information has thousands.
+const SITES_LIMIT: usize = 256;
 
 type Reader = EndianArcSlice<LittleEndian>;
 
@@ -62,9 +67,12 @@ impl Lines {
         let mut frames = self.context.find_frames(address).skip_all_loads()?;
         let mut sites = Vec::new();
         while let Some(frame) = frames.next()? {
+            if sites.len() == SITES_LIMIT {
+                break;
+            }
             let (file, line) = frame.location.map_or((None, None), |at| (at.file, at.line));
             sites.push(Site {
-                name: frame.function.and_then(|name| name.raw_name().ok().map(std::borrow::Cow::into_owned)),
+                name: frame.function.and_then(|function| name(function.name)),
                 file: file.map(tidy),
                 line: line.filter(|&line| line > 0),
             });
@@ -92,7 +100,14 @@ fn section(file: &ElfFile, id: SectionId) -> Result<Reader, ModuleError> {
     Ok(Reader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
 }
 
+/// A name, or as much of it as can be understood.
+fn name(mut text: Reader) -> Option<String> {
+    let length = text.len().min(MANGLED_LIMIT + 1);
+    text.truncate(length).ok()?;
+    Some(text.to_string_lossy().ok()?.into_owned())
+}
+
 /// Build systems leave `./` in the middle of paths.
 fn tidy(path: &str) -> String {
-    path.replace("/./", "/")
+    bounded(path).replace("/./", "/")
 }

@@ -169,6 +169,14 @@ impl ModuleCache {
                 return self.intern(path, &link, file, &metadata);
             }
         }
+        // A process that has just ended took its root with it; the plain path will do when it leads to the same inode.
+        if root.is_some()
+            && by_path.is_err()
+            && let Ok((file, metadata)) = open_regular(path)
+            && metadata.ino() == mapping.inode
+        {
+            return self.intern(path, path, file, &metadata);
+        }
         let (file, metadata) = by_path?;
         // In the process's own view, an existing path with another inode is a stacked file system, not a new file:
         // a file that was removed or replaced would have been marked as deleted.

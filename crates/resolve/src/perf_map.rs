@@ -12,8 +12,8 @@ use crate::error::ModuleError;
 use crate::maps::hexadecimal;
 use crate::module::open_regular;
 
-/// The largest file that is read, in bytes; servers that ran for days have written 100 MB.
-const FILE_LIMIT: u64 = 512 << 20;
+/// The largest file that is read, in bytes; servers that ran for days have written tens of megabytes.
+const FILE_LIMIT: u64 = 128 << 20;
 
 /// The functions that a just-in-time compiler wrote down.
 #[derive(Debug, Default)]

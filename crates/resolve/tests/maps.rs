@@ -1,4 +1,5 @@
 //! Reading of memory maps, friendly and hostile.
+#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
 //! Unwinding of real stacks through code without frame pointers, and their names.
+#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 mod common;
 
@@ -208,6 +209,28 @@ fn a_missing_file_is_a_problem_and_no_failure() {
     unwinder.set_mappings(&process.mappings(), None);
     let error = unwinder.problems()[0].error.to_string();
     assert!(error.contains("is not the file that was mapped"), "{error}");
+}
+
+#[test]
+fn a_removed_program_is_found_where_the_kernel_allows_it_and_named_after_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile("nested.c", directory.path(), "nested", &[]);
+    let process = Stopped::start(&program, &[]);
+    std::fs::remove_file(&program).unwrap();
+    let mappings = process.mappings();
+    let code = mappings.iter().find(|mapping| mapping.executable && mapping.deleted).unwrap();
+    let link = process.root().with_file_name(format!("map_files/{:x}-{:x}", code.start, code.end));
+    let allowed = std::fs::File::open(link).is_ok();
+
+    let mut unwinder = Unwinder::new(&ModuleCache::new());
+    unwinder.set_mappings(&mappings, Some(&process.root()));
+    let (frames, end) = process.unwind(&mut unwinder, process.threads()[1]);
+    assert_eq!(end == StackEnd::Complete, allowed, "{:?}", unwinder.problems());
+    assert_eq!(unwinder.problems().is_empty(), allowed);
+    drop(process);
+    if allowed {
+        position(&names(&unwinder, &mut Symbolizer::new(), &frames), "outer");
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Names of functions in stripped files, with separate debug files, and of other languages.
+#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 mod common;
 
