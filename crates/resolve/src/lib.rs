@@ -5,7 +5,7 @@
 //! | [`maps`], [`spans`] | the memory map of a process, and its code as few ranges |
 //! | [`address`] | code addresses and registers |
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
-//! | [`unwind`] | registers and stack bytes → code addresses |
+//! | [`unwind`], `arch` | registers and stack bytes → code addresses |
 //! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
 //! | [`perf_map`] | names of code that was made at run time |
 //! | [`error`] | what can go wrong; nothing of it ends a run |
@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod arch;
 pub mod build_id;
 mod debug_file;
 mod demangle;

@@ -1,14 +1,13 @@
 //! Unwinding: from saved registers and a copy of the stack to the addresses of the calls.
 //!
-//! May import `address`, `maps`, `module`, `error`. All that depends on the processor's architecture is in
-//! `Engine`'s few lines at the end.
+//! May import `address`, `arch`, `maps`, `module`, `error`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use framehop::{ExplicitModuleSectionInfo, FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
 use crate::address::{CodeAddress, UserRegisters};
+use crate::arch::{Engine, Rules, frame_pointer, start};
 use crate::error::{ModuleError, ModuleProblem};
 use crate::maps::{MappedFile, Mapping};
 use crate::module::{ModuleCache, ModuleRef};
@@ -69,7 +68,7 @@ pub struct Located<'a> {
 pub struct Unwinder {
     modules: ModuleCache,
     engine: Engine,
-    rules: framehop::CacheNative<MustNotAllocateDuringUnwind>,
+    rules: Rules,
     /// Sorted by start; never overlapping, as mappings of one process cannot.
     code: Vec<Code>,
     problems: Vec<ModuleProblem>,
@@ -77,15 +76,13 @@ pub struct Unwinder {
     highest: u64,
 }
 
-type Engine = framehop::UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
-
 impl Unwinder {
     /// An unwinder that knows no code yet and takes modules from `modules`.
     pub fn new(modules: &ModuleCache) -> Self {
         Self {
             modules: modules.clone(),
             engine: Engine::new(),
-            rules: framehop::CacheNative::new_in(),
+            rules: Rules::new_in(),
             code: Vec::new(),
             problems: Vec::new(),
             highest: 0,
@@ -123,7 +120,7 @@ impl Unwinder {
         self.code = code;
         if changed {
             // The rules are cached by address and a 16-bit generation that would wrap around one day.
-            self.rules = framehop::CacheNative::new_in();
+            self.rules = Rules::new_in();
             self.highest = self.code.last().map_or(0, |code| code.mapping.end);
         }
         changed
@@ -273,29 +270,4 @@ fn word_at(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
     let offset = usize::try_from(address.checked_sub(sp)?).ok()?;
     let word = stack.get(offset..)?.first_chunk::<8>()?;
     Some(u64::from_le_bytes(*word))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn start(registers: &UserRegisters, _highest: u64) -> framehop::UnwindRegsNative {
-    framehop::UnwindRegsNative::new(registers.ip, registers.sp, registers.bp)
-}
-
-#[cfg(target_arch = "x86_64")]
-fn frame_pointer(state: &framehop::UnwindRegsNative) -> u64 {
-    state.bp()
-}
-
-/// Return addresses may carry a signature in the bits that no code address uses.
-#[cfg(target_arch = "aarch64")]
-fn start(registers: &UserRegisters, highest: u64) -> framehop::UnwindRegsNative {
-    let mask = match highest {
-        0 => framehop::aarch64::PtrAuthMask::new_no_strip(),
-        _ => framehop::aarch64::PtrAuthMask::from_max_known_address(highest),
-    };
-    framehop::UnwindRegsNative::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.bp)
-}
-
-#[cfg(target_arch = "aarch64")]
-fn frame_pointer(state: &framehop::UnwindRegsNative) -> u64 {
-    state.fp()
 }
