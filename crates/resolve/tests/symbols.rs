@@ -252,3 +252,11 @@ fn kernel_functions_have_names_or_a_reason() {
         None => assert_eq!(symbolizer.problems().len(), 1),
     }
 }
+
+#[test]
+fn unwinders_and_symbolizers_can_be_moved_to_another_thread() {
+    fn movable<T: Send>() {}
+    movable::<Unwinder>();
+    movable::<Symbolizer>();
+    movable::<ModuleCache>();
+}
