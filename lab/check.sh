@@ -103,5 +103,20 @@ at_all_counts bandwidth --array=1M --iterations=300K
 at_all_counts bandwidth --array=8K --iterations=300K
 at_all_counts clean --iterations=100K
 
+for pattern in local handoff; do
+    at_all_counts allocstorm --pattern=$pattern --iterations=50K --live=100
+done
+for slow in none reader transform writer; do
+    at_all_counts pipeline --slow=$slow --items=300 --cost=200
+done
+for map in default 32bit-first high; do
+    at_all_counts spawn --map=$map --count=100 --alive=40
+done
+for via in futex pipe yield; do
+    for stacks in default low high; do
+        at_all_counts ctxswitch --via=$via --stacks=$stacks --switches=2K
+    done
+done
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
