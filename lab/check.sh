@@ -64,6 +64,7 @@ done
 for program in list-pm list-pml list-pmla; do
     at_all_counts $program --iterations=20K --rounds=3
     at_all_counts $program --iterations=20K --rounds=3 --skew=2
+    run $program --threads=3 --iterations=20K --rounds=2 --cost=10
 done
 run list-pml --threads=4 --iterations=20K --rounds=3 --parts=64 --trace --trace-size=20
 

@@ -21,9 +21,14 @@
  * only the insertion is timed. The work grows with the threads: --iterations
  * keys each. With pre-allocated nodes that takes only milliseconds, so these
  * programs do it --rounds times, into emptied lists, with a barrier between the
- * rounds (where the threads that are done wait for the stragglers). --skew makes the ranges uneven (1 + skew times as many keys for
- * the last thread as for the first), as stragglers on a busy machine would; the
- * parts are cut from the same uneven ranges, but whoever is free takes them. */
+ * rounds, where the threads that are done wait for the stragglers.
+ *
+ * --skew makes the ranges uneven (1 + skew times as many keys for the last thread
+ * as for the first), as stragglers on a busy machine would. The parts are cut
+ * from the same uneven ranges, but whoever is free takes them. As an insertion
+ * alone takes no longer than a cache miss, packed heads outweigh everything
+ * else; --cost puts processor work before each, as a real program would have,
+ * and lets the imbalance be seen (--skew=2 --cost=100 --rounds=3). */
 #define _GNU_SOURCE
 #include "harness.h"
 
@@ -45,6 +50,7 @@ static const uint64_t rounds = 1;
 #ifdef PARTS
 static uint64_t parts = 0;
 #endif
+static uint64_t cost = 0;
 static double skew = 0;
 static bool trace = false;
 
@@ -69,6 +75,12 @@ static struct node *pool; /* node i is for key i */
 #endif
 static struct list *lists;
 static size_t list_count;
+
+/* What the --cost steps before each insertion gave; never packed. */
+struct computed {
+    _Alignas(LAB_CACHE_PAIR) uint64_t sum;
+};
+static struct computed *computed;
 
 /* ---- the light tracer: time stamps now, printing later ------------------ */
 
@@ -139,13 +151,7 @@ static __attribute__((noinline)) void insert(struct list *list, struct node *nod
     list->length++;
 }
 
-#ifdef PER_THREAD
-static void add_keys(struct list *list, uint64_t first, uint64_t last)
-{
-    for (uint64_t i = first; i < last; i++)
-        insert(list, new_node(i));
-}
-#else
+#ifndef PER_THREAD
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static __attribute__((noinline)) void insert_locked(struct list *list, struct node *node)
@@ -154,13 +160,23 @@ static __attribute__((noinline)) void insert_locked(struct list *list, struct no
     insert(list, node);
     pthread_mutex_unlock(&lock);
 }
-
-static void add_keys(struct list *list, uint64_t first, uint64_t last)
-{
-    for (uint64_t i = first; i < last; i++)
-        insert_locked(list, new_node(i)); /* the node is made outside the lock */
-}
 #endif
+
+/* Inserts keys of the table; returns the sum of what was computed. */
+static uint64_t add_keys(struct list *list, uint64_t first, uint64_t last)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = first; i < last; i++) {
+        if (cost)
+            sum += lab_burn(key[i], cost);
+#ifdef PER_THREAD
+        insert(list, new_node(i));
+#else
+        insert_locked(list, new_node(i)); /* the node is made outside the lock */
+#endif
+    }
+    return sum;
+}
 
 /* ---- sharing the work ---------------------------------------------------- */
 
@@ -193,15 +209,16 @@ static void insert_share(unsigned thread, uint64_t round)
         uint64_t start = range_start(range), first, last;
         lab_share(range_start(range + 1) - start, (unsigned)per_range,
                   (unsigned)(part % per_range), &first, &last);
-        add_keys(&lists[thread], start + first, start + last);
+        computed[thread].sum += add_keys(&lists[thread], start + first, start + last);
     }
 }
 #else
 static void insert_share(unsigned thread, uint64_t round)
 {
     (void)round;
-    add_keys(&lists[thread % list_count], range_start(thread),
-             range_start(thread + 1)); /* GUILTY (list-pm): fixed, whoever is late */
+    computed[thread].sum +=
+        add_keys(&lists[thread % list_count], range_start(thread),
+                 range_start(thread + 1)); /* GUILTY (list-pm): fixed, whoever is late */
 }
 #endif
 
@@ -250,6 +267,7 @@ static void init(void)
     list_count = 1;
 #endif
     lists = lab_alloc(list_count * sizeof *lists, LAB_CACHE_PAIR);
+    computed = lab_alloc(threads * sizeof *computed, LAB_CACHE_PAIR);
     note("init done", -1);
 }
 
@@ -298,10 +316,16 @@ static bool is_right(const struct list *all)
         sum += n->key;
         nodes++;
     }
-    for (uint64_t i = 0; i < threads * iterations; i++)
+    uint64_t steps = 0, expected_steps = 0;
+    for (uint64_t i = 0; i < threads * iterations; i++) {
         expected += key[i];
+        if (cost)
+            expected_steps += rounds * lab_burn_check(key[i], cost);
+    }
+    for (unsigned t = 0; t < threads; t++)
+        steps += computed[t].sum;
     return before == all->last && nodes == threads * iterations &&
-           nodes == all->length && sum == expected;
+           nodes == all->length && sum == expected && steps == expected_steps;
 }
 
 int main(int argc, char **argv)
@@ -315,6 +339,7 @@ int main(int argc, char **argv)
 #ifdef PREALLOCATED
         { "rounds", LAB_COUNT, &rounds, 1, 1e6, NULL, "repetitions" },
 #endif
+        { "cost", LAB_COUNT, &cost, 0, 1e9, NULL, "processor work before each insertion" },
         { "skew", LAB_REAL, &skew, 0, 100, NULL, "how uneven the ranges are, 0: even" },
         { "seed", LAB_COUNT, &seed, 0, 1e15, NULL, "for the keys" },
         { "trace", LAB_FLAG, &trace, 0, 0, NULL, "print time stamps" },

@@ -18,7 +18,8 @@
  *                            one cannot keep up.
  *   read        none         pread into a private buffer: no mapping at all.
  *   any --cold  io-wait      the pages come from the disk.
- * Repaired by: --mode=pipeline or --mode=read.
+ * Repaired by: --mode=read; as published, --mode=pipeline (on few processors the
+ * handing over may cost more than the lock did).
  *
  * A kernel maps the neighbours of a faulted page along with it when they are in
  * the page cache (16 pages usually), so expect fewer faults than pages. With large
