@@ -1,1 +1,26 @@
-//! collect
+//! Everything privileged: running the target, measuring it from outside, and observing it through the kernel.
+//!
+//! Rooms: [`launch`] runs a command once and measures it; [`trace`] does so while observing it and writes the rows;
+//! [`machine`] and [`probe`] describe what is there; `bpf` is the loader's side of the programs in `../bpf`.
+//! Nothing here prints. Every `unsafe` of the project is in this crate, each with its reason.
+//!
+//! May import: `recording`, `resolve`, aya, libc.
+
+mod bpf;
+mod counters;
+pub mod error;
+pub mod launch;
+pub mod machine;
+mod output;
+pub mod probe;
+mod procfs;
+pub mod stop;
+mod syscall_names;
+pub mod trace;
+pub mod user;
+
+pub use error::Error;
+pub use launch::{Command, Exit, Finished, RunOptions, run_clean};
+pub use output::{OutputSink, Stream};
+pub use stop::Stop;
+pub use trace::Tracer;

@@ -1,0 +1,109 @@
+/* The few kernel types that the programs read. CO-RE relocates every field at load time, so a declaration needs only
+ * the fields used, in any order, and stands for every kernel version. */
+#ifndef KNEE_KERNEL_H
+#define KNEE_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+/* linux/bpf.h, uapi: the values that these programs use. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int pid;
+	int tgid;
+	struct mm_struct *mm;
+	char comm[16];
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long bp, r10, dx, si, di, orig_ax, ip, sp;
+};
+#define REGS_IP(r) ((r)->ip)
+#define REGS_SP(r) ((r)->sp)
+#define REGS_FP(r) ((r)->bp)
+#define REGS_LR(r) 0
+#define REGS_SYSCALL(r) ((s64)(r)->orig_ax)
+#define REGS_ARG1(r) ((r)->di)
+#define REGS_ARG2(r) ((r)->si)
+#define REGS_ARG3(r) ((r)->dx)
+#define REGS_ARG4(r) ((r)->r10)
+#define SYSCALL_FUTEX 202
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	u64 regs[31];
+	u64 sp;
+	u64 pc;
+	u64 pstate;
+};
+struct pt_regs {
+	u64 regs[31];
+	u64 sp;
+	u64 pc;
+	u64 pstate;
+	u64 orig_x0;
+	__s32 syscallno;
+};
+#define REGS_IP(r) ((r)->pc)
+#define REGS_SP(r) ((r)->sp)
+#define REGS_FP(r) ((r)->regs[29])
+#define REGS_LR(r) ((r)->regs[30])
+#define REGS_SYSCALL(r) ((s64)(r)->syscallno)
+#define REGS_ARG1(r) ((r)->orig_x0)
+#define REGS_ARG2(r) ((r)->regs[1])
+#define REGS_ARG3(r) ((r)->regs[2])
+#define REGS_ARG4(r) ((r)->regs[3])
+#define SYSCALL_FUTEX 98
+#else
+#error "name the target with -D__TARGET_ARCH_x86 or -D__TARGET_ARCH_arm64"
+#endif
+
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+};
+
+#pragma clang attribute pop
+
+/* The kernel lives in the upper half of the address space on both architectures. */
+#define REGS_FROM_USER(r) ((s64)REGS_IP(r) >= 0)
+
+/* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000
+#define TASK_RUNNING 0
+#define TASK_WAKING 0x200
+
+#endif

@@ -1,0 +1,321 @@
+/* What the kernel tells knee: who ran, who waited, for what, woken by whom; system calls; CPU samples.
+ *
+ * Only scheduler hooks see waiting: at a switch the registers of kernel entry still tell the system call and its
+ * arguments, so nothing is paid for system calls that do not block, except for counting them. Threads are found by
+ * task storage, never by numbers, so that pid namespaces do not matter.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "shared.h"
+#include "maps.h"
+#include "place.h"
+#include "timeline.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+static __always_inline void switch_out(void *ctx, struct task_struct *task, struct thread_record *record, bool preempt,
+				       u32 task_state, u64 now)
+{
+	struct place_value *place;
+	struct place_key key = {};
+
+	record->running_ns += now - record->on_ns;
+	close_cycle(record, now);
+	record->off_ns = now;
+	record->waker = 0;
+	record->waker_call = 0;
+	record->waker_place = 0;
+	record->place = 0;
+	if (preempt || task_state == TASK_RUNNING) {
+		record->was_preempted = 1;
+		record->involuntary++;
+		record->wake_ns = now;
+		record->phase = PHASE_PREEMPTED;
+		return;
+	}
+	record->was_preempted = 0;
+	record->voluntary++;
+	/* A waker on another processor can be faster than this hook: then the task is already being woken, and the
+	 * wake-up that was noted is of this wait. Otherwise a noted one is of a wait that never came about. */
+	bool woken = task->__state == TASK_WAKING || task->__state == TASK_RUNNING;
+	if (!woken)
+		record->wake_ns = 0;
+	record->phase = woken ? PHASE_WOKEN : PHASE_BLOCKED;
+
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	record->in_program = 1;
+	place = place_of(ctx, record, regs, &key, 0);
+	record->in_program = 0;
+	if (place) {
+		record->place = place->place;
+		record->place_kind = key.kind;
+		record->object = key.object;
+		record->place_key_hash = key.hash;
+	}
+}
+
+static __always_inline void switch_in(struct thread_record *record, u64 now)
+{
+	u32 processor = bpf_get_smp_processor_id();
+	record->on_ns = now;
+	record->phase = PHASE_RUNNING;
+	if (record->processor != processor) {
+		if (record->processor != 0xffffffff)
+			record->migrations++;
+		record->processor = processor;
+	}
+	if (record->was_preempted) {
+		record->preempted_ns += now - record->off_ns;
+		return;
+	}
+	if (!record->wake_ns)
+		record->wake_ns = now;
+	u64 wake = woken_at(record), blocked = wake - record->off_ns, runnable = now - wake;
+	record->blocked_ns += blocked;
+	record->runnable_ns += runnable;
+	if (!record->place)
+		return;
+
+	struct place_key key = {
+		.thread = record->thread,
+		.kind = record->place_kind,
+		.object = record->object,
+		.hash = record->place_key_hash,
+	};
+	struct place_value *place = bpf_map_lookup_elem(&PLACES, &key);
+	if (place) {
+		place->count++;
+		place->blocked_ns += blocked;
+		place->runnable_ns += runnable;
+		if (blocked > place->longest_ns)
+			place->longest_ns = blocked;
+	}
+	struct edge_key edge = {
+		.place = record->place,
+		.waker = record->waker,
+		.waker_place = record->waker_place,
+		.waker_call = record->waker_call,
+	};
+	struct edge_value *value = bpf_map_lookup_elem(&EDGES, &edge);
+	if (value) {
+		value->count++;
+		value->blocked_ns += blocked;
+	} else {
+		struct edge_value fresh = { .count = 1, .blocked_ns = blocked };
+		if (bpf_map_update_elem(&EDGES, &edge, &fresh, BPF_NOEXIST))
+			lost(LOSS_EDGES);
+	}
+}
+
+/* Books the processor's time since the last switch to whom it went. */
+static __always_inline void book_processor(struct task_struct *prev, bool ours, u64 now)
+{
+	u32 processor = bpf_get_smp_processor_id();
+	struct processor_record *p = bpf_map_lookup_elem(&PROCESSORS, &processor);
+	if (!p)
+		return;
+	u64 spent = p->since_ns ? now - p->since_ns : 0;
+	p->since_ns = now;
+	if (ours) {
+		p->ours_ns += spent;
+	} else if (prev->pid == 0) {
+		p->idle_ns += spent;
+	} else {
+		u32 *slot = bpf_task_storage_get(&TASKS, prev, 0, 0);
+		if (slot && *slot == SLOT_OBSERVER)
+			p->observer_ns += spent;
+		else
+			p->foreign_ns += spent;
+	}
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	u64 now = bpf_ktime_get_ns();
+	struct thread_record *record = prev->flags & PF_KTHREAD ? 0 : record_of(prev);
+	book_processor(prev, record != 0, now);
+	if (record)
+		switch_out(ctx, prev, record, preempt, prev_state, now);
+	if (!(next->flags & PF_KTHREAD)) {
+		record = record_of(next);
+		if (record)
+			switch_in(record, now);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	struct thread_record *record = record_of(task);
+	if (!record)
+		return 0;
+	record->wake_ns = bpf_ktime_get_ns();
+	if (record->phase == PHASE_BLOCKED)
+		record->phase = PHASE_WOKEN;
+	record->waker = 0;
+	record->waker_call = 0;
+	record->waker_place = 0;
+
+	struct task_struct *current = bpf_get_current_task_btf();
+	if (current->flags & PF_KTHREAD)
+		return 0;
+	struct thread_record *waker = record_of(current);
+	/* in_program: this wake-up comes from an interrupt in the middle of a place look-up of the same thread. */
+	if (!waker || waker == record || waker->in_program)
+		return 0;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(current);
+	struct place_key key = {};
+	waker->in_program = 1;
+	struct place_value *place = place_of(ctx, waker, regs, &key, KIND_WAKER);
+	waker->in_program = 0;
+	record->waker = waker->thread;
+	record->waker_place = place ? place->place : 0;
+	u32 number = key.kind & 0xffff;
+	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
+	if (number == SYSCALL_FUTEX && record->place_kind == SYSCALL_FUTEX && REGS_ARG1(regs) == record->object)
+		record->waker_call |= 1u << 31;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread_record *record = record_of(parent);
+	if (!record)
+		return 0;
+	u32 *slot = bpf_task_storage_get(&TASKS, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!slot) {
+		lost(LOSS_THREADS);
+		return 0;
+	}
+	new_record(child, slot, record->thread, record->image, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct thread_record *record = record_of(task);
+	struct globals *g = globals();
+	if (!record || !g)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	record->image = __sync_fetch_and_add(&g->next_image, 1) + 1;
+	u32 fresh = record->fresh;
+	if (fresh) {
+		/* What came before was knee's own child before it became the target. */
+		record->fresh = 0;
+		record->start_ns = now;
+		record->off_ns = now;
+		record->wake_ns = now;
+		record->on_ns = now;
+		record->running_ns = 0;
+		record->runnable_ns = 0;
+		record->preempted_ns = 0;
+		record->blocked_ns = 0;
+		record->voluntary = 0;
+		record->involuntary = 0;
+		record->migrations = 0;
+		record->was_preempted = 0;
+		record->place = 0;
+		__builtin_memset(&record->stretch, 0, sizeof(record->stretch));
+		__builtin_memset(&record->syscalls, 0, sizeof(record->syscalls));
+	}
+	struct exec_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
+	if (!event)
+		return 0;
+	event->header.kind = EVENT_EXEC;
+	event->header.thread = record->thread;
+	event->time_ns = now;
+	event->pid = task->tgid;
+	event->image = record->image;
+	event->fresh = fresh;
+	event->padding = 0;
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct thread_record *record = record_of(task);
+	if (!record)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	record->running_ns += now - record->on_ns;
+	close_cycle(record, now);
+	if (record->stretch.end_ns)
+		flush_stretch(record);
+	record->end_ns = now;
+	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
+	/* What is left of the thread is the kernel's clean-up: it is no longer ours. */
+	bpf_task_storage_delete(&TASKS, task);
+	record->state = THREAD_ENDED;
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_syscall, struct pt_regs *regs, long number)
+{
+	struct thread_record *record = record_of(bpf_get_current_task_btf());
+	if (!record)
+		return 0;
+	struct syscall_count *cached = &record->syscalls[number & (SYSCALL_CACHE - 1)];
+	if (cached->number == (u32)number) {
+		cached->count++;
+		return 0;
+	}
+	if (cached->count) {
+		struct syscall_key key = { .thread = record->thread, .number = cached->number };
+		u64 count = cached->count, *sum = bpf_map_lookup_elem(&SYSCALLS, &key);
+		if (sum)
+			*sum += count;
+		else if (bpf_map_update_elem(&SYSCALLS, &key, &count, BPF_NOEXIST))
+			lost(LOSS_SYSCALLS);
+	}
+	cached->number = number;
+	cached->count = 1;
+	return 0;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	struct thread_record *record = record_of(task);
+	if (!record || record->fresh)
+		return 0;
+	struct sample_event *event = bpf_ringbuf_reserve(&SAMPLES, sizeof(*event), 0);
+	if (!event) {
+		lost(LOSS_SAMPLES);
+		return 0;
+	}
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	event->header.kind = EVENT_SAMPLE;
+	event->header.thread = record->thread;
+	event->time_ns = bpf_ktime_get_ns();
+	event->pid = record->pid;
+	event->image = record->image;
+	event->processor = bpf_get_smp_processor_id();
+	event->in_kernel = !REGS_FROM_USER(&ctx->regs);
+	s64 number = event->in_kernel ? REGS_SYSCALL(regs) : -1;
+	event->kind = number >= 0 && number < KIND_FAULT ? (u32)number : KIND_FAULT;
+	event->kernel_frames = 0;
+	if (event->in_kernel) {
+		s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);
+		event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
+	}
+	read_registers(&event->registers, regs);
+	u64 sp = event->registers.sp;
+	event->stack_bytes = COPY_STACK(event->stack, SAMPLE_STACK, SAMPLE_STEP, sp);
+	event->padding = 0;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}

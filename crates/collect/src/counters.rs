@@ -1,0 +1,142 @@
+//! Counting events of a whole process tree with perf_event_open(2), where the machine counts them.
+//!
+//! Only warm-up runs are counted: a counter that follows every thread costs time at every switch, and the timed runs
+//! are to be left alone. May import: libc.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::FromRawFd;
+
+/// What was counted; absent when the machine or the rights do not allow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Moves of threads between processors.
+    pub migrations: Option<u64>,
+    /// Processor cycles.
+    pub cycles: Option<u64>,
+    /// Instructions retired.
+    pub instructions: Option<u64>,
+    /// Last-level cache misses.
+    pub cache_misses: Option<u64>,
+}
+
+/// Counters that wait for a process to exec.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    migrations: Option<File>,
+    cycles: Option<File>,
+    instructions: Option<File>,
+    cache_misses: Option<File>,
+}
+
+// linux/perf_event.h: attr.type and attr.config, the attribute's first published size, its flag bits, read_format.
+const TYPE_HARDWARE: u32 = 0;
+const TYPE_SOFTWARE: u32 = 1;
+const HW_CYCLES: u64 = 0;
+const HW_INSTRUCTIONS: u64 = 1;
+const HW_CACHE_MISSES: u64 = 3;
+const SW_CPU_MIGRATIONS: u64 = 4;
+const FLAG_DISABLED: u64 = 1;
+const FLAG_INHERIT: u64 = 1 << 1;
+const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
+const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
+const FORMAT_TOTAL_TIMES: u64 = 3;
+const PERF_FLAG_FD_CLOEXEC: u64 = 8;
+
+/// `struct perf_event_attr` up to its first published size (PERF_ATTR_SIZE_VER0, 64 bytes).
+#[repr(C)]
+#[derive(Default)]
+struct Attribute {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    config1: u64,
+}
+
+fn open(pid: i32, kind: u32, config: u64) -> Option<File> {
+    // Unprivileged users may count user space only (perf_event_paranoid 2): try the whole first.
+    [0, FLAG_EXCLUDE_KERNEL].into_iter().find_map(|exclude| {
+        if exclude != 0 && kind == TYPE_SOFTWARE {
+            // Migrations happen in the kernel: without it the count would be a wrong zero.
+            return None;
+        }
+        let attribute = Attribute {
+            kind,
+            size: size_of::<Attribute>() as u32,
+            config,
+            read_format: FORMAT_TOTAL_TIMES,
+            flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC | FLAG_EXCLUDE_HYPERVISOR | exclude,
+            ..Attribute::default()
+        };
+        // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
+        let fd = unsafe {
+            libc::syscall(libc::SYS_perf_event_open, &raw const attribute, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)
+        };
+        // SAFETY: a non-negative result is a descriptor that nobody else owns.
+        (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as i32) })
+    })
+}
+
+impl Counting {
+    /// Opens what the machine allows for a process that has not yet executed the target.
+    pub(crate) fn open(pid: i32) -> Counting {
+        Counting {
+            migrations: open(pid, TYPE_SOFTWARE, SW_CPU_MIGRATIONS),
+            cycles: open(pid, TYPE_HARDWARE, HW_CYCLES),
+            instructions: open(pid, TYPE_HARDWARE, HW_INSTRUCTIONS),
+            cache_misses: open(pid, TYPE_HARDWARE, HW_CACHE_MISSES),
+        }
+    }
+
+    /// The counts after the process has ended.
+    pub(crate) fn read(self) -> Counters {
+        Counters {
+            migrations: self.migrations.and_then(read_one),
+            cycles: self.cycles.and_then(read_one),
+            instructions: self.instructions.and_then(read_one),
+            cache_misses: self.cache_misses.and_then(read_one),
+        }
+    }
+}
+
+/// Reads value, time enabled and time running, and scales the value up when the counter had to share hardware.
+fn read_one(mut file: File) -> Option<u64> {
+    let mut bytes = [0; 24];
+    file.read_exact(&mut bytes).ok()?;
+    let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+    scaled(word(0), word(8), word(16))
+}
+
+/// value × enabled / running; nothing when it never ran although it was enabled.
+fn scaled(value: u64, enabled: u64, running: u64) -> Option<u64> {
+    if running == 0 {
+        return (enabled == 0).then_some(value);
+    }
+    u64::try_from(u128::from(value) * u128::from(enabled) / u128::from(running)).ok()
+}
+
+/// True when the machine counts cycles for user-space programs.
+pub(crate) fn hardware_available() -> bool {
+    open(0, TYPE_HARDWARE, HW_CYCLES).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_counters_are_scaled_to_the_time_enabled() {
+        assert_eq!(scaled(100, 4, 4), Some(100));
+        assert_eq!(scaled(100, 8, 2), Some(400));
+        assert_eq!(scaled(0, 0, 0), Some(0));
+        assert_eq!(scaled(0, 5, 0), None);
+        assert_eq!(scaled(u64::MAX, 8, 1), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! What can go wrong while a target is run and observed. May import: aya's and recording's errors.
+
+use std::path::PathBuf;
+
+/// Failures of knee or of the machine; a target that fails is no error here but an [`crate::Exit`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program could not be started.
+    #[error("cannot start {}", program.display())]
+    Start {
+        /// The program as given.
+        program: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The command has no program.
+    #[error("the command is empty")]
+    EmptyCommand,
+    /// The target runs with another user's rights, so that observing it would tell its secrets.
+    #[error("{} is set-user-id or set-group-id; knee does not run such programs", program.display())]
+    SetUserId {
+        /// The program.
+        program: PathBuf,
+    },
+    /// A system call failed that should not.
+    #[error("{call} failed")]
+    System {
+        /// Which.
+        call: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The run was ended because it took too long.
+    #[error("the run took longer than {seconds} s")]
+    Timeout {
+        /// The limit.
+        seconds: f64,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// Observing needs rights or kernel features that are missing.
+    #[error("cannot {action}")]
+    Bpf {
+        /// What was tried: "load the BPF programs", ...
+        action: String,
+        /// The library's answer.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The rows could not be written.
+    #[error("cannot write the recording")]
+    Recording(#[from] recording::Error),
+}
+
+impl Error {
+    /// For use in `map_err` behind a system call.
+    pub(crate) fn system(call: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+        move |source| Error::System { call, source }
+    }
+
+    /// For use in `map_err` behind a call of the BPF library.
+    pub(crate) fn bpf<E>(action: impl Into<String>) -> impl FnOnce(E) -> Error
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let action = action.into();
+        move |source| Error::Bpf { action, source: source.into() }
+    }
+}

@@ -1,0 +1,58 @@
+//! The target's output: read as it comes, handed on, never stored here. May import: libc.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Which of the two outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Takes the target's output as it comes.
+pub trait OutputSink: Send {
+    /// The next bytes of a stream; not cut at lines.
+    fn bytes(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+/// How long after the target's end its output is still waited for: a grandchild may hold the pipe open for ever.
+const GRACE_MS: i32 = 200;
+
+/// Reads both pipes until they end, or until the target has ended and nothing has come for a while.
+pub(crate) fn drain(out: File, err: File, ended: &AtomicBool, sink: &mut dyn OutputSink) {
+    let mut pipes = [(Stream::Out, Some(out)), (Stream::Err, Some(err))];
+    let mut buffer = vec![0; 64 << 10];
+    let mut quiet_ms = 0;
+    const STEP_MS: i32 = 50;
+    while pipes.iter().any(|(_, pipe)| pipe.is_some()) && quiet_ms < GRACE_MS {
+        let mut polls = pipes.each_ref().map(|(_, pipe)| libc::pollfd {
+            fd: pipe.as_ref().map_or(-1, |pipe| pipe.as_raw_fd()),
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        // SAFETY: `polls` is an array of initialised pollfd and its length is passed.
+        let ready = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, STEP_MS) };
+        if ready <= 0 {
+            quiet_ms += if ended.load(Ordering::SeqCst) { STEP_MS } else { 0 };
+            continue;
+        }
+        quiet_ms = 0;
+        for (poll, (stream, pipe)) in polls.iter().zip(&mut pipes) {
+            if poll.revents == 0 {
+                continue;
+            }
+            let read = pipe.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut buffer));
+            match read {
+                Ok(0) => *pipe = None,
+                Ok(bytes) => sink.bytes(*stream, &buffer[..bytes]),
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => *pipe = None,
+            }
+        }
+    }
+}

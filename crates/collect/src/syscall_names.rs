@@ -1,0 +1,44 @@
+//! Names of system calls, and what a thread blocked in one waits for. May import: syscalls.
+
+use recording::tables::Reason;
+use syscalls::Sysno;
+
+/// The name of a system call of this architecture, or its number as text.
+pub(crate) fn name(number: u32) -> String {
+    Sysno::new(number as usize).map_or_else(|| number.to_string(), |call| call.name().to_owned())
+}
+
+/// What a thread waits for that blocks in this system call; `None` stands for a fault.
+pub(crate) fn reason(number: Option<u32>) -> Reason {
+    let Some(number) = number else { return Reason::Fault };
+    let Some(call) = Sysno::new(number as usize) else { return Reason::Other };
+    match call.name() {
+        "futex" | "futex_wait" | "futex_waitv" | "futex_requeue" => Reason::Futex,
+        "nanosleep" | "clock_nanosleep" => Reason::Sleep,
+        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "accept"
+        | "accept4" | "recvfrom" | "recvmsg" | "recvmmsg" | "sendto" | "sendmsg" | "sendmmsg" | "connect" => {
+            Reason::Poll
+        }
+        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2"
+        | "pwritev2" | "fsync" | "fdatasync" | "sync" | "syncfs" | "sync_file_range" | "openat" | "open" | "close"
+        | "getdents64" | "sendfile" | "splice" | "copy_file_range" | "fallocate" | "io_uring_enter" | "io_getevents"
+        | "msync" | "readahead" => Reason::Io,
+        "wait4" | "waitid" => Reason::Child,
+        _ => Reason::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn futex_is_futex_on_every_architecture() {
+        let futex = Sysno::futex.id() as u32;
+        assert_eq!(name(futex), "futex");
+        assert_eq!(reason(Some(futex)), Reason::Futex);
+        assert_eq!(reason(None), Reason::Fault);
+        assert_eq!(reason(Some(99_999)), Reason::Other);
+        assert_eq!(name(99_999), "99999");
+    }
+}
