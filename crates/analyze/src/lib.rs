@@ -1,4 +1,56 @@
 //! The analysis: from a recording to an answer.
+//!
+//! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`names`], [`code`],
+//! [`stacks`], [`model`], [`waits`] what the traced runs say; [`account`] where the processors' time went; [`facts`]
+//! and [`causes`] why, one file a cause; [`verdict`] the conclusion in words. Pure: no clock, no files, no
+//! environment. The same recording gives the same answer. May import: recording, serde.
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod answer;
+pub mod causes;
+pub mod code;
+pub mod curve;
+pub mod facts;
+pub mod knee;
+pub mod model;
+pub mod names;
+pub mod stacks;
+pub mod statistics;
+pub mod verdict;
+pub mod waits;
+
+use answer::{Answer, Knee};
+use curve::Clean;
+use facts::Facts;
+use model::Model;
+use recording::Tables;
+
+/// Answers why a program does not get faster with more threads.
+///
+/// Never panics, whatever the tables hold: dangling handles are left out, impossible times are cut to the trace.
+pub fn analyze(tables: &Tables) -> Answer {
+    let clean = Clean::new(tables);
+    let model = Model::new(tables);
+    let points = clean.points();
+    let ledgers = account::ledgers(&model, &clean);
+    let facts = Facts {
+        model: &model,
+        clean: &clean,
+        points: &points,
+        ledgers: &ledgers,
+        processors: tables.meta.machine.usable_processors.max(1),
+    };
+    Answer {
+        knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: tables.meta.format.to_string() },
+        command: tables.meta.command.clone(),
+        machine: tables.meta.machine.clone(),
+        throughput: tables.meta.throughput.clone().filter(|_| clean.by_throughput),
+        knee_at: knee::knee(&clean),
+        verdict: verdict::verdict(&facts),
+        limitations: verdict::limitations(&facts),
+        warnings: verdict::warnings(&facts),
+        account: ledgers.iter().map(|l| l.account.clone()).collect(),
+        curve: points.clone(),
+    }
+}

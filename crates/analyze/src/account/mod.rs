@@ -1,0 +1,228 @@
+//! The account: where the processors' time went at each thread count, and how that adds up.
+//!
+//! Capacity, useful work and loss come from the clean runs; the traced run says how the loss splits. May import:
+//! `answer`, `curve`, `model`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `timeline` the split
+//! instant by instant, `profile` the CPU samples, `parts` both by cause.
+
+pub mod parts;
+pub mod pieces;
+pub mod profile;
+pub mod timeline;
+
+use crate::answer::{Account, CauseId, Interval, Line};
+use crate::curve::{Clean, cpu, median_of, seconds};
+use crate::model::{Model, Traced};
+use crate::statistics::{interval, point};
+use crate::waits::{FutexWait, classify};
+use parts::{Part, Strength};
+use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
+use recording::WaitId;
+use std::collections::{BTreeMap, BTreeSet};
+use timeline::{Split, split};
+
+/// The traced loss is scaled onto the clean one when their ratio lies between this and its inverse; outside, one of
+/// both is too close to zero for a ratio, and the parts are scaled by the time alone.
+const SANE_RATIO: f64 = 0.25;
+
+/// The traced loss must be this share of the capacity to be scaled as a whole. Below, it is a small difference of large
+/// numbers.
+const SOLID_LOSS: f64 = 0.1;
+
+/// What one line of parts that cannot be told from sampling noise is called.
+const BELOW_NOISE: &str = "small changes within the sampling error";
+
+/// The account of one thread count with what it was made of.
+#[derive(Debug)]
+pub struct Ledger<'m, 't> {
+    /// The traced run.
+    pub traced: &'m Traced<'t>,
+    /// The account as printed.
+    pub account: Account,
+    /// Capacity − useful work, processor-seconds per unit of work.
+    pub loss: f64,
+    /// Clean processor-seconds per unit of work for one traced processor-second.
+    pub scale: f64,
+    /// The split of the traced run.
+    pub split: Split,
+    /// Its futex waits, classified.
+    pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    /// Its samples, counted.
+    pub profile: Profile<'t>,
+    /// What `unexplained` is made of as far as that is known: in words, and in the unit of the lines.
+    pub unexplained: Vec<(String, f64)>,
+    /// User-space functions by growth against the smallest count, largest first, in the unit of the lines.
+    pub grown: Vec<(Doing<'t>, f64)>,
+}
+
+impl Ledger<'_, '_> {
+    /// What the lines of a cause sum to, and the standard error from sampling.
+    pub fn charged(&self, cause: CauseId) -> (f64, f64) {
+        let lines = self.account.lines.iter().filter(|l| l.cause == cause);
+        let (sum, variance) = lines.fold((0.0, 0.0), |(s, v), l| (s + l.seconds, v + l.sampling_error.powi(2)));
+        (sum, variance.sqrt())
+    }
+}
+
+/// One traced run on the way to its ledger.
+struct Draft<'m, 't> {
+    traced: &'m Traced<'t>,
+    futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    split: Split,
+    profile: Profile<'t>,
+    /// Units of work that it did.
+    work: f64,
+}
+
+/// The accounts of all traced runs, ascending by thread count.
+pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m, 't>> {
+    let classified: Vec<_> = model.traced.iter().map(|t| classify(t, &model.stacks, model.numbers)).collect();
+    let owners: BTreeSet<LibraryFunction> =
+        model.traced.iter().zip(&classified).flat_map(|(t, f)| lock_owners(t, f)).collect();
+    let drafts: Vec<Draft> = model
+        .traced
+        .iter()
+        .zip(classified)
+        .map(|(traced, futexes)| Draft {
+            split: split(traced, &pieces::pieces(traced, &futexes)),
+            profile: profile(model, traced, &futexes, &owners),
+            work: work(traced, clean),
+            traced,
+            futexes,
+        })
+        .collect();
+    let base_count = clean.base().or(drafts.first().map(|d| d.traced.run.threads));
+    let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
+    let base_strength = base.map(|d| Strength { profile: &d.profile, on_cpu: d.split.on_cpu / d.work });
+    let base =
+        Base { count: base_count, strength: base_strength, surplus: base.map_or(0.0, |d| d.split.surplus / d.work) };
+    let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &base)).collect();
+    let together = drafts.into_iter().zip(lines);
+    together.map(|(d, lines)| d.close(lines)).collect()
+}
+
+fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
+    let printed = traced.run.throughput.is_some();
+    let usual = || clean.median(traced.run.threads, |r| clean.work(r));
+    let own = Some(clean.work(traced.run)).filter(|_| printed || !clean.by_throughput);
+    own.or_else(usual).filter(|w| w.is_finite() && *w > 0.0).unwrap_or(1.0)
+}
+
+/// What the accounts are compared with.
+struct Base<'a, 't> {
+    /// The smallest thread count.
+    count: Option<u32>,
+    /// Its on-CPU time, when it was traced.
+    strength: Option<Strength<'a, 't>>,
+    /// Its on-CPU time beyond the capacity, processor-seconds per unit of work.
+    surplus: f64,
+}
+
+/// The lines of an account and what they stand on.
+struct Lines<'t> {
+    account: Account,
+    loss: f64,
+    scale: f64,
+    unexplained: Vec<(String, f64)>,
+    grown: Vec<(Doing<'t>, f64)>,
+}
+
+fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, base: &Base<'_, 't>) -> Lines<'t> {
+    let Base { count: base_count, strength: base, surplus: base_surplus } = base;
+    let (base_count, base) = (*base_count, base.as_ref());
+    let (traced, split) = (draft.traced, &draft.split);
+    let threads = traced.run.threads;
+    let processors = f64::from(traced.processors());
+    let traced_capacity = split.capacity / draft.work;
+    let clean_time = clean.seconds_per_unit(threads);
+    let clean_useful = base_count.map(|b| clean.cpu_per_unit(b)).unwrap_or_default();
+    let traced_useful = base.map(|b| b.on_cpu);
+    let capacity = median_of(&clean_time).map_or(traced_capacity, |t| t * processors);
+    let useful = median_of(&clean_useful).or(traced_useful).unwrap_or_else(|| cpu(traced.run) / draft.work);
+    let loss = capacity - useful;
+    let of_medians = |m: &[f64]| Some(m.first()? * processors - m.get(1)?);
+    let loss_interval = interval(&[&clean_time, &clean_useful], clean.seed(), of_medians).unwrap_or(point(loss));
+    let traced_loss = traced_capacity - traced_useful.unwrap_or(useful);
+    let scale = scale(loss, traced_loss, capacity, traced_capacity);
+    let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
+    let strength = Strength { profile: &draft.profile, on_cpu: split.on_cpu / draft.work };
+    let (mut found, mut grown) = (parts::idle(traced, split), Vec::new());
+    found.iter_mut().for_each(|p| p.seconds /= draft.work);
+    if Some(threads) != base_count {
+        let (growth, functions) = parts::growth(model, &strength, base);
+        found.extend(growth);
+        grown = functions;
+    }
+    let beyond = base_surplus - split.surplus / draft.work;
+    if beyond != 0.0 {
+        let what = "more threads on processors than the capacity counts".to_owned();
+        found.push(Part { cause: None, what, seconds: beyond, variance: 0.0 });
+    }
+    for part in &mut found {
+        part.seconds *= scale;
+        part.variance *= scale * scale;
+    }
+    grown.iter_mut().for_each(|g| g.1 *= scale);
+    let (lines, unexplained) = sort_out(found);
+    let explained: f64 = lines.iter().map(|l| l.seconds).sum();
+    Lines {
+        account: Account {
+            threads,
+            capacity,
+            useful,
+            unexplained: loss - explained,
+            traced_over_clean: median_of(&clean_time).map_or(1.0, |t| time / draft.work / t),
+            loss_interval: Interval { low: loss_interval.low.min(loss), high: loss_interval.high.max(loss) },
+            lines,
+        },
+        loss,
+        scale: scale / draft.work,
+        unexplained,
+        grown,
+    }
+}
+
+impl<'m, 't> Draft<'m, 't> {
+    fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
+        let Draft { traced, futexes, split, profile, .. } = self;
+        let Lines { account, loss, scale, unexplained, grown } = lines;
+        Ledger { traced, account, loss, scale, split, futexes, profile, unexplained, grown }
+    }
+}
+
+/// Clean seconds for a traced one: the losses' ratio where both are solid, else that of the times.
+fn scale(loss: f64, traced_loss: f64, capacity: f64, traced_capacity: f64) -> f64 {
+    let losses = loss / traced_loss;
+    let solid = traced_loss > SOLID_LOSS * traced_capacity && loss > 0.0;
+    if solid && (SANE_RATIO..=1.0 / SANE_RATIO).contains(&losses) {
+        return losses;
+    }
+    let times = capacity / traced_capacity;
+    if times.is_finite() { times } else { 1.0 }
+}
+
+/// Splits parts into lines, largest first, and what no evidence explains. Sampled parts below their own standard error
+/// are one line.
+fn sort_out(parts: Vec<Part>) -> (Vec<Line>, Vec<(String, f64)>) {
+    let (mut lines, mut unexplained) = (Vec::new(), Vec::new());
+    let mut noise = (0.0, 0.0);
+    for Part { cause, what, seconds, variance } in parts {
+        match cause {
+            None => unexplained.push((what, seconds)),
+            Some(_) if variance > 0.0 && seconds * seconds < variance => {
+                noise = (noise.0 + seconds, noise.1 + variance)
+            }
+            Some(cause) => {
+                let gain = seconds < 0.0 && what == parts::SAME_FUNCTIONS;
+                let what = if gain { parts::SAME_FUNCTIONS_GAIN.to_owned() } else { what };
+                lines.push(Line { cause, what, seconds, sampling_error: variance.sqrt() });
+            }
+        }
+    }
+    if noise.1 > 0.0 {
+        let what = BELOW_NOISE.to_owned();
+        lines.push(Line { cause: CauseId::ExtraWork, what, seconds: noise.0, sampling_error: f64::sqrt(noise.1) });
+    }
+    lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.what.cmp(&b.what)));
+    unexplained.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
+    (lines, unexplained)
+}

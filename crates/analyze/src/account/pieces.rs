@@ -1,0 +1,183 @@
+//! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
+//! May import: `model`, `waits`.
+
+use crate::model::Traced;
+use crate::waits::{FutexWait, Purpose};
+use recording::tables::{Reason, Slice, State};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, HashMap};
+
+/// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
+pub const ONE: i64 = 1 << 32;
+
+/// What a blocked thread waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// A lock of the program or of its libraries.
+    Lock,
+    /// A condition or a queue.
+    Condition,
+    /// The other threads.
+    Barrier,
+    /// A thread's end.
+    Join,
+    /// A futex of unknown purpose.
+    Futex,
+    /// The clock.
+    Sleep,
+    /// A file or a device.
+    Io,
+    /// A pipe, a socket, an event.
+    Poll,
+    /// A child process.
+    Child,
+    /// A page.
+    Fault,
+    /// A lock inside the kernel.
+    KernelLock,
+    /// Another system call.
+    Call,
+    /// The recording does not say.
+    Unknown,
+}
+
+/// What a thread did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// It was on a processor.
+    Running,
+    /// It waited.
+    Blocked(Why),
+    /// It had waited, was woken, and waited for a processor.
+    Woken(Why),
+    /// It was new or its wait is not known, and waited for a processor.
+    Ready,
+    /// It was taken off the processor.
+    Preempted,
+    /// It lived, and the recording does not say what it did.
+    Unseen,
+}
+
+/// Who is charged first for a processor that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// Uses a processor.
+    Running,
+    /// Could have run but for a definite obstacle.
+    First,
+    /// Waits for what others bring: charged when the first are fewer than the unused processors.
+    Second,
+    /// Never could have run: it only waits for others to end.
+    Never,
+}
+
+impl Kind {
+    /// When it is charged.
+    pub fn tier(self) -> Tier {
+        match self {
+            Kind::Running => Tier::Running,
+            Kind::Woken(_) | Kind::Ready | Kind::Preempted => Tier::First,
+            Kind::Unseen => Tier::Second,
+            Kind::Blocked(why) => match why {
+                Why::Lock | Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
+                Why::Condition | Why::Barrier | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
+                Why::Join | Why::Child => Tier::Never,
+            },
+        }
+    }
+}
+
+/// A stretch of one thread's time in one state.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Piece {
+    /// Begin, inside the trace.
+    pub start: u64,
+    /// End, after the begin.
+    pub end: u64,
+    /// Fraction of the thread, [`ONE`] for all of it.
+    pub weight: i64,
+    /// What it did.
+    pub kind: Kind,
+    /// The wait that it was in or came out of.
+    pub wait: Option<WaitId>,
+}
+
+/// The pieces of a run.
+pub fn pieces(traced: &Traced<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
+    let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
+    let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w.wait, w.reason, futexes))).collect();
+    let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
+    slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
+    let mut pieces = Vec::with_capacity(slices.len());
+    let mut before: Option<(ThreadId, u64, Option<WaitId>)> = None;
+    for stretch in slices.chunk_by(|a, b| (a.thread, a.start_ns, a.end_ns) == (b.thread, b.start_ns, b.end_ns)) {
+        let Some(first) = stretch.first() else { continue };
+        let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
+        let made = pieces.len();
+        cut(stretch, after, &why, &mut pieces);
+        let blocked = stretch.iter().rev().find(|s| s.state == State::Blocked);
+        before = Some((first.thread, first.end_ns, blocked.and_then(|s| s.wait)));
+        // What lies outside the measured part does not count.
+        let outside = |p: &Piece| p.end <= begin || p.start >= end;
+        let mut at = made;
+        while let Some(piece) = pieces.get_mut(at) {
+            if outside(piece) || piece.weight == 0 {
+                pieces.swap_remove(at);
+                continue;
+            }
+            (piece.start, piece.end) = (piece.start.max(begin), piece.end.min(end));
+            at += 1;
+        }
+    }
+    pieces
+}
+
+/// The pieces of one stretch: one state, or several that share it in the proportion of the time spent in each.
+fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pieces: &mut Vec<Piece>) {
+    let Some(first) = stretch.first() else { return };
+    let spent: u128 = stretch.iter().map(|s| u128::from(s.spent_ns)).sum();
+    let whole = spent.max(u128::from(first.end_ns - first.start_ns));
+    let fraction = |part: u128| i64::try_from(part * ONE as u128 / whole).unwrap_or(ONE).min(ONE);
+    let reason = |wait: Option<WaitId>| wait.and_then(|w| why.get(&w)).copied();
+    let blocked = || stretch.iter().filter(|s| s.state == State::Blocked);
+    let blocks: u128 = blocked().map(|s| u128::from(s.count)).sum();
+    for slice in stretch {
+        let mut add = |part: u128, kind, wait| {
+            let weight = fraction(part);
+            pieces.push(Piece { start: slice.start_ns, end: slice.end_ns, weight, kind, wait });
+        };
+        let spent = u128::from(slice.spent_ns);
+        match slice.state {
+            State::Running => add(spent, Kind::Running, None),
+            State::Preempted => add(spent, Kind::Preempted, None),
+            State::Unknown => add(spent, Kind::Unseen, None),
+            State::Blocked => add(spent, Kind::Blocked(reason(slice.wait).unwrap_or(Why::Unknown)), slice.wait),
+            // In a summed-up stretch every block ended with a wake-up.
+            State::Runnable if blocks > 0 => blocked().for_each(|b| {
+                let kind = reason(b.wait).map_or(Kind::Ready, Kind::Woken);
+                add(spent * u128::from(b.count) / blocks, kind, b.wait);
+            }),
+            State::Runnable => add(spent, reason(after).map_or(Kind::Ready, Kind::Woken), after),
+        }
+    }
+}
+
+fn why(wait: WaitId, reason: Reason, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
+    match reason {
+        Reason::None => Why::Unknown,
+        Reason::Sleep => Why::Sleep,
+        Reason::Io => Why::Io,
+        Reason::Poll => Why::Poll,
+        Reason::Child => Why::Child,
+        Reason::Fault => Why::Fault,
+        Reason::KernelLock => Why::KernelLock,
+        Reason::Other => Why::Call,
+        Reason::Futex => match futexes.get(&wait).map_or(Purpose::Unknown, |w| w.purpose) {
+            Purpose::Lock => Why::Lock,
+            Purpose::Condition => Why::Condition,
+            Purpose::Barrier => Why::Barrier,
+            Purpose::Join => Why::Join,
+            Purpose::Unknown => Why::Futex,
+        },
+    }
+}

@@ -1,0 +1,241 @@
+//! Where the processors' time went in one traced run, instant by instant. May import: `model`, `pieces`.
+//!
+//! At each instant P processors could be used, and R are. What is missing, P − R, is charged to the threads that could
+//! have run and did not: to the first tier in equal parts, none more than itself, what is left to the second, what
+//! then is left to the shape of the program (serial phase, imbalance). The identity that holds by construction:
+//! capacity + surplus = on-CPU time + idle capacity, where the surplus is on-CPU time while R exceeds P.
+
+use super::pieces::{Kind, ONE, Piece, Tier};
+use crate::curve::seconds;
+use crate::model::Traced;
+use recording::WaitId;
+use recording::tables::Thread;
+use std::collections::{BTreeMap, HashMap};
+
+/// Idle capacity that no thread could have used, by the shape of the program at that instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Shape {
+    /// Before the first worker thread started.
+    StartUp,
+    /// After the last worker thread ended.
+    Tail,
+    /// Between two groups of worker threads.
+    Between,
+    /// Fewer threads than processors, and none of them has ended.
+    TooFew,
+    /// Some threads of the group had ended, others had not.
+    Finished,
+    /// The program never had a second thread.
+    OneThread,
+}
+
+/// Where the time of one traced run went, processor-seconds of the run.
+#[derive(Debug, Clone, Default)]
+pub struct Split {
+    /// Processors × time.
+    pub capacity: f64,
+    /// On-CPU time, all of it.
+    pub on_cpu: f64,
+    /// On-CPU time while more threads ran than the capacity counts.
+    pub surplus: f64,
+    /// Capacity that was not used.
+    pub idle: f64,
+    /// The part of it that threads are charged with, by what they did instead.
+    pub charged: BTreeMap<Kind, f64>,
+    /// The same by wait, from blocking until running again.
+    pub by_wait: HashMap<WaitId, f64>,
+    /// The part of it that no thread could have used.
+    pub shapes: BTreeMap<Shape, f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Begin,
+    End,
+    WorkerBorn,
+    WorkerGone,
+    OtherBorn,
+    OtherGone,
+}
+
+/// Sweeps over the pieces of a run.
+pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
+    let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
+    let mut sweep = Sweep::new(traced);
+    let mut events: Vec<(u64, What, u32)> = Vec::with_capacity(pieces.len() * 2 + traced.threads.len() * 2);
+    for (i, piece) in pieces.iter().enumerate() {
+        events.extend([(piece.start, What::Begin, i as u32), (piece.end, What::End, i as u32)]);
+    }
+    let main = main_thread(traced);
+    for thread in traced.threads.values() {
+        let is_main = main.is_some_and(|m| m.thread == thread.thread);
+        let (born, gone) =
+            if is_main { (What::OtherBorn, What::OtherGone) } else { (What::WorkerBorn, What::WorkerGone) };
+        let (start, stop) = (thread.start_ns.clamp(begin, end), thread.end_ns.clamp(begin, end));
+        if start < stop {
+            events.extend([(start, born, 0), (stop, gone, 0)]);
+        }
+    }
+    events.sort_unstable_by_key(|e| (e.0, e.1));
+    let mut entered = vec![0.0; pieces.len()];
+    for (time, what, index) in events {
+        sweep.advance(time);
+        sweep.happens(what, index as usize, pieces, &mut entered);
+    }
+    sweep.advance(end);
+    sweep.split
+}
+
+/// The first thread: it starts the others.
+fn main_thread<'t>(traced: &Traced<'t>) -> Option<&'t Thread> {
+    traced.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))
+}
+
+struct Sweep {
+    split: Split,
+    now: u64,
+    processors: i64,
+    running: i64,
+    first: i64,
+    second: i64,
+    /// Weight of all pieces, and living threads × [`ONE`]: the difference is time that the recording does not cover.
+    covered: i64,
+    alive: i64,
+    workers: u64,
+    ended: u64,
+    /// What a whole thread of each tier would have been charged with since the begin.
+    first_so_far: f64,
+    second_so_far: f64,
+    first_worker: Option<u64>,
+    last_worker: u64,
+}
+
+impl Sweep {
+    fn new(traced: &Traced<'_>) -> Sweep {
+        let main = main_thread(traced).map(|t| t.thread);
+        let workers = || traced.threads.values().filter(|t| Some(t.thread) != main);
+        let length = traced.trace.end_ns.saturating_sub(traced.trace.begin_ns);
+        let capacity = f64::from(traced.processors()) * seconds(length);
+        Sweep {
+            split: Split { capacity, ..Split::default() },
+            now: traced.trace.begin_ns,
+            processors: i64::from(traced.processors()) * ONE,
+            running: 0,
+            first: 0,
+            second: 0,
+            covered: 0,
+            alive: 0,
+            workers: 0,
+            ended: 0,
+            first_so_far: 0.0,
+            second_so_far: 0.0,
+            first_worker: workers().map(|t| t.start_ns).min(),
+            last_worker: workers().map(|t| t.end_ns).max().unwrap_or(0),
+        }
+    }
+
+    fn advance(&mut self, to: u64) {
+        if to <= self.now {
+            return;
+        }
+        let time = seconds(to - self.now) / ONE as f64;
+        self.split.on_cpu += self.running as f64 * time;
+        self.split.surplus += (self.running - self.processors).max(0) as f64 * time;
+        let idle = (self.processors - self.running).max(0);
+        if idle > 0 {
+            self.split.idle += idle as f64 * time;
+            self.charge(idle, time);
+        }
+        self.now = to;
+    }
+
+    fn charge(&mut self, idle: i64, time: f64) {
+        let unseen = (self.alive - self.covered).max(0);
+        let first = idle.min(self.first);
+        if first > 0 {
+            self.first_so_far += first as f64 / self.first as f64 * time * ONE as f64;
+        }
+        let waiting = self.second + unseen;
+        let second = (idle - first).min(waiting);
+        if second > 0 {
+            let each = second as f64 / waiting as f64 * time;
+            self.second_so_far += each * ONE as f64;
+            if unseen > 0 {
+                *self.split.charged.entry(Kind::Unseen).or_default() += each * unseen as f64;
+            }
+        }
+        let nobody = idle - first - second;
+        if nobody > 0 {
+            *self.split.shapes.entry(self.shape()).or_default() += nobody as f64 * time;
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        match self.first_worker {
+            None => Shape::OneThread,
+            Some(first) if self.now < first => Shape::StartUp,
+            Some(_) if self.now >= self.last_worker => Shape::Tail,
+            Some(_) if self.workers == 0 => Shape::Between,
+            Some(_) if self.ended > 0 => Shape::Finished,
+            Some(_) => Shape::TooFew,
+        }
+    }
+
+    fn happens(&mut self, what: What, index: usize, pieces: &[Piece], entered: &mut [f64]) {
+        match what {
+            What::Begin | What::End => {
+                let (Some(piece), Some(entered)) = (pieces.get(index), entered.get_mut(index)) else { return };
+                let weight = if what == What::Begin { piece.weight } else { -piece.weight };
+                let so_far = match piece.kind.tier() {
+                    Tier::Running => {
+                        self.running += weight;
+                        0.0
+                    }
+                    Tier::First => {
+                        self.first += weight;
+                        self.first_so_far
+                    }
+                    Tier::Second => {
+                        self.second += weight;
+                        self.second_so_far
+                    }
+                    Tier::Never => 0.0,
+                };
+                self.covered += weight;
+                if what == What::Begin {
+                    *entered = so_far;
+                } else {
+                    self.book(piece, (so_far - *entered) * piece.weight as f64 / ONE as f64);
+                }
+            }
+            What::WorkerBorn => {
+                self.alive += ONE;
+                self.workers += 1;
+            }
+            What::WorkerGone => {
+                self.alive -= ONE;
+                self.workers = self.workers.saturating_sub(1);
+                self.ended = if self.workers == 0 { 0 } else { self.ended + 1 };
+            }
+            What::OtherBorn => self.alive += ONE,
+            What::OtherGone => self.alive -= ONE,
+        }
+    }
+
+    fn book(&mut self, piece: &Piece, seconds: f64) {
+        if seconds > 0.0 {
+            *self.split.charged.entry(piece.kind).or_default() += seconds;
+            if let Some(wait) = piece.wait {
+                *self.split.by_wait.entry(wait).or_default() += seconds;
+            }
+        }
+    }
+}
+
+impl Split {
+    /// Capacity + surplus − on-CPU time − idle capacity; and idle capacity − all charges. Both are 0 but for rounding.
+    pub fn imprecision(&self) -> (f64, f64) {
+        let charged: f64 = self.charged.values().sum::<f64>() + self.shapes.values().sum::<f64>();
+        (self.capacity + self.surplus - self.on_cpu - self.idle, self.idle - charged)
+    }
+}

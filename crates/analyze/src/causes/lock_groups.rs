@@ -1,0 +1,198 @@
+//! Lock waits put together to locks. May import: `account`, `answer`, `code`, `waits`.
+//!
+//! Waits at one shared address are one lock. Waits in the same library function called from the same line, or at the
+//! same line of the program's own code, are one lock or a family of locks of the same make (arenas, buckets, parking
+//! locks, whose futex is the thread's and not the lock's).
+
+use crate::account::Ledger;
+use crate::account::profile::spot;
+use crate::answer::{CauseId, Culprit, Site};
+use crate::code::{Owner, file_name};
+use crate::waits::{FutexWait, Object, Purpose, object};
+use recording::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An object is *the* lock of a group when this share of the blocked time was spent at it.
+const DOMINANT: f64 = 0.5;
+
+/// Call sites named in an answer: more than a reader follows up.
+const MOST_CALLERS: usize = 8;
+
+/// Waits for one lock, or for locks of one make.
+#[derive(Debug, Default)]
+pub struct Group<'g, 't> {
+    /// Its waits.
+    pub waits: Vec<&'g FutexWait<'t>>,
+    /// Processor-seconds per unit of work lost to it.
+    pub seconds: f64,
+    /// Blocked nanoseconds at each shared address.
+    pub objects: BTreeMap<Object, f64>,
+    /// Threads that waited.
+    pub threads: BTreeSet<ThreadId>,
+}
+
+impl Group<'_, '_> {
+    /// Times that a thread blocked.
+    pub fn count(&self) -> u64 {
+        self.waits.iter().fold(0, |n, w| n.saturating_add(w.wait.count))
+    }
+
+    /// Nanoseconds blocked, all threads.
+    pub fn blocked_ns(&self) -> f64 {
+        self.waits.iter().map(|w| w.wait.blocked_ns as f64).sum()
+    }
+
+    /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
+    pub fn culprit(&self) -> Option<Culprit> {
+        let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
+        let mut callers: BTreeMap<Site, f64> = BTreeMap::new();
+        for wait in &self.waits {
+            let blocked = wait.wait.blocked_ns as f64;
+            if let Some(code) = wait.view.responsible() {
+                let library = code.owner == Owner::Library;
+                let mut site = code.site();
+                if library {
+                    // Of a library its function counts, not the place in it.
+                    (site.file, site.line, site.address) = (None, None, String::new());
+                }
+                *responsible.entry((library, site)).or_default() += blocked;
+            }
+            if let Some(own) = wait.view.own {
+                *callers.entry(own.site()).or_default() += blocked;
+            }
+        }
+        let ((_, site), _) = by_weight(responsible).into_iter().next()?;
+        let heaviest = self.objects.iter().max_by(|a, b| a.1.total_cmp(b.1));
+        let lock = heaviest.filter(|(_, ns)| **ns > DOMINANT * self.blocked_ns()).map(|((_, address), _)| address);
+        Some(Culprit {
+            function: site.function,
+            module: site.module,
+            file: site.file,
+            line: site.line,
+            object: lock.map(|a| format!("{a:#x}")),
+            callers: merged(by_weight(callers)).into_iter().take(MOST_CALLERS).collect(),
+        })
+    }
+}
+
+/// Heaviest first; equal weights in the order of the keys.
+pub(crate) fn by_weight<K: Ord>(weights: BTreeMap<K, f64>) -> Vec<(K, f64)> {
+    let mut list: Vec<(K, f64)> = weights.into_iter().collect();
+    list.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    list
+}
+
+/// Sites that differ only in their address are one line of source: the heaviest's address stands for all.
+fn merged(sites: Vec<(Site, f64)>) -> Vec<Site> {
+    let mut weights: BTreeMap<Site, (f64, Site)> = BTreeMap::new();
+    for (site, weight) in sites {
+        let mut key = site.clone();
+        if key.line.is_some() {
+            key.address.clear();
+        }
+        weights.entry(key).or_insert((0.0, site)).0 += weight;
+    }
+    let mut list: Vec<(f64, Site)> = weights.into_values().collect();
+    list.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    list.into_iter().map(|(_, site)| site).collect()
+}
+
+/// Where a lock is taken, to tell locks of different make apart.
+type Make<'t> = (Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64);
+
+fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
+    let own = wait.view.own;
+    let function = wait.view.library().and_then(|c| c.name());
+    let at = own.or(wait.view.leaf)?;
+    let (file, line) = (at.frame.file.as_deref(), at.frame.line);
+    let address = if line.is_some() { 0 } else { at.frame.address };
+    Some((function, at.module, file, line, address))
+}
+
+/// The locks of an account, most lost seconds first.
+pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
+    let waits: Vec<&FutexWait> = ledger.futexes.values().filter(|w| w.purpose == Purpose::Lock).collect();
+    let mut waiters: BTreeMap<Object, BTreeSet<ThreadId>> = BTreeMap::new();
+    for wait in &waits {
+        waiters.entry(object(ledger.traced, wait.wait)).or_default().insert(wait.wait.thread);
+    }
+    let shared = |o: &Object| waiters.get(o).is_some_and(|threads| threads.len() > 1);
+    let (mut of_object, mut of_make, mut leader) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    for (i, wait) in waits.iter().enumerate() {
+        leader.push(i);
+        let object = object(ledger.traced, wait.wait);
+        let first = if shared(&object) { *of_object.entry(object).or_insert(i) } else { i };
+        join(&mut leader, first, i);
+        if let Some(make) = make(wait) {
+            let first = *of_make.entry(make).or_insert(i);
+            join(&mut leader, first, i);
+        }
+    }
+    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+    for (i, wait) in waits.iter().enumerate() {
+        let group = groups.entry(root(&leader, i)).or_default();
+        group.waits.push(wait);
+        group.threads.insert(wait.wait.thread);
+        let object = object(ledger.traced, wait.wait);
+        if shared(&object) {
+            *group.objects.entry(object).or_default() += wait.wait.blocked_ns as f64;
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    charge(ledger, &mut groups);
+    groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    groups
+}
+
+fn root(leader: &[usize], mut at: usize) -> usize {
+    while let Some(next) = leader.get(at).filter(|n| **n < at) {
+        at = *next;
+    }
+    at
+}
+
+fn join(leader: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(leader, a), root(leader, b));
+    if let Some(l) = leader.get_mut(a.max(b)) {
+        *l = a.min(b);
+    }
+}
+
+/// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by samples.
+fn charge(ledger: &Ledger<'_, '_>, groups: &mut [Group<'_, '_>]) {
+    let lines = || ledger.account.lines.iter().filter(|l| l.cause == CauseId::UserLock);
+    let code: f64 = lines().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
+    let idle: f64 = lines().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
+    let charged = |g: &Group| -> f64 { g.waits.iter().filter_map(|w| ledger.split.by_wait.get(&w.wait.wait)).sum() };
+    let waited: Vec<f64> = groups.iter().map(charged).collect();
+    // A release is called elsewhere than the wait: then the library's function decides alone.
+    let (mut exact, mut by_function) = (BTreeMap::new(), BTreeMap::new());
+    for (at, group) in groups.iter().enumerate() {
+        for wait in &group.waits {
+            let spot = spot(&wait.view);
+            exact.entry(spot).or_insert(at);
+            if let Some(function) = spot.0 {
+                by_function.entry(function).or_insert(at);
+            }
+        }
+    }
+    let mut sampled: Vec<f64> = vec![0.0; groups.len()];
+    for (site, count) in &ledger.profile.lock_sites {
+        let owner = exact.get(site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
+        if let Some(part) = owner.and_then(|g| sampled.get_mut(*g)) {
+            *part += *count as f64;
+        }
+    }
+    let (all_waited, all_sampled): (f64, f64) = (waited.iter().sum(), sampled.iter().sum());
+    let even = 1.0 / groups.len().max(1) as f64;
+    for ((group, waited), sampled) in groups.iter_mut().zip(waited).zip(sampled) {
+        let by_wait = if all_waited > 0.0 { waited / all_waited } else { even };
+        let by_sample = if all_sampled > 0.0 { sampled / all_sampled } else { by_wait };
+        group.seconds = idle * by_wait + code * by_sample;
+    }
+}
+
+/// A library by the name that people use: `libc` for `libc.so.6`.
+pub fn library_name(module: &str) -> &str {
+    file_name(module).split(".so").next().unwrap_or(module)
+}

@@ -1,0 +1,56 @@
+//! `none`: no cause was found. Says how far the program scales, and what would limit it next.
+
+use super::evidence;
+use crate::answer::{Cause, CauseId, Interval};
+use crate::facts::{Facts, has_loss};
+
+/// What would show that a verdict of `none` is wrong.
+const DISPROVED_BY: &str = "A change of the program, at the same thread count and on the same machine, that makes it \
+                            clearly faster without doing less work.";
+
+/// The cause that stands for the absence of causes.
+pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
+    let within = facts.points.iter().rfind(|p| p.threads <= facts.processors);
+    let point = within.or(facts.points.first());
+    let threads = point.map_or(facts.ledgers.first().map_or(1, |l| l.account.threads), |p| p.threads);
+    let mut rows = vec![evidence("processors", f64::from(facts.processors), "processors", "meta")];
+    if let Some(point) = point {
+        rows.push(evidence(format!("speed-up with {threads} thread(s)"), point.speedup, "ratio", "runs"));
+        rows.push(evidence(format!("efficiency with {threads} thread(s)"), point.efficiency, "ratio", "runs"));
+    }
+    Cause {
+        id: CauseId::None,
+        share: 0.0,
+        lost_seconds: 0.0,
+        interval: Interval { low: 0.0, high: 0.0 },
+        threads,
+        summary: summary(facts, threads),
+        culprit: None,
+        evidence: rows,
+        remedies: Vec::new(),
+        disproved_by: DISPROVED_BY.to_owned(),
+    }
+}
+
+fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
+    if facts.ledgers.is_empty() {
+        return "No run was traced, so what limits it is not known.".to_owned();
+    }
+    let Some(ledger) = facts.focus() else {
+        return match threads < facts.processors {
+            true => format!(
+                "Up to {threads} threads nothing limits it; more of the {} processors could be tried.",
+                facts.processors
+            ),
+            false => format!("Nothing but the number of processors ({}) limits it.", facts.processors),
+        };
+    };
+    debug_assert!(has_loss(ledger), "the focus has a loss");
+    let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
+    let mostly = largest.map_or("not explained", |l| l.what.as_str());
+    format!(
+        "{:.0} % of the processor time with {} threads is lost, and no cause is proven; the largest part: {mostly}.",
+        100.0 * ledger.loss / ledger.account.capacity,
+        ledger.account.threads
+    )
+}

@@ -1,0 +1,100 @@
+//! `oversubscription`: more threads than processors, and the work takes longer for it.
+//!
+//! Evidence: at a count above the processors a unit of work takes clearly longer than at the best count within them, and
+//! threads that were ready to run are charged with the loss. Having more threads than processors is harmless by itself.
+
+use super::{Description, Outcome, evidence};
+use crate::account::Ledger;
+use crate::account::parts::SAME_FUNCTIONS;
+use crate::answer::{Cause, CauseId, Interval};
+use crate::curve::median_of;
+use crate::facts::{Facts, interval, large, share, significant};
+use crate::statistics;
+
+/// The cause.
+pub const DESCRIPTION: Description = Description {
+    id: CauseId::Oversubscription,
+    title: "More threads than processors",
+    what: "More threads are ready to run than there are processors, and together they get less done.",
+    why: "Threads are taken off the processor in the middle of their work, often while others wait for them.",
+    example: "Sixteen workers on four processors, each with its own large working set.",
+    disproved_by: "Run as many threads as there are processors: if a unit of work takes as long as before, the number of \
+                   threads is not the cause.",
+    detect,
+};
+
+fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
+    let beyond: Vec<u32> = facts.points.iter().map(|p| p.threads).filter(|n| *n > facts.processors).collect();
+    let within = facts.points.iter().filter(|p| p.threads <= facts.processors);
+    let best = within.max_by(|a, b| a.speedup.total_cmp(&b.speedup)).map(|p| p.threads);
+    let Some(best) = best.filter(|_| !beyond.is_empty()) else {
+        return Outcome::Clear("no count within the processors can be compared with one beyond them".to_owned());
+    };
+    let slower: Vec<(u32, Interval)> =
+        beyond.iter().map(|n| (*n, slowdown(facts, best, *n))).filter(|(_, i)| i.low > 1.0).collect();
+    let ledger_of = |n: u32| facts.ledgers.iter().find(|l| l.account.threads == n);
+    for (threads, slowdown) in &slower {
+        let Some(ledger) = ledger_of(*threads) else {
+            return Outcome::Unsure(format!("{threads} threads are slower than {best}, but that count was not traced"));
+        };
+        let lost = ledger.charged(CauseId::Oversubscription);
+        if significant(ledger, lost) {
+            return Outcome::Found(vec![cause(facts, ledger, lost, best, slowdown, description)]);
+        }
+    }
+    let open = |l: &Ledger| {
+        let same: f64 = l.account.lines.iter().filter(|l| l.what == SAME_FUNCTIONS).map(|l| l.seconds).sum();
+        same.max(0.0) + l.account.unexplained.max(0.0)
+    };
+    match slower.iter().filter_map(|(n, _)| ledger_of(*n)).find(|l| large(l, open(l))) {
+        Some(ledger) => Outcome::Unsure(format!(
+            "{} threads are slower than {best}, and {:.3} s of that are not explained by waiting: whether switching \
+             between threads costs them needs hardware counters",
+            ledger.account.threads,
+            open(ledger)
+        )),
+        None if slower.is_empty() => {
+            Outcome::Clear(format!("no count above {} processors is slower than {best} thread(s)", facts.processors))
+        }
+        None => Outcome::Clear("what is lost above the processors has other causes".to_owned()),
+    }
+}
+
+/// Time per unit of work at a count over that at another, with its interval.
+fn slowdown(facts: &Facts<'_, '_>, from: u32, to: u32) -> Interval {
+    let (from, to) = (facts.clean.seconds_per_unit(from), facts.clean.seconds_per_unit(to));
+    let ratio = |m: &[f64]| Some(m.get(1)? / m.first()?);
+    let medians = median_of(&from).zip(median_of(&to)).map(|(a, b)| b / a).unwrap_or(1.0);
+    statistics::interval(&[&from, &to], facts.clean.seed(), ratio).unwrap_or(statistics::point(medians))
+}
+
+fn cause(
+    facts: &Facts<'_, '_>,
+    ledger: &Ledger<'_, '_>,
+    lost: (f64, f64),
+    best: u32,
+    slowdown: &Interval,
+    description: &Description,
+) -> Cause {
+    let threads = ledger.account.threads;
+    let involuntary: u64 = ledger.traced.threads.values().fold(0, |n, t| n.saturating_add(t.involuntary_switches));
+    Cause {
+        id: CauseId::Oversubscription,
+        share: share(ledger, lost.0),
+        lost_seconds: lost.0,
+        interval: interval(ledger, lost),
+        threads,
+        summary: format!("{threads} threads share {} processors and wait for each other's turn.", facts.processors),
+        culprit: None,
+        evidence: vec![
+            evidence("processors", f64::from(facts.processors), "processors", "traces"),
+            evidence(format!("time over that with {best} thread(s), at least"), slowdown.low, "ratio", "runs"),
+            evidence("times a thread was taken off the processor", involuntary as f64, "switches", "threads"),
+        ],
+        remedies: vec![
+            format!("use {best} thread(s) here, or as many as the machine has processors"),
+            "let waiting threads sleep instead of spinning, and keep critical sections free of preemption".to_owned(),
+        ],
+        disproved_by: description.disproved_by.to_owned(),
+    }
+}

@@ -1,0 +1,95 @@
+//! What to try against locks that are known by the name of the library function that owns them. May import: nothing.
+
+/// Advice for a family of functions.
+struct Advice {
+    functions: &'static [&'static str],
+    remedies: &'static [&'static str],
+}
+
+const KNOWN: &[Advice] = &[
+    Advice {
+        functions: &["random", "srandom", "rand", "srand", "initstate", "setstate"],
+        remedies: &[
+            "use random_r with a state of its own for each thread",
+            "or a generator per thread, such as xoshiro256++ or PCG: faster than random_r, and no shared state",
+        ],
+    },
+    Advice {
+        functions: &["drand48", "lrand48", "mrand48", "erand48"],
+        remedies: &["use drand48_r and its kin with a state of its own for each thread, or a generator per thread"],
+    },
+    Advice {
+        functions: &[
+            "malloc",
+            "free",
+            "calloc",
+            "realloc",
+            "memalign",
+            "aligned_alloc",
+            "posix_memalign",
+            "operator new",
+            "operator delete",
+            "_Znwm",
+            "_ZdlPv",
+            "cfree",
+        ],
+        remedies: &[
+            "allocate less often: reuse buffers, allocate in blocks, keep objects in arrays",
+            "try an allocator with caches per thread: jemalloc, mimalloc or tcmalloc, by LD_PRELOAD for a first look",
+            "with glibc, raise the number of arenas: MALLOC_ARENA_MAX, or mallopt(M_ARENA_MAX, ...)",
+        ],
+    },
+    Advice {
+        functions: &[
+            "printf", "fprintf", "vfprintf", "fputs", "fputc", "puts", "putchar", "putc", "getc", "fgetc", "getchar",
+            "fgets", "fread", "fwrite", "fflush", "getline", "getdelim",
+        ],
+        remedies: &[
+            "collect output in a buffer per thread and write it in large pieces",
+            "for a stream that one thread uses: the _unlocked functions, or __fsetlocking(stream, FSETLOCKING_BYCALLER)",
+        ],
+    },
+    Advice {
+        functions: &["getenv", "setenv", "putenv", "unsetenv", "secure_getenv"],
+        remedies: &["read the environment once at the start and keep the values"],
+    },
+    Advice {
+        functions: &["localtime", "localtime_r", "gmtime", "mktime", "strftime", "tzset", "ctime"],
+        remedies: &[
+            "convert times once and reuse the result, or use a time library that does not lock the C library's time zone",
+            "use gmtime_r where local time is not needed",
+        ],
+    },
+    Advice {
+        functions: &["dl_iterate_phdr", "_Unwind_Find_FDE", "dlopen", "dlsym", "dladdr", "_Unwind_RaiseException"],
+        remedies: &[
+            "throw fewer exceptions and take fewer backtraces: both walk the list of libraries under the loader's lock",
+            "use glibc 2.35 and GCC 12 or later, whose unwinder looks libraries up without the lock",
+        ],
+    },
+    Advice {
+        functions: &["setlocale", "newlocale", "freelocale", "gettext", "dcgettext"],
+        remedies: &["set the locale once at the start; format with functions that take a locale or none"],
+    },
+];
+
+/// What to try for a lock that this function owns; absent when it is not known.
+pub fn for_function(name: &str) -> Option<Vec<String>> {
+    let advice = KNOWN.iter().find(|a| a.functions.contains(&name))?;
+    Some(advice.remedies.iter().map(|r| (*r).to_owned()).collect())
+}
+
+/// What to try for any other lock. `long`: threads wait much longer than a hand-over takes.
+pub fn generic(long: bool) -> Vec<String> {
+    let remedies: &[&str] = match long {
+        true => &[
+            "shorten what is done while the lock is held: prepare before, publish after, move input/output out",
+            "divide what the lock protects: a lock per shard, or data per thread that is merged at the end",
+        ],
+        false => &[
+            "take the lock less often: work in batches, or keep data per thread and merge it at the end",
+            "divide what the lock protects: a lock per shard",
+        ],
+    };
+    remedies.iter().map(|r| (*r).to_owned()).collect()
+}

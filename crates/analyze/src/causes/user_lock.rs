@@ -1,0 +1,192 @@
+//! `user-lock`: threads wait for each other at a lock of the program or of its libraries.
+//!
+//! Evidence: futex waits that are classified as a lock's, the idle capacity that the account charges to them, and the
+//! CPU time that lock and futex code takes beyond the smallest count. May import: `lock_groups`, `remedies`.
+
+use super::lock_groups::{Group, by_weight, groups, library_name};
+use super::remedies;
+use super::{Description, NOT_TRACED, Outcome, evidence};
+use crate::account::Ledger;
+use crate::account::pieces::Why;
+use crate::account::profile::Doing;
+use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::code::place;
+use crate::curve::seconds;
+use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
+use crate::model::Traced;
+use crate::names;
+use std::collections::BTreeMap;
+
+/// A hand-over between threads takes a few microseconds (two context switches at about 3 µs); threads that wait ten
+/// times that long on average wait for what the holder does, not for the hand-over.
+const LONG_WAIT_NS: f64 = 30_000.0;
+
+/// The cause.
+pub const DESCRIPTION: Description = Description {
+    id: CauseId::UserLock,
+    title: "Waiting for a lock",
+    what: "Threads wait until another thread releases a lock: of the program, or inside a library that it calls.",
+    why: "Only one thread at a time makes progress; putting the others to sleep and waking them costs time as well.",
+    example: "random() takes one lock for the whole process, so threads that draw many numbers run one after another.",
+    disproved_by: "Give each thread its own copy of what the lock protects (even if the result is then wrong): if the \
+                   time at this thread count does not fall, the lock is not the cause.",
+    detect,
+};
+
+fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
+    if facts.ledgers.is_empty() {
+        return Outcome::Unsure(NOT_TRACED.to_owned());
+    }
+    for ledger in facts.in_order() {
+        let found = found(facts, ledger, description);
+        if !found.is_empty() {
+            return Outcome::Found(found);
+        }
+    }
+    let unknown =
+        |l: &Ledger| l.unexplained.iter().filter(|(what, _)| what.contains("futex")).map(|u| u.1).sum::<f64>();
+    if let Some(ledger) = facts.ledgers.iter().find(|l| large(l, unknown(l))) {
+        return Outcome::Unsure(format!(
+            "{:.3} s at {} threads went to futexes whose purpose neither names nor wake-ups tell; symbols for the \
+             program and its libraries would",
+            unknown(ledger),
+            ledger.account.threads
+        ));
+    }
+    match facts.heaviest(CauseId::UserLock) {
+        Some((ledger, charged)) if large(ledger, charged) => Outcome::Unsure(format!(
+            "{charged:.3} s at {} threads are booked to locks, but the loss itself is within the noise: more runs would \
+             tell",
+            ledger.account.threads
+        )),
+        _ => Outcome::Clear(format!(
+            "waiting for locks and lock code take less than {:.0} % of the capacity at every count",
+            MIN_SHARE * 100.0
+        )),
+    }
+}
+
+fn found(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, description: &Description) -> Vec<Cause> {
+    let (total, error) = ledger.charged(CauseId::UserLock);
+    if !significant(ledger, (total, error)) {
+        return Vec::new();
+    }
+    let groups = groups(ledger);
+    let part = |g: &Group| (g.seconds, error * (g.seconds / total).clamp(0.0, 1.0));
+    let mut causes: Vec<Cause> = groups
+        .iter()
+        .filter(|g| significant(ledger, part(g)))
+        .map(|g| cause(facts, ledger, Some(g), part(g), description))
+        .collect();
+    if causes.is_empty() {
+        // Many locks, each too small to be shown: together they are the cause, and the largest stands for them.
+        causes.push(cause(facts, ledger, groups.first(), (total, error), description));
+    }
+    causes
+}
+
+fn cause(
+    facts: &Facts<'_, '_>,
+    ledger: &Ledger<'_, '_>,
+    group: Option<&Group<'_, '_>>,
+    lost: (f64, f64),
+    description: &Description,
+) -> Cause {
+    let culprit = group.and_then(Group::culprit);
+    let long = group.is_some_and(|g| g.blocked_ns() > LONG_WAIT_NS * g.count() as f64);
+    let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(names::c_name);
+    let remedies = known.filter(|_| group.is_some_and(in_library)).and_then(remedies::for_function);
+    Cause {
+        id: CauseId::UserLock,
+        share: share(ledger, lost.0),
+        lost_seconds: lost.0,
+        interval: interval(ledger, lost),
+        threads: ledger.account.threads,
+        summary: summary(culprit.as_ref(), group.is_some_and(in_library)),
+        evidence: rows(facts, ledger, group),
+        remedies: remedies.unwrap_or_else(|| remedies::generic(long)),
+        disproved_by: description.disproved_by.to_owned(),
+        culprit,
+    }
+}
+
+/// True when the lock is a library's.
+fn in_library(group: &Group<'_, '_>) -> bool {
+    let longest = group.waits.iter().max_by_key(|w| w.wait.blocked_ns);
+    longest.is_some_and(|w| w.view.library().is_some())
+}
+
+fn summary(culprit: Option<&Culprit>, in_library: bool) -> String {
+    let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
+    let caller = culprit.callers.first().map(place);
+    match (&culprit.function, in_library) {
+        (Some(function), true) => {
+            let library = library_name(&culprit.module);
+            let called = caller.map(|c| format!(", called from {c}")).unwrap_or_default();
+            format!("Threads wait for the lock inside {library}'s {}{called}.", names::c_name(function))
+        }
+        _ => match caller {
+            Some(caller) => format!("Threads wait for a lock that is taken in {caller}."),
+            None => "Threads wait for a lock whose place is not known.".to_owned(),
+        },
+    }
+}
+
+fn rows(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: Option<&Group<'_, '_>>) -> Vec<Evidence> {
+    let traced = ledger.traced;
+    let futex = facts.model.numbers.futex;
+    let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, "calls", "syscalls")];
+    let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
+    if let Some(base) = base {
+        let what = format!("futex calls with {} thread(s)", base.run.threads);
+        rows.push(evidence(what, base.calls(futex) as f64, "calls", "syscalls"));
+    }
+    if let Some(group) = group {
+        let (count, blocked) = (group.count(), group.blocked_ns());
+        rows.push(evidence("times a thread blocked", count as f64, "waits", "waits"));
+        rows.push(evidence("time blocked, all threads", blocked * 1e-9, "seconds", "waits"));
+        if count > 0 {
+            rows.push(evidence("mean wait", blocked * 1e-3 / count as f64, "microseconds", "waits"));
+        }
+        rows.push(evidence("threads that waited", group.threads.len() as f64, "threads", "waits"));
+        if group.objects.len() > 1 {
+            rows.push(evidence("locks of this make", group.objects.len() as f64, "locks", "waits"));
+        }
+        rows.extend(releaser(facts, traced, group));
+    }
+    rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), "seconds", "samples"));
+    rows.push(evidence("context switches a second", switches(traced), "1/second", "threads"));
+    if let Some(base) = base {
+        let what = format!("context switches a second with {} thread(s)", base.run.threads);
+        rows.push(evidence(what, switches(base), "1/second", "threads"));
+    }
+    rows
+}
+
+/// On-CPU seconds of the traced run in lock code.
+fn in_lock_code(ledger: &Ledger<'_, '_>) -> f64 {
+    let samples = ledger.profile.counts.get(&Doing::Synchronising(Why::Lock)).copied().unwrap_or(0);
+    let all = ledger.profile.total.max(1);
+    ledger.split.on_cpu * samples as f64 / all as f64
+}
+
+/// Context switches a second of the traced run.
+fn switches(traced: &Traced<'_>) -> f64 {
+    let threads = traced.threads.values();
+    let all = threads.fold(0_u64, |n, t| n.saturating_add(t.voluntary_switches).saturating_add(t.involuntary_switches));
+    let length = seconds(traced.trace.end_ns.saturating_sub(traced.trace.begin_ns));
+    if length > 0.0 { all as f64 / length } else { 0.0 }
+}
+
+/// Where the holder released the lock that most of the blocked time was spent at.
+fn releaser(facts: &Facts<'_, '_>, traced: &Traced<'_>, group: &Group<'_, '_>) -> Option<Evidence> {
+    let mut releases = BTreeMap::new();
+    for wake in group.waits.iter().filter_map(|w| traced.wakes.get(&w.wait.wait)).flatten() {
+        let own = facts.model.stacks.view(wake.waker_stack, true).own;
+        if let (Some(own), Some(_)) = (own, wake.waker) {
+            *releases.entry(place(&own.site())).or_insert(0.0) += wake.blocked_ns as f64;
+        }
+    }
+    let (site, blocked) = by_weight(releases).into_iter().next()?;
+    Some(evidence(format!("blocked time ended by a release in {site}"), blocked * 1e-9, "seconds", "wakes"))
+}

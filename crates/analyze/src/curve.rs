@@ -1,0 +1,238 @@
+//! The scaling curve: points with their intervals, from the clean runs alone. May import: `answer`, `statistics`.
+
+use crate::answer::{Point, Spread};
+use crate::statistics::{Measured, interval, median, point, spread};
+use recording::Tables;
+use recording::tables::{Run, RunKind};
+use std::collections::BTreeMap;
+
+/// Nanoseconds to seconds.
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+/// The usable timed runs of a sweep, and what a unit of work is.
+#[derive(Debug, Clone)]
+pub struct Clean<'t> {
+    runs: BTreeMap<u32, Vec<&'t Run>>,
+    /// Counted runs by thread count: hardware events are counted in the warm-up, so that timed runs stay untouched.
+    counted: BTreeMap<u32, Vec<&'t Run>>,
+    /// True when units of work come from the program's output, false when a run is the unit.
+    pub by_throughput: bool,
+    seed: u64,
+    /// What the reader should know about the runs.
+    pub warnings: Vec<String>,
+}
+
+impl<'t> Clean<'t> {
+    /// Sorts the runs of a recording. Failed runs, and those without a duration, are left out with a warning.
+    pub fn new(tables: &'t Tables) -> Clean<'t> {
+        let mut runs: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
+        let mut counted: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
+        let mut unusable: BTreeMap<u32, u32> = BTreeMap::new();
+        for run in tables.runs.iter().filter(|r| r.threads > 0) {
+            let good = run.exit_status == Some(0) && run.signal.is_none() && run.wall_ns > 0;
+            match run.kind {
+                RunKind::Clean if good => runs.entry(run.threads).or_default().push(run),
+                RunKind::Clean => *unusable.entry(run.threads).or_default() += 1,
+                RunKind::WarmUp if good => counted.entry(run.threads).or_default().push(run),
+                _ => {}
+            }
+        }
+        let mut warnings = Vec::new();
+        for (threads, count) in unusable {
+            warnings.push(format!("{count} timed run(s) with {threads} thread(s) failed and were left out"));
+        }
+        let usable = |r: &&Run| printed(r).is_some();
+        let by_throughput = !runs.is_empty() && runs.values().flatten().all(usable);
+        if tables.meta.throughput.is_some() && !by_throughput && !runs.is_empty() {
+            warnings.push("not every run printed a usable throughput: runs are compared by their wall time".to_owned());
+        }
+        for (threads, of_count) in &runs {
+            if of_count.len() == 1 {
+                warnings.push(format!("only one timed run with {threads} thread(s): its noise is unknown"));
+            }
+        }
+        Clean { runs, counted, by_throughput, seed: tables.meta.order_seed, warnings }
+    }
+
+    /// Thread counts that have timed runs, ascending.
+    pub fn counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs.keys().copied()
+    }
+
+    /// The smallest thread count with timed runs.
+    pub fn base(&self) -> Option<u32> {
+        self.counts().next()
+    }
+
+    /// Seed of every bootstrap of this sweep.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Units of work that a run did: what it printed a second times its seconds, or 1.
+    pub fn work(&self, run: &Run) -> f64 {
+        match printed(run) {
+            Some(units) if self.by_throughput && run.wall_ns > 0 => units * seconds(run.wall_ns),
+            _ => 1.0,
+        }
+    }
+
+    /// One value a timed run at a thread count.
+    pub fn series(&self, threads: u32, value: impl Fn(&Run) -> f64) -> Vec<Measured> {
+        let runs = self.runs.get(&threads).into_iter().flatten();
+        runs.map(|r| Measured { block: r.block, value: value(r) }).collect()
+    }
+
+    /// Units of work a second of each run.
+    pub fn speed(&self, threads: u32) -> Vec<Measured> {
+        self.series(threads, |r| self.work(r) / seconds(r.wall_ns))
+    }
+
+    /// Wall seconds per unit of work of each run.
+    pub fn seconds_per_unit(&self, threads: u32) -> Vec<Measured> {
+        self.series(threads, |r| seconds(r.wall_ns) / self.work(r))
+    }
+
+    /// CPU seconds per unit of work of each run.
+    pub fn cpu_per_unit(&self, threads: u32) -> Vec<Measured> {
+        self.series(threads, |r| cpu(r) / self.work(r))
+    }
+
+    /// The median of one value a run.
+    pub fn median(&self, threads: u32, value: impl Fn(&Run) -> f64) -> Option<f64> {
+        median_of(&self.series(threads, value))
+    }
+
+    /// The points of the curve, ascending. Without a timed run there is none.
+    pub fn points(&self) -> Vec<Point> {
+        let Some(base) = self.base() else { return Vec::new() };
+        let base_speed = self.speed(base);
+        self.counts().filter_map(|threads| self.point(threads, base, &base_speed)).collect()
+    }
+
+    fn point(&self, threads: u32, base: u32, base_speed: &[Measured]) -> Option<Point> {
+        let speed = self.speed(threads);
+        let speedup = median_of(&speed)? / median_of(base_speed)?;
+        let ratio = |m: &[f64]| Some(m.get(1)? / m.first()?);
+        let speedup_interval = match threads == base {
+            true => point(1.0),
+            false => interval(&[base_speed, &speed], self.seed, ratio).unwrap_or(point(speedup)),
+        };
+        let ideal = f64::from(threads) / f64::from(base);
+        let mut efficiency_interval = speedup_interval;
+        efficiency_interval.low /= ideal;
+        efficiency_interval.high /= ideal;
+        Some(Point {
+            threads,
+            runs: speed.len() as u32,
+            seconds: self.spread(threads, |r| seconds(r.wall_ns))?,
+            throughput: if self.by_throughput {
+                self.spread(threads, |r| r.throughput.unwrap_or(f64::NAN))
+            } else {
+                None
+            },
+            speedup,
+            speedup_interval,
+            efficiency: speedup / ideal,
+            efficiency_interval,
+            processors_used: self.median(threads, |r| cpu(r) / seconds(r.wall_ns))?,
+            counters: self.counters(threads),
+        })
+    }
+
+    fn spread(&self, threads: u32, value: impl Fn(&Run) -> f64) -> Option<Spread> {
+        spread(&self.series(threads, value), self.seed)
+    }
+
+    fn counters(&self, threads: u32) -> BTreeMap<&'static str, f64> {
+        let runs = self.runs.get(&threads).map_or(&[][..], Vec::as_slice);
+        let counted = self.counted.get(&threads).map_or(&[][..], Vec::as_slice);
+        let mut counters = BTreeMap::new();
+        let mut add = |name, values: Vec<f64>| {
+            if let Some(value) = median(&values) {
+                counters.insert(name, value);
+            }
+        };
+        let every = |value: fn(&Run) -> f64| runs.iter().map(|r| value(r)).collect::<Vec<_>>();
+        add("user_seconds", every(|r| seconds(r.user_ns)));
+        add("system_seconds", every(|r| seconds(r.system_ns)));
+        add("voluntary_switches", every(|r| r.voluntary_switches as f64));
+        add("involuntary_switches", every(|r| r.involuntary_switches as f64));
+        add("minor_faults", every(|r| r.minor_faults as f64));
+        add("major_faults", every(|r| r.major_faults as f64));
+        add("max_rss_bytes", every(|r| r.max_rss_bytes as f64));
+        let known = |value: fn(&Run) -> Option<u64>| runs.iter().filter_map(|r| value(r)).map(seconds).collect();
+        add("foreign_seconds", known(|r| r.foreign_ns));
+        add("steal_seconds", known(|r| r.steal_ns));
+        let events = |value: fn(&Run) -> Option<u64>| {
+            let of = |runs: &[&Run]| runs.iter().filter_map(|r| value(r)).map(|v| v as f64).collect::<Vec<_>>();
+            Some(of(counted)).filter(|v| !v.is_empty()).unwrap_or_else(|| of(runs))
+        };
+        add("migrations", events(|r| r.migrations));
+        add("cycles", events(|r| r.cycles));
+        add("instructions", events(|r| r.instructions));
+        add("cache_misses", events(|r| r.cache_misses));
+        counters
+    }
+}
+
+/// Throughputs that can be worked with: what a program prints lies far inside, and products stay finite.
+const SANE_THROUGHPUT: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+/// The throughput that a run printed, when it is one.
+fn printed(run: &Run) -> Option<f64> {
+    run.throughput.filter(|t| SANE_THROUGHPUT.contains(t))
+}
+
+/// CPU seconds of a run, user and kernel.
+pub(crate) fn cpu(run: &Run) -> f64 {
+    seconds(run.user_ns.saturating_add(run.system_ns))
+}
+
+/// The median of measured values.
+pub(crate) fn median_of(series: &[Measured]) -> Option<f64> {
+    median(&series.iter().map(|m| m.value).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::synthetic::Sketch;
+
+    #[test]
+    fn speedup_and_efficiency_count_from_the_smallest_count() {
+        let tables = Sketch::new(4).clean(2, &[2.0, 2.0, 2.0]).clean(4, &[1.0, 1.25, 1.0]).tables();
+        let points = Clean::new(&tables).points();
+        assert_eq!((points[0].speedup, points[0].efficiency), (1.0, 1.0));
+        assert_eq!((points[1].speedup, points[1].efficiency), (2.0, 1.0));
+        assert!((points[1].processors_used - 4.0).abs() < 1e-6);
+        assert!(points[1].speedup_interval.low < 2.0 && points[1].speedup_interval.high <= 2.0);
+    }
+
+    #[test]
+    fn throughput_replaces_time_when_every_run_has_it() {
+        let sketch = || Sketch::new(4).clean(1, &[1.0, 1.0]).clean(2, &[1.0, 1.0]).throughput(1, &[10.0]);
+        let part = sketch().tables();
+        assert_eq!(Clean::new(&part).points()[1].speedup, 1.0);
+        assert_eq!(Clean::new(&part).warnings.len(), 1);
+        let whole = sketch().throughput(2, &[19.0]).tables();
+        assert_eq!(Clean::new(&whole).points()[1].speedup, 1.9);
+    }
+
+    #[test]
+    fn failed_runs_are_left_out_and_counters_come_from_the_warm_up() {
+        let mut tables = Sketch::new(2).clean(1, &[1.0, 9.0, 1.0]).tables();
+        tables.runs[1].exit_status = Some(1);
+        let mut warm = tables.runs[0].clone();
+        (warm.kind, warm.cycles) = (RunKind::WarmUp, Some(77));
+        tables.runs.push(warm);
+        let clean = Clean::new(&tables);
+        let points = clean.points();
+        assert_eq!((points[0].runs, points[0].seconds.max), (2, 1.0));
+        assert_eq!(points[0].counters["cycles"], 77.0);
+        assert!(!points[0].counters.contains_key("instructions"));
+        assert!(clean.warnings[0].contains("failed"));
+    }
+}

@@ -1,0 +1,96 @@
+//! What the causes are decided from, and when a loss is large and certain enough to be called one.
+//! May import: `account`, `answer`, `curve`, `model`, `statistics`.
+
+use crate::account::Ledger;
+use crate::answer::{CauseId, Interval, Point};
+use crate::curve::Clean;
+use crate::model::Model;
+use crate::statistics::NORMAL_95;
+
+/// A cause is called from this share of the capacity on. Between two identical sets of runs on a shared machine a
+/// difference of a few per cent is common, so the repair of a smaller loss could not be shown to work.
+pub const MIN_SHARE: f64 = 0.05;
+
+/// Everything that a cause may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a, 't> {
+    /// The recording, indexed.
+    pub model: &'a Model<'t>,
+    /// The clean runs.
+    pub clean: &'a Clean<'t>,
+    /// The curve.
+    pub points: &'a [Point],
+    /// The account of each traced thread count, ascending.
+    pub ledgers: &'a [Ledger<'a, 't>],
+    /// Processors that the program may use.
+    pub processors: u32,
+}
+
+impl<'a, 't> Facts<'a, 't> {
+    /// The thread count that the verdict is about: the largest within the processors whose loss is significant, else
+    /// the smallest beyond them; the smallest count itself only when no other was traced.
+    pub fn focus(&self) -> Option<&'a Ledger<'a, 't>> {
+        let [only] = self.ledgers else {
+            let base = self.clean.base().or(self.ledgers.first().map(|l| l.account.threads));
+            let lossy = || self.ledgers.iter().filter(|l| Some(l.account.threads) != base && has_loss(l));
+            let within = lossy().rfind(|l| l.account.threads <= self.processors);
+            return within.or_else(|| lossy().find(|l| l.account.threads > self.processors));
+        };
+        has_loss(only).then_some(only)
+    }
+
+    /// All accounts in the order in which a cause is looked for: the focus, then within the processors from the largest
+    /// count down, then beyond them upwards.
+    pub fn in_order(&self) -> Vec<&'a Ledger<'a, 't>> {
+        let focus = self.focus().map(|l| l.account.threads);
+        let mut order: Vec<&Ledger> = self.ledgers.iter().collect();
+        order.sort_by_key(|l| {
+            let threads = l.account.threads;
+            let beyond = threads > self.processors;
+            (Some(threads) != focus, beyond, if beyond { threads } else { u32::MAX - threads })
+        });
+        order
+    }
+
+    /// The account in which a cause has the largest share of the capacity.
+    pub fn heaviest(&self, cause: CauseId) -> Option<(&'a Ledger<'a, 't>, f64)> {
+        let charged = self.ledgers.iter().map(|l| (l, l.charged(cause).0));
+        charged.max_by(|a, b| (a.1 / a.0.account.capacity).total_cmp(&(b.1 / b.0.account.capacity)))
+    }
+
+    /// True when some traced count lost something.
+    pub fn any_loss(&self) -> bool {
+        self.ledgers.iter().any(has_loss)
+    }
+}
+
+/// True when the loss at a count is there for certain, and large enough to matter.
+pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
+    ledger.account.loss_interval.low > 0.0 && large(ledger, ledger.loss)
+}
+
+/// True when so many seconds are [`MIN_SHARE`] of the capacity or more.
+pub fn large(ledger: &Ledger<'_, '_>, seconds: f64) -> bool {
+    seconds > MIN_SHARE * ledger.account.capacity
+}
+
+/// True when a charge is large, and certain in spite of sampling and of the noise of the loss.
+pub fn significant(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> bool {
+    has_loss(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
+}
+
+/// A charge's share of the loss, 0 to 1. Where gains offset losses, of all losses together, so that the shares of one
+/// thread count never sum to more than 1.
+pub fn share(ledger: &Ledger<'_, '_>, seconds: f64) -> f64 {
+    let lines: f64 = ledger.account.lines.iter().map(|l| l.seconds.max(0.0)).sum();
+    let losses = (lines + ledger.account.unexplained.max(0.0)).max(ledger.loss);
+    if losses > 0.0 { (seconds / losses).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// The 95 % interval of a charge: the noise of the loss in proportion, and the sampling error.
+pub fn interval(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> Interval {
+    let Interval { low, high } = ledger.account.loss_interval;
+    let relative = |end: f64| if ledger.loss > 0.0 { seconds * (end / ledger.loss - 1.0) } else { 0.0 };
+    let sampled = NORMAL_95 * error;
+    Interval { low: seconds - relative(low).hypot(sampled), high: seconds + relative(high).hypot(sampled) }
+}

@@ -1,0 +1,127 @@
+//! The traced runs of a recording, with their rows at hand. May import: `stacks`.
+
+use crate::stacks::Stacks;
+use recording::tables::{Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake};
+use recording::{RunId, Tables, ThreadId, WaitId};
+use std::collections::{BTreeMap, HashMap};
+
+/// System-call numbers that the analysis looks at, by architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbers {
+    /// futex(2).
+    pub futex: u32,
+    /// exit(2) and exit_group(2).
+    pub exit: [u32; 2],
+    /// sched_yield(2).
+    pub sched_yield: u32,
+    /// clone(2) and clone3(2).
+    pub clone: [u32; 2],
+}
+
+impl Numbers {
+    /// Those of a machine, by what `uname -m` calls it. Unknown architectures share the generic table of the kernel's
+    /// `asm-generic/unistd.h`, which aarch64 and riscv64 use.
+    pub fn of(architecture: &str) -> Numbers {
+        match architecture {
+            "x86_64" => Numbers { futex: 202, exit: [60, 231], sched_yield: 24, clone: [56, 435] },
+            _ => Numbers { futex: 98, exit: [93, 94], sched_yield: 124, clone: [220, 435] },
+        }
+    }
+}
+
+/// One traced run with its rows.
+#[derive(Debug)]
+pub struct Traced<'t> {
+    /// The run.
+    pub run: &'t Run,
+    /// Its trace as a whole.
+    pub trace: &'t Trace,
+    /// Its threads, by handle.
+    pub threads: BTreeMap<ThreadId, &'t Thread>,
+    /// Its timelines, in the order of the recording.
+    pub slices: Vec<&'t Slice>,
+    /// Its waits, by handle.
+    pub waits: BTreeMap<WaitId, &'t Wait>,
+    /// Who ended them.
+    pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
+    /// Its system calls.
+    pub syscalls: Vec<&'t Syscall>,
+    /// Its CPU samples.
+    pub samples: Vec<&'t Sample>,
+}
+
+impl Traced<'_> {
+    /// Processors that the program could have used: min(threads, processors), at least 1.
+    pub fn processors(&self) -> u32 {
+        self.run.threads.min(self.trace.processors).max(1)
+    }
+
+    /// Calls of one number by all threads.
+    pub fn calls(&self, number: u32) -> u64 {
+        self.syscalls.iter().filter(|s| s.number == number).fold(0, |n, s| n.saturating_add(s.count))
+    }
+
+    /// The process of a thread: futexes of several processes may share an address and still differ.
+    pub fn pid(&self, thread: ThreadId) -> Option<u32> {
+        self.threads.get(&thread).map(|t| t.pid)
+    }
+}
+
+/// Everything that the analysis reads, indexed.
+#[derive(Debug)]
+pub struct Model<'t> {
+    /// The recording.
+    pub tables: &'t Tables,
+    /// Its stacks.
+    pub stacks: Stacks<'t>,
+    /// One traced run a thread count, ascending: the first that ended well.
+    pub traced: Vec<Traced<'t>>,
+    /// System-call numbers of its machine.
+    pub numbers: Numbers,
+}
+
+impl<'t> Model<'t> {
+    /// Indexes a recording. Rows of unknown runs are left out.
+    pub fn new(tables: &'t Tables) -> Model<'t> {
+        let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();
+        let mut traced: BTreeMap<u32, Traced> = BTreeMap::new();
+        let whole = |r: &&Run| r.kind == RunKind::Traced && r.threads > 0 && r.exit_status.is_none_or(|s| s == 0);
+        for run in tables.runs.iter().filter(whole) {
+            if let Some(trace) = traces.get(&run.run).filter(|t| t.end_ns > t.begin_ns) {
+                traced.entry(run.threads).or_insert_with(|| Traced {
+                    run,
+                    trace,
+                    threads: BTreeMap::new(),
+                    slices: Vec::new(),
+                    waits: BTreeMap::new(),
+                    wakes: HashMap::new(),
+                    syscalls: Vec::new(),
+                    samples: Vec::new(),
+                });
+            }
+        }
+        let mut traced: Vec<Traced> = traced.into_values().collect();
+        let place: HashMap<RunId, usize> = traced.iter().enumerate().map(|(i, t)| (t.run.run, i)).collect();
+        // Rows come in long stretches of one run: remembering the last saves a look-up for each of a million.
+        macro_rules! deal {
+            ($rows:expr, |$traced:ident, $row:ident| $put:expr) => {
+                let mut last = None;
+                for $row in $rows {
+                    if last.is_none_or(|(run, _)| run != $row.run) {
+                        last = Some(($row.run, place.get(&$row.run).copied()));
+                    }
+                    if let Some($traced) = last.and_then(|(_, i)| i).and_then(|i| traced.get_mut(i)) {
+                        $put;
+                    }
+                }
+            };
+        }
+        deal!(&tables.threads, |t, row| t.threads.insert(row.thread, row));
+        deal!(&tables.slices, |t, row| t.slices.push(row));
+        deal!(&tables.waits, |t, row| t.waits.insert(row.wait, row));
+        deal!(&tables.wakes, |t, row| t.wakes.entry(row.wait).or_default().push(row));
+        deal!(&tables.syscalls, |t, row| t.syscalls.push(row));
+        deal!(&tables.samples, |t, row| t.samples.push(row));
+        Model { tables, stacks: Stacks::new(tables), traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
+    }
+}

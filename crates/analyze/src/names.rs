@@ -1,0 +1,398 @@
+//! What a function's name tells: whose code it is and which primitive. May import: nothing.
+//!
+//! Names only sharpen an answer. On most machines the inner functions of the C library have none.
+
+/// What a synchronisation function does to the thread that calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Takes or releases a lock.
+    Lock,
+    /// Waits for or signals a condition, a channel, or another thread's call to wake it.
+    Condition,
+    /// Waits until all have arrived.
+    Barrier,
+    /// Waits for a thread to end.
+    Join,
+}
+
+/// C functions by the start of their names, without leading underscores. POSIX, glibc, musl, C11, OpenMP runtimes.
+const C_PREFIXES: &[(&str, Role)] = &[
+    ("pthread_mutex_cond_lock", Role::Lock),
+    ("pthread_mutex_lock", Role::Lock),
+    ("pthread_mutex_timedlock", Role::Lock),
+    ("pthread_mutex_clocklock", Role::Lock),
+    ("pthread_mutex_trylock", Role::Lock),
+    ("pthread_mutex_unlock", Role::Lock),
+    ("pthread_rwlock_", Role::Lock),
+    ("pthread_spin_", Role::Lock),
+    ("lll_lock", Role::Lock),
+    ("lll_unlock", Role::Lock),
+    ("lll_mutex", Role::Lock),
+    ("lll_trylock", Role::Lock),
+    ("mtx_lock", Role::Lock),
+    ("mtx_timedlock", Role::Lock),
+    ("mtx_unlock", Role::Lock),
+    ("gthread_mutex_", Role::Lock),
+    ("gomp_mutex_", Role::Lock),
+    ("GOMP_critical_", Role::Lock),
+    ("kmpc_critical", Role::Lock),
+    ("take_gil", Role::Lock),
+    ("pthread_cond_", Role::Condition),
+    ("cnd_", Role::Condition),
+    ("pthread_barrier_", Role::Barrier),
+    ("gomp_barrier_wait", Role::Barrier),
+    ("gomp_team_barrier_wait", Role::Barrier),
+    ("GOMP_barrier", Role::Barrier),
+    ("kmpc_barrier", Role::Barrier),
+    ("pthread_join", Role::Join),
+    ("pthread_clockjoin", Role::Join),
+    ("pthread_timedjoin", Role::Join),
+    ("pthread_tryjoin", Role::Join),
+    ("thrd_join", Role::Join),
+];
+
+/// Paths of C++, Rust and Go functions by a part of them.
+const PATH_PARTS: &[(&str, Role)] = &[
+    ("lock_contended", Role::Lock),
+    ("lock_common", Role::Lock),
+    ("sync::mutex::", Role::Lock),
+    ("sync::rwlock::", Role::Lock),
+    ("sync::reentrant_lock::", Role::Lock),
+    ("sync::poison::mutex::", Role::Lock),
+    ("sync::poison::rwlock::", Role::Lock),
+    ("locks::mutex::", Role::Lock),
+    ("locks::rwlock::", Role::Lock),
+    ("RawMutex", Role::Lock),
+    ("RawRwLock", Role::Lock),
+    ("std::mutex::", Role::Lock),
+    ("std::timed_mutex::", Role::Lock),
+    ("std::recursive_mutex::", Role::Lock),
+    ("std::shared_mutex::", Role::Lock),
+    ("std::shared_timed_mutex::", Role::Lock),
+    ("std::unique_lock", Role::Lock),
+    ("std::shared_lock", Role::Lock),
+    ("std::lock_guard", Role::Lock),
+    ("std::scoped_lock", Role::Lock),
+    ("Mutex::LockSlow", Role::Lock),
+    ("SpinLock::SlowLock", Role::Lock),
+    ("runtime.lock", Role::Lock),
+    ("runtime.unlock", Role::Lock),
+    ("runtime.semacquire", Role::Lock),
+    ("sync.(*Mutex).", Role::Lock),
+    ("sync.(*RWMutex).", Role::Lock),
+    ("Condvar", Role::Condition),
+    ("condvar::", Role::Condition),
+    ("condition_variable", Role::Condition),
+    ("CondVar::", Role::Condition),
+    ("std::thread::park", Role::Condition),
+    ("thread::current::park", Role::Condition),
+    ("Parker::park", Role::Condition),
+    ("runtime.notesleep", Role::Condition),
+    ("runtime.notetsleep", Role::Condition),
+    ("sync.(*Cond).", Role::Condition),
+    ("sync::barrier::Barrier::wait", Role::Barrier),
+    ("std::barrier", Role::Barrier),
+    ("JoinHandle", Role::Join),
+    ("JoinInner", Role::Join),
+    ("thread::Thread::join", Role::Join),
+    ("std::thread::join", Role::Join),
+];
+
+/// Where the code of a language's standard library and run-time lies, as the start of a path.
+const RUNTIME_PATHS: &[&str] = &[
+    "std::",
+    "core::",
+    "alloc::",
+    "__gnu_cxx::",
+    "__cxxabiv1::",
+    "parking_lot::",
+    "parking_lot_core::",
+    "lock_api::",
+    "absl::",
+    "rayon_core::",
+    "crossbeam_",
+    "tokio::runtime::",
+    "hashbrown::",
+    "runtime.",
+    "runtime/",
+    "sync.",
+    "internal/",
+    "syscall.",
+];
+
+/// C functions that are the C library's even when it is part of the program (a static binary).
+const C_LIBRARY: &[&str] = &[
+    "random",
+    "srandom",
+    "random_r",
+    "rand",
+    "rand_r",
+    "srand",
+    "drand48",
+    "lrand48",
+    "mrand48",
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "printf",
+    "fprintf",
+    "vfprintf",
+    "fputs",
+    "fputc",
+    "puts",
+    "putchar",
+    "putc",
+    "getc",
+    "fgetc",
+    "fgets",
+    "fread",
+    "fwrite",
+    "fflush",
+    "getenv",
+    "setenv",
+    "localtime",
+    "localtime_r",
+    "gmtime",
+    "mktime",
+    "strftime",
+    "tzset",
+    "dl_iterate_phdr",
+    "qsort",
+    "qsort_r",
+    "memcpy",
+    "memset",
+    "memmove",
+    "syscall",
+    "clone",
+    "clone3",
+    "start_thread",
+    "start",
+    "read",
+    "write",
+    "mmap",
+    "munmap",
+    "nanosleep",
+    "clock_nanosleep",
+    "usleep",
+    "sleep",
+    "exit",
+    "abort",
+    "sem_wait",
+    "sem_post",
+];
+
+/// Functions in which every thread starts: never the owner of anything.
+const THREAD_STARTS: &[&str] =
+    &["start_thread", "clone", "clone3", "libc_start_main", "libc_start_call_main", "start", "main"];
+
+/// A C name without its leading underscores, its version and what the compiler appended.
+fn plain(name: &str) -> &str {
+    let name = name.split('@').next().unwrap_or(name);
+    let end = [".constprop", ".part", ".isra", ".cold", ".lto_priv", ".llvm"].iter().filter_map(|s| name.find(s)).min();
+    name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
+}
+
+/// Which primitive a function is, by its name.
+pub fn role(name: &str) -> Option<Role> {
+    let c = plain(name);
+    if !name.contains("::") && !name.contains('.') {
+        return C_PREFIXES.iter().find(|(prefix, _)| c.starts_with(prefix)).map(|(_, role)| *role);
+    }
+    let by_prefix = || C_PREFIXES.iter().find(|(prefix, _)| c.starts_with(prefix)).map(|(_, role)| *role);
+    // Only the path counts: a closure's or a parameter's type may carry any name.
+    let paths = paths(name);
+    let found = PATH_PARTS.iter().find(|(part, _)| paths.iter().any(|p| p.contains(part)));
+    if paths.iter().any(|p| is_runtime_path(p)) { found.map(|(_, role)| *role).or_else(by_prefix) } else { by_prefix() }
+}
+
+/// True when a function belongs to a language's standard library or run-time, by its name.
+pub fn is_runtime(name: &str) -> bool {
+    match paths(name).as_slice() {
+        [path] => is_runtime_path(path),
+        // `<Type as Trait>`: the program's when either is; a type without a path is a parameter and says nothing.
+        [of, by] => is_runtime_path(by) && (is_runtime_path(of) || !of.contains("::")),
+        _ => false,
+    }
+}
+
+/// True for names of the C library itself, for programs that carry it inside.
+pub fn is_c_library(name: &str) -> bool {
+    let reserved = name.starts_with("__") || name.starts_with("_IO_") || name.starts_with("_dl_");
+    let c = plain(name);
+    !name.contains("::") && (reserved || C_LIBRARY.contains(&c) || c.starts_with("pthread_"))
+}
+
+/// True for the outermost functions of a thread.
+pub fn is_thread_start(name: &str) -> bool {
+    THREAD_STARTS.contains(&plain(name))
+}
+
+/// True for the function that passes a system call through.
+pub fn is_syscall_wrapper(name: &str) -> bool {
+    plain(name) == "syscall"
+}
+
+/// The C function without decoration: `__random` and `random@@GLIBC_2.2.5` are `random`.
+pub fn c_name(name: &str) -> &str {
+    plain(name)
+}
+
+fn is_runtime_path(path: &str) -> bool {
+    RUNTIME_PATHS.iter().any(|p| path.starts_with(p))
+}
+
+/// The paths that a name is made of, without type arguments, parameters and return type: one, or the type's and the
+/// trait's of `<Type as Trait>::function`.
+fn paths(name: &str) -> Vec<String> {
+    let name = name.trim();
+    if name.starts_with('<') {
+        let end = closing(name).unwrap_or(name.len());
+        let inner = name.get(1..end).unwrap_or("");
+        let rest = name.get(end + 1..).unwrap_or("");
+        return match split_as(inner) {
+            Some((of, by)) => vec![bare(of), bare(by) + &bare(rest)],
+            None => vec![bare(inner) + &bare(rest)],
+        };
+    }
+    vec![bare(name)]
+}
+
+/// Index of the `>` that closes the `<` at the start. An arrow's `>` closes nothing.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    let mut previous = b' ';
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' if previous != b'-' && previous != b'=' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(i);
+        }
+        previous = byte;
+    }
+    None
+}
+
+/// Splits at the ` as ` that is not inside brackets.
+fn split_as(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_i32;
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth -= 1,
+            b' ' if depth == 0 => {
+                if let Some(rest) = text.get(i..).and_then(|t| t.strip_prefix(" as ")) {
+                    return Some((text.get(..i)?, rest));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A path without type arguments, parameters, references and return type.
+fn bare(text: &str) -> String {
+    let text = text.trim_start_matches(['&', '*', '[', '(']).trim_start_matches("mut ").trim_start_matches("dyn ");
+    let mut kept = String::with_capacity(text.len());
+    let mut depth = 0_i32;
+    let mut previous = ' ';
+    for (i, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if previous != '-' && previous != '=' => depth = (depth - 1).max(0),
+            // Go's methods and C++'s unnamed namespace have brackets inside the path.
+            '(' if depth == 0 => match text.get(i..) {
+                Some(t) if t.starts_with("(*") || t.starts_with("(anonymous namespace)") => kept.push(c),
+                _ => break,
+            },
+            ' ' if depth == 0 && !kept.ends_with("operator") && !kept.ends_with("(anonymous") => kept.clear(),
+            _ if depth == 0 => kept.push(c),
+            _ => {}
+        }
+        previous = c;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_by_name() {
+        for name in [
+            "pthread_mutex_lock",
+            "___pthread_mutex_lock",
+            "__lll_lock_wait_private",
+            "pthread_rwlock_wrlock",
+            "pthread_mutex_lock@@GLIBC_2.2.5",
+            "__pthread_mutex_lock.constprop.0",
+            "std::mutex::lock()",
+            "std::sys::sync::mutex::futex::Mutex::lock_contended",
+            "std::sync::poison::mutex::Mutex<T>::lock",
+            "<parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::lock",
+            "runtime.lock2",
+            "absl::lts_2020::Mutex::LockSlowLoop(absl::SynchWaitParams*, int)",
+            "sync.(*Mutex).Lock",
+        ] {
+            assert_eq!(role(name), Some(Role::Lock), "{name}");
+        }
+        assert_eq!(role("pthread_cond_wait"), Some(Role::Condition));
+        assert_eq!(role("std::sys::sync::condvar::futex::Condvar::wait"), Some(Role::Condition));
+        assert_eq!(role("std::condition_variable::wait(std::unique_lock<std::mutex>&)"), Some(Role::Condition));
+        assert_eq!(role("__pthread_clockjoin_ex"), Some(Role::Join));
+        assert_eq!(role("pthread_barrier_wait"), Some(Role::Barrier));
+        for name in ["random", "mine::Mutex::lock_contended", "lock_the_door", "main.worker", "sem_wait"] {
+            assert_eq!(role(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn runtime_by_name() {
+        for name in [
+            "<alloc::boxed::Box<F> as core::ops::FnOnce>::call_once",
+            "std::sys::backtrace::__rust_begin_short_backtrace<app::main::{{closure}}, ()>",
+            "void std::__invoke_impl<void, void (*)(int), int>(std::__invoke_other, void (*&&)(int), int&&)",
+            "<F as core::ops::function::FnOnce<()>>::call_once",
+            "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+            "std::thread::_State_impl<std::tuple<void (*)()> >::_M_run()",
+            "runtime.goexit",
+        ] {
+            assert!(is_runtime(name), "{name}");
+        }
+        for name in [
+            "<T as mycrate::Trait>::f",
+            "<alloc::vec::Vec<T> as mycrate::Trait>::f",
+            "work",
+            "main.worker",
+            "<mycrate::Foo as core::fmt::Display>::fmt",
+            "mycrate::run::{{closure}}",
+            "standard::work",
+            "int mine::apply<std::vector<int> >(std::vector<int>&)",
+            "(anonymous namespace)::work(int)",
+        ] {
+            assert!(!is_runtime(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_c_library_by_name() {
+        assert!(is_c_library("__random") && is_c_library("pthread_mutex_lock") && is_c_library("malloc"));
+        assert!(!is_c_library("simulate") && !is_c_library("mine::malloc"));
+        assert_eq!(c_name("__random@@GLIBC_2.2.5"), "random");
+    }
+
+    #[test]
+    fn odd_names_do_not_panic() {
+        for name in ["", "<", "<<", ">", "<a as ", "operator<", "é<ü as ß>::ö", "(((", "a as b", "->", "<>::x"] {
+            let _ = (role(name), is_runtime(name), is_c_library(name), is_thread_start(name));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Call stacks: resolved to code, and summed up to what the analysis asks of them. May import: `code`, `names`.
+
+use crate::code::{Code, Owner};
+use crate::names::{self, Role};
+use recording::tables::{Module, ModuleKind, Stack};
+use recording::{FrameId, ModuleId, StackId, Tables};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Frames looked at from the innermost outwards. Deeper than the collector unwinds; ends a cycle of parents.
+pub const DEEPEST: usize = 512;
+
+/// In a static program without symbols, the frames between the system call and the program's own code: the lock's slow
+/// path, and the function that holds it (`pthread_mutex_lock`, `random`; in Rust `syscall` and `lock_contended`).
+const STATIC_WRAPPERS: usize = 2;
+
+/// In a program without symbols that calls the C library's `syscall` itself: the lock's slow path (Rust's).
+const SYSCALL_WRAPPERS: usize = 1;
+
+/// All stacks of a recording.
+#[derive(Debug)]
+pub struct Stacks<'t> {
+    stacks: HashMap<StackId, &'t Stack>,
+    frames: HashMap<FrameId, Vec<Code<'t>>>,
+    views: RefCell<HashMap<(StackId, bool), View<'t>>>,
+}
+
+/// What a stack says about who waits or works there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct View<'t> {
+    /// The innermost function.
+    pub leaf: Option<Code<'t>>,
+    /// The primitive that the stack is in, by the names between the innermost and the first own frame.
+    pub role: Option<Role>,
+    /// The library's function that the program called: the outermost frame before the first own one.
+    pub entry: Option<Code<'t>>,
+    /// The first frame of the program's own code.
+    pub own: Option<Code<'t>>,
+}
+
+impl<'t> View<'t> {
+    /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
+    /// then the program's own code is responsible.
+    pub fn library(&self) -> Option<Code<'t>> {
+        self.entry.filter(|e| e.role.is_none() && e.name().is_some_and(|n| !names::is_thread_start(n)))
+    }
+
+    /// The library function that owns what happens here, else the program's own.
+    pub fn responsible(&self) -> Option<Code<'t>> {
+        self.library().or(self.own)
+    }
+}
+
+impl<'t> Stacks<'t> {
+    /// Indexes stacks, frames and modules. Dangling handles are left out when stacks are read.
+    pub fn new(tables: &'t Tables) -> Stacks<'t> {
+        let modules: HashMap<ModuleId, &Module> = tables.modules.iter().map(|m| (m.module, m)).collect();
+        let is_libc = |m: &Module| {
+            let name = crate::code::file_name(&m.path);
+            m.kind == ModuleKind::Library
+                && ["libc.so", "libc-", "libc.musl", "ld-musl"].iter().any(|s| name.starts_with(s))
+        };
+        let carries_libc = !tables.modules.iter().any(is_libc);
+        let mut frames: HashMap<FrameId, Vec<Code>> = HashMap::new();
+        for frame in &tables.frames {
+            let code = Code::new(frame, modules.get(&frame.module).copied(), carries_libc);
+            frames.entry(frame.frame).or_default().push(code);
+        }
+        for inlined in frames.values_mut() {
+            inlined.sort_by_key(|c| c.frame.depth);
+        }
+        let stacks = tables.stacks.iter().map(|s| (s.stack, s)).collect();
+        Stacks { stacks, frames, views: RefCell::default() }
+    }
+
+    /// The functions of a stack, innermost first, inlined ones included; at most [`DEEPEST`].
+    pub fn frames(&self, stack: StackId) -> Vec<Code<'t>> {
+        let mut found = Vec::new();
+        let mut next = Some(stack);
+        for _ in 0..DEEPEST {
+            let Some(row) = next.and_then(|s| self.stacks.get(&s)) else { break };
+            found.extend(self.frames.get(&row.frame).into_iter().flatten().take(DEEPEST - found.len()));
+            if found.len() >= DEEPEST {
+                break;
+            }
+            next = row.parent;
+        }
+        found
+    }
+
+    /// What a stack says. `in_call`: the thread was in a system call, so the innermost frame made it.
+    pub fn view(&self, stack: Option<StackId>, in_call: bool) -> View<'t> {
+        let Some(stack) = stack else { return View::default() };
+        if let Some(view) = self.views.borrow().get(&(stack, in_call)) {
+            return *view;
+        }
+        let view = summed_up(&self.frames(stack), in_call);
+        self.views.borrow_mut().insert((stack, in_call), view);
+        view
+    }
+}
+
+fn summed_up<'t>(frames: &[Code<'t>], in_call: bool) -> View<'t> {
+    let first = frames.iter().position(|c| c.owner == Owner::Own);
+    let own = match first {
+        Some(at) if in_call => Some(at + wrappers(frames, at)),
+        other => other,
+    };
+    let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
+    let entry = match own {
+        Some(_) => before.last(),
+        // No own frame: the outermost with a name that is not a thread's start.
+        None => before.iter().rev().find(|c| c.name().is_some_and(|n| !names::is_thread_start(n))),
+    };
+    View {
+        leaf: frames.first().copied(),
+        role: role(before),
+        entry: entry.filter(|c| c.owner != Owner::System).copied(),
+        own: own.and_then(|at| frames.get(at)).copied(),
+    }
+}
+
+/// How many nameless frames at the start of the program's code are its copy of a thread library's.
+fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
+    let nameless = |i: usize| {
+        let code = frames.get(i);
+        code.is_some_and(|c| c.kind == ModuleKind::Program && c.owner == Owner::Own && c.name().is_none())
+    };
+    let caller = at.checked_sub(1).and_then(|i| frames.get(i)).and_then(Code::name);
+    let most = match caller {
+        None if at == 0 => STATIC_WRAPPERS,
+        Some(name) if names::is_syscall_wrapper(name) => SYSCALL_WRAPPERS,
+        _ => 0,
+    };
+    (0..most).take_while(|n| nameless(at + n) && nameless(at + n + 1)).count()
+}
+
+/// The innermost primitive decides, but a barrier or a join around a condition is what it is used for.
+fn role(before: &[Code<'_>]) -> Option<Role> {
+    let roles = || before.iter().filter_map(|c| c.role);
+    match roles().next()? {
+        Role::Condition => Some(roles().find(|r| matches!(r, Role::Barrier | Role::Join)).unwrap_or(Role::Condition)),
+        innermost => Some(innermost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::synthetic::{Sketch, ms};
+
+    /// The view of the only wait of a sketch.
+    fn check(stack: &str, test: impl FnOnce(View<'_>, &Stacks<'_>)) {
+        let tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(1), "?@libc.so.6").locks(1, ms(1), stack, "a");
+            })
+            .tables();
+        let stacks = Stacks::new(&tables);
+        test(stacks.view(tables.waits[0].user_stack, true), &stacks);
+    }
+
+    #[test]
+    fn a_library_lock_belongs_to_the_function_that_was_called() {
+        let stack = "?@libc.so.6 < ?@libc.so.6 < random@libc.so.6 < simulate@birthday birthday.c:41 < run@birthday b.c:9 \
+                     < ?@libc.so.6 < ?@libc.so.6";
+        check(stack, |view, _| {
+            assert_eq!(view.library().and_then(|c| c.name()), Some("random"));
+            assert_eq!(view.own.and_then(|c| c.name()), Some("simulate"));
+            assert_eq!(view.role, None);
+        });
+    }
+
+    #[test]
+    fn a_mutex_belongs_to_the_own_code() {
+        check("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < insert@list list.c:40", |view, _| {
+            assert!(view.library().is_none());
+            assert_eq!(view.responsible().and_then(|c| c.name()), Some("insert"));
+            assert_eq!(view.role, Some(Role::Lock));
+        });
+    }
+
+    #[test]
+    fn a_barrier_made_of_a_condition_is_a_barrier() {
+        let stack = "syscall@libc.so.6 < std::sys::sync::condvar::futex::Condvar::wait@app /rustc/x.rs:1 < \
+                     std::sync::barrier::Barrier::wait@app /rustc/x.rs:2 < work@app w.rs:3";
+        check(stack, |view, _| assert_eq!(view.role, Some(Role::Barrier)));
+    }
+
+    #[test]
+    fn without_symbols_the_lock_s_own_frames_are_skipped() {
+        let address = |view: View<'_>| view.own.map(|c| c.frame.address);
+        // Frames are numbered from the outermost: sketches give equal texts one address, so name them apart.
+        check("syscall@libc.so.6 < ?@app a:1 < ?@app a:2 < ?@app a:3", |view, stacks| {
+            let frames = stacks.frames(StackId(stacks.stacks.values().map(|s| s.stack.0).max().unwrap()));
+            assert_eq!(address(view), Some(frames[2].frame.address));
+        });
+        check("?@app a:1 < ?@app a:2 < ?@app a:3 < ?@app a:4", |view, stacks| {
+            let frames = stacks.frames(StackId(stacks.stacks.values().map(|s| s.stack.0).max().unwrap()));
+            assert_eq!(address(view), Some(frames[2].frame.address));
+        });
+    }
+
+    #[test]
+    fn cycles_and_dangling_handles_end() {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(1), "a@app < b@app");
+            })
+            .tables();
+        tables.stacks[0].parent = Some(tables.stacks[1].stack);
+        let stacks = Stacks::new(&tables);
+        assert_eq!(stacks.frames(tables.stacks[0].stack).len(), DEEPEST);
+        assert!(stacks.frames(StackId(99)).is_empty());
+        tables.stacks[0].frame = FrameId(77);
+        assert!(Stacks::new(&tables).frames(tables.stacks[0].stack).len() <= DEEPEST);
+    }
+}

@@ -1,0 +1,166 @@
+//! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
+//! May import: everything but `lib`.
+
+use crate::account::Ledger;
+use crate::answer::{Cause, Limitation, Point, Unsure, Verdict};
+use crate::causes::{Outcome, all, none};
+use crate::facts::{Facts, large};
+use recording::meta::Completion;
+
+/// A traced run that took this much longer than the clean ones may have moved the verdict: the goal for tracing in the
+/// worst case, a storm of futex calls, is 1.35.
+const HEAVY_TRACE: f64 = 1.35;
+
+/// More than this share of the processors' time taken by other programs is worth a warning: it is the smallest loss
+/// that is called a cause.
+const DISTURBED: f64 = crate::facts::MIN_SHARE;
+
+/// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it too.
+const POOR_EFFICIENCY: f64 = 0.7;
+
+/// Looks for every cause and concludes.
+pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
+    let mut verdict = Verdict { summary: String::new(), causes: Vec::new(), clear: Vec::new(), unsure: Vec::new() };
+    for description in all() {
+        match (description.detect)(facts, description) {
+            Outcome::Found(causes) => verdict.causes.extend(causes),
+            Outcome::Clear(_) => verdict.clear.push(description.id),
+            Outcome::Unsure(missing) => verdict.unsure.push(Unsure { id: description.id, missing }),
+        }
+    }
+    verdict.causes.sort_by(|a, b| b.lost_seconds.total_cmp(&a.lost_seconds).then(a.id.cmp(&b.id)));
+    let found = verdict.causes.first().map(blame);
+    if verdict.causes.is_empty() {
+        verdict.causes.push(none::conclude(facts));
+    }
+    let second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
+    let first = speed(facts, verdict.causes.first().map(|c| c.threads));
+    verdict.summary = format!("{first} {second}").trim().to_owned();
+    verdict
+}
+
+/// The first sentence: how fast it is at the thread count that the verdict is about.
+fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
+    let base = facts.points.first();
+    let point = facts.points.iter().find(|p| Some(p.threads) == threads);
+    let (Some(base), Some(point)) = (base, point.or(facts.points.last())) else { return String::new() };
+    let on = match point.threads > facts.processors {
+        true => format!(" on {} processors", facts.processors),
+        false => String::new(),
+    };
+    match point.threads == base.threads {
+        true => format!("With {} thread(s) the program takes {}.", base.threads, duration(point.seconds.median)),
+        false => format!(
+            "With {} threads{on} the program is {} times as fast as with {}.",
+            point.threads,
+            two_digits(point.speedup),
+            base.threads
+        ),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    if seconds < 0.1 { format!("{} ms", two_digits(seconds * 1e3)) } else { format!("{} s", two_digits(seconds)) }
+}
+
+/// Two digits that count: 0.61, 1.9, 12.
+fn two_digits(value: f64) -> String {
+    match value.abs() {
+        v if v < 0.095 => format!("{value:.3}"),
+        v if v < 0.995 => format!("{value:.2}"),
+        v if v < 9.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// The second sentence: the cause, and its share.
+fn blame(cause: &Cause) -> String {
+    let sentence = cause.summary.trim_end_matches('.');
+    format!("{sentence}: {:.0} % of the lost processor time.", cause.share * 100.0)
+}
+
+/// What could not be seen.
+pub fn limitations(facts: &Facts<'_, '_>) -> Vec<Limitation> {
+    let missing = facts.model.tables.meta.capabilities.iter().filter(|c| !c.available);
+    let mut limitations: Vec<Limitation> = missing
+        .map(|c| {
+            let why = match c.costs.is_empty() {
+                true => c.why.clone(),
+                false => format!("{} ({})", c.why, c.costs),
+            };
+            Limitation { what: c.what.clone(), why, unlock: c.unlock.clone() }
+        })
+        .collect();
+    if facts.ledgers.is_empty() {
+        let why = "no run was traced: there is a curve, but no account and no cause".to_owned();
+        limitations.push(Limitation { what: "causes".to_owned(), why, unlock: None });
+    }
+    limitations
+}
+
+/// What the reader should know before believing the numbers.
+pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
+    let meta = &facts.model.tables.meta;
+    let mut warnings = Vec::new();
+    match meta.completion {
+        Completion::Finished => {}
+        Completion::Interrupted => warnings.push("the sweep was interrupted: some runs are missing".to_owned()),
+        Completion::Unfinished => warnings.push("the recording is unfinished: some runs are missing".to_owned()),
+    }
+    warnings.extend(meta.notes.iter().cloned());
+    warnings.extend(facts.clean.warnings.iter().cloned());
+    let poor = facts.points.iter().any(|p| p.efficiency < POOR_EFFICIENCY && p.threads <= facts.processors);
+    if poor && !facts.clean.by_throughput {
+        warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
+    }
+    warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
+    warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
+    let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);
+    for loss in facts.model.tables.losses.iter().filter(|l| l.count > 0) {
+        if let Some(ledger) = traced(loss.run) {
+            let threads = ledger.account.threads;
+            warnings.push(format!("{} {} were lost in the traced run with {threads} thread(s)", loss.count, loss.what));
+        }
+    }
+    warnings
+}
+
+fn disturbed(facts: &Facts<'_, '_>, point: &Point) -> Option<String> {
+    let taken = |name| point.counters.get(name).copied().unwrap_or(0.0);
+    let all = point.seconds.median * f64::from(facts.processors);
+    let share = (taken("foreign_seconds") + taken("steal_seconds")) / all;
+    (share > DISTURBED).then(|| {
+        format!(
+            "other programs or machines took {:.0} % of the processors during the timed runs with {} thread(s)",
+            share * 100.0,
+            point.threads
+        )
+    })
+}
+
+fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
+    let account = &ledger.account;
+    let threads = account.threads;
+    let mut warnings = Vec::new();
+    if !facts.points.iter().any(|p| p.threads == threads) {
+        warnings.push(format!("no timed run with {threads} thread(s): its account is that of the traced run"));
+    }
+    if account.traced_over_clean > HEAVY_TRACE {
+        let over = account.traced_over_clean;
+        warnings.push(format!(
+            "tracing made the run with {threads} thread(s) {over:.2} times as long: its split may differ from a clean run's"
+        ));
+    }
+    if large(ledger, account.unexplained.abs()) && ledger.loss > 0.0 && large(ledger, ledger.loss) {
+        let parts: Vec<&str> = ledger.unexplained.iter().map(|u| u.0.as_str()).take(2).collect();
+        let of = if parts.is_empty() { String::new() } else { format!(" (among it: {})", parts.join(", ")) };
+        warnings.push(format!("{:.3} s with {threads} thread(s) stay unexplained{of}", account.unexplained));
+    }
+    if large(ledger, ledger.split.surplus * ledger.scale) {
+        warnings.push(format!(
+            "with {threads} thread(s) asked for, more than that ran at times: the capacity counts {} processors",
+            ledger.traced.processors()
+        ));
+    }
+    warnings
+}

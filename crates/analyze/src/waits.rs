@@ -1,0 +1,325 @@
+//! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
+//! May import: `model`, `names`, `stacks`.
+//!
+//! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
+//! which threads wake them, and which value the futex was expected to have. The threads that wait for a lock are the
+//! threads that release it; those that wait for work are woken by those that bring it.
+
+use crate::model::{Numbers, Traced};
+use crate::names::Role;
+use crate::stacks::{Stacks, View};
+use recording::tables::{Reason, State, Wait};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Share of an object's blocked time that must show a pattern before the pattern is believed: more than half, so that
+/// two opposite patterns can never both hold.
+const MOST: f64 = 0.5;
+
+/// "Locked, and others wait" in glibc's, musl's internal, Rust's and Go's locks (Drepper 2005, "Futexes are tricky").
+const LOCKED_WITH_WAITERS: u32 = 2;
+
+/// Bit 31 of a futex word that holds its owner's thread id: others wait (FUTEX_WAITERS of futex(2); musl, robust and
+/// priority-inheriting mutexes).
+const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
+
+/// Wake-ups of one barrier follow each other within this time: one call wakes all, each needs some microseconds.
+const AT_ONCE_NS: u64 = 200_000;
+
+/// What a futex wait is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// A lock.
+    Lock,
+    /// A condition, a queue, or a call to go on.
+    Condition,
+    /// The arrival of all others.
+    Barrier,
+    /// The end of a thread.
+    Join,
+    /// Not known.
+    Unknown,
+}
+
+impl From<Role> for Purpose {
+    fn from(role: Role) -> Purpose {
+        match role {
+            Role::Lock => Purpose::Lock,
+            Role::Condition => Purpose::Condition,
+            Role::Barrier => Purpose::Barrier,
+            Role::Join => Purpose::Join,
+        }
+    }
+}
+
+/// Why a purpose is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// A function's name in the stack.
+    Name,
+    /// Who waits and who wakes.
+    Structure,
+    /// Nothing.
+    None,
+}
+
+/// One futex wait, classified.
+#[derive(Debug, Clone, Copy)]
+pub struct FutexWait<'t> {
+    /// The row.
+    pub wait: &'t Wait,
+    /// What for.
+    pub purpose: Purpose,
+    /// Why that is believed.
+    pub ground: Ground,
+    /// Where.
+    pub view: View<'t>,
+}
+
+/// An address in a process.
+pub type Object = (u32, u64);
+
+/// What happened at one futex address, over all threads.
+#[derive(Debug, Default)]
+struct Traffic<'t> {
+    waits: Vec<&'t Wait>,
+    waiters: BTreeSet<ThreadId>,
+    blocked: f64,
+    timed: f64,
+    lock_value: f64,
+    /// Blocked time ended by a thread that also waits here, through this address.
+    by_waiter: f64,
+    /// Blocked time ended by a thread that never waits here.
+    by_outsider: f64,
+    /// Blocked time ended at a thread's end.
+    by_exit: f64,
+    outsiders: BTreeSet<ThreadId>,
+}
+
+/// Classifies all futex waits of a run.
+pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BTreeMap<WaitId, FutexWait<'t>> {
+    let traffic = traffic(traced, numbers);
+    let mut waiters_at: BTreeMap<(&str, u64), BTreeSet<ThreadId>> = BTreeMap::new();
+    let place = |wait: &Wait| {
+        let at = stacks.view(wait.user_stack, true).responsible();
+        at.map_or(("", 0), |c| (c.module, c.frame.address))
+    };
+    for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
+        waiters_at.entry(place(wait)).or_default().insert(wait.thread);
+    }
+    let crowds = crowds(traced);
+    let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
+    let mut found = BTreeMap::new();
+    for (object, at) in &traffic {
+        let structure = by_structure(at, &tids, crowds.get(object).copied().unwrap_or(0.0), |outsider| {
+            at.waits.iter().any(|w| waiters_at.get(&place(w)).is_some_and(|threads| threads.contains(outsider)))
+        });
+        for wait in &at.waits {
+            let view = stacks.view(wait.user_stack, true);
+            let (purpose, ground) = match (view.role, structure) {
+                (Some(role), _) => (role.into(), Ground::Name),
+                (None, Purpose::Unknown) => (Purpose::Unknown, Ground::None),
+                (None, purpose) => (purpose, Ground::Structure),
+            };
+            found.insert(wait.wait, FutexWait { wait, purpose, ground, view });
+        }
+    }
+    found
+}
+
+fn traffic<'t>(traced: &Traced<'t>, numbers: Numbers) -> BTreeMap<Object, Traffic<'t>> {
+    let mut traffic: BTreeMap<Object, Traffic> = BTreeMap::new();
+    let futexes = || traced.waits.values().filter(|w| w.reason == Reason::Futex);
+    for wait in futexes() {
+        let at = traffic.entry(object(traced, wait)).or_default();
+        at.waits.push(wait);
+        at.waiters.insert(wait.thread);
+        let blocked = wait.blocked_ns as f64;
+        at.blocked += blocked;
+        at.timed += if wait.timed { blocked } else { 0.0 };
+        let lock = wait.expected.is_some_and(|v| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0);
+        at.lock_value += if lock { blocked } else { 0.0 };
+    }
+    for wait in futexes() {
+        let Some(at) = traffic.get_mut(&object(traced, wait)) else { continue };
+        for wake in traced.wakes.get(&wait.wait).into_iter().flatten() {
+            let blocked = wake.blocked_ns as f64;
+            let exits = wake.waker_syscall.is_some_and(|n| numbers.exit.contains(&n));
+            match wake.waker {
+                _ if exits => at.by_exit += blocked,
+                None => {}
+                Some(waker) if at.waiters.contains(&waker) => {
+                    at.by_waiter += if wake.same_object { blocked } else { 0.0 };
+                }
+                Some(waker) => {
+                    at.by_outsider += blocked;
+                    at.outsiders.insert(waker);
+                }
+            }
+        }
+    }
+    traffic
+}
+
+/// The address and the process that a wait belongs to. Without an address each wait is an object of its own.
+pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
+    match wait.object {
+        Some(address) => (traced.pid(wait.thread).unwrap_or(0), address),
+        None => (u32::MAX, u64::from(wait.wait.0)),
+    }
+}
+
+fn by_structure(
+    at: &Traffic<'_>,
+    tids: &BTreeSet<u32>,
+    crowd: f64,
+    waits_alike: impl Fn(&ThreadId) -> bool,
+) -> Purpose {
+    let most = |part: f64| part > MOST * at.blocked;
+    let one_waiter = at.waiters.len() == 1;
+    let for_a_thread = |w: &Wait| !w.timed && w.expected.is_some_and(|v| tids.contains(&v));
+    if one_waiter && (most(at.by_exit) || at.waits.iter().all(|w| for_a_thread(w))) {
+        return Purpose::Join;
+    }
+    if most(at.timed) || at.blocked <= 0.0 {
+        return Purpose::Unknown;
+    }
+    if most(at.by_waiter) {
+        return match () {
+            () if most(at.lock_value) => Purpose::Lock,
+            // All but the last of three or more are woken together: nothing but a barrier does that again and again.
+            () if at.waiters.len() > 2 && crowd > MOST => Purpose::Barrier,
+            () => Purpose::Unknown,
+        };
+    }
+    // A futex a thread is how parking locks work: whoever wakes it waits at the same place of the code at other times.
+    // That is no queue, and without a name it cannot be told from two threads that hand work to each other.
+    if most(at.by_outsider) && !at.outsiders.iter().any(waits_alike) {
+        return Purpose::Condition;
+    }
+    Purpose::Unknown
+}
+
+/// For each object: the share of its blocks that ended at once with those of all other waiters but one.
+fn crowds(traced: &Traced<'_>) -> BTreeMap<Object, f64> {
+    let mut ends: BTreeMap<Object, Vec<(u64, ThreadId)>> = BTreeMap::new();
+    for slice in traced.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1) {
+        let wait = slice.wait.and_then(|w| traced.waits.get(&w)).filter(|w| w.reason == Reason::Futex);
+        if let Some(wait) = wait {
+            ends.entry(object(traced, wait)).or_default().push((slice.end_ns, slice.thread));
+        }
+    }
+    ends.into_iter().map(|(object, ends)| (object, crowd(ends))).collect()
+}
+
+fn crowd(mut ends: Vec<(u64, ThreadId)>) -> f64 {
+    ends.sort_unstable();
+    let all = ends.iter().map(|e| e.1).collect::<BTreeSet<_>>().len();
+    let (mut together, mut at) = (0_usize, 0_usize);
+    while let Some(first) = ends.get(at) {
+        let group = ends.iter().skip(at).take_while(|e| e.0.saturating_sub(first.0) <= AT_ONCE_NS);
+        let threads: BTreeSet<ThreadId> = group.clone().map(|e| e.1).collect();
+        let size = group.count().max(1);
+        together += if threads.len() + 1 >= all && threads.len() > 1 { size } else { 0 };
+        at += size;
+    }
+    if ends.is_empty() { 0.0 } else { together as f64 / ends.len() as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use recording::Tables;
+    use recording::synthetic::{Sketch, ms, us};
+
+    /// Nothing but libc without names above the own code.
+    const NAMELESS: &str = "?@libc.so.6 < ?@libc.so.6 < work@app app.c:7";
+
+    fn purposes(tables: &Tables) -> Vec<(Purpose, Ground)> {
+        let model = Model::new(tables);
+        let found = classify(&model.traced[0], &model.stacks, model.numbers);
+        found.values().map(|w| (w.purpose, w.ground)).collect()
+    }
+
+    fn hand_over(expected: u32, stack: &str) -> Tables {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(5), NAMELESS).locks(0x100, ms(5), stack, "b");
+                run.thread("b").locks(0x100, ms(5), stack, "a").runs(ms(5), NAMELESS);
+            })
+            .tables();
+        tables.waits.iter_mut().for_each(|w| w.expected = Some(expected));
+        tables
+    }
+
+    #[test]
+    fn waiters_that_wake_each_other_share_a_lock() {
+        assert_eq!(purposes(&hand_over(2, NAMELESS)), [(Purpose::Lock, Ground::Structure); 2]);
+        assert_eq!(purposes(&hand_over(0x8000_0064, NAMELESS)), [(Purpose::Lock, Ground::Structure); 2]);
+        assert_eq!(purposes(&hand_over(0, NAMELESS)), [(Purpose::Unknown, Ground::None); 2]);
+    }
+
+    #[test]
+    fn names_come_before_structure() {
+        let stack = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < work@app app.c:7";
+        assert_eq!(purposes(&hand_over(2, stack)), [(Purpose::Condition, Ground::Name); 2]);
+    }
+
+    #[test]
+    fn consumers_woken_by_a_producer_wait_for_a_condition() {
+        let tables = Sketch::new(2)
+            .traced(3, |run| {
+                run.thread("producer").runs(ms(10), "make@app app.c:3");
+                run.thread("a").locks(0x100, ms(5), NAMELESS, "producer").runs(ms(5), NAMELESS);
+                run.thread("b").locks(0x100, ms(5), NAMELESS, "producer").runs(ms(5), NAMELESS);
+            })
+            .tables();
+        assert_eq!(purposes(&tables), [(Purpose::Condition, Ground::Structure); 2]);
+    }
+
+    #[test]
+    fn a_parking_lock_without_names_stays_unknown_and_with_names_is_a_lock() {
+        let of = |stack: &str| {
+            Sketch::new(2)
+                .traced(2, |run| {
+                    run.thread("a").runs(ms(5), NAMELESS).locks(0x100, ms(5), stack, "b");
+                    run.thread("b").locks(0x200, ms(5), stack, "a").runs(ms(5), NAMELESS);
+                })
+                .tables()
+        };
+        assert_eq!(purposes(&of(NAMELESS)), [(Purpose::Unknown, Ground::None); 2]);
+        let named = "syscall@libc.so.6 < parking_lot::raw_mutex::RawMutex::lock_slow@app < work@app app.rs:7";
+        assert_eq!(purposes(&of(named)), [(Purpose::Lock, Ground::Name); 2]);
+    }
+
+    #[test]
+    fn a_crowd_woken_at_once_stood_at_a_barrier() {
+        let mut tables = Sketch::new(4)
+            .traced(4, |run| {
+                for (name, waker) in [("a", "d"), ("b", "d"), ("c", "d"), ("d", "a")] {
+                    let early = if name == "d" { 9 } else { 3 };
+                    let thread = run.thread(name).runs(ms(early), NAMELESS);
+                    let thread = if name == "d" { thread } else { thread.locks(0x100, ms(6), NAMELESS, waker) };
+                    let late = if name == "a" { 5 } else { 2 };
+                    let thread = thread.runs(ms(late), NAMELESS);
+                    let _ = if name == "a" { thread } else { thread.locks(0x100, ms(3) + us(5), NAMELESS, "a") };
+                }
+            })
+            .tables();
+        tables.waits.iter_mut().for_each(|w| w.expected = Some(0));
+        assert_eq!(purposes(&tables), [(Purpose::Barrier, Ground::Structure); 4]);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_tid_joins() {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("main").blocks(Reason::Futex, ms(9), NAMELESS);
+                run.thread("a").runs(ms(9), NAMELESS);
+            })
+            .tables();
+        tables.waits[0].expected = Some(101);
+        assert_eq!(purposes(&tables), [(Purpose::Join, Ground::Structure)]);
+    }
+}

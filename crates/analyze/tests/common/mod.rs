@@ -1,0 +1,155 @@
+//! Sketched programs, and answers as text. Each test binary uses a part of it.
+#![allow(dead_code, clippy::unwrap_used, reason = "test code")]
+
+use analyze::answer::{Answer, Cause, CauseId};
+use recording::Tables;
+use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
+use recording::tables::Reason;
+
+/// Five timed runs around a time, 1 % apart.
+pub(crate) fn around(seconds: f64) -> Vec<f64> {
+    [0.0, 0.01, -0.01, 0.005, -0.005].iter().map(|d| seconds * (1.0 + d)).collect()
+}
+
+/// The main thread of every sketch: it joins.
+pub(crate) fn main_joins(run: &mut RunSketch<'_>, ns: u64) {
+    let stack = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
+    run.thread("main").runs(ms(1), "main@app app.c:80").blocks(Reason::Futex, ns, stack);
+}
+
+/// The stacks of a program that takes a lock: where it waits, where it works with the lock, and where without.
+pub(crate) struct Stacks {
+    /// Blocked, or in futex(2).
+    pub(crate) wait: &'static str,
+    /// On a processor in the code that owns the lock.
+    pub(crate) owner: &'static str,
+    /// On a processor elsewhere.
+    pub(crate) work: &'static str,
+}
+
+/// A lock inside libc; its inner functions have no names.
+pub(crate) const RANDOM: Stacks = Stacks {
+    wait: "?@libc.so.6 < ?@libc.so.6 < random@libc.so.6 < simulate@birthday lab/birthday.c:41 < \
+           run@birthday lab/birthday.c:60 < ?@libc.so.6 < ?@libc.so.6",
+    owner: "random@libc.so.6 < simulate@birthday lab/birthday.c:41 < run@birthday lab/birthday.c:60 < ?@libc.so.6",
+    work: "simulate@birthday lab/birthday.c:45 < run@birthday lab/birthday.c:60 < ?@libc.so.6",
+};
+
+/// The same program without symbols.
+pub(crate) const STRIPPED: Stacks = Stacks {
+    wait: "?@libc.so.6 < ?@libc.so.6 < random@libc.so.6 < ?@birthday < ?@libc.so.6",
+    owner: "random@libc.so.6 < ?@birthday < ?@libc.so.6",
+    work: "?@birthday < ?@libc.so.6",
+};
+
+/// A Rust program around one mutex, the lock inlined.
+pub(crate) const RUST: Stacks = Stacks {
+    wait: "syscall@libc.so.6 < std::sys::sync::mutex::futex::Mutex::lock_contended@tally /rustc/1/futex.rs:9 < \
+           std::sync::poison::mutex::Mutex<T>::lock@tally /rustc/1/mutex.rs:3 < tally::count@tally src/main.rs:12 < \
+           std::sys::backtrace::__rust_begin_short_backtrace@tally /rustc/1/b.rs:1",
+    owner: "tally::count@tally src/main.rs:13",
+    work: "tally::count@tally src/main.rs:15",
+};
+
+/// Workers that take turns: 2 ms in the owner's code, 1 ms elsewhere, 1 ms in futex(2), then as long blocked as the
+/// others need.
+fn contended(run: &mut RunSketch<'_>, workers: u64, rounds: u64, stacks: &Stacks) {
+    let turn = 4;
+    main_joins(run, ms(turn * workers * rounds));
+    for worker in 0..workers {
+        let name = format!("worker-{worker}");
+        let waker = format!("worker-{}", (worker + workers - 1) % workers);
+        let mut thread = run.thread(&name);
+        for round in 0..rounds {
+            let idle = if round == 0 { worker } else { workers - 1 };
+            if idle > 0 {
+                thread = thread.locks(0x7f00, ms(turn * idle), stacks.wait, &waker);
+            }
+            thread =
+                thread.runs(ms(2), stacks.owner).runs(ms(1), stacks.work).runs_in_kernel(ms(1), FUTEX, stacks.wait);
+        }
+        run.syscalls(&name, FUTEX, "futex", 300_000);
+    }
+}
+
+/// Case 1: half as fast with two threads, one of which runs at a time.
+pub(crate) fn birthday(stacks: &Stacks) -> Tables {
+    Sketch::new(2)
+        .clean_cpu(1, &around(1.2), &around(1.2))
+        .clean_cpu(2, &around(2.0), &around(2.0))
+        .clean_cpu(4, &around(2.1), &around(2.1))
+        .traced(1, |run| {
+            main_joins(run, ms(1200));
+            run.thread("worker-0").runs(ms(400), stacks.owner).runs(ms(800), stacks.work);
+        })
+        .traced(2, |run| contended(run, 2, 250, stacks))
+        .traced(4, |run| contended(run, 4, 130, stacks))
+        .tables()
+}
+
+/// Nothing shared: twice as fast with two threads, no slower with four on two processors.
+pub(crate) fn repaired() -> Tables {
+    let work = RANDOM.work;
+    let mut sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.2), &around(1.2))
+        .clean_cpu(2, &around(0.602), &around(1.204))
+        .clean_cpu(4, &around(0.605), &around(1.21));
+    sketch = sketch.traced(1, |run| {
+        main_joins(run, ms(1199));
+        run.thread("worker-0").runs(ms(1200), work);
+    });
+    sketch = sketch.traced(2, |run| {
+        main_joins(run, ms(600));
+        run.thread("a").runs(ms(600), work);
+        run.thread("b").runs(ms(601), work);
+    });
+    sketch
+        .traced(4, |run| {
+            main_joins(run, ms(602));
+            for (i, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for _ in 0..30 {
+                    thread = match i % 2 {
+                        0 => thread.runs(ms(10), work).preempted(ms(10)),
+                        _ => thread.preempted(ms(10)).runs(ms(10), work),
+                    };
+                }
+            }
+        })
+        .tables()
+}
+
+/// The cause of that name, when it was found.
+pub(crate) fn found(answer: &Answer, id: CauseId) -> Option<&Cause> {
+    answer.verdict.causes.iter().find(|c| c.id == id)
+}
+
+/// An answer as JSON whose numbers have four digits, so that a snapshot shows what matters.
+pub(crate) fn text(answer: &Answer) -> String {
+    let mut json = serde_json::to_value(answer).unwrap();
+    round(&mut json);
+    json["knee"]["version"] = "VERSION".into();
+    serde_json::to_string_pretty(&json).unwrap()
+}
+
+fn round(json: &mut serde_json::Value) {
+    match json {
+        serde_json::Value::Number(n) if n.is_f64() => {
+            let rounded: f64 = format!("{:.3e}", n.as_f64().unwrap()).parse().unwrap();
+            *json = if rounded.abs() < 1e-9 { 0.0.into() } else { rounded.into() };
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(round),
+        serde_json::Value::Object(map) => map.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+/// Lines + useful + unexplained = capacity, at every count.
+pub(crate) fn assert_balanced(answer: &Answer) {
+    for account in &answer.account {
+        let lines: f64 = account.lines.iter().map(|l| l.seconds).sum();
+        let sum = lines + account.useful + account.unexplained;
+        let off = (sum - account.capacity).abs();
+        assert!(off <= 1e-9 * account.capacity.max(1.0), "{sum} is not {}: {account:?}", account.capacity);
+    }
+}
