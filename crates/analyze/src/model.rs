@@ -5,6 +5,9 @@ use recording::tables::{Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wai
 use recording::{RunId, Tables, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
+/// More than Linux can be built for (8192); keeps sums of a hostile recording inside their types.
+const MOST_PROCESSORS: u32 = 1 << 16;
+
 /// System-call numbers that the analysis looks at, by architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
@@ -53,7 +56,7 @@ pub struct Traced<'t> {
 impl Traced<'_> {
     /// Processors that the program could have used: min(threads, processors), at least 1.
     pub fn processors(&self) -> u32 {
-        self.run.threads.min(self.trace.processors).max(1)
+        self.run.threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
     }
 
     /// Calls of one number by all threads.

@@ -1,0 +1,256 @@
+//! The account balances on any timeline, sensible or hostile.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::account::{pieces, timeline};
+use analyze::model::Model;
+use analyze::{analyze, waits};
+use common::*;
+use proptest::prelude::*;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::*;
+use recording::{FrameId, ModuleId, RunId, StackId, Tables, ThreadId, WaitId};
+
+const REASONS: [Reason; 9] = [
+    Reason::None,
+    Reason::Futex,
+    Reason::Sleep,
+    Reason::Io,
+    Reason::Poll,
+    Reason::Child,
+    Reason::Fault,
+    Reason::KernelLock,
+    Reason::Other,
+];
+const STATES: [State; 5] = [State::Running, State::Runnable, State::Preempted, State::Blocked, State::Unknown];
+
+/// A stretch of a thread: its length, and the share of it spent in each state; one share alone is a plain slice.
+type Stretch = (u64, Vec<(usize, u64, u32)>);
+/// When a thread starts, and its stretches.
+type Plan = (u64, Vec<Stretch>);
+
+fn stretch() -> impl Strategy<Value = Stretch> {
+    let plain = (0..5_usize).prop_map(|s| vec![(s, u64::MAX, 1)]);
+    let summed_up = prop::collection::vec((0..5_usize, 0..1000_u64, 0..50_u32), 1..6);
+    (0..40_000_000_u64, prop_oneof![3 => plain, 1 => summed_up])
+}
+
+fn plans() -> impl Strategy<Value = Vec<Plan>> {
+    prop::collection::vec((0..50_000_000_u64, prop::collection::vec(stretch(), 0..12)), 1..8)
+}
+
+/// A traced run of these threads. `salt` picks waits, objects and wakers.
+fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], salt: u64) {
+    let run = RunId(tables.runs.len() as u32);
+    let mut row = Sketch::new(1).clean(threads, &[1.0]).tables().runs.remove(0);
+    (row.run, row.kind) = (run, RunKind::Traced);
+    let pick = |n: u64, of: usize| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17) ^ salt) as usize % of;
+    let mut end_ns = 1;
+    for (id, (start, stretches)) in plans.iter().enumerate() {
+        let thread = ThreadId(id as u32);
+        let mut now = *start;
+        for (i, (length, states)) in stretches.iter().enumerate() {
+            let total: u64 = states.iter().map(|s| s.1.min(*length)).sum();
+            for (state, part, count) in states {
+                let wait = WaitId((id * 100 + i) as u32);
+                let spent_ns = if states.len() == 1 { *length } else { part.min(length) * length / total.max(1) };
+                let (start_ns, state) = (now, STATES[*state]);
+                let wait = (state == State::Blocked).then_some(wait);
+                let (end_ns, count) = (now + length, *count);
+                tables.slices.push(Slice {
+                    run,
+                    thread,
+                    start_ns,
+                    end_ns,
+                    state,
+                    spent_ns,
+                    count,
+                    wait,
+                    processor: None,
+                });
+            }
+            tables.waits.push(Wait {
+                run,
+                wait: WaitId((id * 100 + i) as u32),
+                thread,
+                reason: REASONS[pick(i as u64 + id as u64, REASONS.len())],
+                syscall: None,
+                object: Some(pick(i as u64, 3) as u64),
+                operation: None,
+                expected: Some(pick(i as u64, 4) as u32),
+                timed: pick(i as u64, 7) == 0,
+                user_stack: None,
+                kernel_stack: None,
+                count: 1,
+                blocked_ns: *length,
+                runnable_ns: 0,
+                longest_ns: *length,
+            });
+            tables.wakes.push(Wake {
+                run,
+                wait: WaitId((id * 100 + i) as u32),
+                waker: Some(ThreadId(pick(i as u64 * 3, plans.len() + 1) as u32)),
+                waker_stack: None,
+                waker_syscall: None,
+                same_object: pick(i as u64, 2) == 0,
+                count: 1,
+                blocked_ns: *length,
+            });
+            now += length;
+        }
+        end_ns = end_ns.max(now);
+        let mut thread_row =
+            Sketch::new(1).traced(1, |r| drop_it(r.thread("t").runs(1, "a@app"))).tables().threads.remove(0);
+        (thread_row.run, thread_row.thread, thread_row.start_ns, thread_row.end_ns) = (run, thread, *start, now);
+        tables.threads.push(thread_row);
+    }
+    row.wall_ns = end_ns;
+    tables.runs.push(row);
+    tables.traces.push(Trace {
+        run,
+        begin_ns: 0,
+        end_ns,
+        processors,
+        sample_period_ns: ms(1),
+        idle_ns: 0,
+        foreign_ns: salt % 50_000_000,
+        observer_ns: 0,
+    });
+}
+
+fn drop_it<T>(_: T) {}
+
+fn assert_split(tables: &Tables) {
+    let model = Model::new(tables);
+    for traced in &model.traced {
+        let futexes = waits::classify(traced, &model.stacks, model.numbers);
+        let split = timeline::split(traced, &pieces::pieces(traced, &futexes));
+        let (capacity, idle) = split.imprecision();
+        let bound = 1e-9 * split.capacity.max(split.on_cpu).max(1e-9);
+        assert!(capacity.abs() < bound && idle.abs() < bound, "{capacity} {idle} {split:?}");
+        assert!(split.charged.values().chain(split.shapes.values()).all(|s| *s >= 0.0), "{split:?}");
+        assert!(split.by_wait.values().sum::<f64>() <= split.idle + bound, "{split:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_timeline_balances(
+        base in plans(), plans in plans(), counts in (1..4_u32, 1..12_u32), processors in 1..6_u32, salt in any::<u64>(),
+        clean in prop::collection::vec(0.01..9.0_f64, 1..4),
+    ) {
+        let mut tables = Sketch::new(processors).clean(counts.0, &clean).clean(counts.0 + counts.1, &clean).tables();
+        traced(&mut tables, counts.0, processors, &base, salt);
+        traced(&mut tables, counts.0 + counts.1, processors, &plans, salt);
+        assert_split(&tables);
+        let answer = analyze(&tables);
+        assert_eq!(answer.account.len(), 2);
+        assert_balanced(&answer);
+        assert_sane(&answer);
+    }
+}
+
+/// A hostile number: small, huge, or anything.
+fn wild() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(u64::MAX / 2), 0..100_u64, any::<u64>()]
+}
+
+/// Damages a recording: each row gets some wild fields.
+fn damage(tables: &mut Tables, wild: &[u64]) {
+    let mut next = wild.iter().copied().cycle();
+    let mut draw = move || next.next().unwrap_or(7);
+    for run in &mut tables.runs {
+        (run.wall_ns, run.user_ns, run.system_ns) = (draw(), draw(), draw());
+        run.throughput =
+            [None, Some(f64::NAN), Some(f64::INFINITY), Some(-1.0), Some(1e-308), Some(5.0)][draw() as usize % 6];
+        (run.threads, run.foreign_ns) = (draw() as u32, Some(draw()));
+    }
+    for trace in &mut tables.traces {
+        (trace.begin_ns, trace.end_ns, trace.processors, trace.foreign_ns) = (draw(), draw(), draw() as u32, draw());
+    }
+    for thread in &mut tables.threads {
+        (thread.start_ns, thread.end_ns, thread.parent) = (draw(), draw(), Some(ThreadId(draw() as u32)));
+        (thread.voluntary_switches, thread.involuntary_switches) = (draw(), draw());
+    }
+    for slice in &mut tables.slices {
+        (slice.start_ns, slice.end_ns, slice.spent_ns, slice.count) = (draw(), draw(), draw(), draw() as u32);
+        (slice.thread, slice.wait) = (ThreadId(draw() as u32 % 9), Some(WaitId(draw() as u32 % 9)));
+    }
+    for wait in &mut tables.waits {
+        (wait.blocked_ns, wait.count, wait.longest_ns) = (draw(), draw(), draw());
+        (wait.object, wait.user_stack) = (Some(draw()), Some(StackId(draw() as u32 % 9)));
+        wait.thread = ThreadId(draw() as u32);
+    }
+    for wake in &mut tables.wakes {
+        (wake.blocked_ns, wake.waker, wake.wait) = (draw(), Some(ThreadId(draw() as u32)), WaitId(draw() as u32 % 9));
+    }
+    for stack in &mut tables.stacks {
+        (stack.parent, stack.frame) = (Some(StackId(draw() as u32 % 9)), FrameId(draw() as u32 % 12));
+    }
+    for frame in &mut tables.frames {
+        (frame.module, frame.depth) = (ModuleId(draw() as u32 % 5), draw() as u32);
+    }
+    for sample in &mut tables.samples {
+        (sample.thread, sample.user_stack) = (ThreadId(draw() as u32), Some(StackId(draw() as u32 % 9)));
+    }
+    for syscall in &mut tables.syscalls {
+        (syscall.count, syscall.number) = (draw(), draw() as u32 % 300);
+    }
+    tables.meta.machine.usable_processors = draw() as u32;
+}
+
+fn small() -> Tables {
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean(2, &around(0.9))
+        .traced(1, |run| drop_it(run.thread("a").runs(ms(20), RANDOM.work)))
+        .traced(2, |run| {
+            run.thread("a").runs(ms(5), RANDOM.work).locks(1, ms(5), RANDOM.wait, "b").runnable(ms(1));
+            run.thread("b").locks(1, ms(5), RANDOM.wait, "a").runs(ms(5), RANDOM.owner).preempted(ms(3));
+            run.syscalls("a", 202, "futex", 5);
+        })
+        .tables()
+}
+
+/// No number of an answer is NaN or infinite: JSON has neither.
+fn assert_sane(answer: &analyze::answer::Answer) {
+    let json = serde_json::to_value(answer).unwrap();
+    for account in json["account"].as_array().unwrap() {
+        for name in ["capacity", "useful", "unexplained", "traced_over_clean"] {
+            assert!(account[name].is_number(), "{name} of {account}");
+        }
+    }
+    assert!(!answer.verdict.causes.is_empty());
+    let shares: f64 = answer.verdict.causes.iter().map(|c| c.share).sum();
+    let counts: std::collections::BTreeSet<u32> = answer.verdict.causes.iter().map(|c| c.threads).collect();
+    assert!(shares <= counts.len() as f64 + 1e-9, "{:?}", answer.verdict.causes);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hostile_tables_get_an_answer(wild in prop::collection::vec(wild(), 1..200), keep_counts in any::<bool>()) {
+        let mut tables = small();
+        damage(&mut tables, &wild);
+        if keep_counts {
+            // Sound enough to reach the account.
+            for (run, sound) in tables.runs.iter_mut().zip(small().runs) {
+                run.threads = sound.threads;
+            }
+            tables.traces = small().traces;
+        }
+        assert_sane(&analyze(&tables));
+    }
+}
+
+#[test]
+fn empty_tables_get_an_answer() {
+    let answer = analyze(&Sketch::new(0).tables());
+    assert!(answer.curve.is_empty() && answer.account.is_empty());
+    assert_sane(&answer);
+}
