@@ -153,3 +153,70 @@ pub(crate) fn assert_balanced(answer: &Answer) {
         assert!(off <= 1e-9 * account.capacity.max(1.0), "{sum} is not {}: {account:?}", account.capacity);
     }
 }
+
+/// A producer that two consumers wait for, at a condition whose functions have no names.
+pub(crate) fn queue() -> Tables {
+    let wait = "?@libc.so.6 < ?@libc.so.6 < take@app app.c:30 < consume@app app.c:50";
+    Sketch::new(4)
+        .clean_cpu(1, &around(1.0), &around(1.0))
+        .clean_cpu(3, &around(0.8), &around(1.05))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(990), "make@app app.c:10").runs(ms(10), "use@app app.c:20");
+        })
+        .traced(3, |run| {
+            main_joins(run, ms(799));
+            run.thread("producer").runs(ms(800), "make@app app.c:10");
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name);
+                for _ in 0..40 {
+                    thread = thread.locks(0x500, ms(17), wait, "producer").runs(ms(3), "use@app app.c:20");
+                }
+            }
+        })
+        .tables()
+}
+
+/// Four workers of which one has most of the work.
+pub(crate) fn uneven() -> Tables {
+    let work = "work@app app.c:5";
+    Sketch::new(4)
+        .clean(1, &around(1.0))
+        .clean_cpu(4, &around(0.7), &around(1.0))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(1000), work);
+        })
+        .traced(4, |run| {
+            main_joins(run, ms(699));
+            for (name, share) in [("a", 700), ("b", 100), ("c", 100), ("d", 100)] {
+                run.thread(name).runs(ms(share), work);
+            }
+        })
+        .tables()
+}
+
+/// Four threads on two processors that get less done than two.
+pub(crate) fn crowded() -> Tables {
+    let work = "work@app app.c:5";
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean(2, &around(0.5))
+        .clean_cpu(4, &around(0.8), &around(1.0))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(1000), work);
+        })
+        .traced(2, |run| {
+            run.thread("a").runs(ms(500), work);
+            run.thread("b").runs(ms(500), work);
+        })
+        .traced(4, |run| {
+            for (i, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for slot in 0..32 {
+                    // Sixteen of thirty-two slots have two running threads, the others one or none.
+                    let runs = slot % 4 == i || (slot % 4 == (i + 1) % 4 && slot % 16 < 4);
+                    thread = if runs { thread.runs(ms(25), work) } else { thread.preempted(ms(25)) };
+                }
+            }
+        })
+        .tables()
+}

@@ -1,0 +1,210 @@
+//! What looks like a cause and is not, and what stays open.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::{Answer, CauseId};
+use common::*;
+use recording::Tables;
+use recording::meta::Capability;
+use recording::synthetic::{FUTEX, Sketch, ms, us};
+use recording::tables::RunKind;
+
+fn only_none(answer: &Answer) -> bool {
+    answer.verdict.causes.iter().map(|c| c.id).eq([CauseId::None])
+}
+
+fn missing(answer: &Answer, id: CauseId) -> &str {
+    let unsure = answer.verdict.unsure.iter().find(|u| u.id == id);
+    unsure.map(|u| u.missing.as_str()).unwrap_or_else(|| panic!("{id:?} is not unsure: {:#?}", answer.verdict))
+}
+
+#[test]
+fn consumers_of_a_slow_producer_wait_for_no_lock() {
+    let answer = analyze(&queue());
+    assert_balanced(&answer);
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::UserLock));
+    assert!(missing(&answer, CauseId::ConditionWait).contains("waiting for a condition"));
+    insta::assert_snapshot!(text(&answer));
+}
+
+#[test]
+fn a_straggler_is_booked_as_imbalance() {
+    let answer = analyze(&uneven());
+    assert_balanced(&answer);
+    assert!(only_none(&answer));
+    let line = &answer.account[1].lines[0];
+    assert_eq!(line.cause, CauseId::Imbalance);
+    assert!((line.seconds - 1.8).abs() < 0.02, "{line:?}");
+    assert!(missing(&answer, CauseId::Imbalance).contains("already finished"));
+    assert!(answer.verdict.summary.contains("no cause is proven"), "{}", answer.verdict.summary);
+}
+
+#[test]
+fn more_threads_than_processors_that_lose_time() {
+    let answer = analyze(&crowded());
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::Oversubscription).unwrap();
+    assert_eq!(cause.threads, 4);
+    assert!(cause.share > 0.8, "{cause:?}");
+    assert!(answer.verdict.summary.contains("on 2 processors"), "{}", answer.verdict.summary);
+}
+
+#[test]
+fn more_threads_than_processors_that_lose_nothing() {
+    assert!(analyze(&repaired()).verdict.clear.contains(&CauseId::Oversubscription));
+}
+
+#[test]
+fn many_futex_calls_without_waiting_are_no_loss() {
+    let mut tables = repaired();
+    for syscall in tables.threads.iter().map(|t| (t.run, t.thread)).collect::<Vec<_>>() {
+        let (run, thread) = syscall;
+        let name = "futex".to_owned();
+        tables.syscalls.push(recording::tables::Syscall { run, thread, number: FUTEX, name, count: 9_000_000 });
+    }
+    let answer = analyze(&tables);
+    assert!(only_none(&answer) && answer.verdict.clear.contains(&CauseId::UserLock));
+}
+
+#[test]
+fn a_loss_inside_the_noise_is_no_cause() {
+    // Threads wait for a lock for 8 % of the time, and the runs differ by 30 %.
+    let noisy = |middle: f64| -> Vec<f64> { [0.7, 0.85, 1.0, 1.15, 1.3].iter().map(|n| n * middle).collect() };
+    let tables = Sketch::new(2)
+        .clean_cpu(1, &noisy(1.0), &noisy(1.0))
+        .clean_cpu(2, &noisy(0.54).into_iter().rev().collect::<Vec<_>>(), &noisy(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), RANDOM.work);
+        })
+        .traced(2, |run| {
+            run.thread("a").runs(ms(500), RANDOM.work).locks(1, ms(40), RANDOM.wait, "b");
+            run.thread("b").locks(1, ms(40), RANDOM.wait, "a").runs(ms(500), RANDOM.work);
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::UserLock).contains("noise"));
+}
+
+/// Two threads; the first is pushed off its processor for half of the time.
+fn pushed(foreign_in_clean: u64) -> Tables {
+    let mut tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.75), &around(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), RANDOM.work);
+        })
+        .traced(2, |run| {
+            run.thread("a").runs(ms(250), RANDOM.work).preempted(ms(250)).runs(ms(250), RANDOM.work);
+            run.thread("b").runs(ms(500), RANDOM.work).preempted(ms(250));
+        })
+        .tables();
+    tables.traces[1].foreign_ns = ms(510);
+    for run in tables.runs.iter_mut().filter(|r| r.kind == RunKind::Clean) {
+        run.foreign_ns = Some(foreign_in_clean);
+    }
+    tables
+}
+
+#[test]
+fn other_programs_are_blamed_when_they_were_there_in_the_timed_runs() {
+    let answer = analyze(&pushed(ms(480)));
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::CpuPressure).unwrap();
+    assert!(cause.share > 0.9 && cause.threads == 2, "{cause:?}");
+    assert!(answer.warnings.iter().any(|w| w.contains("other programs")), "{:?}", answer.warnings);
+}
+
+#[test]
+fn other_programs_in_the_traced_run_alone_prove_nothing() {
+    let answer = analyze(&pushed(0));
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::CpuPressure).contains("repeat"));
+}
+
+#[test]
+fn without_a_traced_run_there_is_a_curve_and_nothing_else() {
+    let mut tables = Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(0.9)).tables();
+    tables.meta.capabilities.push(Capability {
+        what: "eBPF".to_owned(),
+        available: false,
+        why: "not permitted".to_owned(),
+        costs: "the account and all causes".to_owned(),
+        unlock: Some("sudo knee sweep ...".to_owned()),
+    });
+    let answer = analyze(&tables);
+    assert_eq!((answer.curve.len(), answer.account.len()), (2, 0));
+    assert_eq!(answer.limitations[0].unlock.as_deref(), Some("sudo knee sweep ..."));
+    assert!(answer.verdict.unsure.len() > 15 && only_none(&answer), "{:#?}", answer.verdict);
+    insta::assert_snapshot!(text(&answer));
+}
+
+#[test]
+fn one_traced_run_alone_has_an_account() {
+    let tables = Sketch::new(2)
+        .traced(2, |run| {
+            run.thread("a").runs(ms(50), RANDOM.work).locks(1, ms(50), RANDOM.wait, "b");
+            run.thread("b").locks(1, ms(50), RANDOM.wait, "a").runs(ms(50), RANDOM.work);
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::UserLock).unwrap();
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("random"));
+    assert!(answer.warnings.iter().any(|w| w.contains("no timed run")), "{:?}", answer.warnings);
+}
+
+#[test]
+fn many_locks_of_one_make_are_one_cause() {
+    let wait = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < bucket_add@table hash.c:88 < run@table hash.c:120";
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), RANDOM.work);
+        })
+        .traced(2, |run| {
+            for (name, other) in [("a", "b"), ("b", "a")] {
+                let mut thread = run.thread(name);
+                for i in 0..100_u64 {
+                    let at = 0x1000 + 64 * (i % 20);
+                    thread = match (i % 2 == 0) == (name == "a") {
+                        true => thread.runs(ms(10), "bucket_add@table hash.c:90"),
+                        false => thread.locks(at, ms(10) - us(5), wait, other).runnable(us(5)),
+                    };
+                }
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    let ours: Vec<_> = answer.verdict.causes.iter().filter(|c| c.id == CauseId::UserLock).collect();
+    assert_eq!(ours.len(), 1);
+    let culprit = ours[0].culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.line, &culprit.object), (Some("bucket_add"), Some(88), &None));
+}
+
+#[test]
+fn work_that_grows_with_the_threads_is_compared_by_throughput() {
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .throughput(1, &[100.0])
+        .clean(2, &around(1.0))
+        .throughput(2, &[200.0])
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), RANDOM.work);
+        })
+        .traced(2, |run| {
+            run.thread("a").runs(ms(1000), RANDOM.work);
+            run.thread("b").runs(ms(1000), RANDOM.work);
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(only_none(&answer) && answer.curve[1].speedup == 2.0);
+    assert!((answer.account[1].capacity - 0.01).abs() < 1e-3, "{:?}", answer.account[1]);
+}
