@@ -1,0 +1,91 @@
+//! The scaling table: one row a thread count. May import: `page`, `table`, `words`.
+
+use super::page::{Page, Tone};
+use super::table::{Lean, Table};
+use crate::words::{self, Scale};
+use analyze::answer::{Answer, Interval, Point, Spread};
+use std::io;
+
+pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
+    let (Some(first), Some(last)) = (answer.curve.first(), answer.curve.last()) else {
+        page.title("Scaling", "")?;
+        return page.paragraph("", Tone::Warning, "no timed run was finished", 1);
+    };
+    let (least, most) = answer.curve.iter().fold((first.runs, last.runs), |(a, b), p| (a.min(p.runs), b.max(p.runs)));
+    let runs = if least == most { words::plural(least.into(), "run") } else { format!("{least} to {most} runs") };
+    let bends = answer.curve.iter().any(|p| Some(p.threads) == answer.knee_at);
+    let meaning = if bends { "; knee = last count worth using" } else { "" };
+    page.title("Scaling", &format!("medians of {runs}, 95 % intervals{meaning}"))?;
+    page.table(&table(answer))?;
+    if bends || answer.curve.len() == 1 {
+        return Ok(());
+    }
+    page.paragraph("", Tone::Faint, "no knee: the curve has not bent, or not by more than the noise", 2)
+}
+
+fn table(answer: &Answer) -> Table {
+    let mut table = Table::default();
+    table.column("threads", Lean::Right, 0);
+    let unit = answer.throughput.as_ref().map_or("units/s", |t| t.unit.as_str());
+    table.column(unit, Lean::Left, 0);
+    table.column("time", Lean::Left, 3);
+    table.column("speed-up", Lean::Left, 0);
+    table.column("efficiency", Lean::Right, 2);
+    table.column("CPUs", Lean::Right, 1);
+    table.column("switches", Lean::Right, 4);
+    table.column("system", Lean::Right, 5);
+    let largest = |of: &dyn Fn(&Point) -> Option<f64>| {
+        answer.curve.iter().filter_map(of).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    };
+    let times = Scale::time(largest(&|p| Some(p.seconds.median)));
+    let rates = Scale::count(largest(&|p| p.throughput.map(|t| t.median)));
+    for point in &answer.curve {
+        let is_knee = answer.knee_at == Some(point.threads);
+        let threads = if is_knee { format!("knee {:>2}", point.threads) } else { point.threads.to_string() };
+        let half = known(point, half_width(point.speedup, point.speedup_interval));
+        let mut speedup = words::times(point.speedup, half);
+        if half.is_some_and(|h| h > 0.0) {
+            speedup += &format!(" ({})", words::range(point.speedup_interval.low, point.speedup_interval.high));
+        }
+        table.row(
+            if is_knee { Tone::Strong } else { Tone::Plain },
+            vec![
+                threads,
+                point.throughput.map_or(String::new(), |t| measured(point, t, rates)),
+                measured(point, point.seconds, times),
+                speedup,
+                words::percent(point.efficiency),
+                words::number(point.processors_used, 2),
+                switches(point).map_or(String::new(), words::count),
+                system_share(point).map_or(String::new(), words::percent),
+            ],
+        );
+    }
+    table
+}
+
+fn measured(point: &Point, spread: Spread, scale: Scale) -> String {
+    let half = half_width(spread.median, Interval { low: spread.low, high: spread.high });
+    scale.within(spread.median, known(point, half))
+}
+
+/// One run has no spread, so its half-width of nothing says nothing.
+fn known(point: &Point, half: f64) -> Option<f64> {
+    (point.runs > 1).then_some(half)
+}
+
+/// The larger of both sides, so that `±` covers the interval.
+fn half_width(middle: f64, interval: Interval) -> f64 {
+    (interval.high - middle).max(middle - interval.low)
+}
+
+fn switches(point: &Point) -> Option<f64> {
+    Some(point.counters.get("voluntary_switches")? + point.counters.get("involuntary_switches")?)
+}
+
+/// Kernel time as a share of CPU time.
+fn system_share(point: &Point) -> Option<f64> {
+    let system = point.counters.get("system_seconds")?;
+    let cpu = system + point.counters.get("user_seconds")?;
+    (cpu > 0.0).then(|| system / cpu)
+}

@@ -1,0 +1,68 @@
+//! What stays open, what to know before believing the numbers, and where the files are. May import: `page`.
+
+use super::Places;
+use super::causes::name;
+use super::page::{Page, Tone};
+use analyze::answer::{Answer, CauseId, Limitation};
+use std::collections::BTreeSet;
+use std::io;
+
+/// Reasons for being unsure that are shown.
+const MOST_OPEN: usize = 2;
+/// Warnings shown.
+const MOST_WARNINGS: usize = 4;
+/// Limitations shown.
+const MOST_LIMITATIONS: usize = 3;
+
+pub(super) fn render(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    page.blank()?;
+    open(answer, page)?;
+    if !answer.verdict.clear.is_empty() {
+        page.paragraph("Not the cause  ", Tone::Plain, &names(answer.verdict.clear.iter().copied()), 2)?;
+    }
+    some(&answer.warnings, MOST_WARNINGS, page, |warning, page| {
+        page.paragraph("Warning        ", Tone::Warning, warning, 3)
+    })?;
+    let limitations: Vec<&Limitation> = answer.limitations.iter().collect();
+    some(&limitations, MOST_LIMITATIONS, page, |limitation, page| {
+        page.paragraph("Not seen       ", Tone::Plain, &format!("{}: {}", limitation.what, limitation.why), 2)?;
+        limitation.unlock.as_ref().map_or(Ok(()), |command| page.whole("    unlock it  ", command))
+    })?;
+    let folder = places.recording.to_string_lossy();
+    page.whole("Recording      ", &format!("{} with {}", folder.trim_end_matches('/'), places.beside.join(", ")))
+}
+
+/// Open causes by what is missing, because one missing thing usually leaves several open.
+fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
+    let mut reasons: Vec<(&str, Vec<CauseId>)> = Vec::new();
+    for unsure in &answer.verdict.unsure {
+        match reasons.iter_mut().find(|(missing, _)| *missing == unsure.missing) {
+            Some((_, ids)) => ids.push(unsure.id),
+            None => reasons.push((&unsure.missing, vec![unsure.id])),
+        }
+    }
+    reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    some(&reasons, MOST_OPEN, page, |(missing, ids), page| {
+        page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)
+    })
+}
+
+fn names(ids: impl Iterator<Item = CauseId>) -> String {
+    ids.map(name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Writes the first so many and says how many there are beyond.
+fn some<T>(
+    items: &[T],
+    most: usize,
+    page: &mut Page<'_>,
+    mut write: impl FnMut(&T, &mut Page<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    for item in items.iter().take(most) {
+        write(item, page)?;
+    }
+    if items.len() > most {
+        page.paragraph("               ", Tone::Faint, &format!("and {} more in the JSON", items.len() - most), 1)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! One screen of text: the verdict, the curve, the account, the causes, what could not be seen, where the files are.
+//!
+//! Rooms: `page` the only way to the output (makes text harmless, keeps to the width, colours); `table` columns;
+//! `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee doctor`.
+//! May import: `text`, `words`, anstyle.
+
+mod account;
+mod capabilities;
+mod causes;
+mod curve;
+mod ending;
+mod page;
+mod table;
+
+use analyze::answer::{Answer, CauseId};
+pub use capabilities::render as render_capabilities;
+use page::{Page, Tone};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// How to write. The caller knows the terminal, this crate does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Colour and weight by escape sequences. They only repeat what the words say.
+    pub colour: bool,
+    /// Columns of a line; fewer than 40 are taken as 40.
+    pub width: usize,
+    /// Characters outside ASCII; without them `±` becomes `+-`.
+    pub unicode: bool,
+}
+
+/// Where the files of a sweep are.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// The recording's folder.
+    pub recording: &'a Path,
+    /// What lies in it for people and scripts: `verdict.json`, `output/`.
+    pub beside: &'a [&'a str],
+}
+
+/// Writes the answer for people.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render(answer: &Answer, places: &Places<'_>, style: Style, out: &mut impl Write) -> io::Result<()> {
+    let page = &mut Page::new(out, style);
+    headline(answer, page)?;
+    curve::render(answer, page)?;
+    account::render(answer, page)?;
+    causes::render(&answer.verdict, page)?;
+    ending::render(answer, places, page)
+}
+
+/// The verdict comes first: it is what the reader came for.
+fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
+    let nothing_wrong = answer.verdict.causes.first().is_none_or(|c| c.id == CauseId::None);
+    let tone = if nothing_wrong { Tone::Strong } else { Tone::Alert };
+    if !answer.verdict.summary.is_empty() {
+        page.paragraph("", tone, &answer.verdict.summary, 5)?;
+        page.blank()?;
+    }
+    page.paragraph("", Tone::Plain, &answer.command.join(" "), 2)?;
+    let machine = &answer.machine;
+    let mut place = format!("{} of {} processors", machine.usable_processors, machine.processors);
+    if machine.usable_processors == machine.processors {
+        place = crate::words::plural(machine.processors.into(), "processor");
+    }
+    if machine.usable_cores < machine.usable_processors && machine.usable_cores > 0 {
+        place += &format!(" ({})", crate::words::plural(machine.usable_cores.into(), "core"));
+    }
+    let virtual_machine = machine.hypervisor.as_deref().map_or(String::new(), |h| format!(", {h}"));
+    page.paragraph(
+        "",
+        Tone::Faint,
+        &format!("{place}, {}, Linux {}{virtual_machine}", machine.model, machine.kernel),
+        2,
+    )
+}

@@ -1,0 +1,128 @@
+//! The only way to the output: makes every text harmless, keeps to the width, colours. May import: `text`, anstyle.
+
+use super::Style;
+use super::table::Table;
+use crate::text;
+use anstyle::{AnsiColor, Effects};
+use std::io::{self, Write};
+
+/// Narrower than this nothing can be laid out.
+const LEAST_WIDTH: usize = 40;
+/// Words longer than this lose their middle, except where [`Page::whole`] is used.
+const LONGEST_WORD: usize = 48;
+
+/// What a text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    /// Titles and what counts.
+    Strong,
+    /// What is rarely read.
+    Faint,
+    /// Losses.
+    Alert,
+    /// Warnings.
+    Warning,
+}
+
+/// The page being written.
+pub(super) struct Page<'a> {
+    out: &'a mut dyn Write,
+    style: Style,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, style: Style) -> Page<'a> {
+        Page { out, style }
+    }
+
+    /// Columns of a line.
+    pub(super) fn width(&self) -> usize {
+        self.style.width.max(LEAST_WIDTH)
+    }
+
+    /// The text as it may be shown: no control characters, and ASCII where nothing else is known.
+    pub(super) fn shown(&self, text: &str) -> String {
+        let text = text::harmless(text);
+        if self.style.unicode { text } else { text::ascii(&text) }
+    }
+
+    pub(super) fn blank(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// A line of a part's title and what belongs beside it.
+    pub(super) fn title(&mut self, title: &str, beside: &str) -> io::Result<()> {
+        self.blank()?;
+        let title = text::shorten(&self.shown(title), self.width());
+        let room = self.width().saturating_sub(text::width(&title) + 2);
+        let beside = text::shorten(&self.shown(beside), room);
+        self.paint(Tone::Strong, &title)?;
+        if !beside.is_empty() {
+            write!(self.out, "  ")?;
+            self.paint(Tone::Faint, &beside)?;
+        }
+        writeln!(self.out)
+    }
+
+    /// Text after a label, wrapped under itself, long words shortened, cut after so many lines.
+    pub(super) fn paragraph(&mut self, label: &str, tone: Tone, text: &str, most: usize) -> io::Result<()> {
+        let (label, room) = self.label(label);
+        let lines = text::wrap_short(&self.shown(text), room, LONGEST_WORD, most);
+        self.lines(&label, tone, &lines)
+    }
+
+    /// Text after a label of which nothing is left out: commands and paths, which people copy.
+    pub(super) fn whole(&mut self, label: &str, text: &str) -> io::Result<()> {
+        let (label, room) = self.label(label);
+        let lines = text::wrap(&self.shown(text), room);
+        self.lines(&label, Tone::Plain, &lines)
+    }
+
+    fn label(&self, label: &str) -> (String, usize) {
+        let label = self.shown(label);
+        let room = self.width().saturating_sub(text::width(&label));
+        (label, room)
+    }
+
+    fn lines(&mut self, label: &str, tone: Tone, lines: &[String]) -> io::Result<()> {
+        let indent = " ".repeat(text::width(label));
+        for (i, line) in lines.iter().enumerate() {
+            if i == 0 {
+                self.paint(Tone::Faint, label)?;
+            } else {
+                write!(self.out, "{indent}")?;
+            }
+            self.paint(tone, line)?;
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
+        let texts = table.map(|cell| self.shown(cell));
+        for (tone, line) in texts.lines(self.width()) {
+            self.paint(tone, &line)?;
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+
+    fn paint(&mut self, tone: Tone, text: &str) -> io::Result<()> {
+        let style = match tone {
+            Tone::Plain => anstyle::Style::new(),
+            Tone::Strong => anstyle::Style::new().effects(Effects::BOLD),
+            Tone::Faint => anstyle::Style::new().effects(Effects::DIMMED),
+            Tone::Alert => anstyle::Style::new().fg_color(Some(AnsiColor::Red.into())).effects(Effects::BOLD),
+            Tone::Warning => anstyle::Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+        };
+        // Ellipses come in where text is shortened, after it was made ASCII; one column stays one column.
+        let text = &if self.style.unicode { text.to_owned() } else { text::ascii(text) };
+        // Spaces alone stay as they are: no escape sequences around an empty label.
+        if self.style.colour && tone != Tone::Plain && !text.trim().is_empty() {
+            write!(self.out, "{style}{text}{style:#}")
+        } else {
+            write!(self.out, "{text}")
+        }
+    }
+}

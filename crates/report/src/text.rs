@@ -1,0 +1,171 @@
+//! Text that came from the target, made harmless, and cut to a width. May import: unicode-width.
+//!
+//! Symbols, thread names and paths are whatever the target wants them to be. Shown as they are, they could move the
+//! cursor, recolour or hide text (escape sequences), reorder it (bidirectional marks) or break the layout (characters
+//! without width). Every such character becomes a visible mark.
+
+use unicode_width::UnicodeWidthChar;
+
+/// Stands for a character that is not shown.
+const HIDDEN: char = '\u{fffd}';
+
+/// The text without characters that control a terminal or hide themselves; one mark for each.
+pub fn harmless(text: &str) -> String {
+    text.chars().map(|c| if is_visible(c) { c } else { HIDDEN }).collect()
+}
+
+/// True for characters that take a place of their own on the screen. Controls (C0, DEL, C1) have no width; marks that
+/// reorder or join what is around them have none either, nor have combining marks, which can be piled up.
+pub(crate) fn is_visible(c: char) -> bool {
+    c.width().is_some_and(|width| width > 0) && !matches!(c, '\u{00ad}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The text in ASCII, for terminals that know nothing else.
+pub fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii() => plain.push(c),
+            '×' => plain.push('x'),
+            '–' | '−' | '‐' | '‑' | '─' => plain.push('-'),
+            '—' => plain.push_str("--"),
+            '±' => plain.push_str("+-"),
+            '…' => plain.push('~'),
+            '→' => plain.push_str("->"),
+            '·' => plain.push('|'),
+            '≈' => plain.push('~'),
+            'µ' | 'μ' => plain.push('u'),
+            '‘' | '’' => plain.push('\''),
+            '“' | '”' => plain.push('"'),
+            _ => plain.push('?'),
+        }
+    }
+    plain
+}
+
+/// Columns that harmless text takes.
+pub fn width(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(1)).sum()
+}
+
+/// The text in at most `limit` columns: what is too long loses its middle, because both ends of a name tell more.
+pub fn shorten(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
+    }
+    let room = limit.saturating_sub(1);
+    let head = take(text.chars(), room - room / 2);
+    let tail: Vec<char> = take(text.chars().rev(), room / 2).chars().rev().collect();
+    let mut short = head;
+    if limit > 0 {
+        short.push('…');
+    }
+    short.extend(tail);
+    short
+}
+
+fn take(chars: impl Iterator<Item = char>, limit: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(1);
+            used <= limit
+        })
+        .collect()
+}
+
+/// Lines of at most `limit` columns, broken at spaces. A word that is longer than a line is broken where it must be,
+/// so that nothing of it is lost.
+pub fn wrap(text: &str, limit: usize) -> Vec<String> {
+    let limit = limit.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let needed = width(word) + if line.is_empty() { 0 } else { width(&line) + 1 };
+        if needed <= limit {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for c in word.chars() {
+            if width(&line) + c.width().unwrap_or(1) > limit && !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// As [`wrap`], with long words shortened in their middle and at most `most` lines; a cut is marked by an ellipsis.
+pub fn wrap_short(text: &str, limit: usize, longest_word: usize, most: usize) -> Vec<String> {
+    let words: Vec<String> = text.split(' ').map(|w| shorten(w, longest_word.min(limit))).collect();
+    let mut lines = wrap(&words.join(" "), limit);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = take(last.chars(), limit.saturating_sub(2)) + " …";
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_controls_a_terminal_passes() {
+        let shown = harmless("\u{1b}[31mred\u{7}\r\n\t\u{9b}2J\u{7f}");
+        assert_eq!(shown, "\u{fffd}[31mred\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}2J\u{fffd}");
+    }
+
+    #[test]
+    fn nothing_that_reorders_or_hides_passes() {
+        for c in "\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{061c}\
+                  \u{200b}\u{200c}\u{200d}\u{2060}\u{feff}\u{ad}\u{2028}\u{2029}\u{301}\u{fe0f}\u{e0041}\u{180e}"
+            .chars()
+        {
+            assert_eq!(harmless(&c.to_string()), "\u{fffd}", "{:x}", c as u32);
+        }
+    }
+
+    #[test]
+    fn ordinary_names_stay() {
+        for name in ["operator<<(std::ostream&, int)", "straße", "日本語", "naïve", "/tmp/a b/c"] {
+            assert_eq!(harmless(name), name);
+        }
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shorten("abcdefghijk", 10), "abcde…hijk");
+        assert_eq!(shorten("日本語日本語", 7), "日…語");
+        assert_eq!(shorten("abc", 1), "…");
+        assert_eq!(shorten("abc", 0), "");
+    }
+
+    #[test]
+    fn lines_keep_to_the_limit() {
+        assert_eq!(wrap("the threads wait for a lock", 11), ["the threads", "wait for a", "lock"]);
+        assert_eq!(wrap("a /very/long/path b", 6), ["a", "/very/", "long/p", "ath b"]);
+        assert_eq!(wrap("", 5), Vec::<String>::new());
+        let lines = wrap_short("one two three four five six", 9, 5, 2);
+        assert_eq!(lines, ["one two", "three …"]);
+    }
+
+    #[test]
+    fn ascii_has_no_other_character() {
+        assert_eq!(ascii("3.2× ± 0.1 µs … − 日"), "3.2x +- 0.1 us ~ - ?");
+        assert!(ascii(&harmless("\u{1b}é")).is_ascii());
+    }
+}

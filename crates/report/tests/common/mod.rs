@@ -1,0 +1,276 @@
+//! Answers as the analysis gives them, for the tests of everything that shows one.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use analyze::answer::*;
+use recording::meta::{Machine, Throughput};
+use std::collections::BTreeMap;
+
+fn machine() -> Machine {
+    Machine {
+        model: "AMD EPYC 7B13".to_owned(),
+        hypervisor: Some("KVM".to_owned()),
+        ..recording::synthetic::meta(2).machine
+    }
+}
+
+fn spread(median: f64, half: f64) -> Spread {
+    Spread { median, min: median - 1.2 * half, max: median + 1.4 * half, low: median - half, high: median + half }
+}
+
+fn around(middle: f64, half: f64) -> Interval {
+    Interval { low: middle - half, high: middle + half }
+}
+
+fn point(threads: u32, seconds: Spread, base: f64, used: f64, switches: f64, system: f64) -> Point {
+    let speedup = base / seconds.median;
+    let half = if threads == 1 { 0.0 } else { speedup * (seconds.high - seconds.low) / seconds.median };
+    let n = f64::from(threads);
+    let cpu = used * seconds.median;
+    Point {
+        threads,
+        runs: 5,
+        seconds,
+        throughput: None,
+        speedup,
+        speedup_interval: around(speedup, half),
+        efficiency: speedup / n,
+        efficiency_interval: around(speedup / n, half / n),
+        processors_used: used,
+        counters: BTreeMap::from([
+            ("user_seconds", cpu * (1.0 - system)),
+            ("system_seconds", cpu * system),
+            ("voluntary_switches", switches),
+            ("involuntary_switches", 12.0),
+        ]),
+    }
+}
+
+fn line(cause: CauseId, what: &str, seconds: f64, sampling_error: f64) -> Line {
+    Line { cause, what: what.to_owned(), seconds, sampling_error }
+}
+
+fn account(threads: u32, capacity: f64, useful: f64, lines: Vec<Line>) -> Account {
+    let explained: f64 = lines.iter().map(|l| l.seconds).sum();
+    Account {
+        threads,
+        capacity,
+        useful,
+        unexplained: capacity - useful - explained,
+        traced_over_clean: 1.08,
+        loss_interval: around(capacity - useful, 0.05),
+        lines,
+    }
+}
+
+fn evidence(what: &str, value: f64, unit: &'static str, source: &'static str) -> Evidence {
+    Evidence { what: what.to_owned(), value, unit, source }
+}
+
+fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
+    Answer {
+        knee: Knee { version: "0.1.0".to_owned(), format: "1.0".to_owned() },
+        command: ["./lab/build/birthday", "--threads={threads}", "--attempts=2M", "--rng=random"]
+            .map(str::to_owned)
+            .to_vec(),
+        machine: machine(),
+        throughput: None,
+        curve,
+        knee_at: None,
+        account: Vec::new(),
+        verdict,
+        limitations: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Case 1: threads wait for the lock inside libc's random.
+pub(crate) fn user_lock() -> Answer {
+    let curve = vec![
+        point(1, spread(1.934, 0.021), 1.934, 1.0, 41.0, 0.01),
+        point(2, spread(4.612, 0.11), 1.934, 1.76, 2_994_225.0, 0.58),
+        point(4, spread(4.87, 0.16), 1.934, 1.81, 3_120_000.0, 0.6),
+    ];
+    let lines = |scale: f64| {
+        vec![
+            line(CauseId::UserLock, "lock and futex code", 5.13 * scale, 0.04),
+            line(CauseId::UserLock, "waiting for locks", 1.71 * scale, 0.0),
+            line(CauseId::CpuPressure, "preempted by other programs", 0.08 * scale, 0.0),
+            line(CauseId::ExtraWork, "same code, more time", 0.06 * scale, 0.01),
+        ]
+    };
+    let verdict = Verdict {
+        summary: "With 2 threads the program is 0.42 times as fast as with 1. Threads wait for the lock inside random \
+                  (libc.so.6), called from simulate at birthday.c:17: 96 % of the lost processor time."
+            .to_owned(),
+        causes: vec![Cause {
+            id: CauseId::UserLock,
+            share: 0.957,
+            lost_seconds: 6.84,
+            interval: around(6.84, 0.2),
+            threads: 2,
+            summary: "Threads wait for the lock inside random (libc.so.6), called from simulate at birthday.c:17."
+                .to_owned(),
+            culprit: Some(Culprit {
+                function: Some("random".to_owned()),
+                module: "libc.so.6".to_owned(),
+                file: None,
+                line: None,
+                object: Some("0x7f2c4a3f1860".to_owned()),
+                callers: vec![Site {
+                    function: Some("simulate".to_owned()),
+                    module: "birthday".to_owned(),
+                    file: Some("birthday.c".to_owned()),
+                    line: Some(17),
+                    address: "0x1234".to_owned(),
+                }],
+            }),
+            evidence: vec![
+                evidence("futex calls", 2_994_237.0, "calls", "syscalls"),
+                evidence("waited", 3.42, "seconds", "waits"),
+                evidence("in lock and futex code", 5.13, "seconds", "samples"),
+                evidence("woken by its holder", 0.99, "share", "wakes"),
+            ],
+            remedies: vec![
+                "a generator with its own state in each thread (random_r)".to_owned(),
+                "another generator, such as xoshiro".to_owned(),
+            ],
+            disproved_by: "the program is as slow with random_r, or without the call at birthday.c:17".to_owned(),
+        }],
+        clear: vec![CauseId::Oversubscription, CauseId::CpuQuota, CauseId::CpuPressure, CauseId::IoWait],
+        unsure: vec![
+            Unsure { id: CauseId::FalseSharing, missing: "hardware memory samples".to_owned() },
+            Unsure { id: CauseId::TrueSharing, missing: "hardware memory samples".to_owned() },
+            Unsure { id: CauseId::MemoryBound, missing: "hardware counters".to_owned() },
+        ],
+    };
+    let mut answer = answer(curve, verdict);
+    answer.knee_at = Some(1);
+    answer.account =
+        vec![account(1, 1.93, 1.93, vec![]), account(2, 9.22, 1.93, lines(1.0)), account(4, 9.74, 1.93, lines(1.07))];
+    answer.warnings = vec!["tracing made the runs with 2 thread(s) 1.4 times as long".to_owned()];
+    answer.limitations = vec![Limitation {
+        what: "hardware counters".to_owned(),
+        why: "this virtual machine has none (memory-bound slowdown cannot be told from other extra time)".to_owned(),
+        unlock: None,
+    }];
+    answer
+}
+
+/// Scales to the processors that it has; throughput printed by the program.
+pub(crate) fn none() -> Answer {
+    let mut curve = vec![
+        point(1, spread(2.01, 0.02), 2.01, 1.0, 12.0, 0.0),
+        point(2, spread(1.02, 0.012), 2.01, 1.98, 40.0, 0.002),
+    ];
+    for point in &mut curve {
+        point.throughput = Some(spread(20e6 / point.seconds.median, 0.1e6));
+    }
+    let verdict = Verdict {
+        summary: "With 2 threads the program is 2.0 times as fast as with 1. It scales to the processors that it has."
+            .to_owned(),
+        causes: vec![Cause {
+            id: CauseId::None,
+            share: 0.0,
+            lost_seconds: 0.02,
+            interval: around(0.02, 0.03),
+            threads: 2,
+            summary: "It scales to the processors that it has.".to_owned(),
+            culprit: None,
+            evidence: vec![evidence("efficiency", 0.985, "share", "runs")],
+            remedies: vec!["a machine with more processors".to_owned()],
+            disproved_by: "a machine with more processors does not make it faster".to_owned(),
+        }],
+        clear: vec![CauseId::UserLock, CauseId::Oversubscription],
+        unsure: Vec::new(),
+    };
+    let mut answer = answer(curve, verdict);
+    answer.throughput =
+        Some(Throughput { pattern: "([0-9.]+) ops/s".to_owned(), unit: "ops/s".to_owned(), given: false });
+    answer.account = vec![
+        account(1, 1.0e-7, 1.0e-7, vec![]),
+        account(2, 1.02e-7, 1.0e-7, vec![line(CauseId::ExtraWork, "same code, more time", 0.015e-7, 0.004e-7)]),
+    ];
+    answer
+}
+
+/// Measured without the rights to trace.
+pub(crate) fn curve_only() -> Answer {
+    let mut answer = user_lock();
+    answer.account.clear();
+    answer.warnings.clear();
+    let missing = "a traced run: the account of each thread's time".to_owned();
+    answer.verdict = Verdict {
+        summary: "With 2 threads the program is 0.42 times as fast as with 1. What stops it was not recorded."
+            .to_owned(),
+        causes: Vec::new(),
+        clear: Vec::new(),
+        unsure: [CauseId::UserLock, CauseId::ConditionWait, CauseId::Imbalance, CauseId::KernelLock, CauseId::SpinWait]
+            .map(|id| Unsure { id, missing: missing.clone() })
+            .to_vec(),
+    };
+    answer.limitations = vec![Limitation {
+        what: "eBPF".to_owned(),
+        why: "needs root or CAP_BPF and CAP_PERFMON (without it there is a curve, but no account and no cause)"
+            .to_owned(),
+        unlock: Some("sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/local/bin/knee".to_owned()),
+    }];
+    answer
+}
+
+/// Every name that a target can choose tries to do harm.
+pub(crate) fn hostile() -> Answer {
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}<b>\u{202e}gnp.exe\r\n\u{9b}31m\u{200b}";
+    let long = format!("std::map<{}>::insert", "std::pair<std::string, std::vector<int>>, ".repeat(60));
+    let mut answer = user_lock();
+    answer.command = vec![format!("./{evil}"), "x".repeat(300), "--threads={threads}".to_owned()];
+    answer.machine.model = format!("CPU {evil}");
+    answer.verdict.summary =
+        format!("Threads wait for the lock inside {long}, called from {evil}: {}", "x".repeat(500));
+    let mut second = answer.verdict.causes[0].clone();
+    if let Some(culprit) = &mut answer.verdict.causes[0].culprit {
+        culprit.function = Some(long.clone());
+        culprit.module = format!("{evil}{evil}.so");
+        culprit.callers[0].function = Some(evil.to_owned());
+        culprit.callers[0].file = Some("y".repeat(4096));
+        culprit.callers.push(culprit.callers[0].clone());
+        culprit.callers.push(Site { function: None, file: None, line: None, ..culprit.callers[0].clone() });
+    }
+    answer.verdict.causes[0].evidence[0].what = evil.to_owned();
+    second.lost_seconds = f64::NAN;
+    second.culprit = Some(Culprit {
+        function: None,
+        module: "日本語".repeat(30),
+        file: None,
+        line: None,
+        object: None,
+        callers: vec![],
+    });
+    second.summary = long.clone();
+    answer.verdict.causes.extend([second.clone(), second.clone(), second]);
+    answer.account[1].lines[0].what = format!("{evil}{}", "z".repeat(200));
+    answer.curve[1].seconds.median = f64::INFINITY;
+    answer.warnings = (0..20).map(|i| format!("{evil} {i}")).collect();
+    answer.verdict.unsure = (0..9).map(|i| Unsure { id: CauseId::SpinWait, missing: format!("{i} {long}") }).collect();
+    answer.limitations = (0..9)
+        .map(|_| Limitation { what: evil.to_owned(), why: long.clone(), unlock: Some(evil.to_owned()) })
+        .collect();
+    answer
+}
+
+/// No run was finished.
+pub(crate) fn nothing() -> Answer {
+    let verdict = Verdict { summary: String::new(), causes: Vec::new(), clear: Vec::new(), unsure: Vec::new() };
+    answer(Vec::new(), verdict)
+}
+
+/// Sixteen counts, large numbers.
+pub(crate) fn wide() -> Answer {
+    let mut answer = user_lock();
+    answer.curve =
+        (0..16).map(|i| point(1 << i, spread(12_345.6, 0.004), 12_345.6, f64::from(1 << i), 9.9e12, 0.999)).collect();
+    answer.account =
+        (0..16).map(|i| account(1 << i, 12.3e6 * f64::from(1 << i), 1.0, answer.account[1].lines.clone())).collect();
+    answer.knee_at = Some(1 << 15);
+    answer
+}
