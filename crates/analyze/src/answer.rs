@@ -153,7 +153,8 @@ pub enum CauseId {
 pub struct Verdict {
     /// Two plain sentences at most.
     pub summary: String,
-    /// Causes found, most lost seconds first. Never empty: `none` when nothing is wrong.
+    /// Causes found, most lost seconds first; those of the thread count that the verdict is about before those that
+    /// show at other counts alone. Never empty: `none` when nothing is wrong.
     pub causes: Vec<Cause>,
     /// Causes that were looked for and are not there.
     pub clear: Vec<CauseId>,
@@ -166,7 +167,7 @@ pub struct Verdict {
 pub struct Cause {
     /// Which.
     pub id: CauseId,
-    /// Share of the loss at that thread count, 0 to 1.
+    /// Share of the loss at that thread count, 0 to 1. The shares of one thread count never sum to more than 1.
     pub share: f64,
     /// Processor-seconds per unit of work.
     pub lost_seconds: f64,

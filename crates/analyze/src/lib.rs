@@ -15,6 +15,7 @@ pub mod facts;
 pub mod knee;
 pub mod model;
 pub mod names;
+mod paths;
 pub mod stacks;
 pub mod statistics;
 pub mod verdict;

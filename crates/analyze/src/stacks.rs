@@ -42,7 +42,8 @@ impl<'t> View<'t> {
     /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
     /// then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {
-        self.entry.filter(|e| e.role.is_none() && e.name().is_some_and(|n| !names::is_thread_start(n)))
+        let owns = |name: &str| !names::is_thread_start(name) && !names::is_semaphore(name);
+        self.entry.filter(|e| e.role.is_none() && e.name().is_some_and(owns))
     }
 
     /// The library function that owns what happens here, else the program's own.

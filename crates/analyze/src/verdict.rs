@@ -28,7 +28,13 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
             Outcome::Unsure(missing) => verdict.unsure.push(Unsure { id: description.id, missing }),
         }
     }
-    verdict.causes.sort_by(|a, b| b.lost_seconds.total_cmp(&a.lost_seconds).then(a.id.cmp(&b.id)));
+    // Seconds of different thread counts do not compare: those of the count that the verdict is about come first.
+    let focus = facts.focus().map(|l| l.account.threads);
+    let elsewhere = |c: &Cause| focus.is_some_and(|f| f != c.threads);
+    verdict.causes.sort_by(|a, b| {
+        let seconds = b.lost_seconds.total_cmp(&a.lost_seconds);
+        elsewhere(a).cmp(&elsewhere(b)).then(seconds).then(a.id.cmp(&b.id))
+    });
     let found = verdict.causes.first().map(blame);
     if verdict.causes.is_empty() {
         verdict.causes.push(none::conclude(facts));

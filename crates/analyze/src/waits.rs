@@ -6,7 +6,7 @@
 //! threads that release it; those that wait for work are woken by those that bring it.
 
 use crate::model::{Numbers, Traced};
-use crate::names::Role;
+use crate::names::{self, Role};
 use crate::stacks::{Stacks, View};
 use recording::tables::{Reason, State, Wait};
 use recording::{ThreadId, WaitId};
@@ -98,7 +98,7 @@ struct Traffic<'t> {
 
 /// Classifies all futex waits of a run.
 pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BTreeMap<WaitId, FutexWait<'t>> {
-    let traffic = traffic(traced, numbers);
+    let traffic = traffic(traced, stacks, numbers);
     let mut waiters_at: BTreeMap<(&str, u64), BTreeSet<ThreadId>> = BTreeMap::new();
     let place = |wait: &Wait| {
         let at = stacks.view(wait.user_stack, true).responsible();
@@ -127,7 +127,7 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
     found
 }
 
-fn traffic<'t>(traced: &Traced<'t>, numbers: Numbers) -> BTreeMap<Object, Traffic<'t>> {
+fn traffic<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BTreeMap<Object, Traffic<'t>> {
     let mut traffic: BTreeMap<Object, Traffic> = BTreeMap::new();
     let futexes = || traced.waits.values().filter(|w| w.reason == Reason::Futex);
     for wait in futexes() {
@@ -137,7 +137,9 @@ fn traffic<'t>(traced: &Traced<'t>, numbers: Numbers) -> BTreeMap<Object, Traffi
         let blocked = wait.blocked_ns as f64;
         at.blocked += blocked;
         at.timed += if wait.timed { blocked } else { 0.0 };
-        let lock = wait.expected.is_some_and(|v| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0);
+        let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
+        let semaphore = entry.is_some_and(names::is_semaphore);
+        let lock = semaphore || wait.expected.is_some_and(|v| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0);
         at.lock_value += if lock { blocked } else { 0.0 };
     }
     for wait in futexes() {
@@ -258,6 +260,12 @@ mod tests {
         assert_eq!(purposes(&hand_over(2, NAMELESS)), [(Purpose::Lock, Ground::Structure); 2]);
         assert_eq!(purposes(&hand_over(0x8000_0064, NAMELESS)), [(Purpose::Lock, Ground::Structure); 2]);
         assert_eq!(purposes(&hand_over(0, NAMELESS)), [(Purpose::Unknown, Ground::None); 2]);
+    }
+
+    #[test]
+    fn a_semaphore_that_its_waiters_post_is_a_lock() {
+        let stack = "?@libc.so.6 < sem_wait@libc.so.6 < work@app app.c:7";
+        assert_eq!(purposes(&hand_over(0, stack)), [(Purpose::Lock, Ground::Structure); 2]);
     }
 
     #[test]

@@ -208,3 +208,75 @@ fn work_that_grows_with_the_threads_is_compared_by_throughput() {
     assert!(only_none(&answer) && answer.curve[1].speedup == 2.0);
     assert!((answer.account[1].capacity - 0.01).abs() < 1e-3, "{:?}", answer.account[1]);
 }
+
+/// Two threads that hand a lock to each other, half of the time each; `stack` is where they wait.
+fn handing_over(stack: &str) -> Tables {
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), RANDOM.work);
+        })
+        .traced(2, |run| {
+            run.thread("a").runs(ms(500), RANDOM.work).locks(1, ms(500), stack, "b");
+            run.thread("b").locks(1, ms(500), stack, "a").runs(ms(500), RANDOM.work);
+        })
+        .tables()
+}
+
+#[test]
+fn a_static_program_without_symbols_is_named_by_the_address_of_the_call() {
+    let answer = analyze(&handing_over("?@app a:1 < ?@app a:2 < ?@app a:3 < ?@app a:4"));
+    let cause = found(&answer, CauseId::UserLock).unwrap();
+    let culprit = cause.culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.module.as_str()), (None, "app"));
+    assert_eq!(culprit.line, Some(3), "the lock's own two frames are skipped");
+}
+
+#[test]
+fn a_futex_of_unknown_purpose_stays_unexplained_and_unsure() {
+    let mut tables = handing_over("?@libc.so.6 < work@app app.c:3");
+    tables.waits.iter_mut().for_each(|w| w.expected = Some(1));
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(only_none(&answer));
+    assert!(answer.account[1].unexplained > 0.9, "{:?}", answer.account[1]);
+    assert!(missing(&answer, CauseId::UserLock).contains("purpose"));
+    assert!(answer.warnings.iter().any(|w| w.contains("unknown purpose")), "{:?}", answer.warnings);
+}
+
+#[test]
+fn the_release_that_ended_the_waiting_is_named() {
+    let mut tables = handing_over(RANDOM.wait);
+    let release = tables.samples.last().and_then(|s| s.user_stack);
+    tables.wakes.iter_mut().for_each(|w| w.waker_stack = release);
+    let answer = analyze(&tables);
+    let evidence = &found(&answer, CauseId::UserLock).unwrap().evidence;
+    let row = evidence.iter().find(|e| e.source == "wakes").unwrap();
+    assert!(row.what.contains("simulate (birthday.c:45)") && row.value > 0.9, "{row:?}");
+}
+
+#[test]
+fn a_sweep_whose_base_was_not_traced_still_splits_waiting() {
+    let mut tables = handing_over(RANDOM.wait);
+    let base = tables.traces[0].run;
+    tables.traces.retain(|t| t.run != base);
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(answer.account.len(), 1);
+    assert!(found(&answer, CauseId::UserLock).unwrap().lost_seconds > 0.9);
+}
+
+#[test]
+fn a_second_main_thread_beyond_the_capacity_is_said() {
+    let mut tables = repaired();
+    // The main thread of the run with two threads works instead of joining.
+    let run = tables.traces[1].run;
+    let main = tables.threads.iter().find(|t| t.run == run).unwrap().thread;
+    for slice in tables.slices.iter_mut().filter(|s| s.run == run && s.thread == main) {
+        (slice.state, slice.wait) = (recording::tables::State::Running, None);
+    }
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(answer.warnings.iter().any(|w| w.contains("more than that ran")), "{:?}", answer.warnings);
+}

@@ -25,11 +25,12 @@ pub struct Part {
 /// The idle capacity of a run by cause, processor-seconds of the run.
 ///
 /// Time spent ready to run while a processor was free is charged to other programs up to the time that they took, then
-/// to what the thread had waited for (a hand-over costs the time until the next one runs), then to oversubscription
+/// to knee itself (which clean runs do not have, so to no cause), then to what the thread had waited for (a hand-over costs the time until the next one runs), then to oversubscription
 /// when there are more threads than processors.
 pub fn idle(traced: &Traced<'_>, split: &Split) -> Vec<Part> {
     let mut parts = Parts::default();
     let mut foreign = seconds(traced.trace.foreign_ns);
+    let mut observer = seconds(traced.trace.observer_ns);
     let crowded = traced.run.threads > traced.trace.processors;
     let order = |kind: &Kind| match kind {
         Kind::Preempted => 0,
@@ -44,6 +45,10 @@ pub fn idle(traced: &Traced<'_>, split: &Split) -> Vec<Part> {
             foreign -= pressed;
             charge -= pressed;
             parts.add(Some(CauseId::CpuPressure), "ready to run while other programs had the processor", pressed);
+            let observed = charge.min(observer);
+            observer -= observed;
+            charge -= observed;
+            parts.add(None, "ready to run while knee had the processor", observed);
         }
         let (cause, what) = match kind {
             Kind::Running => continue,

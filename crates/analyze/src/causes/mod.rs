@@ -51,6 +51,11 @@ pub fn all() -> impl Iterator<Item = &'static Description> {
         .chain(not_yet::DESCRIPTIONS)
 }
 
+/// The documentation of a cause.
+pub fn describe(id: CauseId) -> Option<&'static Description> {
+    all().chain([&none::DESCRIPTION]).find(|d| d.id == id)
+}
+
 /// One row of evidence.
 pub(crate) fn evidence(what: impl Into<String>, value: f64, unit: &'static str, source: &'static str) -> Evidence {
     Evidence { what: what.into(), value, unit, source }
@@ -58,3 +63,16 @@ pub(crate) fn evidence(what: impl Into<String>, value: f64, unit: &'static str, 
 
 /// What every cause says that needs a traced run and has none.
 pub(crate) const NOT_TRACED: &str = "no run was traced, so nothing is known about where the time went";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_one_description() {
+        let ids: Vec<CauseId> = all().map(|d| d.id).collect();
+        let once: std::collections::BTreeSet<CauseId> = ids.iter().copied().collect();
+        assert_eq!((ids.len(), once.len()), (18, 18));
+        assert!(ids.iter().chain([&CauseId::None]).all(|id| describe(*id).is_some_and(|d| d.id == *id)));
+    }
+}

@@ -1,12 +1,20 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 
-use super::evidence;
+use super::{Description, Outcome, evidence};
 use crate::answer::{Cause, CauseId, Interval};
 use crate::facts::{Facts, has_loss};
 
-/// What would show that a verdict of `none` is wrong.
-const DISPROVED_BY: &str = "A change of the program, at the same thread count and on the same machine, that makes it \
-                            clearly faster without doing less work.";
+/// The cause.
+pub const DESCRIPTION: Description = Description {
+    id: CauseId::None,
+    title: "Nothing found",
+    what: "No cause was found: the program uses the processors that it has, or what it loses is not explained.",
+    why: "Where nothing is lost, only more processors or less work make it faster.",
+    example: "Threads that share nothing, as many as there are processors.",
+    disproved_by: "A change of the program, at the same thread count and on the same machine, that makes it clearly \
+                   faster without doing less work.",
+    detect: |facts, _| Outcome::Found(vec![conclude(facts)]),
+};
 
 /// The cause that stands for the absence of causes.
 pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
@@ -28,7 +36,7 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
         culprit: None,
         evidence: rows,
         remedies: Vec::new(),
-        disproved_by: DISPROVED_BY.to_owned(),
+        disproved_by: DESCRIPTION.disproved_by.to_owned(),
     }
 }
 
