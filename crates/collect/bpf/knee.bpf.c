@@ -23,9 +23,6 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	record->running_ns += now - record->on_ns;
 	close_cycle(record, now);
 	record->off_ns = now;
-	record->waker = 0;
-	record->waker_call = 0;
-	record->waker_place = 0;
 	record->place = 0;
 	if (preempt || task_state == TASK_RUNNING) {
 		record->was_preempted = 1;
@@ -39,8 +36,12 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	/* A waker on another processor can be faster than this hook: then the task is already being woken, and the
 	 * wake-up that was noted is of this wait. Otherwise a noted one is of a wait that never came about. */
 	bool woken = task->__state == TASK_WAKING || task->__state == TASK_RUNNING;
-	if (!woken)
+	if (!woken) {
 		record->wake_ns = 0;
+		record->waker = 0;
+		record->waker_call = 0;
+		record->waker_place = 0;
+	}
 	record->phase = woken ? PHASE_WOKEN : PHASE_BLOCKED;
 
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -97,6 +98,9 @@ static __always_inline void switch_in(struct thread_record *record, u64 now)
 		.waker_place = record->waker_place,
 		.waker_call = record->waker_call,
 	};
+	if (record->place_kind == SYSCALL_FUTEX && record->waker_call == SYSCALL_FUTEX + 1 &&
+	    record->waker_object == record->object)
+		edge.waker_call |= 1u << 31;
 	struct edge_value *value = bpf_map_lookup_elem(&EDGES, &edge);
 	if (value) {
 		value->count++;
@@ -177,8 +181,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	record->waker_place = place ? place->place : 0;
 	u32 number = key.kind & 0xffff;
 	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
-	if (number == SYSCALL_FUTEX && record->place_kind == SYSCALL_FUTEX && REGS_ARG1(regs) == record->object)
-		record->waker_call |= 1u << 31;
+	/* Compared when the thread is back: the wake-up may be seen before the wait that it ends. */
+	record->waker_object = REGS_ARG1(regs);
 	return 0;
 }
 

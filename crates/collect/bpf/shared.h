@@ -83,7 +83,7 @@ struct thread_record {
 
 	u32 waker;       /* thread; 0 when not one of ours */
 	u32 waker_place; /* the waker's call site */
-	u32 waker_call;  /* system call number + 1, bit 31: same futex */
+	u32 waker_call;  /* system call number + 1; 0 when it was in none */
 	u32 fresh;       /* enrolled, has not yet executed the target */
 
 	u64 running_ns;
@@ -105,6 +105,7 @@ struct thread_record {
 	u64 place_key_hash;
 	u32 place_kind;
 	u32 padding;
+	u64 waker_object; /* the futex that the waker woke */
 	char comm[16];
 };
 
@@ -142,7 +143,7 @@ struct edge_key {
 	u32 place;
 	u32 waker;
 	u32 waker_place;
-	u32 waker_call;
+	u32 waker_call; /* as in the record; bit 31: for the futex that was waited on */
 };
 
 struct edge_value {
@@ -261,7 +262,7 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 496);
+SIZE(thread_record, 504);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);
 SIZE(place_value, 40);

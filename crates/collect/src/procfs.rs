@@ -25,10 +25,7 @@ fn parse_stat(text: &str) -> Option<MachineTime> {
     let at = |index: usize| ticks.get(index).copied();
     let busy = [at(0)?, at(1)?, at(2)?, at(5).unwrap_or(0), at(6).unwrap_or(0)];
     let busy = busy.iter().try_fold(0_u64, |sum, ticks| sum.checked_add(*ticks))?;
-    Some(MachineTime {
-        busy_ns: busy.checked_mul(TICK_NS)?,
-        steal_ns: at(7).unwrap_or(0).checked_mul(TICK_NS)?,
-    })
+    Some(MachineTime { busy_ns: busy.checked_mul(TICK_NS)?, steal_ns: at(7).unwrap_or(0).checked_mul(TICK_NS)? })
 }
 
 /// CLOCK_MONOTONIC, the clock of all kernel records, nanoseconds.

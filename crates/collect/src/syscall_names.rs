@@ -21,8 +21,8 @@ pub(crate) fn reason(number: Option<u32>) -> Reason {
         }
         "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2"
         | "pwritev2" | "fsync" | "fdatasync" | "sync" | "syncfs" | "sync_file_range" | "openat" | "open" | "close"
-        | "getdents64" | "sendfile" | "splice" | "copy_file_range" | "fallocate" | "io_uring_enter" | "io_getevents"
-        | "msync" | "readahead" => Reason::Io,
+        | "getdents64" | "sendfile" | "splice" | "copy_file_range" | "fallocate" | "io_uring_enter"
+        | "io_getevents" | "msync" | "readahead" => Reason::Io,
         "wait4" | "waitid" => Reason::Child,
         _ => Reason::Other,
     }

@@ -1,0 +1,317 @@
+//! The records and events of `bpf/shared.h`, seen from user space. Sizes are asserted on both sides.
+//!
+//! May import: nothing.
+
+pub(crate) const SLOT_PENDING: u32 = 0xffff_ffff;
+pub(crate) const SLOT_OBSERVER: u32 = 0xffff_fffe;
+pub(crate) const MAX_SLOTS: usize = 16384;
+pub(crate) const MAX_IMAGES: usize = 256;
+pub(crate) const MAX_SPANS: usize = 4;
+pub(crate) const STRETCH_PLACES: usize = 6;
+pub(crate) const KERNEL_FRAMES: usize = 32;
+pub(crate) const SYSCALL_CACHE: usize = 16;
+pub(crate) const KIND_FAULT: u32 = 0xffff;
+pub(crate) const KIND_WAKER: u32 = 0x10000;
+/// In `EdgeKey::waker_call`: the waker's futex call was for the address waited on.
+pub(crate) const SAME_OBJECT: u32 = 1 << 31;
+
+pub(crate) const THREAD_FREE: u32 = 0;
+pub(crate) const THREAD_ENDED: u32 = 2;
+pub(crate) const PHASE_RUNNING: u32 = 1;
+pub(crate) const PHASE_BLOCKED: u32 = 2;
+pub(crate) const PHASE_WOKEN: u32 = 3;
+
+/// Names of `enum loss`, in its order.
+pub(crate) const LOSSES: [&str; 7] = [
+    "threads",
+    "wait places",
+    "wait stacks (tried again)",
+    "wake-up edges",
+    "system call counts",
+    "samples",
+    "timeline events (kept as sums)",
+];
+
+pub(crate) const EVENT_PERIOD: u32 = 1;
+pub(crate) const EVENT_STRETCH: u32 = 2;
+pub(crate) const EVENT_PLACE: u32 = 3;
+pub(crate) const EVENT_EXEC: u32 = 4;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PlaceSum {
+    pub(crate) place: u32,
+    pub(crate) count: u32,
+    pub(crate) ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stretch {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) running_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) preempted_ns: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) running_count: u32,
+    pub(crate) runnable_count: u32,
+    pub(crate) preempted_count: u32,
+    pub(crate) blocked_count: u32,
+    pub(crate) places: [PlaceSum; STRETCH_PLACES],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SyscallCount {
+    pub(crate) number: u32,
+    pub(crate) count: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadRecord {
+    pub(crate) state: u32,
+    pub(crate) thread: u32,
+    pub(crate) parent: u32,
+    pub(crate) image: u32,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) phase: u32,
+    pub(crate) processor: u32,
+    pub(crate) off_ns: u64,
+    pub(crate) wake_ns: u64,
+    pub(crate) on_ns: u64,
+    pub(crate) place: u32,
+    pub(crate) was_preempted: u32,
+    pub(crate) waker: u32,
+    pub(crate) waker_place: u32,
+    pub(crate) waker_call: u32,
+    pub(crate) fresh: u32,
+    pub(crate) running_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) preempted_ns: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+    pub(crate) migrations: u64,
+    pub(crate) epoch: u64,
+    pub(crate) epoch_events: u32,
+    pub(crate) in_program: u32,
+    pub(crate) stretch: Stretch,
+    pub(crate) syscalls: [SyscallCount; SYSCALL_CACHE],
+    pub(crate) object: u64,
+    pub(crate) place_key_hash: u64,
+    pub(crate) place_kind: u32,
+    pub(crate) padding: u32,
+    pub(crate) waker_object: u64,
+    pub(crate) comm: [u8; 16],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ImageSpans {
+    pub(crate) spans: [Span; MAX_SPANS],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PlaceKey {
+    pub(crate) thread: u32,
+    pub(crate) kind: u32,
+    pub(crate) object: u64,
+    pub(crate) hash: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlaceValue {
+    pub(crate) place: u32,
+    pub(crate) told: u32,
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) longest_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct EdgeKey {
+    pub(crate) place: u32,
+    pub(crate) waker: u32,
+    pub(crate) waker_place: u32,
+    pub(crate) waker_call: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EdgeValue {
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SyscallKey {
+    pub(crate) thread: u32,
+    pub(crate) number: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ProcessorRecord {
+    pub(crate) since_ns: u64,
+    pub(crate) idle_ns: u64,
+    pub(crate) ours_ns: u64,
+    pub(crate) foreign_ns: u64,
+    pub(crate) observer_ns: u64,
+    pub(crate) padding: [u64; 3],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Globals {
+    pub(crate) next_slot: u32,
+    pub(crate) next_thread: u32,
+    pub(crate) next_place: u32,
+    pub(crate) next_image: u32,
+    pub(crate) losses: [u64; 8],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header {
+    pub(crate) kind: u32,
+    pub(crate) thread: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeriodEvent {
+    pub(crate) header: Header,
+    pub(crate) off_ns: u64,
+    pub(crate) wake_ns: u64,
+    pub(crate) on_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) place: u32,
+    pub(crate) was_preempted: u32,
+    pub(crate) processor: u32,
+    pub(crate) padding: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StretchEvent {
+    pub(crate) header: Header,
+    pub(crate) stretch: Stretch,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Registers {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) fp: u64,
+    pub(crate) lr: u64,
+}
+
+/// Without its stack bytes, which follow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlaceEvent {
+    pub(crate) header: Header,
+    pub(crate) place: u32,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) kind: u32,
+    pub(crate) object: u64,
+    pub(crate) operation: u64,
+    pub(crate) expected: u64,
+    pub(crate) timed: u32,
+    pub(crate) kernel_frames: u32,
+    pub(crate) registers: Registers,
+    pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+    pub(crate) stack_bytes: u32,
+    pub(crate) padding: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExecEvent {
+    pub(crate) header: Header,
+    pub(crate) time_ns: u64,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) fresh: u32,
+    pub(crate) padding: u32,
+}
+
+/// Without its stack bytes, which follow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SampleEvent {
+    pub(crate) header: Header,
+    pub(crate) time_ns: u64,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) processor: u32,
+    pub(crate) kind: u32,
+    pub(crate) in_kernel: u32,
+    pub(crate) kernel_frames: u32,
+    pub(crate) registers: Registers,
+    pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+    pub(crate) stack_bytes: u32,
+    pub(crate) padding: u32,
+}
+
+const _: () = {
+    assert!(size_of::<Stretch>() == 160);
+    assert!(size_of::<ThreadRecord>() == 504);
+    assert!(size_of::<ImageSpans>() == 64);
+    assert!(size_of::<PlaceKey>() == 24);
+    assert!(size_of::<PlaceValue>() == 40);
+    assert!(size_of::<EdgeKey>() == 16);
+    assert!(size_of::<EdgeValue>() == 16);
+    assert!(size_of::<SyscallKey>() == 8);
+    assert!(size_of::<ProcessorRecord>() == 64);
+    assert!(size_of::<Globals>() == 80);
+    assert!(size_of::<PeriodEvent>() == 56);
+    assert!(size_of::<StretchEvent>() == 168);
+    assert!(size_of::<PlaceEvent>() + 4096 + 512 == 4960);
+    assert!(size_of::<ExecEvent>() == 32);
+    assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9552);
+};
+
+/// Types that any bytes are a value of.
+///
+/// # Safety
+/// Only for `repr(C)` types of integers without padding.
+pub(crate) unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($name:ident)*) => {$(
+        // SAFETY: repr(C), integers only, no padding (the sizes above are the sums of the fields).
+        unsafe impl Plain for $name {}
+        // SAFETY: as above.
+        unsafe impl aya::Pod for $name {}
+    )*};
+}
+
+plain!(ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue SyscallKey ProcessorRecord Globals Header
+    PeriodEvent StretchEvent PlaceEvent ExecEvent SampleEvent);
+
+/// The value at the start of the bytes, and what follows it; `None` when there are too few.
+pub(crate) fn parse<T: Plain>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    let (head, rest) = bytes.split_at_checked(size_of::<T>())?;
+    // SAFETY: `head` has the size of T, any bytes are a T, and the read does not need alignment.
+    Some((unsafe { head.as_ptr().cast::<T>().read_unaligned() }, rest))
+}

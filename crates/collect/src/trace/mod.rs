@@ -1,0 +1,108 @@
+//! Runs the target while the kernel tells who ran, who waited, for what and woken by whom, and writes the rows.
+//!
+//! Rooms: `consumer` takes the kernel's records while the target runs; `image` knows a process's memory map and unwinds
+//! its stacks; `intern` gives out handles for stacks and names them; `slices` turns records into timeline rows.
+//! May import: the BPF side, `launch`, `recording`, `resolve`.
+
+mod consumer;
+mod image;
+mod intern;
+mod slices;
+
+use crate::bpf::Programs;
+use crate::bpf::abi::{SLOT_OBSERVER, SLOT_PENDING};
+use crate::error::Error;
+use crate::launch::{Command, Finished, RunOptions, pidfd_open, run};
+use crate::output::OutputSink;
+use crate::stop::Stop;
+use consumer::Consumer;
+use intern::Interner;
+use recording::{RunId, Writer};
+use resolve::ModuleCache;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Events wait in rings of some thousand places; at this pace the rings stay nearly empty and the consumer costs about
+/// half a per cent of one processor.
+const POLL: Duration = Duration::from_millis(10);
+/// Ended threads are read and their slots given back every so many polls.
+const RECYCLE_POLLS: u32 = 10;
+
+/// Observes runs of one recording; stacks keep their handles from run to run.
+pub struct Tracer {
+    interner: Interner,
+    cache: ModuleCache,
+}
+
+impl Default for Tracer {
+    fn default() -> Tracer {
+        Tracer::new()
+    }
+}
+
+impl Tracer {
+    /// A tracer for a new recording.
+    pub fn new() -> Tracer {
+        Tracer { interner: Interner::new(), cache: ModuleCache::new() }
+    }
+
+    /// Runs the command observed and appends the rows of the run, all but its row in `runs`.
+    ///
+    /// # Errors
+    /// As [`crate::run_clean`]; also when the programs cannot be loaded or the rows cannot be written. The target is
+    /// not run when it cannot be observed.
+    pub fn run(
+        &mut self,
+        command: &Command,
+        options: &RunOptions,
+        sink: &mut dyn OutputSink,
+        stop: &Stop,
+        writer: &mut Writer,
+        run_id: RunId,
+    ) -> Result<Finished, Error> {
+        let mut programs = Programs::load()?;
+        programs.attach()?;
+        let enrolment = programs.enrolment()?;
+        let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, writer);
+        let ended = AtomicBool::new(false);
+        let mut prepare = |pid: i32| enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING);
+        let finished = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                if let Ok(thread) = this_thread() {
+                    // Without it the consumer's time counts as another program's: a little less exact, not wrong.
+                    let _ = enrolment.enrol(thread.as_fd(), SLOT_OBSERVER);
+                }
+                let mut polls = 0_u32;
+                while !ended.load(Ordering::SeqCst) {
+                    consumer.poll();
+                    polls += 1;
+                    if polls.is_multiple_of(RECYCLE_POLLS) {
+                        consumer.recycle();
+                    }
+                    std::thread::sleep(POLL);
+                }
+            });
+            let finished = run(command, options, sink, stop, Some(&mut prepare));
+            ended.store(true, Ordering::SeqCst);
+            finished
+        });
+        // Also after a failed run: what was seen until then is worth keeping.
+        let written = consumer.finish();
+        let finished = finished?;
+        written?;
+        Ok(finished)
+    }
+}
+
+/// A descriptor of the calling thread alone (PIDFD_THREAD, Linux 6.9).
+fn this_thread() -> std::io::Result<OwnedFd> {
+    const PIDFD_THREAD: libc::c_int = libc::O_EXCL;
+    // SAFETY: gettid and pidfd_open take and return numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::syscall(libc::SYS_gettid), PIDFD_THREAD) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: a non-negative result is a descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
