@@ -136,11 +136,11 @@ fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
     (0..most).take_while(|n| nameless(at + n) && nameless(at + n + 1)).count()
 }
 
-/// The innermost primitive decides, but a barrier or a join around a condition is what it is used for.
+/// The innermost primitive decides, but a lock, a barrier or a join around a condition is what it is used for.
 fn role(before: &[Code<'_>]) -> Option<Role> {
     let roles = || before.iter().filter_map(|c| c.role);
     match roles().next()? {
-        Role::Condition => Some(roles().find(|r| matches!(r, Role::Barrier | Role::Join)).unwrap_or(Role::Condition)),
+        Role::Condition => Some(roles().find(|r| *r != Role::Condition).unwrap_or(Role::Condition)),
         innermost => Some(innermost),
     }
 }
@@ -186,6 +186,15 @@ mod tests {
         let stack = "syscall@libc.so.6 < std::sys::sync::condvar::futex::Condvar::wait@app /rustc/x.rs:1 < \
                      std::sync::barrier::Barrier::wait@app /rustc/x.rs:2 < work@app w.rs:3";
         check(stack, |view, _| assert_eq!(view.role, Some(Role::Barrier)));
+    }
+
+    #[test]
+    fn a_lock_made_of_a_condition_is_a_lock() {
+        let stack =
+            "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@python3 < PyEval_Loop@python3 < main@python3";
+        check(stack, |view, _| {
+            assert_eq!((view.role, view.own.and_then(|c| c.name())), (Some(Role::Lock), Some("PyEval_Loop")));
+        });
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::answer::{Cause, Limitation, Point, Unsure, Verdict};
 use crate::causes::{Outcome, all, none};
 use crate::facts::{Facts, large};
 use recording::meta::Completion;
+use recording::tables::RunKind;
 
 /// A traced run that took this much longer than the clean ones may have moved the verdict: the goal for tracing in the
 /// worst case, a storm of futex calls, is 1.35.
@@ -115,6 +116,12 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     }
     warnings.extend(meta.notes.iter().cloned());
     warnings.extend(facts.clean.warnings.iter().cloned());
+    let tables = facts.model.tables;
+    for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced) {
+        if run.exit_status.is_some_and(|s| s != 0) {
+            warnings.push(format!("the traced run with {} thread(s) failed and was left out", run.threads));
+        }
+    }
     let poor = facts.points.iter().any(|p| p.efficiency < POOR_EFFICIENCY && p.threads <= facts.processors);
     if poor && !facts.clean.by_throughput {
         warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
@@ -122,7 +129,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
     let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);
-    for loss in facts.model.tables.losses.iter().filter(|l| l.count > 0) {
+    for loss in tables.losses.iter().filter(|l| l.count > 0) {
         if let Some(ledger) = traced(loss.run) {
             let threads = ledger.account.threads;
             warnings.push(format!("{} {} were lost in the traced run with {threads} thread(s)", loss.count, loss.what));

@@ -114,12 +114,14 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
         let structure = by_structure(at, &tids, crowds.get(object).copied().unwrap_or(0.0), |outsider| {
             at.waits.iter().any(|w| waiters_at.get(&place(w)).is_some_and(|threads| threads.contains(outsider)))
         });
+        let named = by_neighbour(at, stacks);
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);
-            let (purpose, ground) = match (view.role, structure) {
-                (Some(role), _) => (role.into(), Ground::Name),
-                (None, Purpose::Unknown) => (Purpose::Unknown, Ground::None),
-                (None, purpose) => (purpose, Ground::Structure),
+            let (purpose, ground) = match (view.role, structure, named) {
+                (Some(role), _, _) => (role.into(), Ground::Name),
+                (None, Purpose::Unknown, Some(role)) => (role.into(), Ground::Name),
+                (None, Purpose::Unknown, None) => (Purpose::Unknown, Ground::None),
+                (None, purpose, _) => (purpose, Ground::Structure),
             };
             found.insert(wait.wait, FutexWait { wait, purpose, ground, view });
         }
@@ -202,6 +204,17 @@ fn by_structure(
     Purpose::Unknown
 }
 
+/// What most of the time at an object was for, by the names in the stacks of other waits there: not every wait has one.
+fn by_neighbour(at: &Traffic<'_>, stacks: &Stacks<'_>) -> Option<Role> {
+    let mut roles: BTreeMap<Role, f64> = BTreeMap::new();
+    for wait in &at.waits {
+        if let Some(role) = stacks.view(wait.user_stack, true).role {
+            *roles.entry(role).or_default() += wait.blocked_ns as f64;
+        }
+    }
+    roles.into_iter().find(|(_, blocked)| *blocked > MOST * at.blocked).map(|(role, _)| role)
+}
+
 /// For each object: the share of its blocks that ended at once with those of all other waiters but one.
 fn crowds(traced: &Traced<'_>) -> BTreeMap<Object, f64> {
     let mut ends: BTreeMap<Object, Vec<(u64, ThreadId)>> = BTreeMap::new();
@@ -272,6 +285,14 @@ mod tests {
     fn names_come_before_structure() {
         let stack = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < work@app app.c:7";
         assert_eq!(purposes(&hand_over(2, stack)), [(Purpose::Condition, Ground::Name); 2]);
+    }
+
+    #[test]
+    fn a_wait_without_a_stack_is_for_what_the_others_there_are_for() {
+        let mut tables = hand_over(0, "?@libc.so.6 < pthread_rwlock_wrlock@libc.so.6 < work@app app.c:7");
+        tables.waits[0].user_stack = None;
+        tables.waits[0].blocked_ns /= 2;
+        assert_eq!(purposes(&tables), [(Purpose::Lock, Ground::Name); 2]);
     }
 
     #[test]

@@ -280,3 +280,24 @@ fn a_second_main_thread_beyond_the_capacity_is_said() {
     assert_balanced(&answer);
     assert!(answer.warnings.iter().any(|w| w.contains("more than that ran")), "{:?}", answer.warnings);
 }
+
+#[test]
+fn threads_that_spin_for_a_lock_are_seen_by_samples() {
+    let spin = "pthread_spin_lock@libc.so.6 < push@app app.c:12";
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean(2, &around(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), "work@app app.c:5");
+        })
+        .traced(2, |run| {
+            run.thread("a").runs(ms(500), "work@app app.c:5").runs(ms(500), spin);
+            run.thread("b").runs(ms(500), spin).runs(ms(500), "work@app app.c:5");
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::UserLock).unwrap();
+    let culprit = cause.culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.line), (Some("push"), Some(12)));
+}

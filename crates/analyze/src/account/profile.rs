@@ -44,7 +44,7 @@ pub struct Profile<'t> {
     /// Samples by what they show.
     pub counts: BTreeMap<Doing<'t>, u64>,
     /// Of those in lock code: by the function that is responsible, and the program's call site.
-    pub lock_sites: BTreeMap<Spot<'t>, u64>,
+    pub lock_sites: BTreeMap<Spot<'t>, (u64, View<'t>)>,
     /// All samples.
     pub total: u64,
 }
@@ -112,7 +112,7 @@ pub fn profile<'t>(
         *found.counts.entry(doing).or_default() += 1;
         found.total += 1;
         if doing == Doing::Synchronising(Why::Lock) {
-            *found.lock_sites.entry(spot(&view)).or_default() += 1;
+            found.lock_sites.entry(spot(&view)).or_insert((0, view)).0 += 1;
         }
     }
     found

@@ -1,13 +1,15 @@
-//! Lock waits put together to locks. May import: `account`, `answer`, `code`, `waits`.
+//! Lock waits put together to locks. May import: `account`, `answer`, `code`, `stacks`, `waits`.
 //!
 //! Waits at one shared address are one lock. Waits in the same library function called from the same line, or at the
 //! same line of the program's own code, are one lock or a family of locks of the same make (arenas, buckets, parking
-//! locks, whose futex is the thread's and not the lock's).
+//! locks, whose futex is the thread's and not the lock's). Where threads spin and never block, CPU samples in lock code
+//! show the lock.
 
 use crate::account::Ledger;
 use crate::account::profile::spot;
 use crate::answer::{CauseId, Culprit, Site};
 use crate::code::{Owner, file_name};
+use crate::stacks::View;
 use crate::waits::{FutexWait, Object, Purpose, object};
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +23,10 @@ const MOST_CALLERS: usize = 8;
 /// Waits for one lock, or for locks of one make.
 #[derive(Debug, Default)]
 pub struct Group<'g, 't> {
-    /// Its waits.
+    /// Its waits. None where threads spin for the lock and never block.
     pub waits: Vec<&'g FutexWait<'t>>,
+    /// The stacks that show it, each with its weight: nanoseconds blocked, or samples where no thread blocked.
+    pub views: Vec<(View<'t>, f64)>,
     /// Processor-seconds per unit of work lost to it.
     pub seconds: f64,
     /// Blocked nanoseconds at each shared address.
@@ -42,23 +46,28 @@ impl Group<'_, '_> {
         self.waits.iter().map(|w| w.wait.blocked_ns as f64).sum()
     }
 
+    /// True when the lock is a library's.
+    pub fn in_library(&self) -> bool {
+        let heaviest = self.views.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        heaviest.is_some_and(|(view, _)| view.library().is_some())
+    }
+
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
     pub fn culprit(&self) -> Option<Culprit> {
         let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
         let mut callers: BTreeMap<Site, f64> = BTreeMap::new();
-        for wait in &self.waits {
-            let blocked = wait.wait.blocked_ns as f64;
-            if let Some(code) = wait.view.responsible() {
+        for (view, weight) in &self.views {
+            if let Some(code) = view.responsible() {
                 let library = code.owner == Owner::Library;
                 let mut site = code.site();
                 if library {
                     // Of a library its function counts, not the place in it.
                     (site.file, site.line, site.address) = (None, None, String::new());
                 }
-                *responsible.entry((library, site)).or_default() += blocked;
+                *responsible.entry((library, site)).or_default() += weight;
             }
-            if let Some(own) = wait.view.own {
-                *callers.entry(own.site()).or_default() += blocked;
+            if let Some(own) = view.own {
+                *callers.entry(own.site()).or_default() += weight;
             }
         }
         let ((_, site), _) = by_weight(responsible).into_iter().next()?;
@@ -132,6 +141,7 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     for (i, wait) in waits.iter().enumerate() {
         let group = groups.entry(root(&leader, i)).or_default();
         group.waits.push(wait);
+        group.views.push((wait.view, wait.wait.blocked_ns as f64));
         group.threads.insert(wait.wait.thread);
         let object = object(ledger.traced, wait.wait);
         if shared(&object) {
@@ -139,6 +149,10 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
         }
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
+    if groups.is_empty() {
+        let spinning = ledger.profile.lock_sites.values();
+        groups.extend(spinning.map(|(n, view)| Group { views: vec![(*view, *n as f64)], ..Group::default() }));
+    }
     charge(ledger, &mut groups);
     groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     groups
@@ -168,8 +182,8 @@ fn charge(ledger: &Ledger<'_, '_>, groups: &mut [Group<'_, '_>]) {
     // A release is called elsewhere than the wait: then the library's function decides alone.
     let (mut exact, mut by_function) = (BTreeMap::new(), BTreeMap::new());
     for (at, group) in groups.iter().enumerate() {
-        for wait in &group.waits {
-            let spot = spot(&wait.view);
+        for (view, _) in &group.views {
+            let spot = spot(view);
             exact.entry(spot).or_insert(at);
             if let Some(function) = spot.0 {
                 by_function.entry(function).or_insert(at);
@@ -177,7 +191,7 @@ fn charge(ledger: &Ledger<'_, '_>, groups: &mut [Group<'_, '_>]) {
         }
     }
     let mut sampled: Vec<f64> = vec![0.0; groups.len()];
-    for (site, count) in &ledger.profile.lock_sites {
+    for (site, (count, _)) in &ledger.profile.lock_sites {
         let owner = exact.get(site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
         if let Some(part) = owner.and_then(|g| sampled.get_mut(*g)) {
             *part += *count as f64;

@@ -95,25 +95,19 @@ fn cause(
     let culprit = group.and_then(Group::culprit);
     let long = group.is_some_and(|g| g.blocked_ns() > LONG_WAIT_NS * g.count() as f64);
     let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(names::c_name);
-    let remedies = known.filter(|_| group.is_some_and(in_library)).and_then(remedies::for_function);
+    let remedies = known.filter(|_| group.is_some_and(Group::in_library)).and_then(remedies::for_function);
     Cause {
         id: CauseId::UserLock,
         share: share(ledger, lost.0),
         lost_seconds: lost.0,
         interval: interval(ledger, lost),
         threads: ledger.account.threads,
-        summary: summary(culprit.as_ref(), group.is_some_and(in_library)),
+        summary: summary(culprit.as_ref(), group.is_some_and(Group::in_library)),
         evidence: rows(facts, ledger, group),
         remedies: remedies.unwrap_or_else(|| remedies::generic(long)),
         disproved_by: description.disproved_by.to_owned(),
         culprit,
     }
-}
-
-/// True when the lock is a library's.
-fn in_library(group: &Group<'_, '_>) -> bool {
-    let longest = group.waits.iter().max_by_key(|w| w.wait.blocked_ns);
-    longest.is_some_and(|w| w.view.library().is_some())
 }
 
 fn summary(culprit: Option<&Culprit>, in_library: bool) -> String {
