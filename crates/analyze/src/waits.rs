@@ -111,9 +111,11 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
     let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
     let mut found = BTreeMap::new();
     for (object, at) in &traffic {
-        let structure = by_structure(at, &tids, crowds.get(object).copied().unwrap_or(0.0), |outsider| {
-            at.waits.iter().any(|w| waiters_at.get(&place(w)).is_some_and(|threads| threads.contains(outsider)))
-        });
+        let places: BTreeSet<(&str, u64)> = at.waits.iter().map(|w| place(w)).collect();
+        let waits_alike = |thread: &ThreadId| {
+            places.iter().any(|p| waiters_at.get(p).is_some_and(|threads| threads.contains(thread)))
+        };
+        let structure = by_structure(at, &tids, crowds.get(object).copied().unwrap_or(0.0), waits_alike);
         let named = by_neighbour(at, stacks);
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);

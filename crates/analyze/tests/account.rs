@@ -4,7 +4,8 @@
 
 mod common;
 
-use analyze::account::{pieces, timeline};
+use analyze::account::{self, pieces, timeline};
+use analyze::curve::Clean;
 use analyze::model::Model;
 use analyze::{analyze, waits};
 use common::*;
@@ -108,6 +109,17 @@ fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], sa
     }
     row.wall_ns = end_ns;
     tables.runs.push(row);
+    // Every third sample without a stack, the rest in futex(2) or in another call.
+    tables.samples.extend((0..9_u32).map(|i| Sample {
+        run,
+        thread: ThreadId(0),
+        time_ns: 0,
+        processor: 0,
+        mode: if i % 3 == 0 { Mode::User } else { Mode::Kernel },
+        syscall: (i % 3 > 0).then_some(200 + pick(u64::from(i), 4) as u32),
+        user_stack: None,
+        kernel_stack: None,
+    }));
     tables.traces.push(Trace {
         run,
         begin_ns: 0,
@@ -135,6 +147,19 @@ fn assert_split(tables: &Tables) {
     }
 }
 
+/// Without clean runs the account is the traced one: what was found sums to the loss, nothing is forgotten or doubled.
+fn assert_nothing_forgotten(tables: &Tables) {
+    let mut tables = tables.clone();
+    tables.runs.retain(|r| r.kind == RunKind::Traced);
+    let (model, clean) = (Model::new(&tables), Clean::new(&tables));
+    for ledger in account::ledgers(&model, &clean) {
+        let lines: f64 = ledger.account.lines.iter().map(|l| l.seconds).sum();
+        let known: f64 = ledger.unexplained.iter().map(|u| u.1).sum();
+        let bound = 1e-9 * (ledger.account.capacity + ledger.account.useful).max(1e-9);
+        assert!((lines + known - ledger.loss).abs() < bound, "{lines} + {known} is not {}: {ledger:?}", ledger.loss);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -147,6 +172,7 @@ proptest! {
         traced(&mut tables, counts.0, processors, &base, salt);
         traced(&mut tables, counts.0 + counts.1, processors, &plans, salt);
         assert_split(&tables);
+        assert_nothing_forgotten(&tables);
         let answer = analyze(&tables);
         assert_eq!(answer.account.len(), 2);
         assert_balanced(&answer);

@@ -93,9 +93,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     let base_count = clean.base().or(drafts.first().map(|d| d.traced.run.threads));
     let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
     let base_strength = base.map(|d| Strength { profile: &d.profile, on_cpu: d.split.on_cpu / d.work });
-    let base =
-        Base { count: base_count, strength: base_strength, surplus: base.map_or(0.0, |d| d.split.surplus / d.work) };
-    let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &base)).collect();
+    let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, base_count, base_strength.as_ref())).collect();
     let together = drafts.into_iter().zip(lines);
     together.map(|(d, lines)| d.close(lines)).collect()
 }
@@ -107,16 +105,6 @@ fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
     own.or_else(usual).filter(|w| w.is_finite() && *w > 0.0).unwrap_or(1.0)
 }
 
-/// What the accounts are compared with.
-struct Base<'a, 't> {
-    /// The smallest thread count.
-    count: Option<u32>,
-    /// Its on-CPU time, when it was traced.
-    strength: Option<Strength<'a, 't>>,
-    /// Its on-CPU time beyond the capacity, processor-seconds per unit of work.
-    surplus: f64,
-}
-
 /// The lines of an account and what they stand on.
 struct Lines<'t> {
     account: Account,
@@ -126,9 +114,13 @@ struct Lines<'t> {
     grown: Vec<(Doing<'t>, f64)>,
 }
 
-fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, base: &Base<'_, 't>) -> Lines<'t> {
-    let Base { count: base_count, strength: base, surplus: base_surplus } = base;
-    let (base_count, base) = (*base_count, base.as_ref());
+fn draw_up<'t>(
+    model: &Model<'t>,
+    clean: &Clean<'t>,
+    draft: &Draft<'_, 't>,
+    base_count: Option<u32>,
+    base: Option<&Strength<'_, 't>>,
+) -> Lines<'t> {
     let (traced, split) = (draft.traced, &draft.split);
     let threads = traced.run.threads;
     let processors = f64::from(traced.processors());
@@ -152,10 +144,10 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, base
         found.extend(growth);
         grown = functions;
     }
-    let beyond = base_surplus - split.surplus / draft.work;
-    if beyond != 0.0 {
+    if split.surplus > 0.0 {
+        // On-CPU time that the growth counts and the capacity does not.
         let what = "more threads on processors than the capacity counts".to_owned();
-        found.push(Part { cause: None, what, seconds: beyond, variance: 0.0 });
+        found.push(Part { cause: None, what, seconds: -split.surplus / draft.work, variance: 0.0 });
     }
     for part in &mut found {
         part.seconds *= scale;

@@ -6,9 +6,9 @@ use crate::model::{Model, Traced};
 use crate::names::{self, Role};
 use crate::stacks::View;
 use crate::waits::{FutexWait, Purpose};
-use recording::WaitId;
 use recording::tables::{Mode, Sample};
-use std::collections::{BTreeMap, BTreeSet};
+use recording::{StackId, WaitId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A library function counts as the owner of a contended lock from this share of the run's capacity on that its callers
 /// were blocked in it. An allocator that made one thread wait once is no lock problem, and its growth has other reasons.
@@ -98,6 +98,7 @@ pub fn profile<'t>(
     let all: f64 = blocked.values().sum();
     let usual = blocked.into_iter().find(|(_, ns)| *ns > all / 2.0).map_or(Purpose::Unknown, |(p, _)| p);
     let mut found = Profile::default();
+    let mut in_fault: HashMap<StackId, bool> = HashMap::new();
     for sample in &traced.samples {
         let in_futex = sample.mode == Mode::Kernel && sample.syscall == Some(model.numbers.futex);
         let view = model.stacks.view(sample.user_stack, in_futex);
@@ -107,7 +108,7 @@ pub fn profile<'t>(
             Some(role) if in_futex || sample.mode == Mode::User => Doing::Synchronising(of_role(role)),
             _ if owned && (in_futex || sample.mode == Mode::User && same_library()) => Doing::Synchronising(Why::Lock),
             _ if in_futex => Doing::Synchronising(of_purpose(purposes.get(&spot(&view)).map_or(usual, |p| p.1))),
-            _ => elsewhere(model, sample, &view),
+            _ => elsewhere(model, sample, &view, &mut in_fault),
         };
         *found.counts.entry(doing).or_default() += 1;
         found.total += 1;
@@ -118,13 +119,21 @@ pub fn profile<'t>(
     found
 }
 
-fn elsewhere<'t>(model: &Model<'t>, sample: &Sample, view: &View<'t>) -> Doing<'t> {
+fn elsewhere<'t>(
+    model: &Model<'t>,
+    sample: &Sample,
+    view: &View<'t>,
+    in_fault: &mut HashMap<StackId, bool>,
+) -> Doing<'t> {
     match (sample.mode, sample.syscall) {
         (Mode::Kernel, Some(number)) => Doing::Call(number),
         (Mode::Kernel, None) => {
-            let kernel = sample.kernel_stack.map(|s| model.stacks.frames(s)).unwrap_or_default();
-            let fault = |name: &str| FAULT_FUNCTIONS.iter().any(|f| name.contains(f));
-            if kernel.iter().any(|c| c.name().is_some_and(fault)) { Doing::Fault } else { Doing::Interrupt }
+            let handles = |name: &str| FAULT_FUNCTIONS.iter().any(|f| name.contains(f));
+            let faults = |s| model.stacks.frames(s).iter().any(|c| c.name().is_some_and(handles));
+            match sample.kernel_stack.is_some_and(|s| *in_fault.entry(s).or_insert_with(|| faults(s))) {
+                true => Doing::Fault,
+                false => Doing::Interrupt,
+            }
         }
         _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
     }

@@ -2,7 +2,7 @@
 
 use super::{Description, Outcome, evidence};
 use crate::answer::{Cause, CauseId, Interval};
-use crate::facts::{Facts, has_loss};
+use crate::facts::Facts;
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -53,7 +53,6 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
             false => format!("Nothing but the number of processors ({}) limits it.", facts.processors),
         };
     };
-    debug_assert!(has_loss(ledger), "the focus has a loss");
     let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
     let mostly = largest.map_or("not explained", |l| l.what.as_str());
     format!(
