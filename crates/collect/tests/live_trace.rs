@@ -1,0 +1,179 @@
+//! Observing real programs. These tests load BPF programs: they need root, and run by `./dev live`.
+#![cfg(target_os = "linux")]
+
+use collect::{Command, Exit, OutputSink, RunOptions, Stop, Stream, Tracer, run_clean};
+use recording::meta::Completion;
+use recording::tables::Reason;
+use recording::{Recording, RunId, Tables, ThreadId, Writer};
+use std::path::{Path, PathBuf};
+
+#[derive(Default)]
+struct Kept(Vec<u8>);
+
+impl OutputSink for Kept {
+    fn bytes(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+fn compile(folder: &Path, name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(format!("{name}.c"));
+    let program = folder.join(name);
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source);
+    assert!(compiler.status().expect("the tests need a C compiler, `cc`").success());
+    program
+}
+
+fn command(argv: &[&str]) -> Command {
+    Command { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), cwd: None }
+}
+
+/// Runs a command observed and reads its recording.
+fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
+    let path = folder.join("recording");
+    let mut meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
+    meta.completion = Completion::Finished;
+    let mut writer = Writer::create(&path, &meta).unwrap();
+    let run = RunId(0);
+    let finished = Tracer::new()
+        .run(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, run)
+        .unwrap();
+    (Recording::open(&path).unwrap().tables().unwrap(), finished.exit)
+}
+
+fn count(tables: &Tables, name: &str) -> u64 {
+    tables.syscalls.iter().filter(|row| row.name == name).map(|row| row.count).sum()
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn known_events_are_counted_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "known");
+    let (tables, exit) = trace(folder.path(), &[program.to_str().unwrap()]);
+    assert_eq!(exit, Exit::Status(0));
+    assert_eq!(tables.threads.len(), 14, "13 threads and the main one");
+    assert_eq!(count(&tables, "getppid"), 307);
+
+    // 4001 that return at once, one a wake-up, one or two a wait (a wake-up may come between load and wait), and joins.
+    let main = ThreadId(0);
+    let of_main: u64 =
+        tables.syscalls.iter().filter(|row| row.name == "futex" && row.thread == main).map(|row| row.count).sum();
+    let joins_of_main: u64 =
+        tables.waits.iter().filter(|w| w.thread == main && w.reason == Reason::Futex).map(|w| w.count).sum();
+    assert!(of_main >= 4001 + 211 && of_main <= 4001 + 211 + 13 + joins_of_main, "{of_main}");
+
+    let waiter = ThreadId(13);
+    let waits: Vec<_> =
+        tables.waits.iter().filter(|wait| wait.thread == waiter && wait.reason == Reason::Futex).collect();
+    let blocked: u64 = waits.iter().map(|wait| wait.count).sum();
+    let woken: u64 = tables
+        .wakes
+        .iter()
+        .filter(|wake| waits.iter().any(|wait| wait.wait == wake.wait))
+        .filter(|wake| wake.same_object && wake.waker == Some(main))
+        .map(|wake| wake.count)
+        .sum();
+    // The first of the 211 turns may pass before the thread has started to wait.
+    assert!((209..=211).contains(&blocked), "{blocked} waits");
+    assert_eq!(woken, blocked, "each wait was ended by the main thread through the same futex");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn the_times_of_a_thread_sum_to_its_life_and_its_slices_cover_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "known");
+    let (tables, _) = trace(folder.path(), &[program.to_str().unwrap()]);
+    for thread in &tables.threads {
+        let life = thread.end_ns - thread.start_ns;
+        let sum = thread.running_ns + thread.runnable_ns + thread.preempted_ns + thread.blocked_ns;
+        assert_eq!(sum, life, "{thread:?}");
+        let mut slices: Vec<_> = tables.slices.iter().filter(|slice| slice.thread == thread.thread).collect();
+        slices.sort_by_key(|slice| slice.start_ns);
+        assert_eq!(slices.iter().map(|slice| slice.spent_ns).sum::<u64>(), life, "{thread:?}");
+        assert_eq!(slices.first().map(|s| s.start_ns), Some(thread.start_ns));
+        assert_eq!(slices.iter().map(|s| s.end_ns).max(), Some(thread.end_ns));
+    }
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn exit_status_signal_and_output_of_the_target_stay_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, exit) = trace(folder.path(), &["/bin/sh", "-c", "exit 7"]);
+    assert_eq!(exit, Exit::Status(7));
+    let folder = tempfile::tempdir().unwrap();
+    let (_, exit) = trace(folder.path(), &["/bin/sh", "-c", "kill -SEGV $$"]);
+    assert_eq!(exit, Exit::Signal(11));
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn children_that_exec_are_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tables, _) = trace(folder.path(), &["/bin/sh", "-c", "/bin/sleep 0.01; /bin/sleep 0.02; true"]);
+    let names: Vec<&str> = tables.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["sh", "sleep", "sleep"]);
+    assert!(tables.threads.iter().skip(1).all(|thread| thread.parent == Some(ThreadId(0))));
+    let sleeping: u64 =
+        tables.waits.iter().filter(|wait| wait.reason == Reason::Sleep).map(|wait| wait.blocked_ns).sum();
+    assert!(sleeping >= 30_000_000, "{sleeping} ns");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn nothing_is_left_in_the_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path(), &["/bin/true"]);
+    let own = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let left: Vec<_> = own
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+        .filter(|link| link.to_string_lossy().contains("bpf") || link.to_string_lossy().contains("perf_event"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_missing_program_is_told_before_anything_runs() {
+    let run = |argv: &[&str]| run_clean(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new());
+    assert!(matches!(run(&["/nowhere/program"]), Err(collect::Error::Start { .. })));
+    assert!(matches!(run(&[]), Err(collect::Error::EmptyCommand)));
+}
+
+#[test]
+fn a_clean_run_measures_time_and_keeps_the_output() {
+    let mut output = Kept::default();
+    let finished = run_clean(
+        &command(&["/bin/sh", "-c", "echo out; echo err >&2; sleep 0.05; exit 3"]),
+        &RunOptions::default(),
+        &mut output,
+        &Stop::new(),
+    )
+    .unwrap();
+    assert_eq!(finished.exit, Exit::Status(3));
+    assert!(finished.wall_ns >= 50_000_000);
+    let text = String::from_utf8(output.0).unwrap();
+    assert!(text.contains("out\n") && text.contains("err\n"), "{text:?}");
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_ended() {
+    let options = RunOptions { timeout: Some(std::time::Duration::from_millis(100)), ..RunOptions::default() };
+    let ended = run_clean(&command(&["/bin/sleep", "60"]), &options, &mut Kept::default(), &Stop::new());
+    assert!(matches!(ended, Err(collect::Error::Timeout { .. })), "{ended:?}");
+}
+
+#[test]
+fn a_stopped_run_is_ended_even_when_a_grandchild_holds_its_output() {
+    let stop = Stop::new();
+    stop.request();
+    let ended = run_clean(
+        &command(&["/bin/sh", "-c", "sleep 5 & sleep 60"]),
+        &RunOptions::default(),
+        &mut Kept::default(),
+        &stop,
+    );
+    assert!(matches!(ended, Err(collect::Error::Interrupted)), "{ended:?}");
+}
