@@ -1,6 +1,7 @@
-//! The traced runs of a recording, with their rows at hand. May import: `stacks`.
+//! The traced runs of a recording, with their rows at hand. May import: `stacks`, `statistics`.
 
 use crate::stacks::Stacks;
+use crate::statistics::median;
 use recording::tables::{Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake};
 use recording::{RunId, Tables, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
@@ -77,7 +78,7 @@ pub struct Model<'t> {
     pub tables: &'t Tables,
     /// Its stacks.
     pub stacks: Stacks<'t>,
-    /// One traced run a thread count, ascending: the first that ended well.
+    /// One traced run a thread count, ascending: of those that ended well the one nearest to the timed runs.
     pub traced: Vec<Traced<'t>>,
     /// System-call numbers of its machine.
     pub numbers: Numbers,
@@ -89,7 +90,10 @@ impl<'t> Model<'t> {
         let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();
         let mut traced: BTreeMap<u32, Traced> = BTreeMap::new();
         let whole = |r: &&Run| r.kind == RunKind::Traced && r.threads > 0 && r.exit_status.is_none_or(|s| s == 0);
-        for run in tables.runs.iter().filter(whole) {
+        let mut candidates: Vec<(f64, &Run)> =
+            tables.runs.iter().filter(whole).map(|r| (distance(tables, r), r)).collect();
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, run) in candidates {
             if let Some(trace) = traces.get(&run.run).filter(|t| t.end_ns > t.begin_ns) {
                 traced.entry(run.threads).or_insert_with(|| Traced {
                     run,
@@ -126,5 +130,38 @@ impl<'t> Model<'t> {
         deal!(&tables.syscalls, |t, row| t.syscalls.push(row));
         deal!(&tables.samples, |t, row| t.samples.push(row));
         Model { tables, stacks: Stacks::new(tables), traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
+    }
+}
+
+/// How far a run's time for a unit of work is from that of the timed runs of its count: |ln(time / median)|.
+///
+/// Contended programs can have two speeds. A sweep traces a count again when the first traced run fell into the other
+/// one; here the one that shows what the timed runs show is taken.
+fn distance(tables: &Tables, run: &Run) -> f64 {
+    let time = |r: &Run| match r.throughput {
+        Some(units) => 1.0 / units,
+        None => r.wall_ns as f64,
+    };
+    let clean = tables.runs.iter().filter(|r| r.kind == RunKind::Clean && r.threads == run.threads);
+    let distance = median(&clean.map(time).collect::<Vec<_>>()).map_or(0.0, |median| (time(run) / median).ln().abs());
+    if distance.is_nan() { f64::INFINITY } else { distance }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::synthetic::{Sketch, ms};
+
+    #[test]
+    fn of_several_traced_runs_the_one_most_like_the_timed_ones_is_taken() {
+        let mut sketch = Sketch::new(2).clean(2, &[0.010, 0.011, 0.012]);
+        for length in [50, 11, 2] {
+            sketch = sketch.traced(2, |run| {
+                run.thread("a").runs(ms(length), "work@app");
+            });
+        }
+        let tables = sketch.tables();
+        let model = Model::new(&tables);
+        assert_eq!(model.traced.iter().map(|t| t.run.wall_ns).collect::<Vec<_>>(), [ms(11)]);
     }
 }

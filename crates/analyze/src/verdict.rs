@@ -12,6 +12,10 @@ use recording::tables::RunKind;
 /// worst case, a storm of futex calls, is 1.35.
 const HEAVY_TRACE: f64 = 1.35;
 
+/// What was lost is told when it is more than this share: a fifth of the smallest loss that is called a cause cannot
+/// turn a verdict.
+const SMALL_LOSS: f64 = crate::facts::MIN_SHARE / 5.0;
+
 /// More than this share of the processors' time taken by other programs is worth a warning: it is the smallest loss
 /// that is called a cause.
 const DISTURBED: f64 = crate::facts::MIN_SHARE;
@@ -129,10 +133,12 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
     let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);
-    for loss in tables.losses.iter().filter(|l| l.count > 0) {
+    for loss in tables.losses.iter().filter(|l| l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64) {
         if let Some(ledger) = traced(loss.run) {
             let threads = ledger.account.threads;
-            warnings.push(format!("{} {} were lost in the traced run with {threads} thread(s)", loss.count, loss.what));
+            let of = loss.of.map(|of| format!(" of {of}")).unwrap_or_default();
+            warnings
+                .push(format!("{}{of} {} were lost in the traced run with {threads} thread(s)", loss.count, loss.what));
         }
     }
     warnings

@@ -80,7 +80,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20);
+	__uint(max_entries, 16 << 20);
 } EVENTS SEC(".maps");
 
 /* Samples have a ring of their own: neither can crowd the other out. */

@@ -21,8 +21,8 @@
 
 /* Stack bytes copied at a new wait or wake place, and at a CPU sample. The copy goes in steps that end at multiples of
  * the step, so that it gets every byte up to the page where the stack ends; hence one step of slack. */
-#define PLACE_STACK 4096
-#define PLACE_STEP 512
+#define PLACE_STACK 16384
+#define PLACE_STEP 1024
 #define SAMPLE_STACK 8192
 #define SAMPLE_STEP 1024
 #define KERNEL_FRAMES 32
@@ -273,7 +273,7 @@ SIZE(processor_record, 64);
 SIZE(globals, 80);
 SIZE(period_event, 56);
 SIZE(stretch_event, 168);
-SIZE(place_event, 4960);
+SIZE(place_event, 17760);
 SIZE(exec_event, 32);
 SIZE(sample_event, 9552);
 

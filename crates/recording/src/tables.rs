@@ -4,8 +4,8 @@
 //! means that it could not be known, never zero. May import: `cell`, `column`, `ids`.
 
 use crate::cell::words;
-pub use crate::column::{ColumnInfo, Table};
 use crate::column::tables;
+pub use crate::column::{ColumnInfo, Table};
 use crate::ids::{FrameId, ModuleId, RunId, StackId, ThreadId, WaitId};
 
 words! {
@@ -333,5 +333,7 @@ tables! {
         what: String,
         /// How many.
         count: u64,
+        /// Out of how many, when that is known.
+        of: Option<u64>,
     }
 }

@@ -20,9 +20,10 @@ use recording::WaitId;
 use std::collections::{BTreeMap, BTreeSet};
 use timeline::{Split, split};
 
-/// The traced loss is scaled onto the clean one when their ratio lies between this and its inverse; outside, one of
-/// both is too close to zero for a ratio, and the parts are scaled by the time alone.
-const SANE_RATIO: f64 = 0.25;
+/// The traced loss is scaled onto the clean one when that makes the parts at most this much larger; a traced run that
+/// shows so little of the loss says nothing about the rest of it, and the parts are scaled by the time alone. In the
+/// other direction there is no limit: a traced run that lost more still tells how the loss splits.
+const LARGEST_RATIO: f64 = 4.0;
 
 /// The traced loss must be this share of the capacity to be scaled as a whole. Below, it is a small difference of large
 /// numbers.
@@ -185,7 +186,7 @@ impl<'m, 't> Draft<'m, 't> {
 fn scale(loss: f64, traced_loss: f64, capacity: f64, traced_capacity: f64) -> f64 {
     let losses = loss / traced_loss;
     let solid = traced_loss > SOLID_LOSS * traced_capacity && loss > 0.0;
-    if solid && (SANE_RATIO..=1.0 / SANE_RATIO).contains(&losses) {
+    if solid && losses <= LARGEST_RATIO {
         return losses;
     }
     let times = capacity / traced_capacity;

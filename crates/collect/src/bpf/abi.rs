@@ -21,16 +21,18 @@ pub(crate) const PHASE_RUNNING: u32 = 1;
 pub(crate) const PHASE_BLOCKED: u32 = 2;
 pub(crate) const PHASE_WOKEN: u32 = 3;
 
-/// Names of `enum loss`, in its order.
-pub(crate) const LOSSES: [&str; 7] = [
-    "threads",
-    "wait places",
-    "wait stacks (tried again)",
-    "wake-up edges",
-    "system call counts",
-    "samples",
-    "timeline events (kept as sums)",
+/// Names of `enum loss`, in its order. Two lose nothing and have none: a stack without room is told at the next hit of
+/// its place, a timeline event without room is kept as a sum.
+pub(crate) const LOSSES: [Option<&str>; 7] = [
+    Some("threads"),
+    Some("wait places"),
+    None,
+    Some("wake-up edges"),
+    Some("system call counts"),
+    Some(LOST_SAMPLES),
+    None,
 ];
+pub(crate) const LOST_SAMPLES: &str = "samples";
 
 pub(crate) const EVENT_PERIOD: u32 = 1;
 pub(crate) const EVENT_STRETCH: u32 = 2;
@@ -286,7 +288,7 @@ const _: () = {
     assert!(size_of::<Globals>() == 80);
     assert!(size_of::<PeriodEvent>() == 56);
     assert!(size_of::<StretchEvent>() == 168);
-    assert!(size_of::<PlaceEvent>() + 4096 + 512 == 4960);
+    assert!(size_of::<PlaceEvent>() + 16384 + 1024 == 17760);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9552);
 };

@@ -43,6 +43,7 @@ pub(crate) struct Consumer<'a> {
     syscalls: BTreeMap<(u32, u32), u64>,
     begin_ns: Option<u64>,
     processors_at_begin: Vec<ProcessorRecord>,
+    sampled: u64,
     cut_stacks: u64,
     failed: Option<Error>,
 }
@@ -69,6 +70,7 @@ impl<'a> Consumer<'a> {
             syscalls: BTreeMap::new(),
             begin_ns: None,
             processors_at_begin: Vec::new(),
+            sampled: 0,
             cut_stacks: 0,
             failed: None,
         }
@@ -193,6 +195,7 @@ impl<'a> Consumer<'a> {
             let user_stack = self.user_stack(event.image, event.pid, &event.registers, &stack);
             let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
             let in_kernel = event.in_kernel != 0;
+            self.sampled += 1;
             self.samples.push(Sample {
                 run: self.run,
                 thread: thread_id(event.header.thread),
@@ -390,11 +393,16 @@ impl<'a> Consumer<'a> {
 
     fn losses(&self) -> Vec<Loss> {
         let counts = self.programs.globals.read(0).map_or([0; 8], |globals| globals.losses);
-        let kernel = LOSSES.iter().map(|what| (*what).to_owned()).zip(counts);
+        let kernel = LOSSES.iter().zip(counts).filter_map(|(what, count)| {
+            let what = (*what)?;
+            let of = (what == LOST_SAMPLES).then_some(self.sampled + count);
+            Some((what, count, of))
+        });
+        let stacks = self.sampled + self.stories.len() as u64;
         kernel
-            .chain([("outermost frames of stacks".to_owned(), self.cut_stacks)])
-            .filter(|(_, count)| *count > 0)
-            .map(|(what, count)| Loss { run: self.run, what, count })
+            .chain([("outermost frames of stacks", self.cut_stacks, Some(stacks))])
+            .filter(|(_, count, _)| *count > 0)
+            .map(|(what, count, of)| Loss { run: self.run, what: what.to_owned(), count, of })
             .collect()
     }
 }
