@@ -1,3 +1,35 @@
-//! knee
+//! knee, the command line: arguments in, an answer and an exit status out.
+//!
+//! Rooms: `cli` the arguments; `commands` one file a subcommand; `sweep` the runs; `throughput` numbers in the
+//! program's output; `executor` the door to crate `collect`; `plan`, `counts`, `template`, `target` small pure parts;
+//! `failure` exit statuses; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod cli;
+mod commands;
+mod counts;
+mod executor;
+mod failure;
+mod interrupt;
+mod plan;
+mod sweep;
+mod target;
+mod template;
+mod throughput;
+mod ui;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let Some(command) = Cli::parse().command else {
+        return ui::done(commands::welcome::run());
+    };
+    ui::done(match command {
+        Command::Sweep(options) => commands::sweep::run(&options),
+        Command::Report(options) => commands::report::run(&options),
+        Command::Doctor(options) => commands::doctor::run(&options),
+        Command::Completions(options) => commands::completions::run(&options),
+    })
+}

@@ -1,0 +1,164 @@
+//! The arguments: names, help texts, examples. May import: clap, `counts`.
+
+use crate::counts::Counts;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Finds out why a multithreaded program does not get faster with more threads.
+#[derive(Debug, Parser)]
+#[command(name = "knee", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs a program at several thread counts and says what stops it from scaling
+    Sweep(Sweep),
+    /// Shows the answer of a recording again
+    Report(Report),
+    /// Says what this machine lets knee see, and how to unlock the rest
+    Doctor(Doctor),
+    /// Prints a completion script for a shell
+    Completions(Completions),
+}
+
+/// Examples of the whole tool, also shown by `knee` alone.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  knee sweep -t 1,2,4 -- ./birthday --threads={threads}
+  knee sweep -t 1-8 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
+  knee doctor";
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  A program that takes its thread count as an argument:
+    knee sweep -t 1,2,4 -- ./birthday --threads={threads} --attempts=2M
+
+  A program that takes it from the environment:
+    knee sweep -t 1,2,4 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
+
+  A program whose work grows with its threads, compared by what it prints:
+    knee sweep -t 1-8 --throughput 'tput\\(Mops\\)=([0-9.]+)' -- ./list {threads}
+
+Exit status: 0 an answer was given, 2 wrong usage, 3 the program failed, 4 no
+permission, 5 unreadable recording, 130 interrupted (the answer so far is
+still written).";
+
+const TARGET: &str = "The program";
+const SWEEPING: &str = "The sweep";
+const OUTPUT: &str = "Output";
+
+#[derive(Debug, Args)]
+#[command(after_help = SWEEP_EXAMPLES)]
+pub(crate) struct Sweep {
+    /// Thread counts: numbers and ranges, such as 1,2,4 or 1-8
+    #[arg(short, long, value_name = "LIST", help_heading = SWEEPING)]
+    pub(crate) threads: Counts,
+    /// Timed runs at each count [default: 5; with --quick 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
+    pub(crate) runs: Option<u32>,
+    /// Runs at each count that are not timed, before the others [default: 1; with --quick 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
+    pub(crate) warm_up: Option<u32>,
+    /// Few runs: for a first look, with wide intervals
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) quick: bool,
+    /// Do not observe a run at each count: the curve without the causes
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) no_trace: bool,
+    /// Seed of the random order of the runs, to repeat a sweep
+    #[arg(long, value_name = "N", help_heading = SWEEPING)]
+    pub(crate) seed: Option<u64>,
+    /// Regular expression for the throughput in a line of the program's output; its group is the number
+    ///
+    /// Programs whose work grows with their threads are compared by it. Without the option, common forms such as
+    /// `tput(Mops)=8.63` or `1200 ops/s` are recognised where each run prints exactly one.
+    #[arg(long, value_name = "REGEX", help_heading = TARGET)]
+    pub(crate) throughput: Option<String>,
+    /// Variable for the program; `{threads}` in the value is replaced
+    #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
+    pub(crate) env: Vec<OsString>,
+    /// A run that takes longer than this is ended and counts as failed
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TARGET)]
+    pub(crate) timeout: Option<f64>,
+    /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
+    #[arg(required = true, last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+    /// Folder for the recording; it must not exist yet [default: ./knee-PROGRAM-DATE-TIME]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = OUTPUT)]
+    pub(crate) format: Format,
+    /// Show what the program prints, after each run, on standard error
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) show_output: bool,
+    /// No progress on standard error
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Folder of the recording
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// How to print the findings
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// For whom the answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For scripts (see docs/answer.schema.json)
+    Json,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        // An upper end keeps it a duration: a year is longer than any run.
+        Ok(value) if value > 0.0 && value <= 31_536_000.0 => Ok(value),
+        _ => Err("expected a number of seconds above 0, such as 60 or 0.5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn seconds_are_positive() {
+        assert_eq!(seconds("0.5"), Ok(0.5));
+        for text in ["0", "-1", "NaN", "inf", "1e300", "5s", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! One file a subcommand: options in, an exit status out. May import: everything.
+
+mod answer;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod report;
+pub(crate) mod sweep;
+pub(crate) mod welcome;

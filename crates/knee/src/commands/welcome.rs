@@ -1,0 +1,11 @@
+//! `knee` alone: what it can do, with examples. May import: clap, `cli`, `ui`.
+
+use crate::cli::Cli;
+use crate::ui;
+use clap::CommandFactory;
+
+pub(crate) fn run() -> anyhow::Result<ui::Code> {
+    let help = Cli::command().render_help();
+    ui::out(|out| write!(out, "{help}"))?;
+    Ok(ui::OK)
+}

@@ -1,0 +1,57 @@
+//! The door to crate `collect`: one run of the target, measured or observed. May import: collect, recording.
+
+use collect::{Error, Finished, OutputSink, RunOptions, Stop, Tracer};
+use recording::meta::Capability;
+use recording::tables::RunKind;
+use recording::{RunId, Writer};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// One run to be made, placeholders replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunRequest {
+    pub(crate) run: RunId,
+    pub(crate) kind: RunKind,
+    pub(crate) threads: u32,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+}
+
+/// Makes runs. The sweep's tests have one that makes none.
+pub(crate) trait Executor {
+    /// Makes the run. The rows of an observed run go to `writer`, all but its row in `runs`.
+    ///
+    /// # Errors
+    /// When knee or the machine fails; a target that fails is told by `Finished::exit`.
+    fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error>;
+}
+
+/// The executor that starts processes.
+pub(crate) struct Processes {
+    timeout: Option<Duration>,
+    stop: Stop,
+    tracer: Tracer,
+}
+
+impl Processes {
+    pub(crate) fn new(timeout: Option<Duration>, stop: Stop) -> Processes {
+        Processes { timeout, stop, tracer: Tracer::new() }
+    }
+}
+
+impl Executor for Processes {
+    fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error> {
+        let command = collect::Command { argv: request.argv.clone(), env: request.env.clone(), cwd: None };
+        // Counting costs time at every switch, so timed runs are left alone.
+        let options = RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp };
+        match request.kind {
+            RunKind::Traced => self.tracer.run(&command, &options, sink, &self.stop, writer, request.run),
+            _ => collect::run_clean(&command, &options, sink, &self.stop),
+        }
+    }
+}
+
+/// Whether runs can be observed, by what [`collect::probe`] found.
+pub(crate) fn can_trace(capabilities: &[Capability]) -> bool {
+    capabilities.iter().any(|c| c.what.contains("eBPF") && c.available)
+}

@@ -1,0 +1,54 @@
+//! What ends knee without an answer, and the exit status that tells a script which it was. May import: std.
+
+use std::fmt;
+
+/// Exit statuses, as documented in `knee sweep --help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Something that should not happen.
+    Internal = 1,
+    /// The arguments make no sense.
+    Usage = 2,
+    /// The program failed at every thread count.
+    Target = 3,
+    /// The system forbids it.
+    Permission = 4,
+    /// The recording cannot be read.
+    Recording = 5,
+    /// The user stopped it.
+    Interrupted = 130,
+}
+
+/// A failure in words for the user.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit status.
+    pub(crate) status: Status,
+    what: String,
+    /// What to try.
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: Status, what: impl Into<String>) -> Failure {
+        Failure { status, what: what.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The status for an input/output error of knee's own files.
+pub(crate) fn of_io(error: &std::io::Error) -> Status {
+    if error.kind() == std::io::ErrorKind::PermissionDenied { Status::Permission } else { Status::Internal }
+}

@@ -1,0 +1,27 @@
+//! Ctrl-C and its relatives: the first asks the sweep to finish with what it has, the second ends knee at once.
+//! May import: signal-hook, collect's `Stop`.
+
+use anyhow::Context;
+use collect::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// Lets the signals set `stop` from now on.
+pub(crate) fn listen(stop: &Stop) -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("failed to listen for Ctrl-C")?;
+    let stop = stop.clone();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for signal in signals.forever() {
+                if stop.requested() {
+                    // It ends the process; should it fail, the first request still stands.
+                    let _ = emulate_default_handler(signal);
+                }
+                stop.request();
+            }
+        })
+        .context("failed to listen for Ctrl-C")?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The order of the runs. May import: recording's `RunKind`.
+//!
+//! Timed runs come in blocks that hold each thread count once, in a random order: what drifts slowly (temperature,
+//! clock frequency, other tenants of the machine) then meets all counts alike, and the analysis may compare within a
+//! block (Fisher, "The Design of Experiments", 1935: randomised blocks).
+
+use recording::tables::RunKind;
+
+/// One run to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Planned {
+    pub(crate) kind: RunKind,
+    pub(crate) threads: u32,
+    pub(crate) block: u32,
+}
+
+/// How many runs of which kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    pub(crate) warm_up: u32,
+    pub(crate) timed: u32,
+    pub(crate) traced: bool,
+}
+
+/// Warm-up runs in the order of the counts, then the timed blocks, then one traced run a count. The same seed gives
+/// the same order.
+pub(crate) fn plan(counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
+    let mut random = SplitMix(seed);
+    let mut runs = Vec::new();
+    let mut block =
+        |kind, block, counts: &[u32]| runs.extend(counts.iter().map(|&threads| Planned { kind, threads, block }));
+    for number in 0..amounts.warm_up {
+        block(RunKind::WarmUp, number, counts);
+    }
+    for number in 0..amounts.timed {
+        let mut shuffled = counts.to_vec();
+        random.shuffle(&mut shuffled);
+        block(RunKind::Clean, number, &shuffled);
+    }
+    if amounts.traced {
+        block(RunKind::Traced, 0, counts);
+    }
+    runs
+}
+
+/// SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"): small, and its order will
+/// not change with a library's version.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Fisher-Yates. The bias of the multiplication is below 2⁻⁵⁰ for lists of this length.
+    fn shuffle(&mut self, items: &mut [u32]) {
+        for i in (1..items.len()).rev() {
+            let j = (u128::from(self.next()) * (i as u128 + 1)) >> 64;
+            items.swap(i, j as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 5, traced: true };
+
+    #[test]
+    fn every_block_holds_every_count_once() {
+        let runs = plan(&[1, 2, 4], AMOUNTS, 7);
+        assert_eq!(runs.len(), 3 + 15 + 3);
+        for block in 0..5 {
+            let clean = runs.iter().filter(|r| r.kind == RunKind::Clean && r.block == block);
+            let mut counts: Vec<u32> = clean.map(|r| r.threads).collect();
+            counts.sort_unstable();
+            assert_eq!(counts, [1, 2, 4]);
+        }
+    }
+
+    #[test]
+    fn warm_up_first_traced_last() {
+        let kinds: Vec<RunKind> = plan(&[2, 1], AMOUNTS, 7).iter().map(|r| r.kind).collect();
+        assert_eq!(kinds[..2], [RunKind::WarmUp; 2]);
+        assert_eq!(kinds[12..], [RunKind::Traced; 2]);
+        assert!(kinds[2..12].iter().all(|k| *k == RunKind::Clean));
+    }
+
+    #[test]
+    fn the_seed_decides_the_order() {
+        assert_eq!(plan(&[1, 2, 4, 8], AMOUNTS, 1), plan(&[1, 2, 4, 8], AMOUNTS, 1));
+        assert_ne!(plan(&[1, 2, 4, 8], AMOUNTS, 1), plan(&[1, 2, 4, 8], AMOUNTS, 2));
+    }
+
+    #[test]
+    fn every_order_comes_up() {
+        let amounts = Amounts { warm_up: 0, timed: 600, traced: false };
+        let runs = plan(&[1, 2, 4], amounts, 3);
+        let mut seen = std::collections::BTreeMap::new();
+        for block in runs.chunks(3) {
+            *seen.entry(block.iter().map(|r| r.threads).collect::<Vec<_>>()).or_insert(0) += 1;
+        }
+        assert_eq!(seen.len(), 6);
+        // 100 each on average; with a standard deviation of 9, 55 is five of them below.
+        assert!(seen.values().all(|n| *n > 55), "{seen:?}");
+    }
+}

@@ -1,0 +1,183 @@
+//! What the user sees while the runs are made. May import: `plan`, report's words.
+//!
+//! On a terminal one line, rewritten before each run; elsewhere a line now and then, so that a log stays short.
+//! Nothing is written during a run: knee keeps still while it measures.
+
+use super::Broken;
+use crate::plan::Planned;
+use recording::tables::RunKind;
+use report::text::{harmless, shorten};
+use report::words;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Without a terminal, a line is due after this much time of runs.
+const PLAIN_EVERY_NS: u64 = 30_000_000_000;
+/// An observed run takes longer: preparing, and resolving names afterwards. Only for the time left.
+const TRACED_FACTOR: f64 = 1.5;
+/// Room of the rewritten line; a longer one would wrap and could not be rewritten.
+const WIDTH: usize = 79;
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// One line, rewritten.
+    Line,
+    /// Plain lines, few.
+    Plain,
+    /// Not at all.
+    Quiet,
+}
+
+/// The progress display.
+pub(crate) struct Progress<'o> {
+    out: &'o mut dyn Write,
+    mode: Mode,
+    /// Wall times so far, by thread count.
+    walls: BTreeMap<u32, Vec<u64>>,
+    since_line_ns: u64,
+    line_is_open: bool,
+    /// The failed run's lines that were shown last.
+    shown: Option<Vec<String>>,
+}
+
+impl<'o> Progress<'o> {
+    pub(crate) fn new(out: &'o mut dyn Write, mode: Mode) -> Progress<'o> {
+        Progress { out, mode, walls: BTreeMap::new(), since_line_ns: 0, line_is_open: false, shown: None }
+    }
+
+    /// The run with this number in the plan is about to start.
+    pub(crate) fn starts(&mut self, plan: &[Planned], number: usize) {
+        let Some(planned) = plan.get(number) else { return };
+        let left = self.left(plan.get(number..).unwrap_or_default());
+        let left = left.map_or(String::new(), |seconds| format!(", about {} left", words::about(seconds)));
+        let line = format!("run {} of {}: {}{left}", number + 1, plan.len(), describe(*planned));
+        match self.mode {
+            Mode::Quiet => {}
+            Mode::Line => {
+                // Carriage return and "erase to the end of the line" (ECMA-48, EL).
+                let _ = write!(self.out, "\r\u{1b}[K{}", shorten(&line, WIDTH)).and_then(|()| self.out.flush());
+                self.line_is_open = true;
+            }
+            Mode::Plain if self.since_line_ns >= PLAIN_EVERY_NS => {
+                let _ = writeln!(self.out, "knee: {line}");
+                self.since_line_ns = 0;
+            }
+            Mode::Plain => {}
+        }
+    }
+
+    /// A run succeeded.
+    pub(crate) fn ended(&mut self, planned: Planned, wall_ns: u64) {
+        self.since_line_ns = self.since_line_ns.saturating_add(wall_ns);
+        if planned.kind != RunKind::Traced {
+            self.walls.entry(planned.threads).or_default().push(wall_ns);
+        }
+    }
+
+    /// A thread count was given up. Shown even when quiet is asked for: it is a finding, not progress.
+    pub(super) fn breaks(&mut self, planned: Planned, broken: &Broken) {
+        self.clear();
+        let why = harmless(&broken.why);
+        let _ = writeln!(self.out, "knee: {} failed: {why}; going on without this count", describe(planned));
+        // A program that fails everywhere mostly says the same.
+        if self.shown.as_ref() == Some(&broken.output) {
+            return;
+        }
+        for line in &broken.output {
+            let _ = writeln!(self.out, "  | {}", harmless(line));
+        }
+        self.shown = Some(broken.output.clone());
+    }
+
+    /// What the target printed, because the user wants to see it.
+    pub(super) fn output(&mut self, planned: Planned, lines: &[String]) {
+        self.clear();
+        let _ = writeln!(self.out, "--- {}", describe(planned));
+        for line in lines {
+            let _ = writeln!(self.out, "{}", harmless(line));
+        }
+    }
+
+    /// Takes the rewritten line away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.line_is_open) {
+            let _ = write!(self.out, "\r\u{1b}[K").and_then(|()| self.out.flush());
+        }
+    }
+
+    /// Seconds that these runs will take, by the median of what was measured. Unknown until a run has ended.
+    fn left(&self, plan: &[Planned]) -> Option<f64> {
+        let medians: BTreeMap<u32, f64> = self.walls.iter().map(|(threads, walls)| (*threads, median(walls))).collect();
+        let usual = medians.values().sum::<f64>() / medians.len() as f64;
+        if medians.is_empty() {
+            return None;
+        }
+        let one = |planned: &Planned| {
+            let factor = if planned.kind == RunKind::Traced { TRACED_FACTOR } else { 1.0 };
+            factor * medians.get(&planned.threads).copied().unwrap_or(usual)
+        };
+        Some(plan.iter().map(one).sum())
+    }
+}
+
+/// In seconds.
+fn median(walls: &[u64]) -> f64 {
+    let mut sorted = walls.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).map_or(0.0, |ns| *ns as f64 * 1e-9)
+}
+
+fn describe(planned: Planned) -> String {
+    let threads = words::plural(planned.threads.into(), "thread");
+    let kind = match planned.kind {
+        RunKind::WarmUp => "warm-up",
+        RunKind::Traced => "observed",
+        _ => "timed",
+    };
+    format!("{threads}, {kind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(kind: RunKind, threads: u32) -> Planned {
+        Planned { kind, threads, block: 0 }
+    }
+
+    fn shown(mode: Mode) -> String {
+        let plan = [
+            planned(RunKind::Clean, 1),
+            planned(RunKind::Clean, 2),
+            planned(RunKind::Clean, 2),
+            planned(RunKind::Traced, 1),
+        ];
+        let mut out = Vec::new();
+        let mut progress = Progress::new(&mut out, mode);
+        progress.starts(&plan, 0);
+        progress.ended(plan[0], 40_000_000_000);
+        progress.starts(&plan, 1);
+        progress.ended(plan[1], 10_000_000_000);
+        progress.starts(&plan, 2);
+        progress.breaks(plan[2], &Broken { why: "exit status 1".into(), output: vec!["bad \u{1b}[2J".into()] });
+        progress.clear();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn one_line_on_a_terminal() {
+        let text = shown(Mode::Line);
+        let first = "\r\u{1b}[Krun 1 of 4: 1 thread, timed\r\u{1b}[Krun 2 of 4: 2 threads, timed, about 140 s left";
+        assert!(text.starts_with(first), "{text:?}");
+        assert!(text.contains("run 3 of 4: 2 threads, timed, about 70 s left\r\u{1b}[Kknee: 2 threads, timed failed"));
+        assert!(text.contains("  | bad \u{fffd}[2J\n"));
+    }
+
+    #[test]
+    fn few_lines_elsewhere_and_failures_always() {
+        assert_eq!(shown(Mode::Plain).lines().filter(|l| l.contains("run ")).count(), 1);
+        let quiet = shown(Mode::Quiet);
+        assert!(quiet.starts_with("knee: 2 threads, timed failed: exit status 1"));
+    }
+}

@@ -1,0 +1,223 @@
+//! The loop without processes and without a clock: a fake executor plays the target.
+
+use super::*;
+use crate::plan::{Amounts, plan};
+use collect::{OutputSink, Stream};
+use recording::Tables;
+use std::cell::RefCell;
+
+type Play<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
+
+/// Plays each run by a closure and remembers what was asked.
+struct Fake<'p> {
+    play: Box<Play<'p>>,
+    asked: Vec<(RunKind, u32)>,
+}
+
+impl Executor for Fake<'_> {
+    fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, _: &mut Writer) -> Result<Finished, Error> {
+        self.asked.push((request.kind, request.threads));
+        let (finished, output) = (self.play)(request)?;
+        sink.bytes(Stream::Out, output.as_bytes());
+        Ok(finished)
+    }
+}
+
+fn finished(exit: Exit) -> Finished {
+    Finished {
+        started_unix_ns: 1,
+        wall_ns: 1_000_000_000,
+        user_ns: 900_000_000,
+        system_ns: 0,
+        voluntary_switches: 1,
+        involuntary_switches: 2,
+        minor_faults: 3,
+        major_faults: 4,
+        max_rss_bytes: 5,
+        exit,
+        counters: Default::default(),
+        foreign_ns: None,
+        steal_ns: None,
+    }
+}
+
+fn fine(output: &str) -> Result<(Finished, String), Error> {
+    Ok((finished(Exit::Status(0)), output.to_owned()))
+}
+
+/// What a sweep over 1, 2 and 4 threads leaves behind.
+struct Left {
+    outcome: anyhow::Result<Outcome>,
+    asked: Vec<(RunKind, u32)>,
+    tables: Tables,
+    progress: String,
+    files: Vec<String>,
+}
+
+fn sweep(
+    amounts: Amounts,
+    forms: &Forms,
+    stop: &Stop,
+    play: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
+) -> Left {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("recording");
+    let mut meta = recording::synthetic::meta(2);
+    let mut writer = Writer::create(&folder, &meta).unwrap();
+    let output = folder.join("output");
+    std::fs::create_dir(&output).unwrap();
+    let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new() };
+    let plan = plan(&[1, 2, 4], amounts, 7);
+    let sweep = Sweep { template: &template, plan: &plan, forms, stop, output: output.clone(), show_output: false };
+    let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
+    let mut shown = Vec::new();
+    let outcome = sweep.run(&mut executor, &mut writer, &mut meta, &mut Progress::new(&mut shown, ProgressMode::Quiet));
+    writer.set_meta(&meta).unwrap();
+    let tables = recording::Recording::open(&folder).unwrap().tables().unwrap();
+    let mut files: Vec<String> =
+        std::fs::read_dir(output).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    Left { outcome, asked: executor.asked, tables, progress: String::from_utf8(shown).unwrap(), files }
+}
+
+const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 2, traced: true };
+
+fn common() -> Forms {
+    Forms::common().unwrap()
+}
+
+#[test]
+fn every_planned_run_is_made_and_recorded() {
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |_| fine(""));
+    let outcome = left.outcome.unwrap();
+    assert_eq!((outcome.timed, outcome.broken.len(), outcome.interrupted), (6, 0, false));
+    let planned: Vec<_> = plan(&[1, 2, 4], AMOUNTS, 7).iter().map(|p| (p.kind, p.threads)).collect();
+    assert_eq!(left.asked, planned);
+    let rows: Vec<_> = left.tables.runs.iter().map(|r| (r.kind, r.threads)).collect();
+    assert_eq!(rows, planned);
+    assert!(left.tables.runs.iter().enumerate().all(|(i, r)| r.run == RunId(i as u32) && r.wall_ns == 1_000_000_000));
+    assert_eq!(left.tables.meta.throughput, None);
+    assert!(left.files.is_empty() && left.progress.is_empty());
+}
+
+#[test]
+fn the_placeholder_reaches_the_target() {
+    let seen = RefCell::new(Vec::new());
+    sweep(AMOUNTS, &common(), &Stop::new(), |request| {
+        seen.borrow_mut().push((request.threads, request.argv[1].clone()));
+        fine("")
+    });
+    assert!(seen.into_inner().iter().all(|(threads, argument)| *argument == *threads.to_string()));
+}
+
+#[test]
+fn a_common_form_is_recognised_for_all_runs() {
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| fine(&format!("tput(Mops)={}\n", request.threads)));
+    assert!(left.tables.runs.iter().all(|run| run.throughput == Some(f64::from(run.threads))));
+    let throughput = left.tables.meta.throughput.unwrap();
+    assert_eq!((throughput.unit.as_str(), throughput.given), ("Mops/s", false));
+    assert_eq!(left.files.len(), 12);
+    assert_eq!(left.files[0], "run-000.out");
+}
+
+#[test]
+fn without_warm_up_the_first_block_decides() {
+    let amounts = Amounts { warm_up: 0, timed: 2, traced: false };
+    let left = sweep(amounts, &common(), &Stop::new(), |_| fine("5 ops/s"));
+    assert!(left.tables.runs.iter().all(|run| run.throughput == Some(5.0)));
+}
+
+#[test]
+fn a_count_that_fails_is_left_out_and_the_others_go_on() {
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| match request.threads {
+        4 => Ok((finished(Exit::Signal(11)), "allocating\nout of memory\n".to_owned())),
+        _ => fine("5 ops/s"),
+    });
+    let outcome = left.outcome.unwrap();
+    assert_eq!(outcome.timed, 4);
+    assert_eq!(outcome.broken[&4].output, ["allocating", "out of memory"]);
+    assert_eq!(left.asked.iter().filter(|(_, threads)| *threads == 4).count(), 1);
+    assert!(left.progress.contains("4 threads, warm-up failed: signal 11, SIGSEGV"));
+    assert!(left.progress.contains("  | out of memory"));
+    assert!(left.tables.meta.notes[0].contains("with 4 threads a run failed (signal 11"));
+    assert_eq!(left.tables.runs.iter().filter(|r| r.throughput == Some(5.0)).count(), 8);
+}
+
+#[test]
+fn a_run_that_takes_too_long_breaks_its_count() {
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| match request.threads {
+        2 => Err(Error::Timeout { seconds: 3.0 }),
+        _ => fine(""),
+    });
+    assert_eq!(left.outcome.unwrap().broken[&2].why, "the run took longer than 3 s");
+    assert!(left.tables.runs.iter().all(|r| r.threads != 2));
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_breaks_the_count() {
+    let forms = Forms::given("rate=([0-9.]+)").unwrap();
+    let left = sweep(AMOUNTS, &forms, &Stop::new(), |request| {
+        fine(if request.threads == 1 { "speed=1\n" } else { "rate=7\n" })
+    });
+    let outcome = left.outcome.unwrap();
+    assert!(outcome.broken[&1].why.contains("matched no number"));
+    assert_eq!(outcome.broken[&1].output, ["speed=1"]);
+    assert!(left.tables.runs.iter().all(|r| r.throughput == Some(7.0)));
+}
+
+#[test]
+fn ctrl_c_between_two_runs() {
+    let stop = Stop::new();
+    let mut made = 0;
+    let left = sweep(AMOUNTS, &common(), &stop, |_| {
+        made += 1;
+        if made == 5 {
+            stop.request();
+        }
+        fine("")
+    });
+    let outcome = left.outcome.unwrap();
+    assert!(outcome.interrupted);
+    assert_eq!((outcome.timed, left.tables.runs.len()), (2, 5));
+}
+
+#[test]
+fn ctrl_c_within_a_run() {
+    for died in [true, false] {
+        let stop = Stop::new();
+        let mut made = 0;
+        let left = sweep(AMOUNTS, &common(), &stop, |_| {
+            made += 1;
+            if made < 5 {
+                return fine("");
+            }
+            stop.request();
+            if died { Ok((finished(Exit::Signal(2)), String::new())) } else { Err(Error::Interrupted) }
+        });
+        let outcome = left.outcome.unwrap();
+        assert!(outcome.interrupted && outcome.broken.is_empty());
+        assert_eq!((outcome.timed, left.tables.runs.len(), left.asked.len()), (1, 4, 5));
+    }
+}
+
+#[test]
+fn when_observing_fails_the_curve_remains() {
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| match request.kind {
+        RunKind::Traced => Err(Error::Bpf { action: "load the BPF programs".into(), source: "no BTF".into() }),
+        _ => fine(""),
+    });
+    assert_eq!(left.outcome.unwrap().timed, 6);
+    assert_eq!(left.asked.iter().filter(|(kind, _)| *kind == RunKind::Traced).count(), 1);
+    assert!(left.tables.meta.notes[0].contains("cannot load the BPF programs: no BTF"));
+}
+
+#[test]
+fn what_was_measured_before_a_failure_of_knee_is_kept() {
+    let mut made = 0;
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |_| {
+        made += 1;
+        if made < 3 { fine("") } else { Err(Error::EmptyCommand) }
+    });
+    assert!(left.outcome.is_err());
+    assert_eq!(left.tables.runs.len(), 2);
+}

@@ -1,0 +1,129 @@
+//! The forms in which programs print a throughput. May import: regex.
+
+use regex::{Regex, RegexSet};
+
+/// A number: `8.63`, `1,234,567.8`, `2.5e6`.
+const NUMBER: &str = r"([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)";
+/// What a number may not follow: it would be the end of another one.
+const BEFORE: &str = r"(?:^|[^0-9.,eE_A-Za-z-])";
+/// What is counted.
+const THINGS: &str = "ops?|operations?|iops|req(?:uest)?s?|rps|quer(?:y|ies)|events?|transactions?|txns?|tx|\
+                      messages?|msgs?|items?|tasks?|jobs?|packets?|pkts?|rows?|records?|keys?|lookups?|inserts?|\
+                      iterations?|iters?|it|steps?|samples?|images?|frames?|tokens?|words?|lines?|calls?|updates?|\
+                      attempts?|hashes|hash|h|nodes?|points?|cells?|pixels?|px|edges?|flops?";
+/// Units that say by themselves that they are rates. `Mops` is none: `20 Mops` may be the work that was done.
+const RATES: &str = "[kKMG]?(?:[fqtrFQTR][pP][sS]|iops|IOPS|FLOPS)";
+
+/// One form.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) regex: Regex,
+    /// The group that holds the number.
+    pub(crate) number: usize,
+    /// The group that holds the unit, when the form has one.
+    unit: Option<usize>,
+    /// True when the output itself calls the number a throughput.
+    pub(crate) labelled: bool,
+}
+
+/// The forms that are looked for: the user's pattern alone, or the common ones.
+#[derive(Debug)]
+pub(crate) struct Forms {
+    pub(crate) forms: Vec<Form>,
+    /// Finds the forms of a line in one pass, so that long outputs cost little while the target runs.
+    pub(crate) set: RegexSet,
+    /// True when the user gave the pattern.
+    pub(crate) given: bool,
+}
+
+impl Forms {
+    /// The user's pattern.
+    ///
+    /// # Errors
+    /// When it is no regular expression or has not exactly one group; the text shows the place.
+    pub(crate) fn given(pattern: &str) -> Result<Forms, String> {
+        let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
+        match regex.captures_len() - 1 {
+            1 => {}
+            0 => return Err(format!("the pattern {pattern} has no group; put the number in brackets: tput=([0-9.]+)")),
+            n => return Err(format!("the pattern {pattern} has {n} groups; write those around no number as (?:...)")),
+        }
+        Forms::new(vec![Form { regex, number: 1, unit: None, labelled: true }], true)
+    }
+
+    /// The common forms, best first.
+    ///
+    /// # Errors
+    /// Never in a tested release.
+    pub(crate) fn common() -> Result<Forms, String> {
+        let form = |pattern: String, number, unit, labelled| {
+            let regex = Regex::new(&pattern).map_err(|error| error.to_string())?;
+            Ok::<Form, String>(Form { regex, number, unit, labelled })
+        };
+        let second = r"\s*(?:/|\bper\b)\s*s(?:ec(?:ond)?s?)?";
+        // A number without a unit: the line ends, or the next name begins. `95 %` is not one.
+        let alone = r"|\s*(?:$|[,;)])|\s+[a-z_][a-z_0-9().]*\s*[=:]";
+        let forms = vec![
+            // tput(Mops)=8.63
+            form(
+                format!(r"(?i)\b(?:tput|throughput)\s*[(\[]\s*([^()\[\]\s]{{1,24}})\s*[)\]]\s*[=:]\s*{NUMBER}"),
+                2,
+                Some(1),
+                true,
+            )?,
+            // Throughput: 8.63 Mops/s; throughput=1200
+            form(
+                format!(
+                    r"(?i)\b(?:tput|throughput)\s*[=:]\s*{NUMBER}(?:\s*([a-z]{{1,16}}{second}|{RATES}|[kmg]?ops)(?:[\s,;)]|$){alone})"
+                ),
+                1,
+                Some(2),
+                true,
+            )?,
+            // Requests per second:    1234.5 [#/sec] (mean); Requests/sec: 1234.5; events per second: 77
+            form(format!(r"(?i)\b([kmg]?(?:{THINGS}){second})\b\s*[=:]\s*{NUMBER}"), 2, Some(1), false)?,
+            // 1234.5 ops/s; 2.99 Mops/sec; 12 requests per second; transactions: 20 (2.0 per sec.)
+            form(format!(r"(?i){BEFORE}{NUMBER}\s*([kmg]?(?:{THINGS}){second})(?:[^a-z0-9]|$)"), 1, Some(2), false)?,
+            // 60 fps, 12.5 GFLOPS
+            form(format!(r"{BEFORE}{NUMBER}\s*({RATES})(?:[^/A-Za-z0-9]|$)"), 1, Some(2), false)?,
+            // fps=60, QPS: 1200
+            form(format!(r"(?i)\b({RATES})\s*[=:]\s*{NUMBER}(?:[\s,;)]|$)"), 2, Some(1), false)?,
+            // 512.3 MB/s
+            form(format!(r"{BEFORE}{NUMBER}\s*([kKMGT]i?B{second})(?:[^A-Za-z0-9]|$)"), 1, Some(2), false)?,
+        ];
+        Forms::new(forms, false)
+    }
+
+    fn new(forms: Vec<Form>, given: bool) -> Result<Forms, String> {
+        let set = RegexSet::new(forms.iter().map(|f| f.regex.as_str())).map_err(|error| error.to_string())?;
+        Ok(Forms { forms, set, given })
+    }
+}
+
+impl Form {
+    /// All matches of a line: number and unit. A match whose number is not finite and positive has none.
+    pub(crate) fn matches(&self, line: &str) -> Vec<(Option<f64>, String)> {
+        let found = self.regex.captures_iter(line).map(|captures| {
+            let number = captures.get(self.number).map_or("", |m| m.as_str());
+            let value = number.replace(',', "").trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0);
+            let unit = self.unit.and_then(|group| captures.get(group)).map_or("", |m| m.as_str());
+            (value, rate(unit))
+        });
+        found.collect()
+    }
+}
+
+/// The unit as people write it: `Mops` and `Mops per sec` are `Mops/s`.
+fn rate(unit: &str) -> String {
+    let unit = unit.trim();
+    if unit.is_empty() {
+        return "units/s".to_owned();
+    }
+    let lower = unit.to_ascii_lowercase();
+    let cut = lower.find(" per ").or_else(|| lower.find('/')).unwrap_or(unit.len());
+    let thing = unit.get(..cut).unwrap_or(unit).trim();
+    // `fps`, `IOPS` and `GFLOPS` have their second inside, `Mops` has not.
+    let inside = ["fps", "qps", "tps", "rps", "iops", "flops"].iter().any(|rate| lower.ends_with(rate));
+    let whole = cut == unit.len() && inside;
+    if whole { thing.to_owned() } else { format!("{thing}/s") }
+}

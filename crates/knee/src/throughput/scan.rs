@@ -1,0 +1,86 @@
+//! One run's output, scanned line by line as it comes, in bounded memory. May import: `forms`.
+
+use super::forms::Forms;
+
+/// Of longer lines only this much is looked at: results are printed in short ones.
+const LONGEST_LINE: usize = 4096;
+
+/// What a form found in a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Match {
+    /// How many times it matched.
+    pub(crate) count: u64,
+    /// The last match's number.
+    pub(crate) value: Option<f64>,
+    /// Its unit.
+    pub(crate) unit: String,
+}
+
+/// What every form found in a run, in the order of the forms.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Found(pub(crate) Vec<Match>);
+
+impl Found {
+    /// True when any form matched with a usable number.
+    pub(crate) fn any(&self) -> bool {
+        self.0.iter().any(|found| found.value.is_some())
+    }
+}
+
+/// Cuts two streams into lines and looks for the forms.
+#[derive(Debug)]
+pub(crate) struct Scanner<'f> {
+    forms: &'f Forms,
+    lines: [Vec<u8>; 2],
+    found: Found,
+}
+
+impl<'f> Scanner<'f> {
+    pub(crate) fn new(forms: &'f Forms) -> Scanner<'f> {
+        Scanner { forms, lines: [Vec::new(), Vec::new()], found: Found(vec![Match::default(); forms.forms.len()]) }
+    }
+
+    /// The next bytes of stream 0 (standard output) or 1 (standard error).
+    pub(crate) fn bytes(&mut self, stream: usize, mut bytes: &[u8]) {
+        // Progress displays end their lines with a carriage return.
+        while let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) {
+            self.keep(stream, &bytes[..end]);
+            self.line(stream);
+            bytes = &bytes[end + 1..];
+        }
+        self.keep(stream, bytes);
+    }
+
+    /// The output has ended.
+    pub(crate) fn finish(mut self) -> Found {
+        self.line(0);
+        self.line(1);
+        self.found
+    }
+
+    fn keep(&mut self, stream: usize, bytes: &[u8]) {
+        let line = &mut self.lines[stream];
+        let room = LONGEST_LINE.saturating_sub(line.len());
+        line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn line(&mut self, stream: usize) {
+        let bytes = std::mem::take(&mut self.lines[stream]);
+        if bytes.is_empty() {
+            return;
+        }
+        let line = String::from_utf8_lossy(&bytes);
+        for index in self.forms.set.matches(&line) {
+            let found = &mut self.found.0[index];
+            for (value, unit) in self.forms.forms[index].matches(&line) {
+                found.count += 1;
+                found.value = value;
+                found.unit = unit;
+            }
+        }
+        // The buffer goes back: chatty programs print millions of lines.
+        let mut bytes = bytes;
+        bytes.clear();
+        self.lines[stream] = bytes;
+    }
+}

@@ -1,0 +1,134 @@
+//! The terminal: the only place that writes to standard output and standard error, and knows what they are.
+//! May import: `failure`, report, terminal_size.
+
+use crate::failure::{Failure, Status};
+use report::terminal::Style;
+use report::text::harmless;
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Longer lines are hard to read, however wide the terminal is.
+const WIDEST: usize = 100;
+/// Without a terminal: what everything can show.
+const USUAL_WIDTH: usize = 80;
+
+/// Writes to standard output. A reader that has gone away (`knee … | head`) is no failure.
+pub(crate) fn out(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A line on standard error. Nobody can be told when that fails.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Standard error as a writer that locks it for each write only.
+pub(crate) struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stderr().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Ends the program: prints what went wrong and gives the exit status.
+pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
+    match result {
+        Ok(Code(status)) => ExitCode::from(status),
+        Err(error) => {
+            let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
+            say(&format!("knee: {}", harmless(&format!("{error:#}"))));
+            if let Some(hint) = failure.and_then(|f| f.hint.as_ref()) {
+                say(&format!("hint: {}", harmless(hint)));
+            }
+            ExitCode::from(failure.map_or(Status::Internal, |f| f.status) as u8)
+        }
+    }
+}
+
+/// The exit status of a command that did its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Code(pub(crate) u8);
+
+/// Everything went well.
+pub(crate) const OK: Code = Code(0);
+/// The user stopped it; what there was has been reported.
+pub(crate) const INTERRUPTED: Code = Code(Status::Interrupted as u8);
+
+/// How standard output wants its text.
+pub(crate) fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    Style {
+        colour: colour(terminal, |name| env::var(name).ok()),
+        width: width(),
+        unicode: unicode(|name| env::var(name).ok()),
+    }
+}
+
+/// Whether progress is watched by a person.
+pub(crate) fn watched() -> bool {
+    io::stderr().is_terminal() && env::var("TERM").as_deref() != Ok("dumb")
+}
+
+fn width() -> usize {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)).min(WIDEST)
+}
+
+/// NO_COLOR (no-color.org), CLICOLOR and CLICOLOR_FORCE (bixense.com/clicolors), then the terminal.
+fn colour(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name| variable(name).filter(|value: &String| !value.is_empty());
+    if set("NO_COLOR").is_some() {
+        return false;
+    }
+    if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+        return true;
+    }
+    terminal && set("CLICOLOR").as_deref() != Some("0") && set("TERM").as_deref() != Some("dumb")
+}
+
+/// Locale variables in the order of setlocale(3). None set is a bare container, whose terminal is elsewhere and new.
+fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| variable(n).filter(|v| !v.is_empty()));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given<'a>(pairs: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        move |name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    #[test]
+    fn colour_follows_the_conventions() {
+        assert!(colour(true, given(&[])));
+        assert!(!colour(false, given(&[])));
+        assert!(!colour(true, given(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")])));
+        assert!(colour(true, given(&[("NO_COLOR", "")])));
+        assert!(colour(false, given(&[("CLICOLOR_FORCE", "1")])));
+        assert!(!colour(true, given(&[("CLICOLOR", "0")])));
+        assert!(!colour(true, given(&[("TERM", "dumb")])));
+    }
+
+    #[test]
+    fn unicode_follows_the_locale() {
+        assert!(unicode(given(&[])));
+        assert!(unicode(given(&[("LANG", "C.UTF-8")])));
+        assert!(!unicode(given(&[("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")])));
+        assert!(!unicode(given(&[("LANG", "POSIX")])));
+    }
+}

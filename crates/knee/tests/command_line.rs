@@ -1,0 +1,153 @@
+//! The binary as a user or a script meets it: help texts, exit statuses, a sweep of a shell command.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn knee(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_knee"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .unwrap()
+}
+
+/// Exit status and standard error of a call that is to fail.
+fn fails(arguments: &[&str]) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = knee(folder.path(), arguments);
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    (output.status.code().unwrap(), text(&output.stderr))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn help_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, arguments) in [("knee", &[][..]), ("sweep", &["sweep", "--help"]), ("doctor", &["doctor", "-h"])] {
+        let output = knee(folder.path(), arguments);
+        assert!(output.status.success());
+        insta::assert_snapshot!(name, text(&output.stdout));
+    }
+}
+
+#[test]
+fn usage_errors() {
+    for (arguments, part) in [
+        (&["sweep", "-t", "0", "--", "true"][..], "at least 1 thread"),
+        (&["sweep", "-t", "", "--", "true"], "a thread count is missing"),
+        (&["sweep", "-t", "1,1", "--", "true"], "listed twice"),
+        (&["sweep", "-t", "1"], "COMMAND"),
+        (&["sweep", "--", "true"], "--threads <LIST>"),
+        (&["sweep", "-t", "1", "--", "true", "4"], "OMP_NUM_THREADS={threads}"),
+        (&["sweep", "-t", "1", "--env", "A", "--", "true", "{threads}"], "NAME=VALUE"),
+        (&["sweep", "-t", "1", "--throughput", "x(", "--", "true", "{threads}"], "unclosed group"),
+        (&["sweep", "-t", "1", "--throughput", "x", "--", "true", "{threads}"], "no group"),
+        (&["sweep", "-t", "1", "--timeout", "0", "--", "true", "{threads}"], "above 0"),
+        (&["sweep", "-t", "1", "-o", ".", "--", "true", "{threads}"], "-o DIR"),
+        (&["swep"], "'sweep'"),
+    ] {
+        let (status, errors) = fails(arguments);
+        assert_eq!(status, 2, "{arguments:?}: {errors}");
+        assert!(errors.contains(part), "{arguments:?}: {errors}");
+    }
+}
+
+#[test]
+fn missing_programs() {
+    let (status, errors) = fails(&["sweep", "-t", "1", "--", "no-such-program", "{threads}"]);
+    assert_eq!((status, errors.contains("cannot find the program no-such-program")), (3, true), "{errors}");
+    let (status, errors) = fails(&["sweep", "-t", "1", "--", "./no-such-program", "{threads}"]);
+    assert_eq!((status, errors.contains("No such file")), (3, true), "{errors}");
+}
+
+#[test]
+fn unreadable_recordings() {
+    let (status, errors) = fails(&["report", "."]);
+    assert_eq!((status, errors.contains("no meta.json")), (5, true), "{errors}");
+    assert_eq!(fails(&["report", "missing"]).0, 5);
+}
+
+const QUICK: [&str; 7] = ["sweep", "-t", "1,2", "--runs", "2", "--warm-up", "0"];
+
+fn sweep(folder: &Path, options: &[&str], script: &str) -> Output {
+    let arguments = [&QUICK[..], &["--no-trace", "-o", "out"], options, &["--", "sh", "-c", script, "x", "{threads}"]];
+    knee(folder, &arguments.concat())
+}
+
+#[test]
+fn a_failing_program_shows_its_last_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = sweep(folder.path(), &[], "echo starting; echo no such input >&2; exit 7");
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("exit status 7") && errors.contains("  | no such input"), "{errors}");
+    assert_eq!(errors.matches("no such input").count(), 1);
+}
+
+#[test]
+fn a_count_that_fails_does_not_stop_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = sweep(folder.path(), &[], "test $1 = 1");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("going on without this count"));
+    assert!(text(&output.stdout).contains("with 2 threads a run failed (exit status 1)"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_pattern_that_matches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = sweep(folder.path(), &["--throughput", "rate=([0-9]+)"], "echo speed=3");
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("matched no number") && errors.contains("  | speed=3"), "{errors}");
+}
+
+#[test]
+fn a_run_that_takes_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = sweep(folder.path(), &["--timeout", "0.2"], "exec sleep 60");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("longer than 0.2 s"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_sweep_leaves_a_recording_that_report_reads_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = sweep(folder.path(), &["--format", "json", "--env", "N={threads}"], "echo $N rate: $1 ops/s");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["curve"][1]["throughput"]["median"], 2.0);
+    assert_eq!(answer["throughput"]["given"], false);
+    let out = folder.path().join("out");
+    assert_eq!(std::fs::read(out.join("verdict.json")).unwrap(), output.stdout);
+    assert_eq!(std::fs::read_to_string(out.join("output/run-000.out")).unwrap().split(' ').nth(1), Some("rate:"));
+    let again = knee(folder.path(), &["report", "out", "--format", "json"]);
+    assert_eq!(again.stdout, output.stdout);
+    let shown = knee(folder.path(), &["report", "out"]);
+    assert!(text(&shown.stdout).contains("Recording      out with verdict.json, output/"), "{}", text(&shown.stdout));
+}
+
+#[test]
+fn ctrl_c_reports_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    // Rows appear when the first block is complete, so it is a run of the second that presses Ctrl-C.
+    let script = "test -d out/runs && { kill -INT $PPID; sleep 5; }; true";
+    let output = sweep(folder.path(), &[], script);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("interrupted"), "{}", text(&output.stdout));
+    assert!(folder.path().join("out/verdict.json").exists());
+}
+
+#[test]
+fn completions_for_a_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = knee(folder.path(), &["completions", "bash"]);
+    assert!(text(&output.stdout).contains("complete -F _knee"));
+}
