@@ -54,7 +54,8 @@ impl Scale {
 
     /// The value with its unit, with so many decimals.
     pub fn fixed(self, value: f64, decimals: i32) -> String {
-        format!("{}{}", rounded(value / self.factor, decimals), self.unit)
+        let number = rounded(value / self.factor, decimals);
+        if value.is_finite() { number + self.unit } else { number }
     }
 
     /// Decimals that show so many significant digits of a value.
@@ -124,21 +125,17 @@ pub fn percent(share: f64) -> String {
     format!("{} %", rounded(hundredths, 0))
 }
 
-/// A ratio with its interval's half-width: `3.2×`.
-pub fn times(ratio: f64, half: Option<f64>) -> String {
+/// A ratio and its interval with the digits that the interval supports: `3.2× (3.1–3.4)`. Without an interval, two
+/// digits; an interval of no width is not shown.
+pub fn times(ratio: f64, interval: Option<(f64, f64)>) -> String {
     let scale = Scale { factor: 1.0, unit: "×" };
-    let decimals = match half {
-        Some(half) => scale.decimals_within(ratio, half).clamp(0, 2),
-        None => scale.decimals(ratio, DIGITS_OF_ONE_RUN),
+    let Some((low, high)) = interval else {
+        return scale.fixed(ratio, scale.decimals(ratio, DIGITS_OF_ONE_RUN));
     };
-    scale.fixed(ratio, decimals)
-}
-
-/// Both ends of a ratio's interval with the digits that [`times`] gives to the ratio: `3.1–3.3`.
-pub fn range(low: f64, high: f64) -> String {
-    let scale = Scale { factor: 1.0, unit: "" };
-    let decimals = scale.decimals_within((low + high) / 2.0, (high - low) / 2.0).clamp(0, 2);
-    format!("{}–{}", rounded(low, decimals), rounded(high, decimals))
+    let half = (high - ratio).max(ratio - low);
+    let decimals = scale.decimals_within(ratio, half).clamp(0, 2);
+    let text = scale.fixed(ratio, decimals);
+    if half > 0.0 { format!("{text} ({}–{})", rounded(low, decimals), rounded(high, decimals)) } else { text }
 }
 
 /// A plain number with so many decimals.
@@ -261,14 +258,14 @@ mod tests {
 
     #[test]
     fn ratios() {
-        assert_eq!(times(3.218, Some(0.06)), "3.22×");
-        assert_eq!(times(3.218, Some(0.3)), "3.2×");
-        assert_eq!(times(14.62, Some(0.8)), "14.6×");
-        assert_eq!(times(14.62, Some(3.0)), "15×");
-        assert_eq!(times(1.0, Some(0.0)), "1.00×");
+        assert_eq!(times(3.218, Some((3.15, 3.28))), "3.22× (3.15–3.28)");
+        assert_eq!(times(3.218, Some((2.9, 3.3))), "3.2× (2.9–3.3)");
+        assert_eq!(times(14.62, Some((13.8, 15.4))), "14.6× (13.8–15.4)");
+        assert_eq!(times(14.62, Some((11.6, 17.6))), "15× (12–18)");
+        assert_eq!(times(1.66, Some((1.44, 1.72))), "1.7× (1.4–1.7)");
+        assert_eq!(times(1.0, Some((1.0, 1.0))), "1.00×");
         assert_eq!(times(0.42, None), "0.42×");
-        assert_eq!(range(0.413, 0.431), "0.41–0.43");
-        assert_eq!(range(3.1, 3.7), "3.1–3.7");
+        assert_eq!(times(f64::NAN, Some((f64::NAN, 1.0))), "?");
         assert_eq!(plural(1, "thread"), "1 thread");
         assert_eq!(plural(12, "run"), "12 runs");
     }

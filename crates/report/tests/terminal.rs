@@ -24,6 +24,7 @@ fn all() -> Vec<(&'static str, Answer)> {
         ("none", common::none()),
         ("curve_only", common::curve_only()),
         ("hostile", common::hostile()),
+        ("crowded", common::crowded()),
         ("nothing", common::nothing()),
         ("wide", common::wide()),
     ]
@@ -52,7 +53,7 @@ fn no_line_is_wider_than_the_terminal() {
 
 #[test]
 fn one_screen_holds_the_verdict_and_its_cause() {
-    for (name, answer) in all().into_iter().take(3) {
+    for (name, answer) in [("crowded", common::crowded())].into_iter().chain(all().into_iter().take(3)) {
         let text = text(&answer, PLAIN);
         assert!(text.lines().count() <= 40, "{name}: {} lines", text.lines().count());
     }

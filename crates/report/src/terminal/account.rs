@@ -10,6 +10,8 @@ use std::io;
 const MOST_COUNTS: usize = 3;
 /// Named losses shown; the smaller ones are summed, so that the column still adds up.
 const MOST_LINES: usize = 6;
+/// Of them, when the whole would not fit the screen.
+const MOST_LINES_BRIEF: usize = 4;
 /// An estimate whose 95 % interval (two standard errors) is wider than this share of it is marked.
 const LOOSE: f64 = 0.1;
 
@@ -26,7 +28,8 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         beside += &format!("; {} of {} counts", accounts.len(), answer.account.len());
     }
     page.title("Where the time went", &beside)?;
-    page.table(&table(&accounts))
+    let most = if page.brief { MOST_LINES_BRIEF } else { MOST_LINES };
+    page.table(&table(&accounts, most))
 }
 
 /// `Mop` for a throughput in Mops/s.
@@ -54,14 +57,14 @@ fn choose(answer: &Answer) -> Vec<&Account> {
     wanted.into_iter().filter_map(|i| all.get(i).copied()).collect()
 }
 
-fn table(accounts: &[&Account]) -> Table {
+fn table(accounts: &[&Account], most: usize) -> Table {
     let mut table = Table::default();
     table.column("", Lean::Left, 0);
     for account in accounts {
         table.column(words::plural(account.threads.into(), "thread"), Lean::Right, 0);
     }
     let named = names(accounts);
-    let (shown, rest) = named.split_at(named.len().min(MOST_LINES));
+    let (shown, rest) = named.split_at(named.len().min(most));
     let row = |of: &dyn Fn(&Account) -> Option<String>| accounts.iter().map(|a| of(a).unwrap_or_default()).collect();
     let labelled = |label: &str, mut cells: Vec<String>| {
         cells.insert(0, label.to_owned());

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// # Errors
 /// When `out` cannot be written.
 pub fn render(capabilities: &[Capability], style: Style, out: &mut impl Write) -> io::Result<()> {
-    let page = &mut Page::new(out, style);
+    let page = &mut Page::new(out, style, false);
     let longest = capabilities.iter().map(|c| crate::text::width(&page.shown(&c.what))).max().unwrap_or(0).min(28);
     for capability in capabilities {
         let what = crate::text::shorten(&page.shown(&capability.what), longest);

@@ -66,13 +66,13 @@ fn of(cause: &Cause, index: usize, page: &mut Page<'_>) -> io::Result<()> {
 
 fn details(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
     let rows: Vec<String> = cause.evidence.iter().take(MOST_EVIDENCE).map(number).collect();
-    page.paragraph("   Evidence   ", Tone::Plain, &rows.join("; "), 3)?;
+    page.paragraph("   Evidence   ", Tone::Plain, &rows.join("; "), if page.brief { 2 } else { 3 })?;
     try_first(cause, page)?;
-    page.paragraph("   Disproved  ", Tone::Plain, &cause.disproved_by, 2)
+    page.paragraph("   Disproved  ", Tone::Plain, &cause.disproved_by, if page.brief { 2 } else { 3 })
 }
 
 fn try_first(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
-    page.paragraph("   Try        ", Tone::Plain, &cause.remedies.join("; or "), 3)
+    page.paragraph("   Try        ", Tone::Plain, &cause.remedies.join("; "), if page.brief { 2 } else { 3 })
 }
 
 fn interval(cause: &Cause) -> String {

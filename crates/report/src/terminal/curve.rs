@@ -17,6 +17,13 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let meaning = if bends { "; knee = last count worth using" } else { "" };
     page.title("Scaling", &format!("medians of {runs}, 95 % intervals{meaning}"))?;
     page.table(&table(answer))?;
+    if let Some(throughput) = &answer.throughput {
+        let from = match throughput.given {
+            true => "taken from the program's output by --throughput",
+            false => "recognised in the output; --throughput REGEX takes another",
+        };
+        page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit), 2)?;
+    }
     if bends || answer.curve.len() == 1 {
         return Ok(());
     }
@@ -42,18 +49,14 @@ fn table(answer: &Answer) -> Table {
     for point in &answer.curve {
         let is_knee = answer.knee_at == Some(point.threads);
         let threads = if is_knee { format!("knee {:>2}", point.threads) } else { point.threads.to_string() };
-        let half = known(point, half_width(point.speedup, point.speedup_interval));
-        let mut speedup = words::times(point.speedup, half);
-        if half.is_some_and(|h| h > 0.0) {
-            speedup += &format!(" ({})", words::range(point.speedup_interval.low, point.speedup_interval.high));
-        }
+        let interval = point.speedup_interval;
         table.row(
             if is_knee { Tone::Strong } else { Tone::Plain },
             vec![
                 threads,
                 point.throughput.map_or(String::new(), |t| measured(point, t, rates)),
                 measured(point, point.seconds, times),
-                speedup,
+                words::times(point.speedup, known(point, (interval.low, interval.high))),
                 words::percent(point.efficiency),
                 words::number(point.processors_used, 2),
                 switches(point).map_or(String::new(), words::count),
@@ -70,8 +73,8 @@ fn measured(point: &Point, spread: Spread, scale: Scale) -> String {
 }
 
 /// One run has no spread, so its half-width of nothing says nothing.
-fn known(point: &Point, half: f64) -> Option<f64> {
-    (point.runs > 1).then_some(half)
+fn known<T>(point: &Point, spread: T) -> Option<T> {
+    (point.runs > 1).then_some(spread)
 }
 
 /// The larger of both sides, so that `±` covers the interval.

@@ -18,14 +18,16 @@ pub(super) fn render(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) 
     page.blank()?;
     open(answer, page)?;
     if !answer.verdict.clear.is_empty() {
-        page.paragraph("Not the cause  ", Tone::Plain, &names(answer.verdict.clear.iter().copied()), 2)?;
+        let most = if page.brief { 1 } else { 2 };
+        page.paragraph("Not the cause  ", Tone::Plain, &names(answer.verdict.clear.iter().copied()), most)?;
     }
     some(&answer.warnings, MOST_WARNINGS, page, |warning, page| {
         page.paragraph("Warning        ", Tone::Warning, warning, 3)
     })?;
     let limitations: Vec<&Limitation> = answer.limitations.iter().collect();
     some(&limitations, MOST_LIMITATIONS, page, |limitation, page| {
-        page.paragraph("Not seen       ", Tone::Plain, &format!("{}: {}", limitation.what, limitation.why), 2)?;
+        let most = if page.brief { 1 } else { 2 };
+        page.paragraph("Not seen       ", Tone::Plain, &format!("{}: {}", limitation.what, limitation.why), most)?;
         limitation.unlock.as_ref().map_or(Ok(()), |command| page.whole("    unlock it  ", command))
     })?;
     let folder = places.recording.to_string_lossy();
@@ -40,6 +42,10 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
             Some((_, ids)) => ids.push(unsure.id),
             None => reasons.push((&unsure.missing, vec![unsure.id])),
         }
+    }
+    if page.brief && reasons.len() > 1 {
+        let all = names(answer.verdict.unsure.iter().map(|u| u.id));
+        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the JSON)"), 2);
     }
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     some(&reasons, MOST_OPEN, page, |(missing, ids), page| {

@@ -18,6 +18,9 @@ use page::{Page, Tone};
 use std::io::{self, Write};
 use std::path::Path;
 
+/// Lines that fit one screen of a usual terminal window.
+const SCREEN: usize = 40;
+
 /// How to write. The caller knows the terminal, this crate does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -43,7 +46,16 @@ pub struct Places<'a> {
 /// # Errors
 /// When `out` cannot be written.
 pub fn render(answer: &Answer, places: &Places<'_>, style: Style, out: &mut impl Write) -> io::Result<()> {
-    let page = &mut Page::new(out, style);
+    let mut text = Vec::new();
+    page(answer, places, &mut Page::new(&mut text, style, false))?;
+    if text.iter().filter(|byte| **byte == b'\n').count() > SCREEN {
+        text.clear();
+        page(answer, places, &mut Page::new(&mut text, style, true))?;
+    }
+    out.write_all(&text)
+}
+
+fn page(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result<()> {
     headline(answer, page)?;
     curve::render(answer, page)?;
     account::render(answer, page)?;
@@ -68,7 +80,11 @@ fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     if machine.usable_cores < machine.usable_processors && machine.usable_cores > 0 {
         place += &format!(" ({})", crate::words::plural(machine.usable_cores.into(), "core"));
     }
-    let virtual_machine = machine.hypervisor.as_deref().map_or(String::new(), |h| format!(", {h}"));
+    let virtual_machine = match machine.hypervisor.as_deref() {
+        Some("unknown") => ", virtual machine".to_owned(),
+        Some(hypervisor) => format!(", virtual machine ({hypervisor})"),
+        None => String::new(),
+    };
     page.paragraph(
         "",
         Tone::Faint,

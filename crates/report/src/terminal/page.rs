@@ -29,11 +29,13 @@ pub(super) enum Tone {
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     style: Style,
+    /// True when the whole answer would not fit one screen: the least important lines stay in the JSON.
+    pub(super) brief: bool,
 }
 
 impl<'a> Page<'a> {
-    pub(super) fn new(out: &'a mut dyn Write, style: Style) -> Page<'a> {
-        Page { out, style }
+    pub(super) fn new(out: &'a mut dyn Write, style: Style, brief: bool) -> Page<'a> {
+        Page { out, style, brief }
     }
 
     /// Columns of a line.

@@ -218,6 +218,20 @@ pub(crate) fn curve_only() -> Answer {
     answer
 }
 
+/// So much to say that the least important lines must go.
+pub(crate) fn crowded() -> Answer {
+    let mut answer = user_lock();
+    for account in &mut answer.account {
+        let small = |i: i32| line(CauseId::ExtraWork, &format!("a small part, number {i}"), 0.001 * f64::from(i), 0.0);
+        account.lines.extend((1..8).map(small));
+    }
+    answer.verdict.causes[0].disproved_by += "; or anything else that takes several lines to say, as verdicts do when \
+                                              they have to be exact about what would show them wrong";
+    answer.verdict.clear.extend([CauseId::Allocator, CauseId::KernelLock, CauseId::ConditionWait, CauseId::PageFault]);
+    answer.verdict.unsure.push(Unsure { id: CauseId::CpuQuota, missing: "the control group's times".to_owned() });
+    answer
+}
+
 /// Every name that a target can choose tries to do harm.
 pub(crate) fn hostile() -> Answer {
     let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}<b>\u{202e}gnp.exe\r\n\u{9b}31m\u{200b}";
