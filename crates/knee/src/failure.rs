@@ -48,7 +48,11 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The status for an input/output error of knee's own files.
+/// The status when a file or folder that the user named cannot be created.
 pub(crate) fn of_io(error: &std::io::Error) -> Status {
-    if error.kind() == std::io::ErrorKind::PermissionDenied { Status::Permission } else { Status::Internal }
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => Status::Permission,
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::AlreadyExists => Status::Usage,
+        _ => Status::Internal,
+    }
 }

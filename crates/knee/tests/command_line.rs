@@ -51,6 +51,7 @@ fn usage_errors() {
         (&["sweep", "-t", "1", "--throughput", "x", "--", "true", "{threads}"], "no group"),
         (&["sweep", "-t", "1", "--timeout", "0", "--", "true", "{threads}"], "above 0"),
         (&["sweep", "-t", "1", "-o", ".", "--", "true", "{threads}"], "-o DIR"),
+        (&["sweep", "-t", "1", "-o", "no/such/parent", "--", "true", "{threads}"], "No such file"),
         (&["swep"], "'sweep'"),
     ] {
         let (status, errors) = fails(arguments);

@@ -13,6 +13,7 @@ use anyhow::Context;
 use collect::Stop;
 use recording::Writer;
 use recording::meta::{Completion, Meta};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +21,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     let template = template(options)?;
     let forms = forms(options)?;
-    target::check(&template.argv[0], std::env::var_os("PATH").as_deref())?;
+    // The placeholder may be part of the program's name.
+    let (argv, _) = template.at(options.threads.0.first().copied().unwrap_or(1));
+    target::check(argv.first().map_or(OsStr::new(""), OsString::as_os_str), std::env::var_os("PATH").as_deref())?;
 
     let mut meta = describe(options, &template);
     let traced = !options.no_trace && can_trace(&meta.capabilities);
@@ -151,7 +154,7 @@ fn amounts(options: &cli::Sweep, traced: bool) -> Amounts {
 
 fn describe(options: &cli::Sweep, template: &Template) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
+    let text = |text: &OsString| text.to_string_lossy().into_owned();
     Meta {
         format: recording::FORMAT,
         knee: env!("CARGO_PKG_VERSION").to_owned(),
@@ -166,11 +169,7 @@ fn describe(options: &cli::Sweep, template: &Template) -> Meta {
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
         capabilities: collect::probe::probe(),
-        notes: if options.no_trace {
-            vec!["no run was observed, as asked: there are no causes".to_owned()]
-        } else {
-            Vec::new()
-        },
+        notes: Vec::new(),
     }
 }
 
@@ -188,7 +187,6 @@ fn default_folder(template: &Template) -> PathBuf {
 fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
     let writer = Writer::create(folder, meta).map_err(|error| {
         let status = match &error {
-            recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => Status::Usage,
             recording::Error::Io { source, .. } => of_io(source),
             _ => Status::Internal,
         };

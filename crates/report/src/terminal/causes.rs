@@ -33,10 +33,10 @@ pub(super) fn render(verdict: &Verdict, page: &mut Page<'_>) -> io::Result<()> {
             1,
         )?;
     }
-    // What says that nothing is wrong has evidence too.
+    // What says that nothing was found has evidence too.
     for cause in verdict.causes.iter().filter(|c| c.id == CauseId::None && causes.is_empty()) {
         if !cause.evidence.is_empty() {
-            page.title("Nothing to fix in the program", "")?;
+            page.title("No cause found", "")?;
             details(cause, page)?;
         }
     }
@@ -122,6 +122,8 @@ fn number(evidence: &Evidence) -> String {
         "ratio" => format!("{}×", words::number(value, 2)),
         "share" => words::percent(value),
         "" | "count" | "calls" => words::count(value),
+        // `processors 2` needs no second `processors`.
+        unit if evidence.what.contains(unit) => words::count(value),
         unit => format!("{} {unit}", words::count(value)),
     };
     format!("{} {value}", evidence.what)

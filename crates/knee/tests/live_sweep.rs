@@ -1,0 +1,194 @@
+//! The main job on real programs, as a user runs it. These tests load BPF programs: they need root and the lab
+//! (`make -C lab`), and run by `./dev live`. Nothing is decided by timing: counts, names and sums are.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn lab(program: &str) -> String {
+    let path = root().join("lab/build").join(program);
+    assert!(path.exists(), "{} is missing: run make -C lab", path.display());
+    path.to_str().unwrap().to_owned()
+}
+
+/// Sweeps and gives the answer and the recording's folder.
+fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, PathBuf) {
+    let recording = folder.join("recording");
+    let output = knee()
+        .args(["sweep", "-t", counts, "--runs", runs, "--format", "json", "-o"])
+        .arg(&recording)
+        .arg("--")
+        .args(argv)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (serde_json::from_slice(&output.stdout).unwrap(), recording)
+}
+
+fn knee() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_knee"))
+}
+
+fn cause<'a>(answer: &'a Value, id: &str) -> Option<&'a Value> {
+    answer["verdict"]["causes"].as_array().unwrap().iter().find(|cause| cause["id"] == id)
+}
+
+fn account(answer: &Value, threads: u64) -> &Value {
+    answer["account"].as_array().unwrap().iter().find(|account| account["threads"] == threads).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The line of a source file that its author marked as the guilty one.
+fn guilty_line(source: &Path, code: &str) -> u64 {
+    let text = std::fs::read_to_string(source).unwrap();
+    let line = text.lines().position(|line| line.contains("GUILTY") && line.contains(code));
+    line.unwrap_or_else(|| panic!("no guilty line with `{code}` in {}", source.display())) as u64 + 1
+}
+
+fn assert_balanced(answer: &Value) {
+    for account in answer["account"].as_array().unwrap() {
+        let lines: f64 = account["lines"].as_array().unwrap().iter().map(|line| number(&line["seconds"])).sum();
+        let sum = number(&account["useful"]) + lines + number(&account["unexplained"]);
+        let capacity = number(&account["capacity"]);
+        assert!((sum - capacity).abs() <= 0.01 * capacity, "{account}");
+    }
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn birthday_waits_for_the_lock_in_random() {
+    let folder = tempfile::tempdir().unwrap();
+    // Four threads on whatever processors there are: the lock is contended at any speed of the machine.
+    let program = lab("birthday");
+    let argv = [&program, "--threads={threads}", "--attempts=2M", "--rng=random"];
+    let (answer, _) = sweep(folder.path(), "1,2,4", "5", &argv);
+    let cause = cause(&answer, "user-lock").unwrap_or_else(|| panic!("{answer:#}"));
+    assert_eq!(cause["culprit"]["function"], "random", "{cause:#}");
+    assert!(cause["culprit"]["module"].as_str().unwrap().starts_with("libc"), "{cause:#}");
+    let caller = &cause["culprit"]["callers"][0];
+    let line = guilty_line(&root().join("lab/birthday.c"), " random(");
+    assert_eq!(
+        (&caller["function"], &caller["file"], &caller["line"]),
+        (&"simulate".into(), &"birthday.c".into(), &line.into()),
+        "{cause:#}"
+    );
+    assert!(cause["try"].as_array().unwrap().iter().any(|t| t.as_str().unwrap().contains("random_r")), "{cause:#}");
+    assert_balanced(&answer);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn birthday_with_a_generator_per_thread_has_no_cause_inside_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = lab("birthday");
+    let argv = [&program, "--threads={threads}", "--attempts=2M", "--rng=random_r"];
+    let (answer, _) = sweep(folder.path(), "1,2,4", "5", &argv);
+    for cause in answer["verdict"]["causes"].as_array().unwrap() {
+        let id = cause["id"].as_str().unwrap();
+        // Other load on the test machine is no fault of the verdict.
+        assert!(["none", "oversubscription", "cpu-pressure"].contains(&id), "{cause:#}");
+    }
+    assert_balanced(&answer);
+}
+
+/// Compiles the Rust program in one variant and expects its lock to be found, with or without names.
+fn rust_mutex(flags: &[&str], named: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/rust_mutex.rs");
+    let program = folder.path().join("rust_mutex");
+    let mut compiler = Command::new("rustc");
+    compiler.args(["--edition", "2024", "-O", "-g", "-o"]).arg(&program).args(flags).arg(&source);
+    assert!(compiler.status().expect("the tests need rustc").success());
+    let (answer, _) = sweep(folder.path(), "1,4", "3", &[program.to_str().unwrap(), "{threads}"]);
+    let cause = cause(&answer, "user-lock").unwrap_or_else(|| panic!("{answer:#}"));
+    let culprit = &cause["culprit"];
+    assert_eq!(culprit["module"], "rust_mutex", "{cause:#}");
+    let site = std::iter::once(culprit).chain(culprit["callers"].as_array().unwrap());
+    if named {
+        let line = guilty_line(&source, "TABLE.lock()");
+        let found = site.into_iter().any(|site| {
+            site["function"].as_str().is_some_and(|name| name.ends_with("record_visit"))
+                && site["file"] == "rust_mutex.rs"
+                && site["line"] == line
+        });
+        assert!(found, "{cause:#}");
+    } else {
+        let found =
+            site.into_iter().any(|site| site["address"].as_str().is_some_and(|address| address.starts_with("0x")));
+        assert!(found, "{cause:#}");
+    }
+    assert_balanced(&answer);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_rust_mutex_is_found() {
+    rust_mutex(&[], true);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_rust_mutex_in_a_static_program_is_found() {
+    rust_mutex(&["-C", "target-feature=+crt-static"], true);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_rust_mutex_in_a_stripped_program_is_found_by_address() {
+    rust_mutex(&["-C", "strip=symbols"], false);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_rust_mutex_in_a_static_stripped_program_is_found_by_address() {
+    rust_mutex(&["-C", "target-feature=+crt-static", "-C", "strip=symbols"], false);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn duckdb_reads_every_table() {
+    let python = std::env::var("KNEE_PYTHON").expect("KNEE_PYTHON names a Python with duckdb: run ./dev live");
+    let folder = tempfile::tempdir().unwrap();
+    let program = lab("birthday");
+    let (_, recording) = sweep(folder.path(), "1,2", "1", &[&program, "--threads={threads}", "--attempts=200K"]);
+    let script = r#"
+import duckdb, sys
+for table in "runs traces threads slices waits samples syscalls stacks frames modules".split():
+    rows = duckdb.sql(f"select * from '{sys.argv[1]}/{table}/*.parquet'").fetchall()
+    assert rows, table
+traced = f"(select run, threads from '{sys.argv[1]}/runs/*.parquet' where kind = 'traced')"
+life = duckdb.sql(f"""
+    select r.threads, count(*), sum(end_ns - start_ns) = sum(running_ns + runnable_ns + preempted_ns + blocked_ns)
+    from '{sys.argv[1]}/threads/*.parquet' t join {traced} r using (run) group by r.threads order by r.threads""").fetchall()
+assert life[0][1] >= 2 and life[-1][1] >= 3 and all(row[2] for row in life), life
+"#;
+    let output: Output = Command::new(python).args(["-c", script]).arg(&recording).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn under_sudo_the_target_and_the_files_are_the_callers() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let recording = folder.path().join("recording");
+    let output = knee()
+        .args(["sweep", "-t", "1", "--runs", "1", "--show-output", "-o"])
+        .arg(&recording)
+        .args(["--", "/bin/sh", "-c", "echo uid=$(id -u) sudo=$SUDO_UID threads={threads}"])
+        .envs([("SUDO_UID", "65534"), ("SUDO_GID", "65534"), ("SUDO_USER", "nobody")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("uid=65534 sudo= threads=1"), "{text}");
+    assert_eq!(recording.join("meta.json").metadata().unwrap().uid(), 65534);
+}
