@@ -1,5 +1,5 @@
 //! Observing real programs. These tests load BPF programs: they need root, and run by `./dev live`.
-#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
 use collect::{Command, Exit, OutputSink, RunOptions, Stop, Stream, Tracer, run_clean};
 use recording::meta::Completion;

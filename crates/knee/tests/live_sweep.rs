@@ -1,5 +1,6 @@
 //! The main job on real programs, as a user runs it. These tests load BPF programs: they need root and the lab
 //! (`make -C lab`), and run by `./dev live`. Nothing is decided by timing: counts, names and sums are.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -35,10 +36,6 @@ fn knee() -> Command {
 
 fn cause<'a>(answer: &'a Value, id: &str) -> Option<&'a Value> {
     answer["verdict"]["causes"].as_array().unwrap().iter().find(|cause| cause["id"] == id)
-}
-
-fn account(answer: &Value, threads: u64) -> &Value {
-    answer["account"].as_array().unwrap().iter().find(|account| account["threads"] == threads).unwrap()
 }
 
 fn number(value: &Value) -> f64 {

@@ -1,11 +1,13 @@
 //! The sweep's loop: makes the planned runs, keeps what they measured, goes on where a thread count fails.
 //!
-//! Rooms: `output` what the target printed; `record` a finished run as a row; `progress` what the user sees meanwhile;
+//! Rooms: `output` what the target printed; `record` a finished run as a row; `stray` observed runs to be made
+//! again; `progress` what the user sees meanwhile;
 //! here the order of things. May import: `executor`, `plan`, `template`, `throughput`, recording.
 
 mod output;
 mod progress;
 mod record;
+mod stray;
 #[cfg(test)]
 mod tests;
 
@@ -66,6 +68,7 @@ struct Going<'s, 'p> {
     chosen: Option<Option<Chosen>>,
     /// Set when observing has failed once: it would fail again.
     cannot_trace: bool,
+    times: stray::Times,
 }
 
 impl<'s> Sweep<'s> {
@@ -88,6 +91,7 @@ impl<'s> Sweep<'s> {
             pending: Vec::new(),
             chosen: None,
             cannot_trace: false,
+            times: stray::Times::default(),
         };
         let made = going.all(executor, writer, meta);
         going.progress.clear();
@@ -116,9 +120,37 @@ impl Going<'_, '_> {
             self.progress.starts(self.sweep.plan, number);
             self.one(*planned, RunId(number as u32), executor, writer, meta)?;
         }
+        self.observe_again(executor, writer, meta)?;
         // The last run, too, may have been ended by the signal that the user sent.
         self.outcome.interrupted |= self.sweep.stop.requested();
         Ok(())
+    }
+
+    /// Repeats observed runs that are not like the timed ones.
+    fn observe_again(
+        &mut self,
+        executor: &mut dyn Executor,
+        writer: &mut Writer,
+        meta: &mut Meta,
+    ) -> anyhow::Result<()> {
+        let mut run = self.sweep.plan.len() as u32;
+        // Each pass adds a run for each count that it names, and their number is bounded.
+        loop {
+            let strays = self.times.strays();
+            let broken = |threads: &u32| self.outcome.broken.contains_key(threads);
+            if self.cannot_trace || strays.is_empty() || strays.iter().any(broken) {
+                return Ok(());
+            }
+            for threads in strays {
+                if self.sweep.stop.requested() {
+                    return Ok(());
+                }
+                let planned = Planned { kind: RunKind::Traced, threads, block: 0 };
+                self.progress.repeats(planned);
+                self.one(planned, RunId(run), executor, writer, meta)?;
+                run += 1;
+            }
+        }
     }
 
     fn one(
@@ -191,7 +223,11 @@ impl Going<'_, '_> {
         }
         match &self.chosen {
             None => self.pending.push((row, found)),
-            Some(chosen) => writer.append(&[with_throughput(row, &found, chosen.as_ref())])?,
+            Some(chosen) => {
+                let row = with_throughput(row, &found, chosen.as_ref());
+                self.times.add(&row);
+                writer.append(&[row])?;
+            }
         }
         Ok(())
     }
@@ -220,6 +256,7 @@ impl Going<'_, '_> {
         writer.set_meta(meta)?;
         let rows: Vec<Run> =
             self.pending.drain(..).map(|(run, found)| with_throughput(run, &found, chosen.as_ref())).collect();
+        rows.iter().for_each(|row| self.times.add(row));
         writer.append(&rows)?;
         self.chosen = Some(chosen);
         Ok(())

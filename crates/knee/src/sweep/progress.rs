@@ -51,12 +51,15 @@ impl<'o> Progress<'o> {
         let Some(planned) = plan.get(number) else { return };
         let left = self.left(plan.get(number..).unwrap_or_default());
         let left = left.map_or(String::new(), |seconds| format!(", about {} left", words::about(seconds)));
-        let line = format!("run {} of {}: {}{left}", number + 1, plan.len(), describe(*planned));
+        self.line(&format!("run {} of {}: {}{left}", number + 1, plan.len(), describe(*planned)));
+    }
+
+    fn line(&mut self, line: &str) {
         match self.mode {
             Mode::Quiet => {}
             Mode::Line => {
                 // Carriage return and "erase to the end of the line" (ECMA-48, EL).
-                let _ = write!(self.out, "\r\u{1b}[K{}", shorten(&line, WIDTH)).and_then(|()| self.out.flush());
+                let _ = write!(self.out, "\r\u{1b}[K{}", shorten(line, WIDTH)).and_then(|()| self.out.flush());
                 self.line_is_open = true;
             }
             Mode::Plain if self.since_line_ns >= PLAIN_EVERY_NS => {
@@ -65,6 +68,11 @@ impl<'o> Progress<'o> {
             }
             Mode::Plain => {}
         }
+    }
+
+    /// An observed run was unlike the timed ones and is made again.
+    pub(super) fn repeats(&mut self, planned: Planned) {
+        self.line(&format!("{}, again: the last one was not like the timed runs", describe(planned)));
     }
 
     /// A run succeeded.

@@ -101,6 +101,27 @@ fn every_planned_run_is_made_and_recorded() {
 }
 
 #[test]
+fn an_observed_run_unlike_the_timed_ones_is_made_again_at_most_twice() {
+    let speeds = RefCell::new([9_u64, 1, 1].into_iter());
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
+        let mut finished = finished(Exit::Status(0));
+        match (request.kind, request.threads) {
+            // With two threads the first observed run falls into another speed, with four all of them.
+            (RunKind::Traced, 2) => finished.wall_ns *= speeds.borrow_mut().next().unwrap(),
+            (RunKind::Traced, 4) => finished.wall_ns *= 9,
+            _ => {}
+        }
+        Ok((finished, String::new()))
+    });
+    let observed = |threads| left.asked.iter().filter(|asked| **asked == (RunKind::Traced, threads)).count();
+    assert_eq!((observed(1), observed(2), observed(4)), (1, 2, 3));
+    assert_eq!(left.tables.runs.len(), 12 + 3);
+    let mut runs: Vec<u32> = left.tables.runs.iter().map(|run| run.run.0).collect();
+    runs.dedup();
+    assert_eq!(runs, (0..15).collect::<Vec<_>>(), "every run has a handle of its own");
+}
+
+#[test]
 fn the_placeholder_reaches_the_target() {
     let seen = RefCell::new(Vec::new());
     sweep(AMOUNTS, &common(), &Stop::new(), |request| {
