@@ -2,6 +2,7 @@
 
 use crate::answer::{Point, Spread};
 use crate::statistics::{Measured, interval, median, point, spread};
+use crate::words::count_threads;
 use recording::Tables;
 use recording::tables::{Run, RunKind};
 use std::collections::BTreeMap;
@@ -41,7 +42,8 @@ impl<'t> Clean<'t> {
         }
         let mut warnings = Vec::new();
         for (threads, count) in unusable {
-            warnings.push(format!("{count} timed run(s) with {threads} thread(s) failed and were left out"));
+            warnings
+                .push(format!("{count} of the timed runs with {} failed and were left out", count_threads(threads)));
         }
         let usable = |r: &&Run| printed(r).is_some();
         let by_throughput = !runs.is_empty() && runs.values().flatten().all(usable);
@@ -50,7 +52,7 @@ impl<'t> Clean<'t> {
         }
         for (threads, of_count) in &runs {
             if of_count.len() == 1 {
-                warnings.push(format!("only one timed run with {threads} thread(s): its noise is unknown"));
+                warnings.push(format!("only one timed run with {}: its noise is unknown", count_threads(*threads)));
             }
         }
         Clean { runs, counted, by_throughput, seed: tables.meta.order_seed, warnings }

@@ -20,6 +20,7 @@ pub mod stacks;
 pub mod statistics;
 pub mod verdict;
 pub mod waits;
+mod words;
 
 use answer::{Answer, Knee};
 use curve::Clean;

@@ -5,6 +5,7 @@ use crate::account::Ledger;
 use crate::answer::{Cause, Limitation, Point, Unsure, Verdict};
 use crate::causes::{Outcome, all, none};
 use crate::facts::{Facts, large};
+use crate::words::count_threads;
 use recording::meta::Completion;
 use recording::tables::RunKind;
 
@@ -60,7 +61,7 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
         false => String::new(),
     };
     match point.threads == base.threads {
-        true => format!("With {} thread(s) the program takes {}.", base.threads, duration(point.seconds.median)),
+        true => format!("With {} the program takes {}.", count_threads(base.threads), duration(point.seconds.median)),
         false => format!(
             "With {} threads{on} the program is {} times as fast as with {}.",
             point.threads,
@@ -123,7 +124,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     let tables = facts.model.tables;
     for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced) {
         if run.exit_status.is_some_and(|s| s != 0) {
-            warnings.push(format!("the traced run with {} thread(s) failed and was left out", run.threads));
+            warnings.push(format!("the traced run with {} failed and was left out", count_threads(run.threads)));
         }
     }
     let poor = facts.points.iter().any(|p| p.efficiency < POOR_EFFICIENCY && p.threads <= facts.processors);
@@ -137,8 +138,12 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
         if let Some(ledger) = traced(loss.run) {
             let threads = ledger.account.threads;
             let of = loss.of.map(|of| format!(" of {of}")).unwrap_or_default();
-            warnings
-                .push(format!("{}{of} {} were lost in the traced run with {threads} thread(s)", loss.count, loss.what));
+            warnings.push(format!(
+                "{}{of} {} were lost in the traced run with {}",
+                loss.count,
+                loss.what,
+                count_threads(threads)
+            ));
         }
     }
     warnings
@@ -150,9 +155,9 @@ fn disturbed(facts: &Facts<'_, '_>, point: &Point) -> Option<String> {
     let share = (taken("foreign_seconds") + taken("steal_seconds")) / all;
     (share > DISTURBED).then(|| {
         format!(
-            "other programs or machines took {:.0} % of the processors during the timed runs with {} thread(s)",
+            "other programs or machines took {:.0} % of the processors during the timed runs with {}",
             share * 100.0,
-            point.threads
+            count_threads(point.threads)
         )
     })
 }
@@ -162,22 +167,24 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     let threads = account.threads;
     let mut warnings = Vec::new();
     if !facts.points.iter().any(|p| p.threads == threads) {
-        warnings.push(format!("no timed run with {threads} thread(s): its account is that of the traced run"));
+        warnings.push(format!("no timed run with {}: its account is that of the traced run", count_threads(threads)));
     }
     if account.traced_over_clean > HEAVY_TRACE {
         let over = account.traced_over_clean;
         warnings.push(format!(
-            "tracing made the run with {threads} thread(s) {over:.2} times as long: its split may differ from a clean run's"
+            "tracing made the run with {} {over:.2} times as long: its split may differ from a clean run's",
+            count_threads(threads)
         ));
     }
     if large(ledger, account.unexplained.abs()) && ledger.loss > 0.0 && large(ledger, ledger.loss) {
         let parts: Vec<&str> = ledger.unexplained.iter().map(|u| u.0.as_str()).take(2).collect();
         let of = if parts.is_empty() { String::new() } else { format!(" (among it: {})", parts.join(", ")) };
-        warnings.push(format!("{:.3} s with {threads} thread(s) stay unexplained{of}", account.unexplained));
+        warnings.push(format!("{:.3} s with {} stay unexplained{of}", account.unexplained, count_threads(threads)));
     }
     if large(ledger, ledger.split.surplus * ledger.scale) {
         warnings.push(format!(
-            "with {threads} thread(s) asked for, more than that ran at times: the capacity counts {} processors",
+            "with {} asked for, more than that ran at times: the capacity counts {} processors",
+            count_threads(threads),
             ledger.traced.processors()
         ));
     }

@@ -70,7 +70,7 @@ fn birthday_waits_for_the_lock_in_random() {
     assert_eq!(cause["culprit"]["function"], "random", "{cause:#}");
     assert!(cause["culprit"]["module"].as_str().unwrap().starts_with("libc"), "{cause:#}");
     let caller = &cause["culprit"]["callers"][0];
-    let line = guilty_line(&root().join("lab/birthday.c"), " random(");
+    let line = guilty_line(&root().join("lab/birthday.c"), ")random(");
     assert_eq!(
         (&caller["function"], &caller["file"], &caller["line"]),
         (&"simulate".into(), &"birthday.c".into(), &line.into()),

@@ -182,11 +182,12 @@ impl<'m, 't> Draft<'m, 't> {
     }
 }
 
-/// Clean seconds for a traced one: the losses' ratio where both are solid, else that of the times.
+/// Clean seconds for a traced one: the losses' ratio where the traced loss is solid, else that of the times.
+///
+/// A traced run that lost something where the clean runs lost nothing was disturbed: its parts then count for nothing.
 fn scale(loss: f64, traced_loss: f64, capacity: f64, traced_capacity: f64) -> f64 {
-    let losses = loss / traced_loss;
-    let solid = traced_loss > SOLID_LOSS * traced_capacity && loss > 0.0;
-    if solid && losses <= LARGEST_RATIO {
+    let losses = loss.max(0.0) / traced_loss;
+    if traced_loss > SOLID_LOSS * traced_capacity && losses <= LARGEST_RATIO {
         return losses;
     }
     let times = capacity / traced_capacity;

@@ -3,6 +3,7 @@
 use super::{Description, Outcome, evidence};
 use crate::answer::{Cause, CauseId, Interval};
 use crate::facts::Facts;
+use crate::words::count_threads;
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -23,8 +24,8 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     let threads = point.map_or(facts.ledgers.first().map_or(1, |l| l.account.threads), |p| p.threads);
     let mut rows = vec![evidence("processors", f64::from(facts.processors), "processors", "meta")];
     if let Some(point) = point {
-        rows.push(evidence(format!("speed-up with {threads} thread(s)"), point.speedup, "ratio", "runs"));
-        rows.push(evidence(format!("efficiency with {threads} thread(s)"), point.efficiency, "ratio", "runs"));
+        rows.push(evidence(format!("speed-up with {}", count_threads(threads)), point.speedup, "ratio", "runs"));
+        rows.push(evidence(format!("efficiency with {}", count_threads(threads)), point.efficiency, "ratio", "runs"));
     }
     Cause {
         id: CauseId::None,

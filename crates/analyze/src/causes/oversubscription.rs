@@ -10,6 +10,7 @@ use crate::answer::{Cause, CauseId, Interval};
 use crate::curve::median_of;
 use crate::facts::{Facts, interval, large, share, significant};
 use crate::statistics;
+use crate::words::count_threads;
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -53,9 +54,11 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
             ledger.account.threads,
             open(ledger)
         )),
-        None if slower.is_empty() => {
-            Outcome::Clear(format!("no count above {} processors is slower than {best} thread(s)", facts.processors))
-        }
+        None if slower.is_empty() => Outcome::Clear(format!(
+            "no count above {} processors is slower than {}",
+            facts.processors,
+            count_threads(best)
+        )),
         None => Outcome::Clear("what is lost above the processors has other causes".to_owned()),
     }
 }
@@ -88,11 +91,11 @@ fn cause(
         culprit: None,
         evidence: vec![
             evidence("processors", f64::from(facts.processors), "processors", "traces"),
-            evidence(format!("time over that with {best} thread(s), at least"), slowdown.low, "ratio", "runs"),
+            evidence(format!("time over that with {}, at least", count_threads(best)), slowdown.low, "ratio", "runs"),
             evidence("times a thread was taken off the processor", involuntary as f64, "switches", "threads"),
         ],
         remedies: vec![
-            format!("use {best} thread(s) here, or as many as the machine has processors"),
+            format!("use {} here, or as many as the machine has processors", count_threads(best)),
             "let waiting threads sleep instead of spinning, and keep critical sections free of preemption".to_owned(),
         ],
         disproved_by: description.disproved_by.to_owned(),

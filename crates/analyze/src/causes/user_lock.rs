@@ -15,6 +15,7 @@ use crate::curve::seconds;
 use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
 use crate::model::Traced;
 use crate::names;
+use crate::words::count_threads;
 use std::collections::BTreeMap;
 
 /// A hand-over between threads takes a few microseconds (two context switches at about 3 µs); threads that wait ten
@@ -132,7 +133,7 @@ fn rows(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: Option<&Group<'_,
     let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, "calls", "syscalls")];
     let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
     if let Some(base) = base {
-        let what = format!("futex calls with {} thread(s)", base.run.threads);
+        let what = format!("futex calls with {}", count_threads(base.run.threads));
         rows.push(evidence(what, base.calls(futex) as f64, "calls", "syscalls"));
     }
     if let Some(group) = group {
@@ -151,7 +152,7 @@ fn rows(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: Option<&Group<'_,
     rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), "seconds", "samples"));
     rows.push(evidence("context switches a second", switches(traced), "1/second", "threads"));
     if let Some(base) = base {
-        let what = format!("context switches a second with {} thread(s)", base.run.threads);
+        let what = format!("context switches a second with {}", count_threads(base.run.threads));
         rows.push(evidence(what, switches(base), "1/second", "threads"));
     }
     rows
