@@ -56,7 +56,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	}
 }
 
-static __always_inline void switch_in(struct thread_record *record, u64 now)
+static void switch_in(struct thread_record *record, u64 now)
 {
 	u32 processor = bpf_get_smp_processor_id();
 	record->on_ns = now;
@@ -112,6 +112,17 @@ static __always_inline void switch_in(struct thread_record *record, u64 now)
 	}
 }
 
+/* On Linux 6.18 the look-up of a task that is being switched in now and then finds nothing, a few times in a row. The
+ * task then reaches its next hook without having been switched in; the last switch of its processor tells when it was. */
+static __always_inline void catch_up(struct thread_record *record)
+{
+	u32 processor = bpf_get_smp_processor_id();
+	struct processor_record *p = bpf_map_lookup_elem(&PROCESSORS, &processor);
+	if (record->phase == PHASE_RUNNING || !p)
+		return;
+	switch_in(record, p->since_ns > record->off_ns ? p->since_ns : record->off_ns);
+}
+
 /* Books the processor's time since the last switch to whom it went. */
 static __always_inline void book_processor(struct task_struct *prev, bool ours, u64 now)
 {
@@ -139,12 +150,15 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 {
 	u64 now = bpf_ktime_get_ns();
 	struct thread_record *record = prev->flags & PF_KTHREAD ? 0 : record_of(prev);
+	if (record && !record->fresh)
+		catch_up(record);
 	book_processor(prev, record != 0, now);
-	if (record)
+	/* Before its exec a fresh task is knee's own child, and its time is nobody's. */
+	if (record && !record->fresh)
 		switch_out(ctx, prev, record, preempt, prev_state, now);
 	if (!(next->flags & PF_KTHREAD)) {
 		record = record_of(next);
-		if (record)
+		if (record && !record->fresh)
 			switch_in(record, now);
 	}
 	return 0;
@@ -156,7 +170,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (task->flags & PF_KTHREAD)
 		return 0;
 	struct thread_record *record = record_of(task);
-	if (!record)
+	if (!record || record->fresh)
 		return 0;
 	record->wake_ns = bpf_ktime_get_ns();
 	if (record->phase == PHASE_BLOCKED)
@@ -225,6 +239,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		record->voluntary = 0;
 		record->involuntary = 0;
 		record->migrations = 0;
+		record->phase = PHASE_RUNNING;
+		record->processor = bpf_get_smp_processor_id();
 		record->was_preempted = 0;
 		record->place = 0;
 		__builtin_memset(&record->stretch, 0, sizeof(record->stretch));
@@ -251,6 +267,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!record)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
+	catch_up(record);
 	record->running_ns += now - record->on_ns;
 	close_cycle(record, now);
 	if (record->stretch.end_ns)
