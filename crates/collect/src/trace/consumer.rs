@@ -257,8 +257,9 @@ impl<'a> Consumer<'a> {
     fn kernel_stack(&mut self, addresses: &[u64; KERNEL_FRAMES], frames: u32) -> Option<StackId> {
         let addresses = addresses.iter().take(frames as usize).enumerate();
         // All but the innermost are return addresses: the call is before them.
-        let frames: Vec<_> =
-            addresses.map(|(depth, address)| self.interner.kernel_frame(address - u64::from(depth > 0))).collect();
+        let frames: Vec<_> = addresses
+            .map(|(depth, address)| self.interner.kernel_frame(address.saturating_sub(u64::from(depth > 0))))
+            .collect();
         self.interner.stack(&frames, false)
     }
 
