@@ -80,6 +80,7 @@ fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], sa
                 syscall: None,
                 object: Some(pick(i as u64, 3) as u64),
                 operation: None,
+                what: None,
                 expected: Some(pick(i as u64, 4) as u32),
                 timed: pick(i as u64, 7) == 0,
                 user_stack: None,
@@ -96,6 +97,7 @@ fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], sa
                 waker_stack: None,
                 waker_syscall: None,
                 same_object: pick(i as u64, 2) == 0,
+                holder: None,
                 count: 1,
                 blocked_ns: *length,
             });

@@ -78,6 +78,10 @@ pub struct Finished {
     pub foreign_ns: Option<u64>,
     /// Time that the hypervisor took meanwhile, in steps of 10 ms.
     pub steal_ns: Option<u64>,
+    /// Time that a control group's quota kept threads from running meanwhile, all threads of the group.
+    pub throttled_ns: Option<u64>,
+    /// Quota periods in which that happened.
+    pub throttled_periods: Option<u64>,
 }
 
 /// Runs the command with nothing attached.
@@ -165,6 +169,8 @@ pub(crate) fn run(
         counters: Counters::default(),
         foreign_ns: machine.map(|(b, a)| a.busy_ns.saturating_sub(b.busy_ns).saturating_sub(user_ns + system_ns)),
         steal_ns: machine.map(|(b, a)| a.steal_ns.saturating_sub(b.steal_ns)),
+        throttled_ns: None,
+        throttled_periods: None,
     })
 }
 

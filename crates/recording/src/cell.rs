@@ -1,6 +1,6 @@
 //! How one value becomes a Parquet value and back. May import: parquet's types, `ids`.
 
-use crate::ids::{FrameId, ModuleId, RunId, StackId, ThreadId, WaitId};
+use crate::ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
 use parquet::basic::LogicalType;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 
@@ -60,7 +60,7 @@ macro_rules! handle {
     )*};
 }
 
-handle!(RunId ThreadId WaitId StackId FrameId ModuleId);
+handle!(RunId ThreadId WaitId SiteId StackId FrameId ModuleId);
 
 impl Cell for bool {
     type Data = BoolType;

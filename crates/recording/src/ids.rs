@@ -1,7 +1,7 @@
 //! Handles that tie the tables together: a `ThreadId` is never confused with a `StackId`.
 //!
-//! All are small numbers that the collector gives out, unique in one recording, except [`ThreadId`] and [`WaitId`],
-//! which are unique in one run. May import: nothing but serde.
+//! All are small numbers that the collector gives out, unique in one recording, except [`ThreadId`], [`WaitId`]
+//! and [`SiteId`], which are unique in one run. May import: nothing but serde.
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -24,6 +24,8 @@ handles! {
     ThreadId;
     /// One place where one thread of one run waited: a row of `waits`.
     WaitId;
+    /// One place where one thread of one run makes a system call: a row of `call_sites`.
+    SiteId;
     /// One call stack, by its innermost frame: a row of `stacks`.
     StackId;
     /// One code address: the rows of `frames` that share it are the functions inlined there.

@@ -22,10 +22,10 @@ pub mod tables;
 pub mod writer;
 
 pub use error::Error;
-pub use ids::{FrameId, ModuleId, RunId, StackId, ThreadId, WaitId};
+pub use ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
 pub use meta::Meta;
 pub use reader::{Recording, Tables};
 pub use writer::Writer;
 
 /// The format that this crate writes. Minor: tables and columns were added; major: older readers would misread it.
-pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 0 };
+pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 1 };

@@ -75,21 +75,7 @@ impl Recording {
     /// # Errors
     /// As [`Recording::rows`].
     pub fn tables(&self) -> Result<Tables, Error> {
-        Ok(Tables {
-            meta: self.meta.clone(),
-            runs: self.rows()?,
-            traces: self.rows()?,
-            threads: self.rows()?,
-            slices: self.rows()?,
-            waits: self.rows()?,
-            wakes: self.rows()?,
-            syscalls: self.rows()?,
-            samples: self.rows()?,
-            stacks: self.rows()?,
-            frames: self.rows()?,
-            modules: self.rows()?,
-            losses: self.rows()?,
-        })
+        Tables::read(self)
     }
 }
 
@@ -112,74 +98,82 @@ fn check_format(folder: &Path, path: &Path, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// A whole recording in memory: what the analysis works on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Tables {
-    /// `meta.json`.
-    pub meta: Meta,
-    /// Runs.
-    pub runs: Vec<Run>,
-    /// Traced runs as a whole.
-    pub traces: Vec<Trace>,
-    /// Threads.
-    pub threads: Vec<Thread>,
-    /// Timelines.
-    pub slices: Vec<Slice>,
-    /// Waits by place.
-    pub waits: Vec<Wait>,
-    /// Wake-ups by place.
-    pub wakes: Vec<Wake>,
-    /// System calls by number.
-    pub syscalls: Vec<Syscall>,
-    /// CPU samples.
-    pub samples: Vec<Sample>,
-    /// Call stacks.
-    pub stacks: Vec<Stack>,
-    /// Code addresses with their functions.
-    pub frames: Vec<Frame>,
-    /// Modules.
-    pub modules: Vec<Module>,
-    /// What was not recorded.
-    pub losses: Vec<Loss>,
+/// The tables of a recording, named once: the struct, its reading and its writing follow.
+macro_rules! whole {
+    ($($(#[doc = $doc:literal])* $field:ident: $row:ident,)*) => {
+        /// A whole recording in memory: what the analysis works on.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Tables {
+            /// `meta.json`.
+            pub meta: Meta,
+            $($(#[doc = $doc])* pub $field: Vec<$row>,)*
+        }
+
+        impl Tables {
+            /// A recording without a row.
+            pub fn empty(meta: Meta) -> Tables {
+                Tables { meta, $($field: Vec::new(),)* }
+            }
+
+            fn read(recording: &Recording) -> Result<Tables, Error> {
+                Ok(Tables { meta: recording.meta.clone(), $($field: recording.rows()?,)* })
+            }
+
+            /// Writes all tables into a new recording.
+            ///
+            /// # Errors
+            /// As [`crate::Writer::append`].
+            pub fn write(&self, folder: impl Into<PathBuf>) -> Result<(), Error> {
+                let mut writer = crate::Writer::create(folder, &self.meta)?;
+                $(writer.append(&self.$field)?;)*
+                Ok(())
+            }
+        }
+
+        /// Every table's name and columns, for documentation and for tests.
+        pub const TABLES: &[(&str, &[ColumnInfo])] = &[$((<$row as Table>::NAME, <$row as Table>::COLUMNS),)*];
+    };
 }
 
-impl Tables {
-    /// A recording without a row.
-    pub fn empty(meta: Meta) -> Tables {
-        Tables {
-            meta,
-            runs: Vec::new(),
-            traces: Vec::new(),
-            threads: Vec::new(),
-            slices: Vec::new(),
-            waits: Vec::new(),
-            wakes: Vec::new(),
-            syscalls: Vec::new(),
-            samples: Vec::new(),
-            stacks: Vec::new(),
-            frames: Vec::new(),
-            modules: Vec::new(),
-            losses: Vec::new(),
-        }
-    }
-
-    /// Writes all tables into a new recording.
-    ///
-    /// # Errors
-    /// As [`crate::Writer::append`].
-    pub fn write(&self, folder: impl Into<PathBuf>) -> Result<(), Error> {
-        let mut writer = crate::Writer::create(folder, &self.meta)?;
-        writer.append(&self.runs)?;
-        writer.append(&self.traces)?;
-        writer.append(&self.threads)?;
-        writer.append(&self.slices)?;
-        writer.append(&self.waits)?;
-        writer.append(&self.wakes)?;
-        writer.append(&self.syscalls)?;
-        writer.append(&self.samples)?;
-        writer.append(&self.stacks)?;
-        writer.append(&self.frames)?;
-        writer.append(&self.modules)?;
-        writer.append(&self.losses)
-    }
+whole! {
+    /// Runs.
+    runs: Run,
+    /// Traced runs as a whole.
+    traces: Trace,
+    /// Threads.
+    threads: Thread,
+    /// Timelines.
+    slices: Slice,
+    /// Waits by place.
+    waits: Wait,
+    /// Wake-ups by place.
+    wakes: Wake,
+    /// System calls by number.
+    syscalls: Syscall,
+    /// System calls by place and error.
+    call_sites: CallSite,
+    /// System calls on the timeline.
+    calls: Call,
+    /// Histograms of waits and calls.
+    durations: Duration,
+    /// Locks inside the kernel that threads waited for.
+    kernel_locks: KernelLock,
+    /// Futex calls by operation.
+    futex_operations: FutexOperation,
+    /// Page faults by place.
+    fault_sites: FaultSite,
+    /// Marks of the program.
+    marks: Mark,
+    /// Other programs on the same processors.
+    foreign: Foreign,
+    /// CPU samples.
+    samples: Sample,
+    /// Call stacks.
+    stacks: Stack,
+    /// Code addresses with their functions.
+    frames: Frame,
+    /// Modules.
+    modules: Module,
+    /// What was not recorded.
+    losses: Loss,
 }

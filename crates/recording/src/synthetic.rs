@@ -163,6 +163,8 @@ impl Sketch {
             throughput: None,
             foreign_ns: None,
             steal_ns: None,
+            throttled_ns: None,
+            throttled_periods: None,
             exit_status: Some(0),
             signal: None,
         }
@@ -204,6 +206,13 @@ impl<'a> RunSketch<'a> {
             voluntary_switches: 0,
             involuntary_switches: 0,
             migrations: 0,
+            created_stack: None,
+            minor_faults: None,
+            major_faults: None,
+            cycles: None,
+            instructions: None,
+            cache_misses: None,
+            stalled_cycles: None,
         });
         let row = self.tables.threads.len() - 1;
         ThreadSketch { row, now: start_ns, run: self }
@@ -230,6 +239,7 @@ impl<'a> RunSketch<'a> {
                 waker_stack: None,
                 waker_syscall: Some(FUTEX),
                 same_object: true,
+                holder: None,
                 count: 1,
                 blocked_ns,
             });
@@ -338,6 +348,7 @@ impl ThreadSketch<'_, '_> {
                     syscall: futex.then_some(FUTEX),
                     object,
                     operation: futex.then_some(FUTEX_WAIT_PRIVATE),
+                    what: None,
                     expected: futex.then_some(2),
                     timed: false,
                     user_stack,

@@ -6,7 +6,7 @@
 use crate::cell::words;
 use crate::column::tables;
 pub use crate::column::{ColumnInfo, Table};
-use crate::ids::{FrameId, ModuleId, RunId, StackId, ThreadId, WaitId};
+use crate::ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
 
 words! {
     /// Why a run was made.
@@ -43,7 +43,9 @@ words! {
         Sleep = "sleep",
         /// A file or a device.
         Io = "io",
-        /// A pipe, socket or event descriptor, or a poll over several.
+        /// A pipe or a socket: data from, or room towards, another thread, program or machine.
+        Pipe = "pipe",
+        /// An event descriptor, or a poll over several descriptors.
         Poll = "poll",
         /// A child process (wait4, waitid).
         Child = "child",
@@ -51,6 +53,10 @@ words! {
         Fault = "fault",
         /// A lock inside the kernel.
         KernelLock = "kernel-lock",
+        /// Memory that the kernel had to take back from elsewhere first.
+        Reclaim = "reclaim",
+        /// Another thread's part in executing a program or ending the process.
+        Exit = "exit",
         /// Any other system call.
         Other = "other",
     }
@@ -61,6 +67,43 @@ words! {
         /// In the kernel on its behalf.
         Kernel = "kernel",
         /// A mode that this release does not know.
+        Unknown = "unknown",
+    }
+    /// How a thread waited for a lock inside the kernel.
+    pub enum KernelWait {
+        /// For a mutex.
+        Mutex = "mutex",
+        /// To share a lock of readers and writers.
+        Read = "read",
+        /// To have a lock of readers and writers alone.
+        Write = "write",
+        /// Spinning on the processor, for a spin lock.
+        Spin = "spin",
+        /// For another kind of lock.
+        Other = "other",
+    }
+    /// What a row of `durations` counts.
+    pub enum Timed {
+        /// Blocks of a wait.
+        Wait = "wait",
+        /// Calls of a call site.
+        CallSite = "call-site",
+        /// A kind that this release does not know.
+        Unknown = "unknown",
+    }
+    /// What a mark of the program says.
+    pub enum MarkKind {
+        /// The measured part begins.
+        Begin = "begin",
+        /// The measured part ends.
+        End = "end",
+        /// A named task of the thread begins.
+        TaskBegin = "task-begin",
+        /// The thread's latest task ends.
+        TaskEnd = "task-end",
+        /// Units of work were done.
+        Work = "work",
+        /// A kind that this release does not know.
         Unknown = "unknown",
     }
     /// What kind of code a module holds.
@@ -121,6 +164,10 @@ tables! {
         foreign_ns: Option<u64>,
         /// Time that the hypervisor gave to other machines meanwhile, all processors.
         steal_ns: Option<u64>,
+        /// Time that a control group's quota kept its threads from running, all threads.
+        throttled_ns: Option<u64>,
+        /// Quota periods in which that happened.
+        throttled_periods: Option<u64>,
         /// Exit status; absent when a signal ended it.
         exit_status: Option<i32>,
         /// The signal that ended it.
@@ -177,6 +224,20 @@ tables! {
         involuntary_switches: u64,
         /// Moves between processors.
         migrations: u64,
+        /// Where the parent created it.
+        created_stack: Option<StackId>,
+        /// Page faults served without input/output.
+        minor_faults: Option<u64>,
+        /// Page faults that needed input/output.
+        major_faults: Option<u64>,
+        /// Hardware cycles.
+        cycles: Option<u64>,
+        /// Instructions retired.
+        instructions: Option<u64>,
+        /// Last-level cache misses.
+        cache_misses: Option<u64>,
+        /// Cycles in which the back end of the processor waited, mostly for memory.
+        stalled_cycles: Option<u64>,
     }
     /// A stretch of one thread's time. The slices of a thread cover its life without gaps.
     ///
@@ -218,6 +279,8 @@ tables! {
         object: Option<u64>,
         /// The futex operation, as passed (command and flags), or the call's second argument.
         operation: Option<u64>,
+        /// What was waited for, where it has a name: the descriptor's file, `pipe`, `socket`, the kernel lock.
+        what: Option<String>,
         /// The value that the futex was expected to have.
         expected: Option<u32>,
         /// True when the call had a time limit.
@@ -249,6 +312,8 @@ tables! {
         waker_syscall: Option<u32>,
         /// True when the waker's futex call was for the address that the thread waited on.
         same_object: bool,
+        /// Who held the lock when the thread began to wait: the owner written beside the futex word (glibc's mutexes).
+        holder: Option<ThreadId>,
         /// How many of the wait's blocks ended so.
         count: u64,
         /// The blocked time that it ended.
@@ -266,6 +331,147 @@ tables! {
         name: String,
         /// Calls begun.
         count: u64,
+    }
+    /// A place that makes a system call, and what became of its calls. Calls that fail have rows of their own.
+    ///
+    /// Where calls come too fast to time each, only those in some windows of time are timed; `calls` is then an
+    /// estimate of all, and `calls_low` to `calls_high` its 95 % interval.
+    pub struct CallSite in "call_sites" {
+        /// The traced run.
+        run: RunId,
+        /// Handle, unique in the run.
+        site: SiteId,
+        /// The thread.
+        thread: ThreadId,
+        /// The system call's number.
+        number: u32,
+        /// Its name, or the number as text.
+        name: String,
+        /// Call stack in user space.
+        user_stack: Option<StackId>,
+        /// The error number that the calls returned; absent for those that succeeded.
+        error: Option<u32>,
+        /// Calls that were timed.
+        timed: u64,
+        /// All calls; equal to `timed` when all were timed.
+        calls: f64,
+        /// Lower end of the interval of `calls`.
+        calls_low: f64,
+        /// Upper end of the interval of `calls`.
+        calls_high: f64,
+        /// Time between entry and return of the timed calls, blocked time included.
+        total_ns: u64,
+        /// Of that, time on a processor.
+        on_cpu_ns: u64,
+        /// The longest timed call.
+        longest_ns: u64,
+    }
+    /// One system call on the timeline. Thinned out where calls come fast; `losses` says how many are missing.
+    pub struct Call in "calls" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// Entry.
+        start_ns: u64,
+        /// Return.
+        end_ns: u64,
+        /// The system call's number.
+        number: u32,
+        /// The error number that it returned; absent when it succeeded.
+        error: Option<u32>,
+    }
+    /// How long the blocks of a wait, or the timed calls of a call site, lasted: one bar of a histogram.
+    pub struct Duration in "durations" {
+        /// The traced run.
+        run: RunId,
+        /// Whose durations.
+        of: Timed,
+        /// The `wait` or `site` handle.
+        id: u32,
+        /// Shortest duration that the bar holds.
+        from_ns: u64,
+        /// First duration that is too long for the bar.
+        to_ns: u64,
+        /// How many.
+        count: u64,
+    }
+    /// A lock inside the kernel that one thread waited for, at one place.
+    pub struct KernelLock in "kernel_locks" {
+        /// The traced run.
+        run: RunId,
+        /// The thread that waited.
+        thread: ThreadId,
+        /// What lock: `mmap_lock`, a kernel variable's name, or the kernel function that takes it.
+        lock: String,
+        /// The lock's address in the kernel.
+        address: u64,
+        /// How it waited.
+        how: KernelWait,
+        /// The system call that needed the lock; absent for a page fault or an interrupt.
+        syscall: Option<u32>,
+        /// Call stack in user space; absent where the waits were too short to look.
+        user_stack: Option<StackId>,
+        /// Call stack in the kernel; likewise.
+        kernel_stack: Option<StackId>,
+        /// Times it had to wait.
+        count: u64,
+        /// Time from the first try to having the lock.
+        waited_ns: u64,
+        /// Of that, time off the processor; the rest was spent spinning.
+        blocked_ns: u64,
+        /// The longest wait.
+        longest_ns: u64,
+    }
+    /// Futex operations of one thread by kind, counted at entry, whether they blocked or not.
+    pub struct FutexOperation in "futex_operations" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// The operation without its flags, as futex(2) names it: `FUTEX_WAIT`, `FUTEX_WAKE`, ...
+        operation: String,
+        /// Calls begun.
+        count: u64,
+    }
+    /// A place whose code met page faults, by samples: one fault in `period`.
+    pub struct FaultSite in "fault_sites" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// Call stack in user space.
+        user_stack: Option<StackId>,
+        /// Faults that were sampled.
+        sampled: u64,
+        /// Faults that one sample stands for.
+        period: u64,
+    }
+    /// A mark that the program made (see `knee.h`).
+    pub struct Mark in "marks" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// When.
+        time_ns: u64,
+        /// What it says.
+        kind: MarkKind,
+        /// The task's name.
+        name: Option<String>,
+        /// Units of work.
+        amount: Option<u64>,
+    }
+    /// Another program that ran on the target's processors meanwhile.
+    pub struct Foreign in "foreign" {
+        /// The traced run.
+        run: RunId,
+        /// Its process id.
+        pid: u32,
+        /// Its name.
+        name: String,
+        /// Time it ran.
+        running_ns: u64,
     }
     /// One CPU sample. It stands for one sample period of running time.
     pub struct Sample in "samples" {

@@ -310,6 +310,13 @@ impl<'a> Consumer<'a> {
             voluntary_switches: record.voluntary,
             involuntary_switches: record.involuntary,
             migrations: record.migrations,
+            created_stack: None,
+            minor_faults: None,
+            major_faults: None,
+            cycles: None,
+            instructions: None,
+            cache_misses: None,
+            stalled_cycles: None,
         });
     }
 
@@ -349,6 +356,7 @@ impl<'a> Consumer<'a> {
                 syscall,
                 object: syscall.map(|_| key.object),
                 operation: story.filter(|_| syscall.is_some()).map(|story| story.operation),
+                what: None,
                 expected: story.filter(|_| futex).map(|story| story.expected),
                 timed: futex && story.is_some_and(|story| story.timed),
                 user_stack: story.and_then(|story| story.user_stack),
@@ -370,6 +378,7 @@ impl<'a> Consumer<'a> {
                 waker_stack: self.stories.get(&key.waker_place).and_then(|story| story.user_stack),
                 waker_syscall: call.checked_sub(1),
                 same_object: key.waker_call & SAME_OBJECT != 0,
+                holder: None,
                 count: value.count,
                 blocked_ns: value.blocked_ns,
             });

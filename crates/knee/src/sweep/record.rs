@@ -32,6 +32,8 @@ pub(super) fn row(run: RunId, planned: Planned, finished: &Finished) -> Run {
         throughput: None,
         foreign_ns: finished.foreign_ns,
         steal_ns: finished.steal_ns,
+        throttled_ns: finished.throttled_ns,
+        throttled_periods: finished.throttled_periods,
         exit_status,
         signal,
     }

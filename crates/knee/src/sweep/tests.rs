@@ -38,6 +38,8 @@ fn finished(exit: Exit) -> Finished {
         counters: Default::default(),
         foreign_ns: None,
         steal_ns: None,
+        throttled_ns: None,
+        throttled_periods: None,
     }
 }
 
