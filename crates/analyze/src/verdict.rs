@@ -7,11 +7,14 @@ use crate::causes::{Outcome, all, none};
 use crate::facts::{Facts, large};
 use crate::words::count_threads;
 use recording::meta::Completion;
-use recording::tables::RunKind;
+use recording::tables::{Loss, RunKind};
 
 /// A traced run that took this much longer than the clean ones may have moved the verdict: the goal for tracing in the
 /// worst case, a storm of futex calls, is 1.35.
 const HEAVY_TRACE: f64 = 1.35;
+
+/// Calls that are missing on the timeline are still in the sums, and no answer is drawn from that timeline.
+const THINNED: &str = "system calls on the timeline";
 
 /// What was lost is told when it is more than this share: a fifth of the smallest loss that is called a cause cannot
 /// turn a verdict.
@@ -134,7 +137,8 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
     let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);
-    for loss in tables.losses.iter().filter(|l| l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64) {
+    let matters = |l: &&Loss| l.what != THINNED && l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64;
+    for loss in tables.losses.iter().filter(matters) {
         if let Some(ledger) = traced(loss.run) {
             let threads = ledger.account.threads;
             let of = loss.of.map(|of| format!(" of {of}")).unwrap_or_default();

@@ -15,6 +15,7 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 typedef __u8 u8;
+typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
 typedef __s64 s64;
@@ -26,6 +27,7 @@ typedef _Bool bool;
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -35,10 +37,53 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1 };
+#define BPF_F_CURRENT_CPU 0xffffffffULL
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+/* Only its place inside mm_struct matters. */
+struct rw_semaphore {
+	u64 any;
+};
+
+struct mm_struct {
+	struct rw_semaphore mmap_lock;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
 
 struct task_struct {
 	unsigned int __state;
@@ -46,7 +91,21 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct files_struct *files;
+	unsigned long min_flt;
+	unsigned long maj_flt;
 	char comm[16];
+};
+
+struct bpf_iter_meta {
+	u64 session_id;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -101,8 +160,13 @@ struct bpf_perf_event_data {
 /* The kernel lives in the upper half of the address space on both architectures. */
 #define REGS_FROM_USER(r) ((s64)REGS_IP(r) >= 0)
 
+/* include/trace/events/lock.h: flags of contention_begin. */
+#define LCB_F_SPIN 1
+#define LCB_F_MUTEX 32
+
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000
+#define PF_EXITING 0x00000004
 #define TASK_RUNNING 0
 #define TASK_WAKING 0x200
 

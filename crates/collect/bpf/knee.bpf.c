@@ -10,9 +10,32 @@
 #include "shared.h"
 #include "maps.h"
 #include "place.h"
+#include "locks.h"
+#include "calls.h"
 #include "timeline.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Hardware events of this processor at this moment; what a thread saw of one is the difference between its coming and
+ * its going. An event that shared the hardware with others is scaled by the time that it really counted. */
+#define READ_COUNTER(g, record, number, map, leaving)                                                           	do {                                                                                                    		if ((g)->counters > (number)) {                                                                 			struct counter_value now = {}, *at = &(record)->counters_at[number];                    			if (!bpf_perf_event_read_value(&(map), BPF_F_CURRENT_CPU, (void *)&now, sizeof(now))) {         				u64 enabled = now.enabled_ns - at->enabled_ns;                                  				u64 running = now.running_ns - at->running_ns, count = now.count - at->count;   				if ((leaving) && at->enabled_ns && running)                                     					(record)->counters[number] +=                                           						running < enabled ? count * enabled / running : count;          				*at = now;                                                                      			}                                                                                       		}                                                                                               	} while (0)
+
+static __noinline void read_counters(struct thread_record *record, bool leaving)
+{
+	struct globals *g = globals();
+	if (!g || !record)
+		return;
+	READ_COUNTER(g, record, 0, COUNTER0, leaving);
+	READ_COUNTER(g, record, 1, COUNTER1, leaving);
+	READ_COUNTER(g, record, 2, COUNTER2, leaving);
+	READ_COUNTER(g, record, 3, COUNTER3, leaving);
+}
+
+static __always_inline bool counting(void)
+{
+	struct globals *g = globals();
+	return g && g->counters;
+}
 
 static __always_inline void switch_out(void *ctx, struct task_struct *task, struct thread_record *record, bool preempt,
 				       u32 task_state, u64 now)
@@ -21,6 +44,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	struct place_key key = {};
 
 	record->running_ns += now - record->on_ns;
+	if (counting())
+		read_counters(record, true);
 	close_cycle(record, now);
 	record->off_ns = now;
 	record->place = 0;
@@ -46,7 +71,19 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	record->in_program = 1;
-	place = place_of(ctx, record, regs, &key, 0);
+	key.kind = kind_of(regs);
+	/* A fault has no arguments. */
+	key.object = key.kind == KIND_FAULT ? 0 : REGS_ARG1(regs);
+	record->holder = 0;
+	if (record->lock) {
+		key.kind |= KIND_LOCK;
+		key.object = record->lock;
+	} else if (key.kind == SYSCALL_FUTEX) {
+		/* pthread_mutex_t: the futex word, a counter, the owner (glibc, struct_mutex.h; all architectures). What
+		 * else lies there is no thread's number, or that of a thread which user space will not find. */
+		bpf_probe_read_user(&record->holder, sizeof(record->holder), (void *)(key.object + 8));
+	}
+	place = place_of(ctx, record, regs, &key);
 	record->in_program = 0;
 	if (place) {
 		record->place = place->place;
@@ -61,6 +98,8 @@ static void switch_in(struct thread_record *record, u64 now)
 	u32 processor = bpf_get_smp_processor_id();
 	record->on_ns = now;
 	record->phase = PHASE_RUNNING;
+	if (counting())
+		read_counters(record, false);
 	if (record->processor != processor) {
 		if (record->processor != 0xffffffff)
 			record->migrations++;
@@ -91,12 +130,14 @@ static void switch_in(struct thread_record *record, u64 now)
 		place->runnable_ns += runnable;
 		if (blocked > place->longest_ns)
 			place->longest_ns = blocked;
+		place->bars[bar_of(blocked)]++;
 	}
 	struct edge_key edge = {
 		.place = record->place,
 		.waker = record->waker,
 		.waker_place = record->waker_place,
 		.waker_call = record->waker_call,
+		.holder = record->holder,
 	};
 	if (record->place_kind == SYSCALL_FUTEX && record->waker_call == SYSCALL_FUTEX + 1 &&
 	    record->waker_object == record->object)
@@ -138,10 +179,21 @@ static __always_inline void book_processor(struct task_struct *prev, bool ours, 
 		p->idle_ns += spent;
 	} else {
 		u32 *slot = bpf_task_storage_get(&TASKS, prev, 0, 0);
-		if (slot && *slot == SLOT_OBSERVER)
+		if (slot && *slot == SLOT_OBSERVER) {
 			p->observer_ns += spent;
-		else
-			p->foreign_ns += spent;
+			return;
+		}
+		p->foreign_ns += spent;
+		u32 id = prev->tgid;
+		struct foreign_value *value = bpf_map_lookup_elem(&FOREIGN, &id);
+		if (value) {
+			value->running_ns += spent;
+			return;
+		}
+		struct foreign_value fresh = { .running_ns = spent };
+		bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), prev->comm);
+		if (bpf_map_update_elem(&FOREIGN, &id, &fresh, BPF_NOEXIST))
+			lost(LOSS_FOREIGN);
 	}
 }
 
@@ -157,7 +209,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (record && !record->fresh)
 		switch_out(ctx, prev, record, preempt, prev_state, now);
 	if (!(next->flags & PF_KTHREAD)) {
-		record = record_of(next);
+		record = record_as(next, PHASE_WOKEN);
 		if (record && !record->fresh)
 			switch_in(record, now);
 	}
@@ -169,7 +221,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 {
 	if (task->flags & PF_KTHREAD)
 		return 0;
-	struct thread_record *record = record_of(task);
+	struct thread_record *record = record_as(task, PHASE_BLOCKED);
 	if (!record || record->fresh)
 		return 0;
 	record->wake_ns = bpf_ktime_get_ns();
@@ -187,13 +239,14 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!waker || waker == record || waker->in_program)
 		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(current);
-	struct place_key key = {};
+	u32 number = kind_of(regs);
+	/* The arguments of the waker's own call would only split its places. */
+	struct place_key key = { .kind = number | KIND_WAKER };
 	waker->in_program = 1;
-	struct place_value *place = place_of(ctx, waker, regs, &key, KIND_WAKER);
+	struct place_value *place = place_of(ctx, waker, regs, &key);
 	waker->in_program = 0;
 	record->waker = waker->thread;
 	record->waker_place = place ? place->place : 0;
-	u32 number = key.kind & 0xffff;
 	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
 	/* Compared when the thread is back: the wake-up may be seen before the wait that it ends. */
 	record->waker_object = REGS_ARG1(regs);
@@ -211,7 +264,14 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		lost(LOSS_THREADS);
 		return 0;
 	}
-	new_record(child, slot, record->thread, record->image, bpf_ktime_get_ns());
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(parent);
+	struct place_key key = { .kind = kind_of(regs) | KIND_CREATE };
+	record->in_program = 1;
+	struct place_value *place = place_of(ctx, record, regs, &key);
+	record->in_program = 0;
+	struct thread_record *fresh = new_record(child, slot, record->thread, record->image, bpf_ktime_get_ns());
+	if (fresh && place)
+		fresh->created_place = place->place;
 	return 0;
 }
 
@@ -245,6 +305,10 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		record->place = 0;
 		__builtin_memset(&record->stretch, 0, sizeof(record->stretch));
 		__builtin_memset(&record->syscalls, 0, sizeof(record->syscalls));
+		__builtin_memset(&record->futexes, 0, sizeof(record->futexes));
+		__builtin_memset(&record->counters, 0, sizeof(record->counters));
+		record->minor_faults = -(u64)task->min_flt;
+		record->major_faults = -(u64)task->maj_flt;
 	}
 	struct exec_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event)
@@ -272,6 +336,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	close_cycle(record, now);
 	if (record->stretch.end_ns)
 		flush_stretch(record);
+	if (counting())
+		read_counters(record, true);
+	record->minor_faults += task->min_flt;
+	record->major_faults += task->maj_flt;
 	record->end_ns = now;
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
 	/* What is left of the thread is the kernel's clean-up: it is no longer ours. */
@@ -280,27 +348,38 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_syscall, struct pt_regs *regs, long number)
+/* Marks every thread of processes whose leader is being attached to. */
+SEC("iter/task")
+int enrol_threads(struct bpf_iter__task *ctx)
 {
-	struct thread_record *record = record_of(bpf_get_current_task_btf());
-	if (!record)
+	struct task_struct *task = ctx->task;
+	if (!task || task == task->group_leader)
 		return 0;
-	struct syscall_count *cached = &record->syscalls[number & (SYSCALL_CACHE - 1)];
-	if (cached->number == (u32)number) {
-		cached->count++;
+	u32 *leader = bpf_task_storage_get(&TASKS, task->group_leader, 0, 0);
+	if (!leader || *leader == SLOT_NONE || *leader == SLOT_OBSERVER)
 		return 0;
-	}
-	if (cached->count) {
-		struct syscall_key key = { .thread = record->thread, .number = cached->number };
-		u64 count = cached->count, *sum = bpf_map_lookup_elem(&SYSCALLS, &key);
-		if (sum)
-			*sum += count;
-		else if (bpf_map_update_elem(&SYSCALLS, &key, &count, BPF_NOEXIST))
-			lost(LOSS_SYSCALLS);
-	}
-	cached->number = number;
-	cached->count = 1;
+	u32 *slot = bpf_task_storage_get(&TASKS, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!slot)
+		lost(LOSS_THREADS);
+	else if (*slot == SLOT_NONE)
+		*slot = SLOT_ATTACHED;
+	return 0;
+}
+
+SEC("perf_event")
+int on_fault(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_record *record = record_of(task);
+	if (!record || record->fresh || record->in_program)
+		return 0;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct place_key key = { .kind = kind_of(regs) | KIND_FAULT_SITE };
+	record->in_program = 1;
+	struct place_value *place = place_of(ctx, record, regs, &key);
+	record->in_program = 0;
+	if (place)
+		place->count++;
 	return 0;
 }
 
@@ -328,6 +407,10 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	event->in_kernel = !REGS_FROM_USER(&ctx->regs);
 	s64 number = event->in_kernel ? REGS_SYSCALL(regs) : -1;
 	event->kind = number >= 0 && number < KIND_FAULT ? (u32)number : KIND_FAULT;
+	u32 size = bpf_core_type_size(struct pt_regs);
+	if (size > sizeof(event->all_registers))
+		size = sizeof(event->all_registers);
+	bpf_probe_read_kernel(event->all_registers, size, regs);
 	event->kernel_frames = 0;
 	if (event->in_kernel) {
 		s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);

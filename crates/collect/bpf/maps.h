@@ -79,6 +79,44 @@ struct {
 } SYSCALLS SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct call_key);
+	__type(value, struct call_value);
+} CALLS SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct lock_key);
+	__type(value, struct lock_value);
+} LOCKS SEC(".maps");
+
+/* Other programs by process id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct foreign_value);
+} FOREIGN SEC(".maps");
+
+/* Hardware events, one a processor. Filled by user space where the machine has them. */
+#define COUNTER_MAP(name)                                    \
+	struct {                                             \
+		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
+		__uint(max_entries, 1);                      \
+		__type(key, u32);                            \
+		__type(value, u32);                          \
+	} name SEC(".maps")
+COUNTER_MAP(COUNTER0);
+COUNTER_MAP(COUNTER1);
+COUNTER_MAP(COUNTER2);
+COUNTER_MAP(COUNTER3);
+
+struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
 } EVENTS SEC(".maps");
@@ -100,6 +138,20 @@ struct {
 	__type(value, struct scratch);
 } SCRATCH SEC(".maps");
 
+/* New values are put together here for the same reason; only their place is not zero. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct place_value);
+} FRESH_PLACE SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct call_value);
+} FRESH_CALL SEC(".maps");
+
 static struct globals *globals(void)
 {
 	u32 zero = 0;
@@ -110,7 +162,38 @@ static void lost(enum loss what)
 {
 	struct globals *g = globals();
 	if (g)
-		__sync_fetch_and_add(&g->losses[what & 7], 1);
+		__sync_fetch_and_add(&g->losses[what & 15], 1);
+}
+
+/* A thread's number as knee sees it, whatever namespaces it is in; also as the program itself sees it. A namespace
+ * that knee's own does not contain gives 0. */
+static u32 number_in(struct pid *pid, u32 namespace, u32 *inner)
+{
+	u32 level = 0, found = 0;
+	bpf_core_read(&level, sizeof(level), &pid->level);
+	/* PID namespaces nest at most 32 deep (pid_namespaces(7)); deeper than 8 is not looked for. */
+	for (u32 i = 0; i < 8; i++) {
+		if (i > level)
+			break;
+		struct upid *entry = (void *)__builtin_preserve_access_index(&pid->numbers) +
+				     i * bpf_core_type_size(struct upid);
+		struct pid_namespace *ns = 0;
+		u32 inum = 0, number = 0;
+		bpf_core_read(&number, sizeof(number), &entry->nr);
+		bpf_core_read(&ns, sizeof(ns), &entry->ns);
+		bpf_core_read(&inum, sizeof(inum), &ns->ns.inum);
+		if (inum == namespace)
+			found = number;
+		if (i == level && inner)
+			*inner = number;
+	}
+	return found;
+}
+
+static __always_inline void read_faults(struct task_struct *task, struct thread_record *record)
+{
+	record->minor_faults += task->min_flt;
+	record->major_faults += task->maj_flt;
 }
 
 /* A fresh record for a thread that is about to run for the first time. */
@@ -138,6 +221,11 @@ static struct thread_record *new_record(struct task_struct *task, u32 *slot_ref,
 	record->image = image;
 	record->pid = task->tgid;
 	record->tid = task->pid;
+	record->inner_tid = task->pid;
+	if (g->pid_namespace) {
+		record->tid = number_in(task->thread_pid, g->pid_namespace, &record->inner_tid);
+		record->pid = number_in(task->group_leader->thread_pid, g->pid_namespace, 0);
+	}
 	record->start_ns = now;
 	record->phase = PHASE_WOKEN;
 	record->off_ns = now;
@@ -148,24 +236,47 @@ static struct thread_record *new_record(struct task_struct *task, u32 *slot_ref,
 	return record;
 }
 
-/* The record of a task, or null for a task that is not ours. */
-static struct thread_record *record_of(struct task_struct *task)
+/* The record of a task that is told of for the first time, in the state that the hook shows. */
+static __noinline struct thread_record *first_seen(struct task_struct *task, u32 *slot, u32 phase)
+{
+	struct globals *g = globals();
+	u64 now = bpf_ktime_get_ns();
+	if (!g)
+		return 0;
+	bool attached = *slot == SLOT_ATTACHED;
+	struct thread_record *record = new_record(task, slot, 0, 0, attached ? g->attached_ns : now);
+	if (!record)
+		return 0;
+	record->on_ns = record->start_ns;
+	if (!attached) {
+		/* Enrolled while it ran: it is seen because it is on a processor. */
+		record->fresh = 1;
+		record->phase = PHASE_RUNNING;
+		return record;
+	}
+	record->phase = phase;
+	/* Only what comes from here on counts. */
+	record->minor_faults = -(u64)task->min_flt;
+	record->major_faults = -(u64)task->maj_flt;
+	return record;
+}
+
+/* The record of a task, or null for a task that is not ours. `phase` is what the calling hook knows of a task that is
+ * seen for the first time. */
+static __always_inline struct thread_record *record_as(struct task_struct *task, u32 phase)
 {
 	u32 *slot = bpf_task_storage_get(&TASKS, task, 0, 0);
 	if (!slot || *slot == SLOT_NONE || *slot == SLOT_OBSERVER)
 		return 0;
-	if (*slot == SLOT_PENDING) {
-		struct thread_record *record = new_record(task, slot, 0, 0, bpf_ktime_get_ns());
-		if (record) {
-			/* Enrolled while it runs or sleeps: it is seen here because it is on a processor. */
-			record->fresh = 1;
-			record->phase = PHASE_RUNNING;
-			record->on_ns = record->start_ns;
-		}
-		return record;
-	}
+	if (*slot == SLOT_PENDING || *slot == SLOT_ATTACHED)
+		return first_seen(task, slot, phase);
 	u32 index = *slot;
 	return bpf_map_lookup_elem(&THREADS, &index);
+}
+
+static __always_inline struct thread_record *record_of(struct task_struct *task)
+{
+	return record_as(task, PHASE_RUNNING);
 }
 
 #endif

@@ -67,7 +67,31 @@ static __always_inline void read_registers(struct registers *out, struct pt_regs
 	out->lr = REGS_LR(regs);
 }
 
-static bool tell_place(void *ctx, struct thread_record *record, struct pt_regs *regs, struct place_key *key, u32 place)
+/* The kind of file behind a descriptor of the current task: the mode of its inode, 0 when there is none. */
+static u32 file_mode(u64 descriptor)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct files_struct *files = 0;
+	struct fdtable *table = 0;
+	struct file **array = 0, *file = 0;
+	struct inode *inode = 0;
+	u32 limit = 0;
+	u16 mode = 0;
+	bpf_core_read(&files, sizeof(files), &task->files);
+	bpf_core_read(&table, sizeof(table), &files->fdt);
+	bpf_core_read(&limit, sizeof(limit), &table->max_fds);
+	if (descriptor >= limit)
+		return 0;
+	bpf_core_read(&array, sizeof(array), &table->fd);
+	bpf_probe_read_kernel(&file, sizeof(file), array + descriptor);
+	bpf_core_read(&inode, sizeof(inode), &file->f_inode);
+	bpf_core_read(&mode, sizeof(mode), &inode->i_mode);
+	return mode;
+}
+
+/* Describes a place: its registers and stacks go to user space. */
+static __noinline bool tell_place(void *ctx, struct thread_record *record, struct pt_regs *regs, struct place_key *key,
+				  u32 place)
 {
 	struct place_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
@@ -84,6 +108,8 @@ static bool tell_place(void *ctx, struct thread_record *record, struct pt_regs *
 	event->operation = REGS_ARG2(regs);
 	event->expected = REGS_ARG3(regs);
 	event->timed = REGS_ARG4(regs) != 0;
+	event->file_mode = key->kind < KIND_FAULT ? file_mode(key->object) : 0;
+	event->padding0 = 0;
 	read_registers(&event->registers, regs);
 	s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);
 	event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
@@ -94,27 +120,30 @@ static bool tell_place(void *ctx, struct thread_record *record, struct pt_regs *
 	return true;
 }
 
-/* The place of the current task, which enters the scheduler or wakes somebody. Null when the table is full. */
-static __always_inline struct place_value *place_of(void *ctx, struct thread_record *record, struct pt_regs *regs,
-						    struct place_key *key, u32 side)
+/* What the current task is doing: the system call that it is in, or KIND_FAULT. */
+static __always_inline u32 kind_of(struct pt_regs *regs)
 {
 	s64 number = REGS_SYSCALL(regs);
-	u32 kind = number >= 0 && number < KIND_FAULT ? (u32)number : KIND_FAULT;
+	return number >= 0 && number < KIND_FAULT ? (u32)number : KIND_FAULT;
+}
+
+/* The place of the current task for a key whose kind and object are set. Null when the table is full. */
+static __noinline struct place_value *place_of(void *ctx, struct thread_record *record, struct pt_regs *regs,
+					       struct place_key *key)
+{
 	key->thread = record->thread;
-	key->kind = kind | side;
-	/* A fault has no arguments; a waker's are of its own call and would only split its places. */
-	key->object = (side || kind == KIND_FAULT) ? 0 : REGS_ARG1(regs);
-	u64 operation = kind == SYSCALL_FUTEX ? REGS_ARG2(regs) : 0;
+	u64 operation = key->kind == SYSCALL_FUTEX ? REGS_ARG2(regs) : 0;
 	key->hash = mix(hash_code_words(record, REGS_IP(regs), REGS_SP(regs)), operation);
 
 	struct place_value *value = bpf_map_lookup_elem(&PLACES, key);
 	if (!value) {
 		struct globals *g = globals();
-		struct place_value fresh = {};
-		if (!g)
+		u32 zero = 0;
+		struct place_value *fresh = bpf_map_lookup_elem(&FRESH_PLACE, &zero);
+		if (!g || !fresh)
 			return 0;
-		fresh.place = __sync_fetch_and_add(&g->next_place, 1) + 1;
-		if (bpf_map_update_elem(&PLACES, key, &fresh, BPF_NOEXIST)) {
+		fresh->place = __sync_fetch_and_add(&g->next_place, 1) + 1;
+		if (bpf_map_update_elem(&PLACES, key, fresh, BPF_NOEXIST)) {
 			lost(LOSS_PLACES);
 			return 0;
 		}
@@ -125,6 +154,22 @@ static __always_inline struct place_value *place_of(void *ctx, struct thread_rec
 	if (!value->told && tell_place(ctx, record, regs, key, value->place))
 		value->told = 1;
 	return value;
+}
+
+/* The bar of a histogram that holds a duration. */
+static __always_inline u32 bar_of(u64 ns)
+{
+	u64 rest = ns >> 8;
+	u32 bar = 0;
+	if (rest >> 31)
+		return BARS - 1;
+	if (rest >> 16) { bar += 16; rest >>= 16; }
+	if (rest >> 8) { bar += 8; rest >>= 8; }
+	if (rest >> 4) { bar += 4; rest >>= 4; }
+	if (rest >> 2) { bar += 2; rest >>= 2; }
+	if (rest >> 1) { bar += 1; rest >>= 1; }
+	bar += rest;
+	return bar & (BARS - 1);
 }
 
 #endif

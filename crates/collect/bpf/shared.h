@@ -8,6 +8,7 @@
 #define SLOT_NONE 0u
 #define SLOT_PENDING 0xffffffffu  /* enrolled by user space, gets a slot when it is first seen */
 #define SLOT_OBSERVER 0xfffffffeu /* knee itself */
+#define SLOT_ATTACHED 0xfffffffdu /* was alive when observing began, gets a slot when it is first seen */
 
 /* Process images (one an exec) whose code spans tell return addresses from data. */
 #define MAX_IMAGES 256
@@ -30,6 +31,21 @@
 #define HASHED_WORDS 32
 
 #define SYSCALL_CACHE 16
+/* Kinds of futex operations that are counted; futex(2) has 14 (0 to 13). */
+#define FUTEX_OPERATIONS 16
+
+/* System calls of one thread told one by one in an epoch; those beyond are missing from the timeline. */
+#define EPOCH_CALLS 48
+
+/* Bars of a histogram of durations: bar 0 holds what is below 2^8 ns, bar b what is below 2^(b+8). */
+#define BARS 32
+
+/* A wait for a kernel lock from this length on is worth a look at the stacks; shorter ones are counted only, because
+ * looking would cost more than they did. */
+#define LOCK_STACK_NS 10000
+
+/* Hardware events that are read at switches. */
+#define COUNTERS 4
 
 enum thread_state { THREAD_FREE, THREAD_ALIVE, THREAD_ENDED };
 
@@ -54,6 +70,13 @@ struct stretch {
 	u32 preempted_count;
 	u32 blocked_count;
 	struct place_sum places[STRETCH_PLACES];
+};
+
+/* As bpf_perf_event_read_value gives it. */
+struct counter_value {
+	u64 count;
+	u64 enabled_ns;
+	u64 running_ns;
 };
 
 struct syscall_count {
@@ -107,6 +130,33 @@ struct thread_record {
 	u32 padding;
 	u64 waker_object; /* the futex that the waker woke */
 	char comm[16];
+
+	u32 holder;        /* the word beside the futex, where glibc's mutexes write the owner's thread number */
+	u32 created_place; /* where the parent created it */
+	u32 inner_tid;     /* the thread number that the program itself sees */
+	u32 lock_flags;
+	u64 minor_faults;  /* when it ended; when it was first seen, negated */
+	u64 major_faults;
+	u32 futexes[FUTEX_OPERATIONS];
+
+	u64 call_ns;     /* entered the system call that is being timed */
+	u64 call_off_ns; /* time off the processor until then */
+	u32 call;        /* number + 1; 0 for none */
+	u32 epoch_calls;
+	u32 call_epoch;
+	u32 padding2;
+	u64 calls_skipped;
+
+	u64 lock;          /* kernel lock that it waits for; 0 for none */
+	u64 lock_ns;       /* since when */
+	u64 lock_off_ns;   /* time off the processor until then */
+	u64 spin_lock;     /* spin locks nest inside others */
+	u64 spin_ns;
+	u32 spin_flags;
+	u32 exiting;
+
+	struct counter_value counters_at[COUNTERS]; /* when it came to the processor */
+	u64 counters[COUNTERS];
 };
 
 struct span {
@@ -118,10 +168,14 @@ struct image_spans {
 	struct span spans[MAX_SPANS];
 };
 
-/* Places: where a thread waited or woke somebody. `kind` is the system call number, or KIND_FAULT, with KIND_WAKER
- * added on the waker's side. */
+/* Places: where a thread waited, woke somebody, and so on. `kind` is the system call number, or KIND_FAULT, with one of
+ * the others added. */
 #define KIND_FAULT 0xffff
-#define KIND_WAKER 0x10000
+#define KIND_WAKER 0x10000      /* woke somebody */
+#define KIND_LOCK 0x20000       /* waited for a kernel lock; `object` is the lock */
+#define KIND_CREATE 0x40000     /* created a thread or process */
+#define KIND_FAULT_SITE 0x80000 /* met a page fault */
+#define KIND_MARK 0x100000      /* knee.h */
 
 struct place_key {
 	u32 thread;
@@ -137,6 +191,7 @@ struct place_value {
 	u64 blocked_ns;
 	u64 runnable_ns;
 	u64 longest_ns;
+	u32 bars[BARS];
 };
 
 struct edge_key {
@@ -144,11 +199,56 @@ struct edge_key {
 	u32 waker;
 	u32 waker_place;
 	u32 waker_call; /* as in the record; bit 31: for the futex that was waited on */
+	u32 holder;
 };
 
 struct edge_value {
 	u64 count;
 	u64 blocked_ns;
+};
+
+/* A call site: a thread, the call path, and how the call ended. */
+struct call_key {
+	u32 thread;
+	u16 number;
+	u16 error; /* errno, 0 for success */
+	u64 hash;
+};
+
+struct call_value {
+	u32 place;
+	u32 told;
+	u64 count;
+	u64 total_ns;
+	u64 off_ns;
+	u64 longest_ns;
+	/* Where calls are timed in windows: how they spread over these. */
+	u32 window;
+	u32 window_count;
+	u32 windows;
+	u32 padding;
+	u64 squares; /* sum of the squared counts of all windows but the last */
+	u32 bars[BARS];
+};
+
+struct lock_key {
+	u32 thread;
+	u32 flags;
+	u32 kind; /* system call or KIND_FAULT */
+	u32 place; /* 0 for waits too short to look */
+	u64 lock;
+};
+
+struct lock_value {
+	u64 count;
+	u64 waited_ns;
+	u64 off_ns;
+	u64 longest_ns;
+};
+
+struct foreign_value {
+	u64 running_ns;
+	char comm[16];
 };
 
 struct syscall_key {
@@ -162,7 +262,8 @@ struct processor_record {
 	u64 ours_ns;
 	u64 foreign_ns;
 	u64 observer_ns;
-	u64 padding[3];
+	u64 calls; /* system calls of ours that were entered there */
+	u64 padding[2];
 };
 
 /* Why something is missing from the recording. */
@@ -174,6 +275,11 @@ enum loss {
 	LOSS_SYSCALLS,
 	LOSS_SAMPLES,
 	LOSS_TIMELINE, /* no room for a timeline event; its time is in the next stretch */
+	LOSS_CALL_SITES,
+	LOSS_CALLS, /* no room for a call's timeline event */
+	LOSS_LOCKS,
+	LOSS_MARKS,
+	LOSS_FOREIGN,
 	LOSS_KINDS,
 };
 
@@ -182,10 +288,23 @@ struct globals {
 	u32 next_thread;
 	u32 next_place;
 	u32 next_image;
-	u64 losses[8];
+	u32 timing;   /* system calls are being timed; set by user space */
+	u32 window;   /* number of the window in which they are */
+	u32 counters; /* hardware events that are open */
+	u32 pid_namespace; /* knee's own; 0 for the initial one */
+	u64 attached_ns;   /* when observing of running threads began */
+	u64 losses[16];
 };
 
-enum event_kind { EVENT_PERIOD = 1, EVENT_STRETCH, EVENT_PLACE, EVENT_EXEC, EVENT_SAMPLE };
+enum event_kind {
+	EVENT_PERIOD = 1,
+	EVENT_STRETCH,
+	EVENT_PLACE,
+	EVENT_EXEC,
+	EVENT_SAMPLE,
+	EVENT_CALL,
+	EVENT_MARK,
+};
 
 struct event_header {
 	u32 kind;
@@ -217,6 +336,17 @@ struct registers {
 	u64 lr;
 };
 
+struct call_event {
+	struct event_header header;
+	u64 start_ns;
+	u64 end_ns;
+	u32 number;
+	u32 error;
+};
+
+/* All registers of user space, in the order of the architecture's pt_regs; 34 words are arm64's. */
+#define ALL_REGISTERS 34
+
 struct place_event {
 	struct event_header header;
 	u32 place;
@@ -227,7 +357,9 @@ struct place_event {
 	u64 operation;
 	u64 expected;
 	u32 timed;
+	u32 file_mode; /* inode mode of the descriptor that the object names; 0 when it is none */
 	u32 kernel_frames;
+	u32 padding0;
 	struct registers registers;
 	u64 kernel_stack[KERNEL_FRAMES];
 	u32 stack_bytes;
@@ -254,6 +386,7 @@ struct sample_event {
 	u32 in_kernel;
 	u32 kernel_frames;
 	struct registers registers;
+	u64 all_registers[ALL_REGISTERS];
 	u64 kernel_stack[KERNEL_FRAMES];
 	u32 stack_bytes;
 	u32 padding;
@@ -262,19 +395,25 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 504);
+SIZE(thread_record, 816);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);
-SIZE(place_value, 40);
-SIZE(edge_key, 16);
+SIZE(place_value, 168);
+SIZE(edge_key, 20);
 SIZE(edge_value, 16);
+SIZE(call_key, 16);
+SIZE(call_value, 192);
+SIZE(lock_key, 24);
+SIZE(lock_value, 32);
+SIZE(foreign_value, 24);
 SIZE(syscall_key, 8);
 SIZE(processor_record, 64);
-SIZE(globals, 80);
+SIZE(globals, 168);
 SIZE(period_event, 56);
 SIZE(stretch_event, 168);
-SIZE(place_event, 17760);
+SIZE(call_event, 32);
+SIZE(place_event, 17768);
 SIZE(exec_event, 32);
-SIZE(sample_event, 9552);
+SIZE(sample_event, 9824);
 
 #endif

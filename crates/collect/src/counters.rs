@@ -35,6 +35,8 @@ const TYPE_SOFTWARE: u32 = 1;
 const HW_CYCLES: u64 = 0;
 const HW_INSTRUCTIONS: u64 = 1;
 const HW_CACHE_MISSES: u64 = 3;
+const HW_STALLED_BACKEND: u64 = 8;
+const SW_CPU_CLOCK: u64 = 0;
 const SW_CPU_MIGRATIONS: u64 = 4;
 const FLAG_DISABLED: u64 = 1;
 const FLAG_INHERIT: u64 = 1 << 1;
@@ -120,6 +122,43 @@ fn scaled(value: u64, enabled: u64, running: u64) -> Option<u64> {
         return (enabled == 0).then_some(value);
     }
     u64::try_from(u128::from(value) * u128::from(enabled) / u128::from(running)).ok()
+}
+
+/// An event that one processor counts, whoever runs on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Cycles,
+    Instructions,
+    CacheMisses,
+    /// Cycles in which the back end waits, mostly for memory.
+    StalledCycles,
+    /// Nanoseconds; for tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "stands in for hardware in tests"))]
+    Clock,
+}
+
+/// Opens an event on a processor, for all that runs there.
+pub(crate) fn open_on(processor: u32, kind: Kind) -> Option<File> {
+    let (kind, config) = match kind {
+        Kind::Cycles => (TYPE_HARDWARE, HW_CYCLES),
+        Kind::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
+        Kind::CacheMisses => (TYPE_HARDWARE, HW_CACHE_MISSES),
+        Kind::StalledCycles => (TYPE_HARDWARE, HW_STALLED_BACKEND),
+        Kind::Clock => (TYPE_SOFTWARE, SW_CPU_CLOCK),
+    };
+    let attribute = Attribute {
+        kind,
+        size: size_of::<Attribute>() as u32,
+        config,
+        read_format: FORMAT_TOTAL_TIMES,
+        ..Attribute::default()
+    };
+    // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attribute, -1, processor as i32, -1, PERF_FLAG_FD_CLOEXEC)
+    };
+    // SAFETY: a non-negative result is a descriptor that nobody else owns.
+    (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as i32) })
 }
 
 /// True when the machine counts cycles for user-space programs.

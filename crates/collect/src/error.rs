@@ -30,6 +30,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A running process cannot be observed.
+    #[error("cannot observe process {pid}")]
+    Process {
+        /// Its process id.
+        pid: u32,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The run was ended because it took too long.
     #[error("the run took longer than {seconds} s")]
     Timeout {

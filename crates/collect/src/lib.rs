@@ -23,4 +23,4 @@ pub use error::Error;
 pub use launch::{Command, Exit, Finished, RunOptions, run_clean};
 pub use output::{OutputSink, Stream};
 pub use stop::Stop;
-pub use trace::Tracer;
+pub use trace::{Attached, End, Tracer};

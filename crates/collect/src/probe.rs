@@ -10,7 +10,8 @@ use std::path::Path;
 
 /// Tries everything that knee uses. Takes about half a second where BPF works.
 pub fn probe() -> Vec<Capability> {
-    vec![bpf(), btf(), hardware_counters(), kernel_symbols(), libc_debug_info()]
+    let (bpf, locks) = bpf();
+    vec![bpf, locks, btf(), hardware_counters(), kernel_symbols(), libc_debug_info()]
 }
 
 fn is_root() -> bool {
@@ -25,9 +26,14 @@ fn capability(what: &str, found: Result<String, String>, costs: &str, unlock: Op
     Capability { what: what.to_owned(), available, why, costs: costs.to_owned(), unlock }
 }
 
-fn bpf() -> Capability {
-    let found = match Programs::load().and_then(|mut programs| programs.attach()) {
-        Ok(()) => Ok("programs load and attach".to_owned()),
+fn bpf() -> (Capability, Capability) {
+    let mut locks = Err("eBPF is not available".to_owned());
+    let loaded = Programs::load().and_then(|mut programs| programs.attach().map(|()| programs));
+    let found = match loaded {
+        Ok(programs) => {
+            locks = programs.no_locks().map_or_else(|| Ok("told by the kernel".to_owned()), |why| Err(why.to_owned()));
+            Ok("programs load and attach".to_owned())
+        }
         Err(error) => {
             let mut why = error.to_string();
             let mut source = std::error::Error::source(&error);
@@ -42,7 +48,12 @@ fn bpf() -> Capability {
     };
     let unlock = if is_root() { None } else { Some("run the same command with sudo".to_owned()) };
     let costs = "the causes: who waited, for what, woken by whom; only the curve remains";
-    capability("kernel observation (eBPF)", found, costs, unlock)
+    let lock_unlock = found.is_ok().then(|| "boot Linux 5.19 or newer".to_owned()).or_else(|| unlock.clone());
+    let lock_costs = "the causes inside the kernel: which of its locks threads wait for";
+    (
+        capability("kernel observation (eBPF)", found, costs, unlock),
+        capability("waits for kernel locks", locks, lock_costs, lock_unlock),
+    )
 }
 
 fn btf() -> Capability {

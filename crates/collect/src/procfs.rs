@@ -2,6 +2,9 @@
 
 use std::fs;
 
+/// A clock tick of /proc: USER_HZ is 100 on every architecture that knee knows.
+const TICK_NS: u64 = 10_000_000;
+
 /// Processor time of the whole machine, nanoseconds, since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MachineTime {
@@ -19,7 +22,6 @@ impl MachineTime {
 
 /// proc_stat(5): the first line holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks of 10 ms.
 fn parse_stat(text: &str) -> Option<MachineTime> {
-    const TICK_NS: u64 = 10_000_000;
     let line = text.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let at = |index: usize| ticks.get(index).copied();
@@ -42,6 +44,55 @@ pub(crate) fn unix_ns() -> u64 {
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// CPU time of a process, all threads that are or were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcessTime {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+}
+
+/// CPU time of a process so far (proc_pid_stat(5), fields 14 and 15, in clock ticks of 10 ms).
+pub(crate) fn process_time(pid: u32) -> Option<ProcessTime> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index)?.parse::<u64>().ok()?.checked_mul(TICK_NS);
+    Some(ProcessTime { user_ns: ticks(11)?, system_ns: ticks(12)? })
+}
+
+/// The threads of a process.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut threads: Vec<u32> =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// The largest resident set so far, bytes (proc_pid_status(5), VmHWM, in KiB).
+pub(crate) fn peak_rss_bytes(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Whether the caller may look into a process: the right that its memory map asks for (ptrace(2), PTRACE_MODE_READ).
+pub(crate) fn may_observe(pid: u32) -> std::io::Result<()> {
+    use std::io::Read;
+    let mut first = [0];
+    fs::File::open(format!("/proc/{pid}/maps"))?.read(&mut first).map(drop)
+}
+
+/// Minor and major page faults of a thread so far (proc_pid_stat(5), fields 10 and 12).
+pub(crate) fn faults(pid: u32, tid: u32) -> Option<(u64, u64)> {
+    parse_faults(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?)
+}
+
+fn parse_faults(text: &str) -> Option<(u64, u64)> {
+    // The name, field 2, is in parentheses and may hold spaces and parentheses itself.
+    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
+    Some((fields.get(7)?.parse().ok()?, fields.get(9)?.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +101,13 @@ mod tests {
     fn busy_is_everything_but_idle_waiting_and_steal() {
         let time = parse_stat("cpu  10 1 5 900 7 2 3 4 0 0\ncpu0 1 2 3\n").unwrap();
         assert_eq!(time, MachineTime { busy_ns: 210_000_000, steal_ns: 40_000_000 });
+    }
+
+    #[test]
+    fn faults_are_found_behind_any_name() {
+        let text = "12 (a) b (c) S 1 12 12 0 -1 4194304 101 0 7 0 3 2 0 0 20 0 1 0 5 6 7";
+        assert_eq!(parse_faults(text), Some((101, 7)));
+        assert_eq!(parse_faults("12 (x"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Names of system calls, and what a thread blocked in one waits for. May import: syscalls.
+//! Names of system calls, and what a thread blocked in one waits for. May import: syscalls, libc.
 
 use recording::tables::Reason;
 use syscalls::Sysno;
@@ -25,6 +25,60 @@ pub(crate) fn reason(number: Option<u32>) -> Reason {
         | "io_getevents" | "msync" | "readahead" => Reason::Io,
         "wait4" | "waitid" => Reason::Child,
         _ => Reason::Other,
+    }
+}
+
+/// Whether the first argument of a system call is a descriptor that it reads, writes or waits for.
+pub(crate) fn takes_descriptor(number: u32) -> bool {
+    let Some(call) = Sysno::new(number as usize) else { return false };
+    matches!(
+        call.name(),
+        "read"
+            | "write"
+            | "pread64"
+            | "pwrite64"
+            | "readv"
+            | "writev"
+            | "preadv"
+            | "pwritev"
+            | "preadv2"
+            | "pwritev2"
+            | "fsync"
+            | "fdatasync"
+            | "syncfs"
+            | "sync_file_range"
+            | "getdents64"
+            | "sendfile"
+            | "splice"
+            | "copy_file_range"
+            | "fallocate"
+            | "ftruncate"
+            | "readahead"
+            | "accept"
+            | "accept4"
+            | "recvfrom"
+            | "recvmsg"
+            | "recvmmsg"
+            | "sendto"
+            | "sendmsg"
+            | "sendmmsg"
+            | "connect"
+            | "epoll_wait"
+            | "epoll_pwait"
+            | "epoll_pwait2"
+            | "flock"
+            | "ioctl"
+            | "io_uring_enter"
+    )
+}
+
+/// The error number of a call that failed. Calls that a signal interrupted return numbers that user space never sees
+/// (ERESTARTSYS and its kin, include/linux/errno.h); to the program they are interrupted.
+pub(crate) fn error(number: u16) -> Option<u32> {
+    match u32::from(number) {
+        0 => None,
+        512..=516 => Some(libc::EINTR as u32),
+        number => Some(number),
     }
 }
 

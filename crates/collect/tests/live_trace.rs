@@ -1,11 +1,12 @@
 //! Observing real programs. These tests load BPF programs: they need root, and run by `./dev live`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
-use collect::{Command, Exit, OutputSink, RunOptions, Stop, Stream, Tracer, run_clean};
+use collect::{Command, End, Exit, OutputSink, RunOptions, Stop, Stream, Tracer, run_clean};
 use recording::meta::Completion;
-use recording::tables::Reason;
-use recording::{Recording, RunId, Tables, ThreadId, Writer};
+use recording::tables::{Reason, Timed};
+use recording::{Recording, RunId, StackId, Tables, ThreadId, Writer};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Default)]
 struct Kept(Vec<u8>);
@@ -42,6 +43,19 @@ fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
     (Recording::open(&path).unwrap().tables().unwrap(), finished.exit)
 }
 
+/// Whether a function is on a stack.
+fn called_by(tables: &Tables, stack: Option<StackId>, function: &str) -> bool {
+    let mut next = stack;
+    while let Some(id) = next {
+        let Some(row) = tables.stacks.iter().find(|row| row.stack == id) else { return false };
+        if tables.frames.iter().any(|f| f.frame == row.frame && f.function.as_deref() == Some(function)) {
+            return true;
+        }
+        next = row.parent;
+    }
+    false
+}
+
 fn count(tables: &Tables, name: &str) -> u64 {
     tables.syscalls.iter().filter(|row| row.name == name).map(|row| row.count).sum()
 }
@@ -53,7 +67,7 @@ fn known_events_are_counted_exactly() {
     let program = compile(folder.path(), "known");
     let (tables, exit) = trace(folder.path(), &[program.to_str().unwrap()]);
     assert_eq!(exit, Exit::Status(0));
-    assert_eq!(tables.threads.len(), 14, "13 threads and the main one");
+    assert_eq!(tables.threads.len(), 16, "15 threads and the main one");
     assert_eq!(count(&tables, "getppid"), 307);
 
     // 4001 that return at once, one a wake-up, one or two a wait (a wake-up may come between load and wait), and joins.
@@ -78,6 +92,95 @@ fn known_events_are_counted_exactly() {
     // A turn that passes before the thread has come to wait for it is no wait: how many do depends on the machine's load.
     assert!((1..=211).contains(&blocked), "{blocked} waits");
     assert_eq!(woken, blocked, "each wait was ended by the main thread through the same futex");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn failing_calls_faults_creations_and_pipes_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "known");
+    let (tables, _) = trace(folder.path(), &[program.to_str().unwrap()]);
+    let (toucher, reader) = (ThreadId(14), ThreadId(15));
+
+    let failed: Vec<_> = tables.call_sites.iter().filter(|site| site.error == Some(libc::EBADF as u32)).collect();
+    let [site] = failed.as_slice() else { panic!("{failed:?}") };
+    assert_eq!((site.name.as_str(), site.thread, site.timed, site.calls), ("close", toucher, 509, 509.0));
+    assert!(site.total_ns > 0 && site.on_cpu_ns <= site.total_ns && site.longest_ns <= site.total_ns);
+    let bars: u64 =
+        tables.durations.iter().filter(|d| d.of == Timed::CallSite && d.id == site.site.0).map(|d| d.count).sum();
+    assert_eq!(bars, 509);
+    assert!(called_by(&tables, site.user_stack, "toucher"), "{site:?}");
+
+    let row = |thread| tables.threads.iter().find(|row| row.thread == thread).unwrap();
+    let faults = row(toucher).minor_faults.unwrap();
+    // A new thread touches its stack, its thread-local storage and the code that it runs first.
+    assert!((1009..1009 + 64).contains(&faults), "{faults} faults");
+    let sampled: u64 = tables.fault_sites.iter().filter(|f| f.thread == toucher).map(|f| f.sampled * f.period).sum();
+    // One in 61, but the counters of two processors may both be in the middle of a period.
+    assert!(sampled.abs_diff(faults) <= 61 * 3, "{sampled} of {faults} faults");
+
+    let thread = row(reader);
+    assert_eq!(thread.parent, Some(ThreadId(0)));
+    assert!(called_by(&tables, thread.created_stack, "main"), "{thread:?}");
+
+    let piped: Vec<_> = tables.waits.iter().filter(|w| w.thread == reader && w.reason == Reason::Pipe).collect();
+    let blocks: u64 = piped.iter().map(|wait| wait.count).sum();
+    assert!((1..=101).contains(&blocks), "{blocks}");
+    assert!(piped.iter().all(|wait| wait.what.as_deref() == Some("pipe")), "{piped:?}");
+    let reads: f64 = tables.call_sites.iter().filter(|s| s.name == "read" && s.thread == reader).map(|s| s.calls).sum();
+    assert_eq!(reads, 101.0);
+    let operations: u64 = tables.futex_operations.iter().filter(|f| f.operation == "FUTEX_WAKE").map(|f| f.count).sum();
+    assert!(operations >= 211, "{operations}");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "patient");
+    let mut child = std::process::Command::new(&program).spawn().unwrap();
+    let ready = format!("/proc/{}/task", child.id());
+    while std::fs::read_dir(&ready).unwrap().count() < 4 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // All four have come to where they wait.
+    std::thread::sleep(Duration::from_millis(20));
+    let path = folder.path().join("recording");
+    let meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
+    let mut writer = Writer::create(&path, &meta).unwrap();
+    let length = Some(Duration::from_millis(300));
+    let attached = Tracer::new().attach(child.id(), length, &Stop::new(), &mut writer, RunId(0)).unwrap();
+    assert_eq!((attached.end, attached.run.threads), (End::Time, 4));
+    drop(writer);
+    let tables = Recording::open(&path).unwrap().tables().unwrap();
+    assert_eq!(tables.threads.len(), 4);
+    for thread in &tables.threads {
+        let life = thread.end_ns - thread.start_ns;
+        let sum = thread.running_ns + thread.runnable_ns + thread.preempted_ns + thread.blocked_ns;
+        assert_eq!(sum, life, "{thread:?}");
+        let slices = tables.slices.iter().filter(|slice| slice.thread == thread.thread);
+        assert_eq!(slices.map(|slice| slice.spent_ns).sum::<u64>(), life, "{thread:?}");
+    }
+    // One waits for a lock that another holds all the time: no switch of it is ever seen.
+    let stuck: Vec<_> = tables.waits.iter().filter(|w| called_by(&tables, w.user_stack, "stuck")).collect();
+    let [stuck] = stuck.as_slice() else { panic!("{:?}", tables.waits) };
+    assert_eq!((stuck.reason, stuck.count), (Reason::Futex, 1));
+    assert!(tables.waits.iter().any(|w| w.reason == Reason::Sleep && called_by(&tables, w.user_stack, "napper")));
+    assert!(tables.samples.iter().any(|s| called_by(&tables, s.user_stack, "busy")));
+    assert_eq!(child.try_wait().unwrap(), None, "the program goes on");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_process_that_is_gone_is_an_error_that_names_it() {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path().join("r"), &recording::synthetic::meta(1)).unwrap();
+    let error = Tracer::new().attach(child.id(), None, &Stop::new(), &mut writer, RunId(0)).unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot observe process {}", child.id()));
 }
 
 #[test]
@@ -160,7 +263,7 @@ fn a_clean_run_measures_time_and_keeps_the_output() {
 
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
-    let options = RunOptions { timeout: Some(std::time::Duration::from_millis(100)), ..RunOptions::default() };
+    let options = RunOptions { timeout: Some(Duration::from_millis(100)), ..RunOptions::default() };
     let ended = run_clean(&command(&["/bin/sleep", "60"]), &options, &mut Kept::default(), &Stop::new());
     assert!(matches!(ended, Err(collect::Error::Timeout { .. })), "{ended:?}");
 }

@@ -4,14 +4,22 @@
 
 pub(crate) const SLOT_PENDING: u32 = 0xffff_ffff;
 pub(crate) const SLOT_OBSERVER: u32 = 0xffff_fffe;
+pub(crate) const SLOT_ATTACHED: u32 = 0xffff_fffd;
 pub(crate) const MAX_SLOTS: usize = 16384;
 pub(crate) const MAX_IMAGES: usize = 256;
 pub(crate) const MAX_SPANS: usize = 4;
 pub(crate) const STRETCH_PLACES: usize = 6;
 pub(crate) const KERNEL_FRAMES: usize = 32;
 pub(crate) const SYSCALL_CACHE: usize = 16;
+pub(crate) const FUTEX_OPERATIONS: usize = 16;
+pub(crate) const BARS: usize = 32;
+pub(crate) const COUNTERS: usize = 4;
+pub(crate) const ALL_REGISTERS: usize = 34;
 pub(crate) const KIND_FAULT: u32 = 0xffff;
-pub(crate) const KIND_WAKER: u32 = 0x10000;
+pub(crate) const KIND_LOCK: u32 = 0x20000;
+pub(crate) const KIND_FAULT_SITE: u32 = 0x80000;
+/// In `LockKey::flags`: the lock of the process's memory map; the kernel's own flags are below.
+pub(crate) const LOCK_IS_MMAP: u32 = 0x10000;
 /// In `EdgeKey::waker_call`: the waker's futex call was for the address waited on.
 pub(crate) const SAME_OBJECT: u32 = 1 << 31;
 
@@ -23,7 +31,7 @@ pub(crate) const PHASE_WOKEN: u32 = 3;
 
 /// Names of `enum loss`, in its order. Two lose nothing and have none: a stack without room is told at the next hit of
 /// its place, a timeline event without room is kept as a sum.
-pub(crate) const LOSSES: [Option<&str>; 7] = [
+pub(crate) const LOSSES: [Option<&str>; 12] = [
     Some("threads"),
     Some("wait places"),
     None,
@@ -31,6 +39,11 @@ pub(crate) const LOSSES: [Option<&str>; 7] = [
     Some("system call counts"),
     Some(LOST_SAMPLES),
     None,
+    Some("system call sites"),
+    Some("system calls on the timeline (no room)"),
+    Some("kernel lock waits"),
+    Some("marks"),
+    Some("other programs"),
 ];
 pub(crate) const LOST_SAMPLES: &str = "samples";
 
@@ -38,6 +51,7 @@ pub(crate) const EVENT_PERIOD: u32 = 1;
 pub(crate) const EVENT_STRETCH: u32 = 2;
 pub(crate) const EVENT_PLACE: u32 = 3;
 pub(crate) const EVENT_EXEC: u32 = 4;
+pub(crate) const EVENT_CALL: u32 = 6;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,6 +124,37 @@ pub(crate) struct ThreadRecord {
     pub(crate) padding: u32,
     pub(crate) waker_object: u64,
     pub(crate) comm: [u8; 16],
+    pub(crate) holder: u32,
+    pub(crate) created_place: u32,
+    pub(crate) inner_tid: u32,
+    pub(crate) lock_flags: u32,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) futexes: [u32; FUTEX_OPERATIONS],
+    pub(crate) call_ns: u64,
+    pub(crate) call_off_ns: u64,
+    pub(crate) call: u32,
+    pub(crate) epoch_calls: u32,
+    pub(crate) call_epoch: u32,
+    pub(crate) padding2: u32,
+    pub(crate) calls_skipped: u64,
+    pub(crate) lock: u64,
+    pub(crate) lock_ns: u64,
+    pub(crate) lock_off_ns: u64,
+    pub(crate) spin_lock: u64,
+    pub(crate) spin_ns: u64,
+    pub(crate) spin_flags: u32,
+    pub(crate) exiting: u32,
+    pub(crate) counters_at: [CounterValue; COUNTERS],
+    pub(crate) counters: [u64; COUNTERS],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CounterValue {
+    pub(crate) count: u64,
+    pub(crate) enabled_ns: u64,
+    pub(crate) running_ns: u64,
 }
 
 #[repr(C)]
@@ -143,6 +188,7 @@ pub(crate) struct PlaceValue {
     pub(crate) blocked_ns: u64,
     pub(crate) runnable_ns: u64,
     pub(crate) longest_ns: u64,
+    pub(crate) bars: [u32; BARS],
 }
 
 #[repr(C)]
@@ -152,6 +198,7 @@ pub(crate) struct EdgeKey {
     pub(crate) waker: u32,
     pub(crate) waker_place: u32,
     pub(crate) waker_call: u32,
+    pub(crate) holder: u32,
 }
 
 #[repr(C)]
@@ -159,6 +206,58 @@ pub(crate) struct EdgeKey {
 pub(crate) struct EdgeValue {
     pub(crate) count: u64,
     pub(crate) blocked_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct CallKey {
+    pub(crate) thread: u32,
+    pub(crate) number: u16,
+    pub(crate) error: u16,
+    pub(crate) hash: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallValue {
+    pub(crate) place: u32,
+    pub(crate) told: u32,
+    pub(crate) count: u64,
+    pub(crate) total_ns: u64,
+    pub(crate) off_ns: u64,
+    pub(crate) longest_ns: u64,
+    pub(crate) window: u32,
+    pub(crate) window_count: u32,
+    pub(crate) windows: u32,
+    pub(crate) padding: u32,
+    pub(crate) squares: u64,
+    pub(crate) bars: [u32; BARS],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct LockKey {
+    pub(crate) thread: u32,
+    pub(crate) flags: u32,
+    pub(crate) kind: u32,
+    pub(crate) place: u32,
+    pub(crate) lock: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockValue {
+    pub(crate) count: u64,
+    pub(crate) waited_ns: u64,
+    pub(crate) off_ns: u64,
+    pub(crate) longest_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeignValue {
+    pub(crate) running_ns: u64,
+    pub(crate) comm: [u8; 16],
 }
 
 #[repr(C)]
@@ -176,7 +275,8 @@ pub(crate) struct ProcessorRecord {
     pub(crate) ours_ns: u64,
     pub(crate) foreign_ns: u64,
     pub(crate) observer_ns: u64,
-    pub(crate) padding: [u64; 3],
+    pub(crate) calls: u64,
+    pub(crate) padding: [u64; 2],
 }
 
 #[repr(C)]
@@ -186,7 +286,12 @@ pub(crate) struct Globals {
     pub(crate) next_thread: u32,
     pub(crate) next_place: u32,
     pub(crate) next_image: u32,
-    pub(crate) losses: [u64; 8],
+    pub(crate) timing: u32,
+    pub(crate) window: u32,
+    pub(crate) counters: u32,
+    pub(crate) pid_namespace: u32,
+    pub(crate) attached_ns: u64,
+    pub(crate) losses: [u64; 16],
 }
 
 #[repr(C)]
@@ -219,6 +324,16 @@ pub(crate) struct StretchEvent {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
+pub(crate) struct CallEvent {
+    pub(crate) header: Header,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) number: u32,
+    pub(crate) error: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Registers {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
@@ -239,7 +354,9 @@ pub(crate) struct PlaceEvent {
     pub(crate) operation: u64,
     pub(crate) expected: u64,
     pub(crate) timed: u32,
+    pub(crate) file_mode: u32,
     pub(crate) kernel_frames: u32,
+    pub(crate) padding0: u32,
     pub(crate) registers: Registers,
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) stack_bytes: u32,
@@ -270,6 +387,7 @@ pub(crate) struct SampleEvent {
     pub(crate) in_kernel: u32,
     pub(crate) kernel_frames: u32,
     pub(crate) registers: Registers,
+    pub(crate) all_registers: [u64; ALL_REGISTERS],
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) stack_bytes: u32,
     pub(crate) padding: u32,
@@ -277,20 +395,26 @@ pub(crate) struct SampleEvent {
 
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
-    assert!(size_of::<ThreadRecord>() == 504);
+    assert!(size_of::<ThreadRecord>() == 816);
     assert!(size_of::<ImageSpans>() == 64);
     assert!(size_of::<PlaceKey>() == 24);
-    assert!(size_of::<PlaceValue>() == 40);
-    assert!(size_of::<EdgeKey>() == 16);
+    assert!(size_of::<PlaceValue>() == 168);
+    assert!(size_of::<EdgeKey>() == 20);
     assert!(size_of::<EdgeValue>() == 16);
+    assert!(size_of::<CallKey>() == 16);
+    assert!(size_of::<CallValue>() == 192);
+    assert!(size_of::<LockKey>() == 24);
+    assert!(size_of::<LockValue>() == 32);
+    assert!(size_of::<ForeignValue>() == 24);
     assert!(size_of::<SyscallKey>() == 8);
     assert!(size_of::<ProcessorRecord>() == 64);
-    assert!(size_of::<Globals>() == 80);
+    assert!(size_of::<Globals>() == 168);
     assert!(size_of::<PeriodEvent>() == 56);
     assert!(size_of::<StretchEvent>() == 168);
-    assert!(size_of::<PlaceEvent>() + 16384 + 1024 == 17760);
+    assert!(size_of::<CallEvent>() == 32);
+    assert!(size_of::<PlaceEvent>() + 16384 + 1024 == 17768);
     assert!(size_of::<ExecEvent>() == 32);
-    assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9552);
+    assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9824);
 };
 
 /// Types that any bytes are a value of.
@@ -308,8 +432,8 @@ macro_rules! plain {
     )*};
 }
 
-plain!(ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue SyscallKey ProcessorRecord Globals Header
-    PeriodEvent StretchEvent PlaceEvent ExecEvent SampleEvent);
+plain!(ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue ForeignValue SyscallKey ProcessorRecord Globals Header
+    PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent);
 
 /// The value at the start of the bytes, and what follows it; `None` when there are too few.
 pub(crate) fn parse<T: Plain>(bytes: &[u8]) -> Option<(T, &[u8])> {

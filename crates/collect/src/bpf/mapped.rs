@@ -46,6 +46,21 @@ impl<T: Plain> MappedArray<T> {
         (index < self.length).then(|| unsafe { self.address.add(index).read_volatile() })
     }
 
+    /// A copy of one word of a value, `offset` bytes into it.
+    pub(crate) fn peek(&self, index: usize, offset: usize) -> Option<u32> {
+        let inside = index < self.length && offset.is_multiple_of(4) && offset + 4 <= size_of::<T>();
+        // SAFETY: the word is inside the mapping and aligned, because the mapping and every T are.
+        inside.then(|| unsafe { self.address.add(index).byte_add(offset).cast::<u32>().read_volatile() })
+    }
+
+    /// Replaces one word of a value, `offset` bytes into it, and leaves the rest to the programs.
+    pub(crate) fn poke(&mut self, index: usize, offset: usize, word: u32) {
+        if index < self.length && offset.is_multiple_of(4) && offset + 4 <= size_of::<T>() {
+            // SAFETY: as in `peek`.
+            unsafe { self.address.add(index).byte_add(offset).cast::<u32>().write_volatile(word) };
+        }
+    }
+
     /// Replaces one value.
     pub(crate) fn write(&mut self, index: usize, value: T) {
         if index < self.length {

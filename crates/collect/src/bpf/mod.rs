@@ -1,20 +1,28 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
-//! May import: aya, libc, `abi`, `mapped`.
+//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` tells them whom to
+//! observe; `hardware` gives them hardware events to read. May import: aya, libc, `counters`, `machine`.
 
 pub(crate) mod abi;
+mod enrol;
+pub(crate) mod hardware;
 pub(crate) mod mapped;
+
+pub(crate) use enrol::Enrolment;
 
 use crate::error::Error;
 use crate::machine::{possible_processors, usable_processors};
 use abi::*;
 use aya::maps::{HashMap, Map, MapData, Queue, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
-use aya::programs::{BtfTracePoint, PerfEvent};
+use aya::programs::tp_btf::BtfTracePointLinkId;
+use aya::programs::{BtfTracePoint, Iter, PerfEvent};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use hardware::Hardware;
 use mapped::MappedArray;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io::Read;
+use std::mem::offset_of;
+use std::os::fd::AsFd;
 
 #[cfg(target_arch = "x86_64")]
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/knee.x86_64.o");
@@ -31,8 +39,29 @@ const TRACEPOINTS: [(&str, &str); 6] = [
     ("on_syscall", "sys_enter"),
 ];
 
+/// Waiting for kernel locks is told since Linux 5.19; without these two nothing else is lost.
+const LOCK_TRACEPOINTS: [(&str, &str); 2] =
+    [("on_contention", "contention_begin"), ("on_contention_end", "contention_end")];
+
+/// Attached only while system calls are being timed.
+const RETURN: (&str, &str) = ("on_return", "sys_exit");
+
 /// CPU samples a second and processor. A prime number, so that it does not beat with timers of round periods.
-pub(crate) const SAMPLE_HZ: u64 = 997;
+const SAMPLE_HZ: u64 = 997;
+/// CPU samples a second in all. One costs some 20 µs here with its stack, so this is a third of one processor on the
+/// largest machines and the full rate up to 16 processors.
+const SAMPLES_IN_ALL: u64 = 16_000;
+/// Page faults that one sample stands for. A fault costs at least half a microsecond and a sample some two: at one in 61
+/// that is below a tenth. A prime, so that it does not beat with loops over round numbers of pages.
+pub(crate) const FAULT_PERIOD: u64 = 61;
+
+/// Samples a second and processor on a machine with so many usable processors.
+pub(crate) fn sample_hz(processors: usize) -> u64 {
+    /// Primes, for the reason of `SAMPLE_HZ`.
+    const SLOWER: [u64; 6] = [499, 251, 127, 61, 31, 17];
+    let most = SAMPLES_IN_ALL / processors.max(1) as u64;
+    std::iter::once(SAMPLE_HZ).chain(SLOWER).find(|hz| *hz <= most).unwrap_or(SLOWER[SLOWER.len() - 1])
+}
 
 /// Loaded programs; dropping it detaches and removes everything.
 pub(crate) struct Programs {
@@ -44,29 +73,56 @@ pub(crate) struct Programs {
     pub(crate) places: HashMap<MapData, PlaceKey, PlaceValue>,
     pub(crate) edges: HashMap<MapData, EdgeKey, EdgeValue>,
     pub(crate) syscalls: HashMap<MapData, SyscallKey, u64>,
+    pub(crate) calls: HashMap<MapData, CallKey, CallValue>,
+    pub(crate) locks: HashMap<MapData, LockKey, LockValue>,
+    pub(crate) foreign: HashMap<MapData, u32, ForeignValue>,
     pub(crate) events: RingBuf<MapData>,
     pub(crate) samples: RingBuf<MapData>,
     free_slots: Queue<MapData, u32>,
     tasks: MapData,
+    hardware: Hardware,
+    counter_maps: [MapData; COUNTERS],
+    timing: Option<BtfTracePointLinkId>,
+    window: u32,
+    /// Why waiting for kernel locks cannot be told.
+    no_locks: Option<String>,
 }
 
 impl Programs {
     /// Loads the programs; nothing runs yet.
     pub(crate) fn load() -> Result<Programs, Error> {
+        Programs::load_with(Hardware::open(&usable_processors()))
+    }
+
+    /// As [`Programs::load`], reading these hardware events.
+    pub(crate) fn load_with(hardware: Hardware) -> Result<Programs, Error> {
         let btf = Btf::from_sys_fs().map_err(Error::bpf("read the kernel's type information (BTF)"))?;
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
             // The library has no type for task storage; it creates the map all the same.
             .allow_unsupported_maps()
             .map_max_entries("PROCESSORS", possible_processors())
+            .map_max_entries("COUNTER0", possible_processors())
+            .map_max_entries("COUNTER1", possible_processors())
+            .map_max_entries("COUNTER2", possible_processors())
+            .map_max_entries("COUNTER3", possible_processors())
             .load(OBJECT)
             .map_err(Error::bpf("load the BPF programs"))?;
-        for (name, tracepoint) in TRACEPOINTS {
+        for (name, tracepoint) in TRACEPOINTS.into_iter().chain([RETURN]) {
             let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
             program.load(tracepoint, &btf).map_err(Error::bpf(format!("load the BPF program on {tracepoint}")))?;
         }
-        let sampler: &mut PerfEvent = program(&mut ebpf, "on_sample")?;
-        sampler.load().map_err(Error::bpf("load the BPF program that samples"))?;
+        let mut no_locks = None;
+        for (name, tracepoint) in LOCK_TRACEPOINTS {
+            let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
+            if let Err(error) = program.load(tracepoint, &btf) {
+                no_locks = Some(format!("{tracepoint}: {error}"));
+            }
+        }
+        for (name, what) in [("on_sample", "samples"), ("on_fault", "samples page faults")] {
+            let sampler: &mut PerfEvent = program(&mut ebpf, name)?;
+            sampler.load().map_err(Error::bpf(format!("load the BPF program that {what}")))?;
+        }
 
         Ok(Programs {
             threads: mapped(&mut ebpf, "THREADS", MAX_SLOTS)?,
@@ -76,6 +132,9 @@ impl Programs {
             places: typed(&mut ebpf, "PLACES")?,
             edges: typed(&mut ebpf, "EDGES")?,
             syscalls: typed(&mut ebpf, "SYSCALLS")?,
+            calls: typed(&mut ebpf, "CALLS")?,
+            locks: typed(&mut ebpf, "LOCKS")?,
+            foreign: typed(&mut ebpf, "FOREIGN")?,
             events: typed(&mut ebpf, "EVENTS")?,
             samples: typed(&mut ebpf, "SAMPLES")?,
             free_slots: typed(&mut ebpf, "FREE_SLOTS")?,
@@ -83,6 +142,16 @@ impl Programs {
                 Map::Unsupported(data) => data,
                 _ => return Err(missing("TASKS")),
             },
+            hardware,
+            counter_maps: [
+                perf_array(&mut ebpf, "COUNTER0")?,
+                perf_array(&mut ebpf, "COUNTER1")?,
+                perf_array(&mut ebpf, "COUNTER2")?,
+                perf_array(&mut ebpf, "COUNTER3")?,
+            ],
+            timing: None,
+            window: 0,
+            no_locks,
             ebpf,
         })
     }
@@ -93,64 +162,97 @@ impl Programs {
             let program: &mut BtfTracePoint = program(&mut self.ebpf, name)?;
             program.attach().map_err(Error::bpf(format!("attach to {tracepoint}")))?;
         }
-        let sampler: &mut PerfEvent = program(&mut self.ebpf, "on_sample")?;
-        for processor in usable_processors() {
-            sampler
-                .attach(
-                    PerfEventConfig::Software(SoftwareEvent::CpuClock),
-                    PerfEventScope::AllProcessesOneCpu { cpu: processor as u32 },
-                    SamplePolicy::Frequency(SAMPLE_HZ),
-                    false,
-                )
-                .map_err(Error::bpf(format!("sample processor {processor}")))?;
+        if self.no_locks.is_none() {
+            for (name, tracepoint) in LOCK_TRACEPOINTS {
+                let program: &mut BtfTracePoint = program(&mut self.ebpf, name)?;
+                if let Err(error) = program.attach() {
+                    self.no_locks = Some(format!("{tracepoint}: {error}"));
+                }
+            }
+        }
+        let processors = usable_processors();
+        let rate = SamplePolicy::Frequency(sample_hz(processors.len()));
+        for (name, event, policy) in [
+            ("on_sample", SoftwareEvent::CpuClock, rate),
+            ("on_fault", SoftwareEvent::PageFaults, SamplePolicy::Period(FAULT_PERIOD)),
+        ] {
+            let sampler: &mut PerfEvent = program(&mut self.ebpf, name)?;
+            for cpu in &processors {
+                let scope = PerfEventScope::AllProcessesOneCpu { cpu: *cpu as u32 };
+                sampler
+                    .attach(PerfEventConfig::Software(event), scope, policy, false)
+                    .map_err(Error::bpf(format!("sample processor {cpu}")))?;
+            }
+        }
+        let counters = self.hardware.install(&self.counter_maps);
+        self.globals.poke(0, offset_of!(Globals, counters), counters);
+        self.globals.poke(0, offset_of!(Globals, pid_namespace), enrol::own_pid_namespace());
+        Ok(())
+    }
+
+    /// Why waiting for locks inside the kernel is not told; absent when it is.
+    pub(crate) fn no_locks(&self) -> Option<&str> {
+        self.no_locks.as_deref()
+    }
+
+    /// What the counters of a thread count, in their order.
+    pub(crate) fn counted(&self) -> &[hardware::Event] {
+        self.hardware.events()
+    }
+
+    /// Begins or ends timing system calls. Each beginning is a new window.
+    pub(crate) fn time_calls(&mut self, on: bool) -> Result<(), Error> {
+        if on == self.timing.is_some() {
+            return Ok(());
+        }
+        let program: &mut BtfTracePoint = program(&mut self.ebpf, RETURN.0)?;
+        if on {
+            self.timing = Some(program.attach().map_err(Error::bpf(format!("attach to {}", RETURN.1)))?);
+            self.window += 1;
+            self.globals.poke(0, offset_of!(Globals, window), self.window);
+            // Last: a call that is timed belongs to the new window.
+            self.globals.poke(0, offset_of!(Globals, timing), 1);
+        } else if let Some(link) = self.timing.take() {
+            self.globals.poke(0, offset_of!(Globals, timing), 0);
+            program.detach(link).map_err(Error::bpf(format!("detach from {}", RETURN.1)))?;
         }
         Ok(())
+    }
+
+    /// Windows of time in which system calls were timed until now.
+    pub(crate) fn windows(&self) -> u32 {
+        self.window
+    }
+
+    /// Enrols the other threads of every enrolled process, as being alive since `now_ns`.
+    pub(crate) fn enrol_threads(&mut self, now_ns: u64) -> Result<(), Error> {
+        let halves = [now_ns as u32, (now_ns >> 32) as u32];
+        for (half, word) in halves.into_iter().enumerate() {
+            self.globals.poke(0, offset_of!(Globals, attached_ns) + 4 * half, word);
+        }
+        let iterator: &mut Iter = program(&mut self.ebpf, "enrol_threads")?;
+        let btf = Btf::from_sys_fs().map_err(Error::bpf("read the kernel's type information (BTF)"))?;
+        let mut walk = || -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+            iterator.load("task", &btf)?;
+            let link = iterator.attach()?;
+            let mut file = iterator.take_link(link)?.into_file()?;
+            // Reading runs the program once for each thread of the machine; it prints nothing.
+            file.read_to_end(&mut Vec::new())?;
+            Ok(())
+        };
+        walk().map_err(Error::bpf("walk over the threads of the process"))
     }
 
     /// A handle for telling the programs which tasks to observe, usable while the maps are read elsewhere.
     pub(crate) fn enrolment(&self) -> Result<Enrolment, Error> {
         let tasks = self.tasks.fd().as_fd().try_clone_to_owned();
-        Ok(Enrolment { tasks: tasks.map_err(Error::bpf("share the table of tasks"))? })
+        Ok(Enrolment::new(tasks.map_err(Error::bpf("share the table of tasks"))?))
     }
 
     /// Gives back the slot of a thread that has ended and was read.
     pub(crate) fn free_slot(&mut self, slot: u32) {
         // A full queue only means that this slot is not used again.
         let _ = self.free_slots.push(slot, 0);
-    }
-}
-
-/// See [`Programs::enrolment`].
-pub(crate) struct Enrolment {
-    tasks: OwnedFd,
-}
-
-impl Enrolment {
-    /// Lets the programs know a task, given by its pidfd, before it does anything.
-    pub(crate) fn enrol(&self, pidfd: BorrowedFd<'_>, slot: u32) -> io::Result<()> {
-        /// `union bpf_attr` for BPF_MAP_UPDATE_ELEM, linux/bpf.h.
-        #[repr(C)]
-        struct Update {
-            map: u32,
-            padding: u32,
-            key: u64,
-            value: u64,
-            flags: u64,
-        }
-        const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
-        let key = pidfd.as_raw_fd();
-        let attribute = Update {
-            map: self.tasks.as_raw_fd() as u32,
-            padding: 0,
-            key: (&raw const key) as u64,
-            value: (&raw const slot) as u64,
-            flags: 0,
-        };
-        // SAFETY: key and value live until the call returns and have the sizes that the map was created with; the
-        // attribute's size is passed.
-        let result =
-            unsafe { libc::syscall(libc::SYS_bpf, BPF_MAP_UPDATE_ELEM, &raw const attribute, size_of::<Update>()) };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -179,5 +281,23 @@ fn mapped<T: Plain>(ebpf: &mut Ebpf, name: &str, length: usize) -> Result<Mapped
             MappedArray::map(data.fd().as_fd(), length).map_err(Error::bpf(format!("map the BPF array {name}")))
         }
         _ => Err(missing(name)),
+    }
+}
+
+fn perf_array(ebpf: &mut Ebpf, name: &str) -> Result<MapData, Error> {
+    match take(ebpf, name)? {
+        Map::PerfEventArray(data) => Ok(data),
+        _ => Err(missing(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_processors_are_sampled_less_often() {
+        let rates: Vec<u64> = [1, 2, 16, 17, 64, 256, 4096].into_iter().map(sample_hz).collect();
+        assert_eq!(rates, [997, 997, 997, 499, 127, 61, 17]);
     }
 }

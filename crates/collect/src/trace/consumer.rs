@@ -1,50 +1,93 @@
 //! Takes what the kernel side tells while the target runs, and turns it into rows.
 //!
-//! It polls: an event never wakes it, so that a storm of events does not become a storm of wake-ups. May import: the
-//! BPF side, `image`, `intern`, `slices`, `recording`.
+//! It polls: an event never wakes it, so that a storm of events does not become a storm of wake-ups. What is summed up
+//! in the kernel's tables becomes rows in `rows`, at the end. May import: the BPF side and the other rooms of `trace`.
 
+use super::asleep::{Call as SleepingCall, Sleeper};
 use super::image::Image;
 use super::intern::Interner;
+use super::kept::Kept;
+use super::rows::{Rows, comm};
 use super::slices::{Slices, thread_id};
+use super::story::{FileKind, Story};
+use super::timing::Timing;
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
+use crate::bpf::hardware::Event;
 use crate::error::Error;
-use crate::procfs::monotonic_ns;
-use crate::syscall_names;
+use crate::machine::usable_processors;
+use crate::procfs::{self, monotonic_ns};
 use recording::tables::*;
-use recording::{RunId, StackId, WaitId, Writer};
+use recording::{RunId, StackId, ThreadId, WaitId, Writer};
 use resolve::ModuleCache;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::offset_of;
 
 /// Rows kept in memory before a part is written: some 60 MB of slices.
 const BUFFERED_ROWS: usize = 1 << 20;
 
-/// What a place's first hit told.
-struct PlaceStory {
-    operation: u64,
-    expected: u32,
-    timed: bool,
-    user_stack: Option<StackId>,
-    kernel_stack: Option<StackId>,
+/// The system call that a thread sleeps in, and the stack of user space.
+type Asleep = (Option<SleepingCall>, Option<StackId>);
+
+/// Sums over the threads of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Totals {
+    pub(crate) running_ns: u64,
+    pub(crate) voluntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
+    pub(crate) migrations: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+}
+
+impl Totals {
+    fn of(threads: &[Thread]) -> Totals {
+        let mut totals = Totals::default();
+        for thread in threads {
+            totals.running_ns += thread.running_ns;
+            totals.voluntary_switches += thread.voluntary_switches;
+            totals.involuntary_switches += thread.involuntary_switches;
+            totals.migrations += thread.migrations;
+            totals.minor_faults += thread.minor_faults.unwrap_or(0);
+            totals.major_faults += thread.major_faults.unwrap_or(0);
+        }
+        totals
+    }
 }
 
 /// The consumer of one traced run.
 pub(crate) struct Consumer<'a> {
-    run: RunId,
-    programs: Programs,
-    interner: &'a mut Interner,
+    pub(super) run: RunId,
+    pub(super) programs: Programs,
+    pub(super) interner: &'a mut Interner,
     cache: &'a ModuleCache,
     writer: &'a mut Writer,
     images: HashMap<u32, Image>,
-    stories: HashMap<u32, PlaceStory>,
+    pub(super) stories: HashMap<u32, Story>,
     slices: Slices,
     samples: Vec<Sample>,
+    calls: Vec<Call>,
     threads: Vec<Thread>,
-    syscalls: BTreeMap<(u32, u32), u64>,
+    /// By process and thread number as the program sees it: who a number beside a futex means.
+    pub(super) owners: HashMap<(u32, u32), u32>,
+    /// Threads that slept when observing began, by process and number.
+    sleepers: HashMap<(u32, u32), Asleep>,
+    /// The process of each thread.
+    pub(super) processes: HashMap<u32, u32>,
+    futexes: Vec<FutexOperation>,
+    pub(super) syscalls: BTreeMap<(u32, u32), u64>,
+    pub(super) kept: Kept,
+    /// Addresses of the locks of memory maps.
+    pub(super) mmap_locks: HashSet<u64>,
+    ended: HashSet<u32>,
+    /// The target was running before, and may go on.
+    attached: bool,
     begin_ns: Option<u64>,
     processors_at_begin: Vec<ProcessorRecord>,
+    pub(super) timing: Timing,
     sampled: u64,
     cut_stacks: u64,
+    untold_calls: u64,
     failed: Option<Error>,
 }
 
@@ -66,12 +109,23 @@ impl<'a> Consumer<'a> {
             stories: HashMap::new(),
             slices: Slices::new(run),
             samples: Vec::new(),
+            calls: Vec::new(),
             threads: Vec::new(),
+            owners: HashMap::new(),
+            sleepers: HashMap::new(),
+            processes: HashMap::new(),
+            futexes: Vec::new(),
             syscalls: BTreeMap::new(),
+            kept: Kept::default(),
+            mmap_locks: HashSet::new(),
+            ended: HashSet::new(),
+            attached: false,
             begin_ns: None,
             processors_at_begin: Vec::new(),
+            timing: Timing::new(),
             sampled: 0,
             cut_stacks: 0,
+            untold_calls: 0,
             failed: None,
         }
     }
@@ -81,6 +135,7 @@ impl<'a> Consumer<'a> {
         self.take_events();
         self.take_samples();
         self.settle_images();
+        self.time_calls();
         if self.slices.len() > BUFFERED_ROWS {
             let rows = self.slices.take();
             self.write(|writer| writer.append(&rows));
@@ -89,41 +144,85 @@ impl<'a> Consumer<'a> {
             let rows = std::mem::take(&mut self.samples);
             self.write(|writer| writer.append(&rows));
         }
+        if self.calls.len() > BUFFERED_ROWS {
+            let rows = std::mem::take(&mut self.calls);
+            self.write(|writer| writer.append(&rows));
+        }
+    }
+
+    fn time_calls(&mut self) {
+        let processors = self.processors();
+        let calls = processors.iter().map(|processor| processor.calls).sum();
+        let on = self.timing.poll(monotonic_ns(), calls, processors.len() as u64);
+        if let Err(error) = self.programs.time_calls(on) {
+            self.failed.get_or_insert(error);
+        }
     }
 
     /// Reads threads that have ended and gives their slots back.
     pub(crate) fn recycle(&mut self) {
-        let last = self.programs.globals.read(0).map_or(0, |globals| globals.next_slot);
+        let last = self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
         for slot in 1..=last {
-            let Some(mut record) = self.programs.threads.read(slot as usize) else { break };
-            if record.state == THREAD_ENDED {
-                self.thread(&record, record.end_ns);
-                record.state = THREAD_FREE;
-                self.programs.threads.write(slot as usize, record);
-                self.programs.free_slot(slot);
+            let state = self.programs.threads.peek(slot as usize, offset_of!(ThreadRecord, state));
+            if state != Some(THREAD_ENDED) {
+                continue;
             }
+            let Some(mut record) = self.programs.threads.read(slot as usize) else { break };
+            self.thread(&record, record.end_ns);
+            self.ended.insert(record.thread);
+            record.state = THREAD_FREE;
+            self.programs.threads.write(slot as usize, record);
+            self.programs.free_slot(slot);
+        }
+        let places = self.programs.globals.peek(0, offset_of!(Globals, next_place)).unwrap_or(0);
+        if self.kept.full(places, self.ended.len()) {
+            self.kept.take(&mut self.programs, places, &self.ended);
         }
     }
 
-    /// Writes what is left. The target has ended.
-    pub(crate) fn finish(mut self) -> Result<(), Error> {
+    /// The target runs already.
+    pub(super) fn attached(&mut self, pid: u32, now_ns: u64) {
+        self.attached = true;
+        self.begin_ns = Some(now_ns);
+        self.processors_at_begin = self.processors();
+        // Threads of a process that was not executed under observation have image 0.
+        self.images.insert(0, Image::new(pid, self.cache));
+        self.refresh(0);
+    }
+
+    /// Threads that slept when observing began, by number, and what in.
+    pub(super) fn asleep_at_begin(&mut self, pid: u32, sleepers: Vec<(u32, Sleeper)>) {
+        for (tid, sleeper) in sleepers {
+            let user_stack = self.user_stack(0, pid, &sleeper.registers, &sleeper.stack);
+            self.sleepers.insert((pid, tid), (sleeper.call, user_stack));
+        }
+    }
+
+    /// Writes what is left. The target has ended, or is no longer observed.
+    pub(crate) fn finish(mut self) -> Result<Totals, Error> {
         self.poll();
         self.recycle();
-        let end_ns = self.threads.iter().map(|thread| thread.end_ns).max().unwrap_or_else(monotonic_ns);
-        // Threads that live on, in processes that the target left behind.
-        let last = self.programs.globals.read(0).map_or(0, |globals| globals.next_slot);
-        for slot in 1..=last {
-            let record = self.programs.threads.read(slot as usize);
-            if let Some(record) = record.filter(|record| record.state != THREAD_FREE && record.fresh == 0) {
-                self.thread(&record, end_ns);
-            }
+        let last_end = self.threads.iter().map(|thread| thread.end_ns).max();
+        let last = self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
+        let alive: Vec<ThreadRecord> = (1..=last)
+            .filter_map(|slot| self.programs.threads.read(slot as usize))
+            .filter(|record| record.state != THREAD_FREE && record.fresh == 0)
+            .collect();
+        // Threads that live on: all when a running program was observed, else those of processes left behind.
+        let end_ns = if self.attached { monotonic_ns() } else { last_end.unwrap_or_else(monotonic_ns) };
+        for record in alive {
+            self.thread(&record, end_ns);
         }
         let trace = self.trace(end_ns);
-        let (waits, wakes) = self.waits_and_wakes();
-        let syscalls = self.syscall_rows();
+        let mut rows = self.rows();
+        let places = self.programs.globals.peek(0, offset_of!(Globals, next_place)).unwrap_or(0);
+        self.sleeping_rows(end_ns, places, &mut rows);
+        let totals = Totals::of(&self.threads);
         let losses = self.losses();
-        let (slices, samples) = (self.slices.take(), std::mem::take(&mut self.samples));
+        let (slices, samples, calls) =
+            (self.slices.take(), std::mem::take(&mut self.samples), std::mem::take(&mut self.calls));
         let threads = std::mem::take(&mut self.threads);
+        let futexes = std::mem::take(&mut self.futexes);
         // Naming takes long and needs nothing of the kernel: detach first.
         let Consumer { programs, interner, writer, failed, .. } = self;
         drop(programs);
@@ -133,16 +232,16 @@ impl<'a> Consumer<'a> {
         writer.append(&[trace])?;
         writer.append(&threads)?;
         writer.append(&slices)?;
-        writer.append(&waits)?;
-        writer.append(&wakes)?;
-        writer.append(&syscalls)?;
+        writer.append(&calls)?;
+        writer.append(&futexes)?;
+        rows.append(writer)?;
         writer.append(&samples)?;
         writer.append(&losses)?;
         let (stacks, frames, modules) = interner.take_rows();
         writer.append(&stacks)?;
         writer.append(&frames)?;
         writer.append(&modules)?;
-        Ok(())
+        Ok(totals)
     }
 
     fn write(&mut self, append: impl FnOnce(&mut Writer) -> Result<(), recording::Error>) {
@@ -166,6 +265,18 @@ impl<'a> Consumer<'a> {
                 EVENT_STRETCH => {
                     if let Some((event, _)) = parse::<StretchEvent>(&item) {
                         self.slices.stretch(event.header.thread, &event.stretch);
+                    }
+                }
+                EVENT_CALL => {
+                    if let Some((event, _)) = parse::<CallEvent>(&item) {
+                        self.calls.push(Call {
+                            run: self.run,
+                            thread: thread_id(event.header.thread),
+                            start_ns: event.start_ns,
+                            end_ns: event.end_ns,
+                            number: event.number,
+                            error: (event.error != 0).then_some(event.error),
+                        });
                     }
                 }
                 EVENT_PLACE => {
@@ -234,12 +345,22 @@ impl<'a> Consumer<'a> {
     fn place(&mut self, event: &PlaceEvent, stack: &[u8]) {
         let user_stack = self.user_stack(event.image, event.pid, &event.registers, stack);
         let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
-        let story = PlaceStory {
+        // Only faults and kernel locks need the kernel's functions to be told from each other.
+        let tells = event.kind & KIND_LOCK != 0 || event.kind & 0xffff == KIND_FAULT || event.file_mode != 0;
+        let kernel_code =
+            if tells { kernel_code(&event.kernel_stack, event.kernel_frames).collect() } else { Vec::new() };
+        let file = FileKind::of(
+            event.file_mode,
+            std::fs::read_link(format!("/proc/{}/fd/{}", event.pid, event.object as u32)).ok().as_deref(),
+        );
+        let story = Story {
             operation: event.operation,
             expected: event.expected as u32,
             timed: event.timed != 0,
             user_stack,
             kernel_stack,
+            kernel_code,
+            file: file.filter(|_| event.file_mode != 0),
         };
         self.stories.insert(event.place, story);
     }
@@ -255,16 +376,13 @@ impl<'a> Consumer<'a> {
     }
 
     fn kernel_stack(&mut self, addresses: &[u64; KERNEL_FRAMES], frames: u32) -> Option<StackId> {
-        let addresses = addresses.iter().take(frames as usize).enumerate();
-        // All but the innermost are return addresses: the call is before them.
-        let frames: Vec<_> = addresses
-            .map(|(depth, address)| self.interner.kernel_frame(address.saturating_sub(u64::from(depth > 0))))
-            .collect();
+        let frames: Vec<_> =
+            kernel_code(addresses, frames).map(|address| self.interner.kernel_frame(address)).collect();
         self.interner.stack(&frames, false)
     }
 
     fn processors(&self) -> Vec<ProcessorRecord> {
-        crate::machine::usable_processors()
+        usable_processors()
             .into_iter()
             .map(|processor| self.programs.processors.read(processor).unwrap_or_default())
             .collect()
@@ -275,9 +393,30 @@ impl<'a> Consumer<'a> {
         for cached in record.syscalls.iter().filter(|cached| cached.count > 0) {
             *self.syscalls.entry((record.thread, cached.number)).or_default() += u64::from(cached.count);
         }
+        self.untold_calls += record.calls_skipped;
+        self.owners.insert((record.pid, record.inner_tid), record.thread);
+        self.processes.insert(record.thread, record.pid);
+        for (operation, count) in record.futexes.iter().enumerate().filter(|(_, count)| **count > 0) {
+            self.futexes.push(FutexOperation {
+                run: self.run,
+                thread: thread_id(record.thread),
+                operation: futex_operation(operation),
+                count: u64::from(*count),
+            });
+        }
         let ended = record.state == THREAD_ENDED;
+        let counted = |wanted| {
+            let position = self.programs.counted().iter().position(|event| *event == wanted)?;
+            record.counters.get(position).copied()
+        };
+        // Until its end a record holds the faults before it was first seen, negated.
+        let faults = if ended { Some((0, 0)) } else { procfs::faults(record.pid, record.tid) };
+        let (minor, major) = (
+            faults.map(|(minor, _)| record.minor_faults.wrapping_add(minor)),
+            faults.map(|(_, major)| record.major_faults.wrapping_add(major)),
+        );
         let name = if ended {
-            String::from_utf8_lossy(record.comm.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+            comm(&record.comm)
         } else {
             let comm = std::fs::read_to_string(format!("/proc/{}/task/{}/comm", record.pid, record.tid));
             comm.unwrap_or_default().trim_end().to_owned()
@@ -310,14 +449,40 @@ impl<'a> Consumer<'a> {
             voluntary_switches: record.voluntary,
             involuntary_switches: record.involuntary,
             migrations: record.migrations,
-            created_stack: None,
-            minor_faults: None,
-            major_faults: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            stalled_cycles: None,
+            created_stack: self.stories.get(&record.created_place).and_then(|story| story.user_stack),
+            minor_faults: minor,
+            major_faults: major,
+            cycles: counted(Event::Cycles),
+            instructions: counted(Event::Instructions),
+            cache_misses: counted(Event::CacheMisses),
+            stalled_cycles: counted(Event::StalledCycles),
         });
+    }
+
+    /// Waits that began before observing did: of threads that never woke, which no hook has seen, and of others up to
+    /// their first wake-up.
+    fn sleeping_rows(&mut self, end_ns: u64, places: u32, rows: &mut Rows) {
+        let Some(begin_ns) = self.begin_ns.filter(|_| self.attached) else { return };
+        let known: HashMap<(u32, u32), ThreadId> =
+            self.threads.iter().map(|thread| ((thread.pid, thread.tid), thread.thread)).collect();
+        let mut next = self.threads.iter().map(|thread| thread.thread.0 + 1).max().unwrap_or(0);
+        let mut sleepers: Vec<_> = std::mem::take(&mut self.sleepers).into_iter().collect();
+        sleepers.sort_by_key(|(id, _)| *id);
+        for (position, ((pid, tid), (call, user_stack))) in sleepers.into_iter().enumerate() {
+            let wait = WaitId(places + 1 + position as u32);
+            let thread = match known.get(&(pid, tid)) {
+                Some(thread) => *thread,
+                None => {
+                    let thread = ThreadId(next);
+                    next += 1;
+                    self.threads.push(unseen(self.run, thread, pid, tid, begin_ns, end_ns));
+                    self.slices.unseen(thread, begin_ns, end_ns);
+                    thread
+                }
+            };
+            let Some(blocked_ns) = self.slices.first_wait(thread, begin_ns, wait) else { continue };
+            rows.asleep(self.run, wait, thread, call, user_stack, blocked_ns);
+        }
     }
 
     fn trace(&self, end_ns: u64) -> Trace {
@@ -331,78 +496,15 @@ impl<'a> Consumer<'a> {
             begin_ns: self.begin_ns.unwrap_or(end_ns),
             end_ns,
             processors: now.len() as u32,
-            sample_period_ns: 1_000_000_000 / crate::bpf::SAMPLE_HZ,
+            sample_period_ns: 1_000_000_000 / crate::bpf::sample_hz(now.len()),
             idle_ns: since(|p| p.idle_ns),
             foreign_ns: since(|p| p.foreign_ns),
             observer_ns: since(|p| p.observer_ns),
         }
     }
 
-    fn waits_and_wakes(&mut self) -> (Vec<Wait>, Vec<Wake>) {
-        let mut waits = Vec::new();
-        for (key, value) in self.programs.places.iter().flatten() {
-            if key.kind & KIND_WAKER != 0 {
-                continue;
-            }
-            let syscall = (key.kind != KIND_FAULT).then_some(key.kind);
-            let reason = syscall_names::reason(syscall);
-            let story = self.stories.get(&value.place);
-            let futex = reason == Reason::Futex;
-            waits.push(Wait {
-                run: self.run,
-                wait: WaitId(value.place),
-                thread: thread_id(key.thread),
-                reason,
-                syscall,
-                object: syscall.map(|_| key.object),
-                operation: story.filter(|_| syscall.is_some()).map(|story| story.operation),
-                what: None,
-                expected: story.filter(|_| futex).map(|story| story.expected),
-                timed: futex && story.is_some_and(|story| story.timed),
-                user_stack: story.and_then(|story| story.user_stack),
-                kernel_stack: story.and_then(|story| story.kernel_stack),
-                count: value.count,
-                blocked_ns: value.blocked_ns,
-                runnable_ns: value.runnable_ns,
-                longest_ns: value.longest_ns,
-            });
-        }
-        waits.sort_by_key(|wait| wait.wait);
-        let mut wakes = Vec::new();
-        for (key, value) in self.programs.edges.iter().flatten() {
-            let call = key.waker_call & !SAME_OBJECT;
-            wakes.push(Wake {
-                run: self.run,
-                wait: WaitId(key.place),
-                waker: (key.waker != 0).then(|| thread_id(key.waker)),
-                waker_stack: self.stories.get(&key.waker_place).and_then(|story| story.user_stack),
-                waker_syscall: call.checked_sub(1),
-                same_object: key.waker_call & SAME_OBJECT != 0,
-                holder: None,
-                count: value.count,
-                blocked_ns: value.blocked_ns,
-            });
-        }
-        wakes.sort_by_key(|wake| (wake.wait, wake.waker, wake.waker_stack, wake.waker_syscall));
-        (waits, wakes)
-    }
-
-    fn syscall_rows(&mut self) -> Vec<Syscall> {
-        for (key, count) in self.programs.syscalls.iter().flatten() {
-            *self.syscalls.entry((key.thread, key.number)).or_default() += count;
-        }
-        let row = |((thread, number), count): (&(u32, u32), &u64)| Syscall {
-            run: self.run,
-            thread: thread_id(*thread),
-            number: *number,
-            name: syscall_names::name(*number),
-            count: *count,
-        };
-        self.syscalls.iter().map(row).collect()
-    }
-
     fn losses(&self) -> Vec<Loss> {
-        let counts = self.programs.globals.read(0).map_or([0; 8], |globals| globals.losses);
+        let counts = self.programs.globals.read(0).map_or([0; 16], |globals| globals.losses);
         let kernel = LOSSES.iter().zip(counts).filter_map(|(what, count)| {
             let what = (*what)?;
             let of = (what == LOST_SAMPLES).then_some(self.sampled + count);
@@ -410,9 +512,68 @@ impl<'a> Consumer<'a> {
         });
         let stacks = self.sampled + self.stories.len() as u64;
         kernel
-            .chain([("outermost frames of stacks", self.cut_stacks, Some(stacks))])
+            .chain([
+                ("outermost frames of stacks", self.cut_stacks, Some(stacks)),
+                ("system calls on the timeline", self.untold_calls, None),
+            ])
             .filter(|(_, count, _)| *count > 0)
             .map(|(what, count, of)| Loss { run: self.run, what: what.to_owned(), count, of })
             .collect()
     }
+}
+
+/// A thread that slept from the beginning to the end.
+fn unseen(run: RunId, thread: ThreadId, pid: u32, tid: u32, start_ns: u64, end_ns: u64) -> Thread {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    Thread {
+        run,
+        thread,
+        pid,
+        tid,
+        name: name.trim_end().to_owned(),
+        parent: None,
+        start_ns,
+        end_ns,
+        running_ns: 0,
+        runnable_ns: 0,
+        preempted_ns: 0,
+        blocked_ns: end_ns.saturating_sub(start_ns),
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        migrations: 0,
+        created_stack: None,
+        minor_faults: Some(0),
+        major_faults: Some(0),
+        cycles: None,
+        instructions: None,
+        cache_misses: None,
+        stalled_cycles: None,
+    }
+}
+
+/// Code addresses of a kernel stack, innermost first. All but that one are return addresses: the call is before them.
+fn kernel_code(addresses: &[u64; KERNEL_FRAMES], frames: u32) -> impl Iterator<Item = u64> + '_ {
+    let addresses = addresses.iter().take(frames as usize).enumerate();
+    addresses.map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
+}
+
+/// The name of a futex operation (linux/futex.h).
+fn futex_operation(operation: usize) -> String {
+    const NAMES: [&str; 14] = [
+        "FUTEX_WAIT",
+        "FUTEX_WAKE",
+        "FUTEX_FD",
+        "FUTEX_REQUEUE",
+        "FUTEX_CMP_REQUEUE",
+        "FUTEX_WAKE_OP",
+        "FUTEX_LOCK_PI",
+        "FUTEX_UNLOCK_PI",
+        "FUTEX_TRYLOCK_PI",
+        "FUTEX_WAIT_BITSET",
+        "FUTEX_WAKE_BITSET",
+        "FUTEX_WAIT_REQUEUE_PI",
+        "FUTEX_CMP_REQUEUE_PI",
+        "FUTEX_LOCK_PI2",
+    ];
+    NAMES.get(operation).map_or_else(|| operation.to_string(), |name| (*name).to_owned())
 }

@@ -69,6 +69,19 @@ impl Interner {
         self.frame(Place::Kernel, Some(ModuleKind::Kernel), None, address)
     }
 
+    /// The name of a kernel function; empty when it has none.
+    pub(crate) fn kernel_function(&mut self, address: u64) -> String {
+        let frame = self.symbolizer.kernel(address);
+        frame.functions.into_iter().next().and_then(|site| site.function).unwrap_or_default()
+    }
+
+    /// The kernel variable at exactly this address.
+    pub(crate) fn kernel_variable(&mut self, address: u64) -> Option<String> {
+        let frame = self.symbolizer.kernel(address);
+        let name = frame.functions.into_iter().next().and_then(|site| site.function);
+        name.filter(|_| frame.function_start == Some(address))
+    }
+
     fn frame(&mut self, place: Place, kind: Option<ModuleKind>, file: Option<&ModuleRef>, offset: u64) -> FrameId {
         let module = match self.module_ids.get(&place) {
             Some(module) => *module,

@@ -4,10 +4,18 @@
 //! its stacks; `intern` gives out handles for stacks and names them; `slices` turns records into timeline rows.
 //! May import: the BPF side, `launch`, `recording`, `resolve`.
 
+mod asleep;
+mod attach;
 mod consumer;
 mod image;
 mod intern;
+mod kept;
+mod rows;
 mod slices;
+mod story;
+mod timing;
+
+pub use attach::{Attached, End};
 
 use crate::bpf::Programs;
 use crate::bpf::abi::{SLOT_OBSERVER, SLOT_PENDING};
@@ -61,7 +69,20 @@ impl Tracer {
         writer: &mut Writer,
         run_id: RunId,
     ) -> Result<Finished, Error> {
-        let mut programs = Programs::load()?;
+        self.run_with(Programs::load()?, command, options, sink, stop, writer, run_id)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the public function's, and what it observes with")]
+    fn run_with(
+        &mut self,
+        mut programs: Programs,
+        command: &Command,
+        options: &RunOptions,
+        sink: &mut dyn OutputSink,
+        stop: &Stop,
+        writer: &mut Writer,
+        run_id: RunId,
+    ) -> Result<Finished, Error> {
         programs.attach()?;
         let enrolment = programs.enrolment()?;
         let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, writer);
@@ -105,4 +126,43 @@ fn this_thread() -> std::io::Result<OwnedFd> {
     }
     // SAFETY: a non-negative result is a descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::hardware::Hardware;
+    use crate::machine::usable_processors;
+    use crate::output::Stream;
+    use recording::{Recording, synthetic};
+
+    struct Nowhere;
+
+    impl OutputSink for Nowhere {
+        fn bytes(&mut self, _: Stream, _: &[u8]) {}
+    }
+
+    /// Hardware events are read at switches. A clock in their place has to give the time on the processor.
+    #[test]
+    #[ignore = "needs root: run ./dev live"]
+    fn counters_of_a_thread_count_while_it_runs_and_not_else() {
+        let folder = tempfile::tempdir().expect("a folder for the recording");
+        let path = folder.path().join("recording");
+        let mut writer = Writer::create(&path, &synthetic::meta(1)).expect("an empty folder");
+        let programs = Programs::load_with(Hardware::stand_in(&usable_processors())).expect("root, and BPF");
+        let argv = ["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.1"];
+        let command = Command { argv: argv.map(Into::into).to_vec(), env: Vec::new(), cwd: None };
+        Tracer::new()
+            .run_with(programs, &command, &RunOptions::default(), &mut Nowhere, &Stop::new(), &mut writer, RunId(0))
+            .expect("the shell runs");
+        drop(writer);
+        let tables = Recording::open(&path).and_then(|recording| recording.tables()).expect("a recording");
+        assert!(!tables.threads.is_empty());
+        for thread in &tables.threads {
+            let counted = thread.cycles.expect("the stand-in is open");
+            // Both are read at each switch, some hundred nanoseconds apart; a hypervisor may stop the thread between.
+            let switches = thread.voluntary_switches + thread.involuntary_switches + 2;
+            assert!(counted.abs_diff(thread.running_ns) < 1_000_000 + switches * 20_000, "{counted} {thread:?}");
+        }
+    }
 }

@@ -33,6 +33,20 @@ impl Slices {
         std::mem::take(&mut self.rows)
     }
 
+    /// A thread that no hook has seen: blocked all the time.
+    pub(crate) fn unseen(&mut self, thread: ThreadId, start_ns: u64, end_ns: u64) {
+        self.one(thread, State::Blocked, start_ns, end_ns, None, None);
+    }
+
+    /// Gives the block that a thread was in when observing began its wait. Returns its length; `None` when there was none.
+    pub(crate) fn first_wait(&mut self, thread: ThreadId, begin_ns: u64, wait: WaitId) -> Option<u64> {
+        let first = self.rows.iter_mut().find(|slice| {
+            (slice.thread, slice.start_ns, slice.state) == (thread, begin_ns, State::Blocked) && slice.wait.is_none()
+        })?;
+        first.wait = Some(wait);
+        Some(first.spent_ns)
+    }
+
     /// One cycle: away from `off`, woken at `wake`, back at `on`, running until `end`.
     pub(crate) fn period(&mut self, event: &PeriodEvent) {
         let thread = thread_id(event.header.thread);

@@ -2,10 +2,14 @@
  *   4001 futex calls that return at once (the value differs), from one thread,
  *   211 waits of 1 ms that end by a wake-up of the main thread,
  *   13 threads besides the main one, one after the other,
- *   307 calls of getppid. */
+ *   307 calls of getppid,
+ *   509 calls of close that fail with EBADF,
+ *   1009 page faults of the thread `toucher`, one a page, besides the few of a thread's start,
+ *   101 reads from a pipe of which each waits for a write. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -17,6 +21,31 @@ static atomic_int turn, quick;
 static void futex(atomic_int *address, int operation, int value)
 {
 	syscall(SYS_futex, address, operation, value, NULL, NULL, 0);
+}
+
+/* Threads of their own, so that the main thread's counts stay what they are. */
+static void *toucher(void *unused)
+{
+	size_t size = 1009 * 4096;
+	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED || madvise(pages, size, MADV_NOHUGEPAGE))
+		exit(1);
+	for (size_t at = 0; at < size; at += 4096)
+		pages[at] = 1;
+	for (int i = 0; i < 509; i++)
+		close(-1);
+	return unused;
+}
+
+static int ends[2];
+
+static void *reader(void *unused)
+{
+	char byte;
+	for (int i = 0; i < 101; i++)
+		if (read(ends[0], &byte, 1) != 1)
+			exit(1);
+	return unused;
 }
 
 static void *nothing(void *unused)
@@ -50,6 +79,16 @@ int main(void)
 		nanosleep(&pause, NULL);
 		atomic_fetch_add(&turn, 1);
 		futex(&turn, FUTEX_WAKE_PRIVATE, 1);
+	}
+	if (pthread_join(thread, NULL) || pthread_create(&thread, NULL, toucher, NULL) || pthread_join(thread, NULL))
+		return 1;
+	if (pipe(ends) || pthread_create(&thread, NULL, reader, NULL))
+		return 1;
+	for (int i = 0; i < 101; i++) {
+		struct timespec pause = {0, 1000000};
+		nanosleep(&pause, NULL);
+		if (write(ends[1], "x", 1) != 1)
+			return 1;
 	}
 	return pthread_join(thread, NULL) ? 1 : 0;
 }

@@ -1,0 +1,297 @@
+//! What the kernel side summed up → rows: waits, wake-ups, call sites, kernel locks, faults, other programs.
+//!
+//! May import: the BPF side's records and the other rooms of `trace`.
+
+use super::asleep::Call as SleepingCall;
+use super::consumer::Consumer;
+use super::slices::thread_id;
+use super::story::{self, Story};
+use super::timing::estimate;
+use crate::bpf::FAULT_PERIOD;
+use crate::bpf::abi::*;
+use crate::error::Error;
+use crate::syscall_names;
+use recording::tables::*;
+use recording::{RunId, SiteId, StackId, ThreadId, WaitId, Writer};
+use std::collections::{BTreeMap, HashMap};
+
+/// Rows of all tables that are written once, at the end of a run.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    waits: Vec<Wait>,
+    wakes: Vec<Wake>,
+    syscalls: Vec<Syscall>,
+    sites: Vec<CallSite>,
+    durations: Vec<Duration>,
+    locks: Vec<KernelLock>,
+    faults: Vec<FaultSite>,
+    foreign: Vec<Foreign>,
+}
+
+impl Rows {
+    /// A wait that began before observing did.
+    pub(super) fn asleep(
+        &mut self,
+        run: RunId,
+        wait: WaitId,
+        thread: ThreadId,
+        call: Option<SleepingCall>,
+        user_stack: Option<StackId>,
+        blocked_ns: u64,
+    ) {
+        let reason = syscall_names::reason(call.map(|(number, _)| number));
+        let futex = reason == Reason::Futex;
+        self.waits.push(Wait {
+            run,
+            wait,
+            thread,
+            reason,
+            syscall: call.map(|(number, _)| number),
+            object: call.map(|(_, arguments)| arguments[0]),
+            operation: call.map(|(_, arguments)| arguments[1]),
+            what: None,
+            expected: call.filter(|_| futex).map(|(_, arguments)| arguments[2] as u32),
+            timed: futex && call.is_some_and(|(_, arguments)| arguments[3] != 0),
+            user_stack,
+            kernel_stack: None,
+            count: 1,
+            blocked_ns,
+            runnable_ns: 0,
+            longest_ns: blocked_ns,
+        });
+    }
+
+    pub(super) fn append(self, writer: &mut Writer) -> Result<(), Error> {
+        writer.append(&self.waits)?;
+        writer.append(&self.wakes)?;
+        writer.append(&self.syscalls)?;
+        writer.append(&self.sites)?;
+        writer.append(&self.durations)?;
+        writer.append(&self.locks)?;
+        writer.append(&self.faults)?;
+        Ok(writer.append(&self.foreign)?)
+    }
+}
+
+impl Consumer<'_> {
+    /// Reads the kernel's tables for the last time.
+    pub(super) fn rows(&mut self) -> Rows {
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.rest(&self.programs);
+        for (key, count) in &kept.syscalls {
+            *self.syscalls.entry((key.thread, key.number)).or_default() += count;
+        }
+        // The waits know only the address; whose lock it is was seen when the wait ended.
+        let mmap = kept.locks.iter().filter(|(key, _)| key.flags & LOCK_IS_MMAP != 0);
+        self.mmap_locks = mmap.map(|(key, _)| key.lock).collect();
+        let mut rows = Rows::default();
+        for (key, value) in &kept.places {
+            match key.kind & !0xffff {
+                0 | KIND_LOCK if value.count > 0 => self.wait(key, value, &mut rows),
+                KIND_FAULT_SITE => rows.faults.push(FaultSite {
+                    run: self.run,
+                    thread: thread_id(key.thread),
+                    user_stack: self.stories.get(&value.place).and_then(|story| story.user_stack),
+                    sampled: value.count,
+                    period: FAULT_PERIOD,
+                }),
+                _ => {}
+            }
+        }
+        rows.waits.sort_by_key(|wait| wait.wait);
+        rows.faults.sort_by_key(|site| (site.thread, site.user_stack));
+        let threads: HashMap<u32, u32> = kept.places.iter().map(|(key, value)| (value.place, key.thread)).collect();
+        for (key, value) in &kept.edges {
+            rows.wakes.push(self.wake(key, value, threads.get(&key.place).copied()));
+        }
+        rows.wakes.sort_by_key(|wake| (wake.wait, wake.waker, wake.waker_stack, wake.waker_syscall, wake.holder));
+        self.sites(&kept.calls, &mut rows);
+        for (key, value) in &kept.locks {
+            let row = self.kernel_lock(key, value);
+            rows.locks.push(row);
+        }
+        rows.locks.sort_by_key(|lock| (lock.thread, lock.address, lock.user_stack, lock.syscall));
+        rows.syscalls = self
+            .syscalls
+            .iter()
+            .map(|((thread, number), count)| Syscall {
+                run: self.run,
+                thread: thread_id(*thread),
+                number: *number,
+                name: syscall_names::name(*number),
+                count: *count,
+            })
+            .collect();
+        rows.foreign = foreign(self.run, self.programs.foreign.iter().flatten());
+        rows
+    }
+
+    fn wait(&mut self, key: &PlaceKey, value: &PlaceValue, rows: &mut Rows) {
+        let kind = key.kind & 0xffff;
+        let syscall = (kind != KIND_FAULT).then_some(kind);
+        let for_lock = key.kind & KIND_LOCK != 0;
+        let untold = Story::default();
+        let story = self.stories.get(&value.place).unwrap_or(&untold);
+        let told = self.stories.contains_key(&value.place);
+        let functions: Vec<String> =
+            story.kernel_code.iter().map(|address| self.interner.kernel_function(*address)).collect();
+        let mut reason = syscall_names::reason(syscall);
+        if for_lock {
+            reason = Reason::KernelLock;
+        } else if let Some(file) = story.file.as_ref().filter(|_| syscall_names::takes_descriptor(kind)) {
+            reason = if reason == Reason::Io { file.reason() } else { reason };
+        }
+        if !for_lock && reason != Reason::Pipe && reason != Reason::Poll {
+            reason = match story::reason_in_kernel(&functions) {
+                // A fault that waits for a page is known by its missing system call.
+                Some(Reason::Io) if syscall.is_none() => Reason::Fault,
+                Some(told) => told,
+                None => reason,
+            };
+        }
+        let what = if for_lock {
+            Some(self.lock_name(value.place, key.object, false))
+        } else {
+            let file = story.file.as_ref().filter(|_| syscall_names::takes_descriptor(kind));
+            file.map(|file| file.name()).or_else(|| {
+                let reads = syscall.is_none() && story::reason_in_kernel(&functions) == Some(Reason::Io);
+                reads.then(|| "a page of a file".to_owned())
+            })
+        };
+        let story = self.stories.get(&value.place).unwrap_or(&untold);
+        let futex = reason == Reason::Futex;
+        rows.waits.push(Wait {
+            run: self.run,
+            wait: WaitId(value.place),
+            thread: thread_id(key.thread),
+            reason,
+            syscall,
+            object: (syscall.is_some() || for_lock).then_some(key.object),
+            operation: (told && syscall.is_some()).then_some(story.operation),
+            what,
+            expected: (told && futex).then_some(story.expected),
+            timed: futex && story.timed,
+            user_stack: story.user_stack,
+            kernel_stack: story.kernel_stack,
+            count: value.count,
+            blocked_ns: value.blocked_ns,
+            runnable_ns: value.runnable_ns,
+            longest_ns: value.longest_ns,
+        });
+        durations(self.run, Timed::Wait, value.place, &value.bars, &mut rows.durations);
+    }
+
+    fn wake(&self, key: &EdgeKey, value: &EdgeValue, waiting: Option<u32>) -> Wake {
+        let call = key.waker_call & !SAME_OBJECT;
+        // The word beside a futex is a thread's number only when it is one of the same process.
+        let process = waiting.and_then(|thread| self.processes.get(&thread));
+        let holder = process.and_then(|pid| self.owners.get(&(*pid, key.holder))).copied();
+        Wake {
+            run: self.run,
+            wait: WaitId(key.place),
+            waker: (key.waker != 0).then(|| thread_id(key.waker)),
+            waker_stack: self.stories.get(&key.waker_place).and_then(|story| story.user_stack),
+            waker_syscall: call.checked_sub(1),
+            same_object: key.waker_call & SAME_OBJECT != 0,
+            // A thread does not wait for itself.
+            holder: holder.filter(|holder| key.holder != 0 && waiting != Some(*holder)).map(thread_id),
+            count: value.count,
+            blocked_ns: value.blocked_ns,
+        }
+    }
+
+    fn sites(&mut self, calls: &[(CallKey, CallValue)], rows: &mut Rows) {
+        let mut timed: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for (key, value) in calls {
+            *timed.entry((key.thread, u32::from(key.number))).or_default() += value.count;
+        }
+        let windows = self.programs.windows();
+        for (key, value) in calls {
+            let call = (key.thread, u32::from(key.number));
+            let (calls, calls_low, calls_high) = if self.timing.complete() {
+                (value.count as f64, value.count as f64, value.count as f64)
+            } else {
+                let all = self.syscalls.get(&call).copied().unwrap_or(0);
+                let last = f64::from(value.window_count);
+                let squares = value.squares as f64 + last * last;
+                estimate(all, timed.get(&call).copied().unwrap_or(0), value.count, windows, squares)
+            };
+            rows.sites.push(CallSite {
+                run: self.run,
+                site: SiteId(value.place),
+                thread: thread_id(key.thread),
+                number: u32::from(key.number),
+                name: syscall_names::name(u32::from(key.number)),
+                user_stack: self.stories.get(&value.place).and_then(|story| story.user_stack),
+                error: syscall_names::error(key.error),
+                timed: value.count,
+                calls,
+                calls_low,
+                calls_high,
+                total_ns: value.total_ns,
+                on_cpu_ns: value.total_ns.saturating_sub(value.off_ns),
+                longest_ns: value.longest_ns,
+            });
+            durations(self.run, Timed::CallSite, value.place, &value.bars, &mut rows.durations);
+        }
+        rows.sites.sort_by_key(|site| site.site);
+    }
+
+    fn kernel_lock(&mut self, key: &LockKey, value: &LockValue) -> KernelLock {
+        let story = self.stories.get(&key.place);
+        let (user_stack, kernel_stack) = (story.and_then(|s| s.user_stack), story.and_then(|s| s.kernel_stack));
+        KernelLock {
+            run: self.run,
+            thread: thread_id(key.thread),
+            lock: self.lock_name(key.place, key.lock, key.flags & LOCK_IS_MMAP != 0),
+            address: key.lock,
+            how: story::how(key.flags),
+            syscall: (key.kind != KIND_FAULT).then_some(key.kind),
+            user_stack,
+            kernel_stack,
+            count: value.count,
+            waited_ns: value.waited_ns,
+            blocked_ns: value.off_ns,
+            longest_ns: value.longest_ns,
+        }
+    }
+
+    /// A kernel lock in words: `mmap_lock`, the kernel variable that it is, or the function that takes it.
+    fn lock_name(&mut self, place: u32, address: u64, mmap: bool) -> String {
+        if mmap || self.mmap_locks.contains(&address) {
+            return "mmap_lock".to_owned();
+        }
+        if let Some(name) = self.interner.kernel_variable(address) {
+            return name;
+        }
+        let functions: Vec<String> = self.stories.get(&place).map_or_else(Vec::new, |story| {
+            story.kernel_code.iter().map(|address| self.interner.kernel_function(*address)).collect()
+        });
+        match story::lock_taker(&functions) {
+            Some(function) => format!("lock taken in {function}"),
+            None => "locks of short waits".to_owned(),
+        }
+    }
+}
+
+fn durations(run: RunId, of: Timed, id: u32, bars: &[u32; BARS], rows: &mut Vec<Duration>) {
+    // The scale of shared.h: bar 0 is below 2^8 ns, bar b below 2^(b+8); the last has no end.
+    for (bar, count) in bars.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let from_ns = if bar == 0 { 0 } else { 1 << (bar + 7) };
+        let to_ns = if bar == BARS - 1 { u64::MAX } else { 1 << (bar + 8) };
+        rows.push(Duration { run, of, id, from_ns, to_ns, count: u64::from(*count) });
+    }
+}
+
+fn foreign(run: RunId, others: impl Iterator<Item = (u32, ForeignValue)>) -> Vec<Foreign> {
+    let mut rows: Vec<Foreign> = others
+        .map(|(pid, value)| Foreign { run, pid, name: comm(&value.comm), running_ns: value.running_ns })
+        .collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.running_ns), row.pid));
+    rows
+}
+
+/// A thread's name as the kernel keeps it: up to its first zero.
+pub(super) fn comm(bytes: &[u8; 16]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
