@@ -30,6 +30,12 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// The number that was given.
+        pid: u32,
+    },
     /// A running process cannot be observed.
     #[error("cannot observe process {pid}")]
     Process {
@@ -61,6 +67,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why a process cannot be observed. pidfd_open(2): EINVAL and ENOENT stand for a thread that is not the first of
+    /// its process.
+    pub fn process(pid: u32, source: std::io::Error) -> Error {
+        match source.raw_os_error() {
+            Some(libc::ESRCH | libc::EINVAL | libc::ENOENT) => Error::NoProcess { pid },
+            _ => Error::Process { pid, source },
+        }
+    }
+
     /// For use in `map_err` behind a system call.
     pub(crate) fn system(call: &'static str) -> impl FnOnce(std::io::Error) -> Error {
         move |source| Error::System { call, source }

@@ -38,6 +38,9 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Count migrations and hardware events. It costs time at every switch.
     pub count_events: bool,
+    /// The target has the user's terminal: its input and output are knee's own, and when the user stops knee, the target
+    /// is given time to end by itself and the run counts as finished.
+    pub interactive: bool,
 }
 
 /// How the target ended.
@@ -119,7 +122,9 @@ pub(crate) fn run(
     let caller = sudo_caller();
     let mut process = std::process::Command::new(program);
     process.args(&command.argv[1..]).envs(command.env.iter().map(|(k, v)| (k, v)));
-    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if !options.interactive {
+        process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
     if let Some(folder) = &command.cwd {
         process.current_dir(folder);
     }
@@ -139,7 +144,7 @@ pub(crate) fn run(
         if let (Some(out), Some(err)) = (out, err) {
             scope.spawn(|| drain(File::from(out), File::from(err), &ended, sink));
         }
-        let waited = wait(&child, options.timeout, stop, start);
+        let waited = wait(&child, options, stop, start);
         let end = monotonic_ns();
         ended.store(true, Ordering::SeqCst);
         (waited, end)
@@ -263,15 +268,11 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
 }
 
 /// Waits for the child's end, and ends it when its time is up or the user asks.
-fn wait(
-    child: &Child,
-    timeout: Option<Duration>,
-    stop: &Stop,
-    start: u64,
-) -> Result<(libc::c_int, libc::rusage), Error> {
+fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<(libc::c_int, libc::rusage), Error> {
     let pid = child.id() as libc::pid_t;
     let pidfd = pidfd_open(pid).map_err(Error::system("pidfd_open"))?;
     let mut given_up = None;
+    let mut stopping = Stopping::default();
     loop {
         let mut poll = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one initialised pollfd.
@@ -282,9 +283,14 @@ fn wait(
         if given_up.is_some() {
             continue;
         }
-        if stop.requested() {
+        if stop.requested() && options.interactive {
+            if let Some(signal) = stopping.next(monotonic_ns()) {
+                // SAFETY: as below.
+                unsafe { libc::kill(pid, signal) };
+            }
+        } else if stop.requested() {
             given_up = Some(Error::Interrupted);
-        } else if let Some(limit) = timeout.filter(|t| u128::from(monotonic_ns() - start) > t.as_nanos()) {
+        } else if let Some(limit) = options.timeout.filter(|t| u128::from(monotonic_ns() - start) > t.as_nanos()) {
             given_up = Some(Error::Timeout { seconds: limit.as_secs_f64() });
         }
         if given_up.is_some() {
@@ -312,6 +318,29 @@ fn wait(
     }
 }
 
+/// How a target that has the terminal is asked to end: Ctrl-C reaches it by itself, then it gets SIGTERM, then SIGKILL.
+#[derive(Debug, Default)]
+struct Stopping {
+    since_ns: Option<u64>,
+    sent: usize,
+}
+
+impl Stopping {
+    /// Time for each step: what a program may need to write its files.
+    const PATIENCE_NS: u64 = 3_000_000_000;
+
+    /// The signal that is due, if any.
+    fn next(&mut self, now_ns: u64) -> Option<libc::c_int> {
+        let since = *self.since_ns.get_or_insert(now_ns);
+        let signal = *[libc::SIGTERM, libc::SIGKILL].get(self.sent)?;
+        let due = since + Self::PATIENCE_NS * (self.sent as u64 + 1);
+        (now_ns >= due).then(|| {
+            self.sent += 1;
+            signal
+        })
+    }
+}
+
 pub(crate) fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: pidfd_open takes two numbers (pidfd_open(2), Linux 5.3).
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -320,4 +349,17 @@ pub(crate) fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
     }
     // SAFETY: a non-negative result is a descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_asked_twice_before_it_is_killed() {
+        let mut stopping = Stopping::default();
+        let second = 1_000_000_000;
+        let sent: Vec<_> = (0..20).filter_map(|at| Some((at, stopping.next(100 + at * second)?))).collect();
+        assert_eq!(sent, [(3, libc::SIGTERM), (6, libc::SIGKILL)]);
+    }
 }

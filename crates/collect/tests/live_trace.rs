@@ -180,7 +180,7 @@ fn a_process_that_is_gone_is_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(folder.path().join("r"), &recording::synthetic::meta(1)).unwrap();
     let error = Tracer::new().attach(child.id(), None, &Stop::new(), &mut writer, RunId(0)).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot observe process {}", child.id()));
+    assert_eq!(error.to_string(), format!("there is no process {}", child.id()));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Finds out why a multithreaded program does not get faster with more threads.
 #[derive(Debug, Parser)]
@@ -18,6 +19,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Runs a program at several thread counts and says what stops it from scaling
     Sweep(Sweep),
+    /// Observes one run of a program, or one that runs already, and says where its time goes
+    Record(Record),
     /// Shows the answer of a recording again
     Report(Report),
     /// Says what this machine lets knee see, and how to unlock the rest
@@ -31,6 +34,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   knee sweep -t 1,2,4 -- ./birthday --threads={threads}
   knee sweep -t 1-8 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
+  knee record -p 4711 --for 10s
   knee doctor";
 
 const SWEEP_EXAMPLES: &str = "\
@@ -102,6 +106,41 @@ pub(crate) struct Sweep {
     pub(crate) quiet: bool,
 }
 
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  One run of a program, with the terminal as its own:
+    knee record -- ./server --port=8080
+
+  A program that runs already, for ten seconds; it goes on unchanged:
+    sudo knee record -p 4711 --for 10s
+
+What stops a program from scaling is told by comparing thread counts: knee sweep.
+
+Exit status: as of knee sweep.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RECORD_EXAMPLES)]
+pub(crate) struct Record {
+    /// Observe this running process with all its threads, instead of starting a program
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env"])]
+    pub(crate) pid: Option<u32>,
+    /// Observe so long, such as 10s, 500ms or 2m [default: until the program ends, or Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET, requires = "pid")]
+    pub(crate) length: Option<Duration>,
+    /// Variable for the program
+    #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
+    pub(crate) env: Vec<OsString>,
+    /// The program and its arguments, behind `--`
+    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+    /// Folder for the recording; it must not exist yet [default: ./knee-PROGRAM-DATE-TIME]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = OUTPUT)]
+    pub(crate) format: Format,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// Folder of the recording
@@ -144,6 +183,21 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A time with its unit; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a time such as 10s, 500ms or 2m".to_owned();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match text.get(digits.len()..).unwrap_or("") {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    seconds(&(number * scale).to_string()).map(Duration::from_secs_f64).map_err(|_| wrong())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +206,16 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, ms) in [("10s", 10_000), ("500ms", 500), ("2m", 120_000), ("0.5", 500), ("1h", 3_600_000)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "-1s", "10 s", "10y", "nan", "1e99h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Executor for Processes {
     fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error> {
         let command = collect::Command { argv: request.argv.clone(), env: request.env.clone(), cwd: None };
         // Counting costs time at every switch, so timed runs are left alone.
-        let options = RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp };
+        let options =
+            RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };
         match request.kind {
             RunKind::Traced => self.tracer.run(&command, &options, sink, &self.stop, writer, request.run),
             _ => collect::run_clean(&command, &options, sink, &self.stop),

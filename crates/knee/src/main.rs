@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     };
     ui::done(match command {
         Command::Sweep(options) => commands::sweep::run(&options),
+        Command::Record(options) => commands::record::run(&options),
         Command::Report(options) => commands::report::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),
         Command::Completions(options) => commands::completions::run(&options),

@@ -52,7 +52,7 @@ impl Tracer {
         writer: &mut Writer,
         run_id: RunId,
     ) -> Result<Attached, Error> {
-        let gone = |source: io::Error| Error::Process { pid, source };
+        let gone = |source: io::Error| Error::process(pid, source);
         let handle = pidfd_open(i32::try_from(pid).map_err(|_| gone(io::Error::from_raw_os_error(libc::ESRCH)))?)
             .map_err(gone)?;
         procfs::may_observe(pid).map_err(gone)?;

@@ -5,7 +5,9 @@ use crate::failure::{Failure, Status};
 use crate::ui;
 use ::report::terminal::Places;
 use analyze::answer::Answer;
+use anyhow::Context;
 use recording::Recording;
+use std::fs;
 use std::path::Path;
 
 /// Beside the recording: the answer for scripts.
@@ -29,6 +31,18 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
         if status == Status::Permission { failure.hint("recordings belong to the user who made them") } else { failure }
     })?;
     Ok(analyze::analyze(&tables))
+}
+
+/// As [`of`], and writes the answer for scripts beside the recording.
+///
+/// # Errors
+/// As [`of`], and when the answer cannot be written.
+pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
+    let answer = of(folder)?;
+    let mut json = Vec::new();
+    ::report::json::render(&answer, &mut json)?;
+    fs::write(folder.join(VERDICT), json).context("failed to write the answer")?;
+    Ok(answer)
 }
 
 /// Prints the answer.

@@ -3,6 +3,7 @@
 mod answer;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod sweep;
 pub(crate) mod welcome;

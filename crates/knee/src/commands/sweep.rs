@@ -31,7 +31,10 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     meta.runs_per_count = amounts.timed;
     let plan = plan(&meta.thread_counts, amounts, meta.order_seed);
 
-    let folder = options.output.clone().unwrap_or_else(|| default_folder(&template));
+    let folder = options
+        .output
+        .clone()
+        .unwrap_or_else(|| default_folder(template.argv.first().map_or(Path::new(""), Path::new)));
     let mut writer = create(&folder, &meta)?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
@@ -81,10 +84,7 @@ fn conclude(
     if outcome.timed == 0 {
         return Err(nothing_measured(outcome).into());
     }
-    let answer = answer::of(folder)?;
-    let mut json = Vec::new();
-    report::json::render(&answer, &mut json)?;
-    fs::write(folder.join(answer::VERDICT), json).context("failed to write the answer")?;
+    let answer = answer::keep(folder)?;
     answer::print(&answer, folder, format)?;
     Ok(if outcome.interrupted { ui::INTERRUPTED } else { ui::OK })
 }
@@ -109,7 +109,7 @@ fn nothing_measured(outcome: Outcome) -> Failure {
 }
 
 /// Gives knee's own failures an exit status.
-fn explain(error: anyhow::Error) -> anyhow::Error {
+pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
     let status = match error.downcast_ref::<collect::Error>() {
         Some(collect::Error::Start { .. } | collect::Error::EmptyCommand) => Status::Target,
         Some(collect::Error::SetUserId { .. }) => Status::Permission,
@@ -174,8 +174,8 @@ fn describe(options: &cli::Sweep, template: &Template) -> Meta {
 }
 
 /// `./knee-PROGRAM-YYYYMMDD-HHMMSS`, in local time; with a number behind it when that exists.
-fn default_folder(template: &Template) -> PathBuf {
-    let program = template.argv.first().and_then(|p| Path::new(p).file_name()).unwrap_or_default().to_string_lossy();
+pub(super) fn default_folder(program: &Path) -> PathBuf {
+    let program = program.file_name().unwrap_or_default().to_string_lossy();
     // A folder name that needs no quotes in any shell.
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let program: String = program.chars().take(40).map(plain).collect();
@@ -184,7 +184,7 @@ fn default_folder(template: &Template) -> PathBuf {
     std::iter::once(PathBuf::from(&name)).chain(numbered).find(|folder| !folder.exists()).unwrap_or(name.into())
 }
 
-fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
+pub(super) fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
     let writer = Writer::create(folder, meta).map_err(|error| {
         let status = match &error {
             recording::Error::Io { source, .. } => of_io(source),

@@ -6,7 +6,7 @@
 
 mod output;
 mod progress;
-mod record;
+pub(crate) mod record;
 mod stray;
 #[cfg(test)]
 mod tests;

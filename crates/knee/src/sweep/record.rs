@@ -6,7 +6,7 @@ use recording::RunId;
 use recording::tables::Run;
 
 /// The row, without a throughput.
-pub(super) fn row(run: RunId, planned: Planned, finished: &Finished) -> Run {
+pub(crate) fn row(run: RunId, planned: Planned, finished: &Finished) -> Run {
     let (exit_status, signal) = match finished.exit {
         Exit::Status(status) => (Some(status), None),
         Exit::Signal(signal) => (None, Some(signal)),

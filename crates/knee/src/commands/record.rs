@@ -1,0 +1,174 @@
+//! `knee record`: one observed run, of a program that is started or of one that runs already.
+//! May import: everything.
+
+use super::answer;
+use super::sweep::{create, default_folder, explain};
+use crate::cli;
+use crate::executor::can_trace;
+use crate::failure::{Failure, Status};
+use crate::plan::Planned;
+use crate::sweep::record::row;
+use crate::template::variable;
+use crate::{interrupt, target, ui};
+use collect::{Attached, Command, End, Error, OutputSink, RunOptions, Stop, Stream, Tracer};
+use recording::meta::{Completion, Meta};
+use recording::tables::{Run, RunKind, Thread};
+use recording::{Recording, RunId, Writer};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The only run of the recording.
+const RUN: RunId = RunId(0);
+
+pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
+    let env = options.env.iter().map(|text| variable(text)).collect::<Result<Vec<_>, _>>();
+    let env = env.map_err(|what| Failure::new(Status::Usage, what))?;
+    if let Some(program) = options.command.first() {
+        target::check(program, std::env::var_os("PATH").as_deref())?;
+    }
+    let mut meta = describe(options, &env)?;
+    if !can_trace(&meta.capabilities) {
+        return Err(not_observable(&meta).into());
+    }
+    let folder = options.output.clone().unwrap_or_else(|| default_folder(&PathBuf::from(&meta.command[0])));
+    let mut writer = create(&folder, &meta)?;
+    let stop = Stop::new();
+    interrupt::listen(&stop)?;
+    let made = match options.pid {
+        Some(pid) => attach(pid, options, &stop, &mut writer),
+        None => start(options, env, &stop, &mut writer),
+    };
+    let result = made.and_then(|(run, stopped)| conclude(run, stopped, &folder, &mut writer, &mut meta, options));
+    if result.is_err() {
+        // Nothing was observed: an empty recording would only be in the way. What cannot be removed does no harm.
+        let _ = fs::remove_dir_all(&folder);
+    } else if let Err(error) = collect::user::give_to_caller(&folder) {
+        ui::say(&format!("knee: the recording stays root's: {error}"));
+    }
+    result
+}
+
+/// Starts the program and observes it to its end. True when the user stopped it.
+fn start(
+    options: &cli::Record,
+    env: Vec<(OsString, OsString)>,
+    stop: &Stop,
+    writer: &mut Writer,
+) -> anyhow::Result<(Run, bool)> {
+    let command = Command { argv: options.command.clone(), env, cwd: None };
+    let run_options = RunOptions { interactive: true, ..RunOptions::default() };
+    let finished = Tracer::new()
+        .run(&command, &run_options, &mut Terminal, stop, writer, RUN)
+        .map_err(|error| explain(error.into()))?;
+    let threads = peak(writer.folder())?;
+    Ok((row(RUN, Planned { kind: RunKind::Traced, threads, block: 0 }, &finished), stop.requested()))
+}
+
+/// Observes a running program. True when the user stopped it before its time was up.
+fn attach(pid: u32, options: &cli::Record, stop: &Stop, writer: &mut Writer) -> anyhow::Result<(Run, bool)> {
+    let until = if options.length.is_some() { "" } else { "; Ctrl-C ends observing and leaves the program alone" };
+    ui::say(&format!("knee: observing process {pid}{until}"));
+    let Attached { run, end } = Tracer::new().attach(pid, options.length, stop, writer, RUN).map_err(of_process)?;
+    Ok((run, end == End::Stopped && options.length.is_some()))
+}
+
+fn of_process(error: Error) -> anyhow::Error {
+    let (status, hint) = match &error {
+        Error::NoProcess { .. } => (Status::Usage, "`pgrep -l NAME` finds a process by its name"),
+        Error::Process { .. } => {
+            (Status::Permission, "observing another user's process needs root: the same command with sudo")
+        }
+        _ => return error.into(),
+    };
+    Failure::new(status, format!("{:#}", anyhow::Error::from(error))).hint(hint).into()
+}
+
+fn not_observable(meta: &Meta) -> Failure {
+    let found = meta.capabilities.iter().find(|c| c.what.contains("eBPF"));
+    let why = found.map_or("eBPF is not available", |c| c.why.as_str());
+    let unlock = found.and_then(|c| c.unlock.clone());
+    let failure = Failure::new(Status::Permission, format!("observing a single run needs eBPF: {why}"));
+    failure.hint(unlock.unwrap_or_else(|| "`knee doctor` says what this machine lacks".to_owned()))
+}
+
+fn conclude(
+    mut run: Run,
+    stopped: bool,
+    folder: &Path,
+    writer: &mut Writer,
+    meta: &mut Meta,
+    options: &cli::Record,
+) -> anyhow::Result<ui::Code> {
+    run.threads = run.threads.max(1);
+    meta.thread_counts = vec![run.threads];
+    meta.completion = if stopped { Completion::Interrupted } else { Completion::Finished };
+    let failed = match (run.exit_status, run.signal) {
+        (_, Some(signal)) => Some(format!("signal {signal} ended the program")),
+        (Some(status), _) if status != 0 => Some(format!("the program ended with status {status}")),
+        _ => None,
+    };
+    meta.notes.extend(failed);
+    writer.append(&[run])?;
+    writer.set_meta(meta)?;
+    let answer = answer::keep(folder)?;
+    answer::print(&answer, folder, options.format)?;
+    Ok(if stopped { ui::INTERRUPTED } else { ui::OK })
+}
+
+/// The most threads that were alive at once.
+fn peak(folder: &Path) -> anyhow::Result<u32> {
+    let threads: Vec<Thread> = Recording::open(folder)?.rows()?;
+    let mut changes: Vec<(u64, i32)> = threads.iter().flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
+    // At the same instant ends come first: they sort below.
+    changes.sort_unstable();
+    let mut alive = 0;
+    let peak = changes.into_iter().map(|(_, change)| {
+        alive += change;
+        alive
+    });
+    Ok(peak.max().unwrap_or(1).unsigned_abs())
+}
+
+fn describe(options: &cli::Record, env: &[(OsString, OsString)]) -> anyhow::Result<Meta> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let text = |text: &OsString| text.to_string_lossy().into_owned();
+    let command = match options.pid {
+        Some(pid) => running_command(pid)?,
+        None => options.command.iter().map(text).collect(),
+    };
+    Ok(Meta {
+        format: recording::FORMAT,
+        knee: env!("CARGO_PKG_VERSION").to_owned(),
+        completion: Completion::Unfinished,
+        started_unix_ns: now,
+        command,
+        environment: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
+        thread_counts: Vec::new(),
+        runs_per_count: 0,
+        order_seed: 0,
+        machine: collect::machine::machine(),
+        clock: "CLOCK_MONOTONIC".to_owned(),
+        throughput: None,
+        capabilities: collect::probe::probe(),
+        notes: Vec::new(),
+    })
+}
+
+/// The command line of a running process, as it shows itself.
+fn running_command(pid: u32) -> anyhow::Result<Vec<String>> {
+    let gone = |source| of_process(Error::process(pid, source));
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).map_err(gone)?;
+    let command: Vec<String> =
+        bytes.split(|b| *b == 0).filter(|a| !a.is_empty()).map(|a| String::from_utf8_lossy(a).into_owned()).collect();
+    // Kernel threads, and programs that have wiped it, have none.
+    Ok(if command.is_empty() { vec![format!("process-{pid}")] } else { command })
+}
+
+/// The target writes to the terminal by itself.
+struct Terminal;
+
+impl OutputSink for Terminal {
+    fn bytes(&mut self, _: Stream, _: &[u8]) {}
+}
