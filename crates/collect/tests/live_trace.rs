@@ -1,47 +1,13 @@
 //! Observing real programs. These tests load BPF programs: they need root, and run by `./dev live`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
-use collect::{Command, End, Exit, OutputSink, RunOptions, Stop, Stream, Tracer, run_clean};
-use recording::meta::Completion;
+mod common;
+
+use collect::{End, Exit, RunOptions, Stop, Tracer, run_clean};
+use common::{Kept, command, compile, trace};
 use recording::tables::{Reason, Timed};
 use recording::{Recording, RunId, StackId, Tables, ThreadId, Writer};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-#[derive(Default)]
-struct Kept(Vec<u8>);
-
-impl OutputSink for Kept {
-    fn bytes(&mut self, _: Stream, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-}
-
-fn compile(folder: &Path, name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(format!("{name}.c"));
-    let program = folder.join(name);
-    let mut compiler = std::process::Command::new("cc");
-    compiler.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source);
-    assert!(compiler.status().expect("the tests need a C compiler, `cc`").success());
-    program
-}
-
-fn command(argv: &[&str]) -> Command {
-    Command { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), cwd: None }
-}
-
-/// Runs a command observed and reads its recording.
-fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
-    let path = folder.join("recording");
-    let mut meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
-    meta.completion = Completion::Finished;
-    let mut writer = Writer::create(&path, &meta).unwrap();
-    let run = RunId(0);
-    let finished = Tracer::new()
-        .run(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, run)
-        .unwrap();
-    (Recording::open(&path).unwrap().tables().unwrap(), finished.exit)
-}
 
 /// Whether a function is on a stack.
 fn called_by(tables: &Tables, stack: Option<StackId>, function: &str) -> bool {

@@ -55,6 +55,9 @@ const SAMPLES_IN_ALL: u64 = 16_000;
 /// that is below a tenth. A prime, so that it does not beat with loops over round numbers of pages.
 pub(crate) const FAULT_PERIOD: u64 = 61;
 
+/// Room for events that wait to be read; as in maps.h.
+const EVENT_BYTES: u32 = 16 << 20;
+
 /// Samples a second and processor on a machine with so many usable processors.
 pub(crate) fn sample_hz(processors: usize) -> u64 {
     /// Primes, for the reason of `SAMPLE_HZ`.
@@ -91,17 +94,18 @@ pub(crate) struct Programs {
 impl Programs {
     /// Loads the programs; nothing runs yet.
     pub(crate) fn load() -> Result<Programs, Error> {
-        Programs::load_with(Hardware::open(&usable_processors()))
+        Programs::load_with(Hardware::open(&usable_processors()), EVENT_BYTES)
     }
 
-    /// As [`Programs::load`], reading these hardware events.
-    pub(crate) fn load_with(hardware: Hardware) -> Result<Programs, Error> {
+    /// As [`Programs::load`], reading these hardware events, with so much room for events that wait to be read.
+    pub(crate) fn load_with(hardware: Hardware, event_bytes: u32) -> Result<Programs, Error> {
         let btf = Btf::from_sys_fs().map_err(Error::bpf("read the kernel's type information (BTF)"))?;
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
             // The library has no type for task storage; it creates the map all the same.
             .allow_unsupported_maps()
             .map_max_entries("PROCESSORS", possible_processors())
+            .map_max_entries("EVENTS", event_bytes)
             .map_max_entries("COUNTER0", possible_processors())
             .map_max_entries("COUNTER1", possible_processors())
             .map_max_entries("COUNTER2", possible_processors())

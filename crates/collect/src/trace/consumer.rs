@@ -218,7 +218,7 @@ impl<'a> Consumer<'a> {
         let places = self.programs.globals.peek(0, offset_of!(Globals, next_place)).unwrap_or(0);
         self.sleeping_rows(end_ns, places, &mut rows);
         let totals = Totals::of(&self.threads);
-        let losses = self.losses();
+        let losses = self.losses(&rows);
         let (slices, samples, calls) =
             (self.slices.take(), std::mem::take(&mut self.samples), std::mem::take(&mut self.calls));
         let threads = std::mem::take(&mut self.threads);
@@ -503,7 +503,7 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    fn losses(&self) -> Vec<Loss> {
+    fn losses(&self, rows: &Rows) -> Vec<Loss> {
         let counts = self.programs.globals.read(0).map_or([0; 16], |globals| globals.losses);
         let kernel = LOSSES.iter().zip(counts).filter_map(|(what, count)| {
             let what = (*what)?;
@@ -514,6 +514,7 @@ impl<'a> Consumer<'a> {
         kernel
             .chain([
                 ("outermost frames of stacks", self.cut_stacks, Some(stacks)),
+                ("stacks of wait places", rows.untold(), Some(rows.places())),
                 ("system calls on the timeline", self.untold_calls, None),
             ])
             .filter(|(_, count, _)| *count > 0)

@@ -142,21 +142,25 @@ mod tests {
         fn bytes(&mut self, _: Stream, _: &[u8]) {}
     }
 
-    /// Hardware events are read at switches. A clock in their place has to give the time on the processor.
-    #[test]
-    #[ignore = "needs root: run ./dev live"]
-    fn counters_of_a_thread_count_while_it_runs_and_not_else() {
+    fn traced(programs: Programs, script: &str) -> recording::Tables {
         let folder = tempfile::tempdir().expect("a folder for the recording");
         let path = folder.path().join("recording");
         let mut writer = Writer::create(&path, &synthetic::meta(1)).expect("an empty folder");
-        let programs = Programs::load_with(Hardware::stand_in(&usable_processors())).expect("root, and BPF");
-        let argv = ["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.1"];
+        let argv = ["sh", "-c", script];
         let command = Command { argv: argv.map(Into::into).to_vec(), env: Vec::new(), cwd: None };
         Tracer::new()
             .run_with(programs, &command, &RunOptions::default(), &mut Nowhere, &Stop::new(), &mut writer, RunId(0))
             .expect("the shell runs");
         drop(writer);
-        let tables = Recording::open(&path).and_then(|recording| recording.tables()).expect("a recording");
+        Recording::open(&path).and_then(|recording| recording.tables()).expect("a recording")
+    }
+
+    /// Hardware events are read at switches. A clock in their place has to give the time on the processor.
+    #[test]
+    #[ignore = "needs root: run ./dev live"]
+    fn counters_of_a_thread_count_while_it_runs_and_not_else() {
+        let programs = Programs::load_with(Hardware::stand_in(&usable_processors()), 1 << 20).expect("root, and BPF");
+        let tables = traced(programs, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.1");
         assert!(!tables.threads.is_empty());
         for thread in &tables.threads {
             let counted = thread.cycles.expect("the stand-in is open");
@@ -164,5 +168,27 @@ mod tests {
             let switches = thread.voluntary_switches + thread.involuntary_switches + 2;
             assert!(counted.abs_diff(thread.running_ns) < 1_000_000 + switches * 20_000, "{counted} {thread:?}");
         }
+    }
+
+    /// Room for about 70 events, which many poll intervals of this script overflow, and for no stack at all.
+    #[test]
+    #[ignore = "needs root: run ./dev live"]
+    fn without_room_for_events_the_sums_stay_exact() {
+        let programs = Programs::load_with(Hardware::stand_in(&[]), 4096).expect("root, and BPF");
+        let script = "i=0; while [ $i -lt 211 ]; do (exit 3); i=$((i+1)); done";
+        let tables = traced(programs, script);
+        assert_eq!(tables.threads.len(), 212);
+        for thread in &tables.threads {
+            let life = thread.end_ns - thread.start_ns;
+            let slices = tables.slices.iter().filter(|slice| slice.thread == thread.thread);
+            assert_eq!(slices.map(|slice| slice.spent_ns).sum::<u64>(), life, "{thread:?}");
+        }
+        let waited: u64 = tables.waits.iter().map(|wait| wait.count).sum();
+        let voluntary: u64 = tables.threads.iter().map(|thread| thread.voluntary_switches).sum();
+        // Each thread's last switch leaves for good: its exit is no wait.
+        assert!(waited <= voluntary && waited + 212 >= voluntary, "{waited} of {voluntary}");
+        assert!(tables.waits.iter().all(|wait| wait.user_stack.is_none()), "no stack fits");
+        let untold = tables.losses.iter().find(|loss| loss.what == "stacks of wait places");
+        assert!(untold.is_some_and(|loss| loss.count > 0), "{:?}", tables.losses);
     }
 }

@@ -29,6 +29,16 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// Waits whose stack never found room.
+    pub(super) fn untold(&self) -> u64 {
+        self.waits.iter().filter(|wait| wait.user_stack.is_none() && wait.kernel_stack.is_none()).count() as u64
+    }
+
+    /// Waits in all.
+    pub(super) fn places(&self) -> u64 {
+        self.waits.len() as u64
+    }
+
     /// A wait that began before observing did.
     pub(super) fn asleep(
         &mut self,
@@ -206,15 +216,14 @@ impl Consumer<'_> {
             *timed.entry((key.thread, u32::from(key.number))).or_default() += value.count;
         }
         let windows = self.programs.windows();
-        for (key, value) in calls {
+        for (key, value) in &self.same_places(calls) {
             let call = (key.thread, u32::from(key.number));
             let (calls, calls_low, calls_high) = if self.timing.complete() {
                 (value.count as f64, value.count as f64, value.count as f64)
             } else {
                 let all = self.syscalls.get(&call).copied().unwrap_or(0);
-                let last = f64::from(value.window_count);
-                let squares = value.squares as f64 + last * last;
-                estimate(all, timed.get(&call).copied().unwrap_or(0), value.count, windows, squares)
+                let timed = timed.get(&call).copied().unwrap_or(0);
+                estimate(all, timed, value.count, windows, value.squares as f64)
             };
             rows.sites.push(CallSite {
                 run: self.run,
@@ -235,6 +244,22 @@ impl Consumer<'_> {
             durations(self.run, Timed::CallSite, value.place, &value.bars, &mut rows.durations);
         }
         rows.sites.sort_by_key(|site| site.site);
+    }
+
+    /// One entry a call path. The kernel side tells paths apart by a hash of code addresses, which changes when the
+    /// program maps code; the unwound stacks do not. `squares` comes to include the last window.
+    fn same_places(&self, calls: &[(CallKey, CallValue)]) -> Vec<(CallKey, CallValue)> {
+        let mut places: BTreeMap<_, (CallKey, CallValue)> = BTreeMap::new();
+        for (key, value) in calls {
+            let stack = self.stories.get(&value.place).and_then(|story| story.user_stack);
+            // A place whose stack is not known is like no other.
+            let untold = if stack.is_none() { value.place } else { 0 };
+            let mut value = *value;
+            value.squares += u64::from(value.window_count) * u64::from(value.window_count);
+            let path = (key.thread, key.number, key.error, stack, untold);
+            places.entry(path).and_modify(|(_, sum)| add(sum, &value)).or_insert((*key, value));
+        }
+        places.into_values().collect()
     }
 
     fn kernel_lock(&mut self, key: &LockKey, value: &LockValue) -> KernelLock {
@@ -271,6 +296,18 @@ impl Consumer<'_> {
             Some(function) => format!("lock taken in {function}"),
             None => "locks of short waits".to_owned(),
         }
+    }
+}
+
+fn add(sum: &mut CallValue, value: &CallValue) {
+    sum.place = sum.place.min(value.place);
+    sum.count += value.count;
+    sum.total_ns += value.total_ns;
+    sum.off_ns += value.off_ns;
+    sum.longest_ns = sum.longest_ns.max(value.longest_ns);
+    sum.squares += value.squares;
+    for (bar, more) in sum.bars.iter_mut().zip(value.bars) {
+        *bar += more;
     }
 }
 

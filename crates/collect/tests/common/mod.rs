@@ -1,0 +1,42 @@
+//! What the live tests share: compiling a target, running it observed, reading what was recorded.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use collect::{Command, Exit, OutputSink, RunOptions, Stop, Stream, Tracer};
+use recording::meta::Completion;
+use recording::{Recording, RunId, Tables, Writer};
+use std::path::{Path, PathBuf};
+
+#[derive(Default)]
+pub(crate) struct Kept(pub(crate) Vec<u8>);
+
+impl OutputSink for Kept {
+    fn bytes(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+pub(crate) fn compile(folder: &Path, name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(format!("{name}.c"));
+    let program = folder.join(name);
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source);
+    assert!(compiler.status().expect("the tests need a C compiler, `cc`").success());
+    program
+}
+
+pub(crate) fn command(argv: &[&str]) -> Command {
+    Command { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), cwd: None }
+}
+
+/// Runs a command observed and reads its recording.
+pub(crate) fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
+    let path = folder.join("recording");
+    let mut meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
+    meta.completion = Completion::Finished;
+    let mut writer = Writer::create(&path, &meta).unwrap();
+    let run = RunId(0);
+    let finished = Tracer::new()
+        .run(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, run)
+        .unwrap();
+    (Recording::open(&path).unwrap().tables().unwrap(), finished.exit)
+}
