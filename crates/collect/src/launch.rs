@@ -131,6 +131,9 @@ pub(crate) fn run(
     if let Some(caller) = &caller {
         become_caller(&mut process, caller);
     }
+    if !options.interactive {
+        die_with_knee(&mut process);
+    }
     refuse_set_user_id(Path::new(program))?;
 
     let before = MachineTime::now();
@@ -197,6 +200,24 @@ fn become_caller(process: &mut std::process::Command, caller: &Caller) {
     };
     // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
     unsafe { process.pre_exec(lower) };
+}
+
+/// Runs that nobody reads any more would go on in vain, and into a broken pipe: when knee is killed, so is the target.
+fn die_with_knee(process: &mut std::process::Command) {
+    let knee = std::process::id();
+    let ask = move || {
+        // SAFETY: prctl and getppid take and return numbers; the signal is kept over exec (PR_SET_PDEATHSIG(2const)).
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // Killed before the request was made: nobody would tell.
+            if libc::getppid() as u32 != knee {
+                return Err(io::Error::from_raw_os_error(libc::ECANCELED));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
+    unsafe { process.pre_exec(ask) };
 }
 
 /// A program that gains rights when executed would lose them under an observer, or tell its secrets to it.

@@ -189,3 +189,81 @@ fn under_sudo_the_target_and_the_files_are_the_callers() {
     assert!(text.contains("uid=65534 sudo= threads=1"), "{text}");
     assert_eq!(recording.join("meta.json").metadata().unwrap().uid(), 65534);
 }
+
+/// Whether a process has BPF programs open. None is pinned, so they live as long as it does.
+fn observes(pid: u32) -> bool {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let links = entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    links.into_iter().any(|link| link.to_string_lossy().contains("bpf"))
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_killed_knee_leaves_a_readable_recording_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("recording");
+    let mut child = knee()
+        .args(["sweep", "-t", "1", "--runs", "1", "--warm-up", "0", "-q", "-o"])
+        .arg(&recording)
+        .args(["--", "sh", "-c", "echo $$ > pid-{threads}; sleep 3"])
+        .current_dir(folder.path())
+        .spawn()
+        .unwrap();
+    // The observed run comes last.
+    let pid = child.id();
+    let observed = || recording.join("runs/part-00000.parquet").exists() && observes(pid);
+    for _ in 0..2000 {
+        if observed() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(observed(), "no run was made, or none was observed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(!observes(pid));
+    let pid = std::fs::read_to_string(folder.path().join("pid-1")).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/comm", pid.trim())).unwrap_or_default();
+    assert_ne!(state.trim(), "sh", "the target was left behind");
+    let report = knee().args(["report", "--format", "json"]).arg(&recording).output().unwrap();
+    assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
+    let answer: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(answer["curve"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn record_observes_one_run_with_the_terminal_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("recording");
+    let mut child = knee()
+        .args(["record", "--format", "json", "-o"])
+        .arg(&recording)
+        .args(["--", "sh", "-c", "read line; echo \"got $line\" >&2; sleep 0.05"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"a line\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("got a line"));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["account"].as_array().unwrap().len(), 1);
+    assert_balanced(&answer);
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn record_names_a_process_that_is_gone() {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let output = knee().args(["record", "-p", &child.id().to_string()]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains(&format!("no process {}", child.id())) && errors.contains("pgrep"), "{errors}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+}
