@@ -8,6 +8,7 @@
 //! | [`unwind`], `arch` | registers and stack bytes → code addresses |
 //! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
 //! | [`perf_map`] | names of code that was made at run time |
+//! | [`mod@probes`] | the marks in a program's file, and where their arguments are |
 //! | [`error`] | what can go wrong; nothing of it ends a run |
 //!
 //! Everything that comes from the target (paths, files, symbol names) is hostile input: it is bounded and checked, and
@@ -27,6 +28,7 @@ mod lines;
 pub mod maps;
 pub mod module;
 pub mod perf_map;
+pub mod probes;
 pub mod spans;
 mod symbol_table;
 pub mod symbols;
@@ -38,6 +40,7 @@ pub use error::{ModuleError, ModuleProblem, SymbolProblem};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};
 pub use perf_map::PerfMap;
+pub use probes::{Probe, ProbesError, probes, probes_in_file};
 pub use spans::{executable_spans, merge_spans};
 pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};
 pub use unwind::{DEPTH_LIMIT, Located, StackEnd, Truncation, Unwinder};
