@@ -13,6 +13,7 @@
 #include "locks.h"
 #include "calls.h"
 #include "timeline.h"
+#include "marks.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 

@@ -103,6 +103,13 @@ struct {
 	__type(value, struct foreign_value);
 } FOREIGN SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PROBES);
+	__type(key, u32);
+	__type(value, struct probe);
+} PROBES SEC(".maps");
+
 /* Hardware events, one a processor. Filled by user space where the machine has them. */
 #define COUNTER_MAP(name)                                    \
 	struct {                                             \

@@ -153,7 +153,8 @@ struct thread_record {
 	u64 spin_lock;     /* spin locks nest inside others */
 	u64 spin_ns;
 	u32 spin_flags;
-	u32 exiting;
+	u32 work_epoch;
+	u64 work; /* units of work that are not told yet */
 
 	struct counter_value counters_at[COUNTERS]; /* when it came to the processor */
 	u64 counters[COUNTERS];
@@ -175,7 +176,6 @@ struct image_spans {
 #define KIND_LOCK 0x20000       /* waited for a kernel lock; `object` is the lock */
 #define KIND_CREATE 0x40000     /* created a thread or process */
 #define KIND_FAULT_SITE 0x80000 /* met a page fault */
-#define KIND_MARK 0x100000      /* knee.h */
 
 struct place_key {
 	u32 thread;
@@ -205,6 +205,26 @@ struct edge_key {
 struct edge_value {
 	u64 count;
 	u64 blocked_ns;
+};
+
+/* The marks that are attached to, and where their arguments are (crates/resolve/src/probes). */
+#define MAX_PROBES 1024
+
+enum mark { MARK_BEGIN = 1, MARK_END, MARK_TASK_BEGIN, MARK_TASK_END, MARK_WORK };
+enum mark_place { PLACE_NONE, PLACE_CONSTANT, PLACE_REGISTER, PLACE_MEMORY };
+
+struct probe {
+	u32 kind;
+	u32 place;
+	u8 word;  /* of pt_regs: the register, or the base of an address */
+	u8 shift;
+	u8 size;
+	u8 is_signed;
+	u8 has_base;
+	u8 index;
+	u8 scale; /* 0 for no index */
+	u8 padding;
+	u64 number; /* the constant, or the displacement */
 };
 
 /* A call site: a thread, the call path, and how the call ended. */
@@ -344,6 +364,15 @@ struct call_event {
 	u32 error;
 };
 
+struct mark_event {
+	struct event_header header;
+	u64 time_ns;
+	u32 mark;
+	u32 padding;
+	u64 amount;
+	char name[64];
+};
+
 /* All registers of user space, in the order of the architecture's pt_regs; 34 words are arm64's. */
 #define ALL_REGISTERS 34
 
@@ -395,7 +424,8 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 816);
+SIZE(thread_record, 824);
+SIZE(probe, 24);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);
 SIZE(place_value, 168);
@@ -412,6 +442,7 @@ SIZE(globals, 168);
 SIZE(period_event, 56);
 SIZE(stretch_event, 168);
 SIZE(call_event, 32);
+SIZE(mark_event, 96);
 SIZE(place_event, 17768);
 SIZE(exec_event, 32);
 SIZE(sample_event, 9824);

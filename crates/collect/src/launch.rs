@@ -31,6 +31,18 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
 }
 
+impl Command {
+    /// The file that will be executed, as execvp(3) finds it; `None` when there is none.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        let program = Path::new(self.argv.first()?);
+        if program.components().count() > 1 {
+            return Some(self.cwd.as_deref().map_or_else(|| program.to_owned(), |folder| folder.join(program)));
+        }
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+    }
+}
+
 /// How to run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunOptions {
@@ -134,7 +146,7 @@ pub(crate) fn run(
     if !options.interactive {
         die_with_knee(&mut process);
     }
-    refuse_set_user_id(Path::new(program))?;
+    refuse_set_user_id(command)?;
 
     let before = MachineTime::now();
     let started_unix_ns = unix_ns();
@@ -221,16 +233,8 @@ fn die_with_knee(process: &mut std::process::Command) {
 }
 
 /// A program that gains rights when executed would lose them under an observer, or tell its secrets to it.
-fn refuse_set_user_id(program: &Path) -> Result<(), Error> {
-    let path = if program.components().count() > 1 {
-        program.to_owned()
-    } else {
-        let Some(folders) = std::env::var_os("PATH") else { return Ok(()) };
-        match std::env::split_paths(&folders).map(|f| f.join(program)).find(|p| p.is_file()) {
-            Some(path) => path,
-            None => return Ok(()),
-        }
-    };
+fn refuse_set_user_id(command: &Command) -> Result<(), Error> {
+    let Some(path) = command.program() else { return Ok(()) };
     match std::fs::metadata(&path) {
         Ok(meta) if meta.is_file() && meta.permissions().mode() & 0o6000 != 0 => {
             Err(Error::SetUserId { program: path })

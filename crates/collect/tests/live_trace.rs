@@ -5,7 +5,7 @@ mod common;
 
 use collect::{End, Exit, RunOptions, Stop, Tracer, run_clean};
 use common::{Kept, command, compile, trace};
-use recording::tables::{Reason, Timed};
+use recording::tables::{MarkKind, Reason, Timed};
 use recording::{Recording, RunId, StackId, Tables, ThreadId, Writer};
 use std::time::Duration;
 
@@ -136,6 +136,33 @@ fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
     assert_eq!(child.try_wait().unwrap(), None, "the program goes on");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn marks_are_heard_with_their_names_and_amounts() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "marked");
+    let (tables, exit) = trace(folder.path(), &[program.to_str().unwrap()]);
+    assert_eq!(exit, Exit::Status(0));
+    let kinds = |kind| tables.marks.iter().filter(move |mark| mark.kind == kind);
+    assert_eq!((kinds(MarkKind::Begin).count(), kinds(MarkKind::End).count()), (1, 1));
+    for (thread, name) in [(ThreadId(1), "parse"), (ThreadId(2), "<b>write</b>")] {
+        for kind in [MarkKind::TaskBegin, MarkKind::TaskEnd] {
+            let tasks = kinds(kind).filter(|m| m.thread == thread && m.name.as_deref() == Some(name));
+            assert_eq!(tasks.count(), 31, "{name}");
+        }
+        let units: u64 =
+            kinds(MarkKind::Work).filter(|mark| mark.thread == thread).filter_map(|mark| mark.amount).sum();
+        assert_eq!(units, 31 * 37, "{name}");
+    }
+    let (begin, end) = (kinds(MarkKind::Begin).next().unwrap(), kinds(MarkKind::End).next().unwrap());
+    assert!(
+        tables
+            .marks
+            .iter()
+            .all(|mark| (begin.time_ns..=end.time_ns).contains(&mark.time_ns) || mark.kind == MarkKind::Work)
+    );
 }
 
 #[test]

@@ -52,6 +52,18 @@ pub(crate) const EVENT_STRETCH: u32 = 2;
 pub(crate) const EVENT_PLACE: u32 = 3;
 pub(crate) const EVENT_EXEC: u32 = 4;
 pub(crate) const EVENT_CALL: u32 = 6;
+pub(crate) const EVENT_MARK: u32 = 7;
+
+pub(crate) const MAX_PROBES: u32 = 1024;
+pub(crate) const MARK_BEGIN: u32 = 1;
+pub(crate) const MARK_END: u32 = 2;
+pub(crate) const MARK_TASK_BEGIN: u32 = 3;
+pub(crate) const MARK_TASK_END: u32 = 4;
+pub(crate) const MARK_WORK: u32 = 5;
+pub(crate) const PLACE_NONE: u32 = 0;
+pub(crate) const PLACE_CONSTANT: u32 = 1;
+pub(crate) const PLACE_REGISTER: u32 = 2;
+pub(crate) const PLACE_MEMORY: u32 = 3;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -144,7 +156,8 @@ pub(crate) struct ThreadRecord {
     pub(crate) spin_lock: u64,
     pub(crate) spin_ns: u64,
     pub(crate) spin_flags: u32,
-    pub(crate) exiting: u32,
+    pub(crate) work_epoch: u32,
+    pub(crate) work: u64,
     pub(crate) counters_at: [CounterValue; COUNTERS],
     pub(crate) counters: [u64; COUNTERS],
 }
@@ -206,6 +219,33 @@ pub(crate) struct EdgeKey {
 pub(crate) struct EdgeValue {
     pub(crate) count: u64,
     pub(crate) blocked_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ProbeRecord {
+    pub(crate) kind: u32,
+    pub(crate) place: u32,
+    pub(crate) word: u8,
+    pub(crate) shift: u8,
+    pub(crate) size: u8,
+    pub(crate) is_signed: u8,
+    pub(crate) has_base: u8,
+    pub(crate) index: u8,
+    pub(crate) scale: u8,
+    pub(crate) padding: u8,
+    pub(crate) number: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MarkEvent {
+    pub(crate) header: Header,
+    pub(crate) time_ns: u64,
+    pub(crate) mark: u32,
+    pub(crate) padding: u32,
+    pub(crate) amount: u64,
+    pub(crate) name: [u8; 64],
 }
 
 #[repr(C)]
@@ -395,7 +435,7 @@ pub(crate) struct SampleEvent {
 
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
-    assert!(size_of::<ThreadRecord>() == 816);
+    assert!(size_of::<ThreadRecord>() == 824);
     assert!(size_of::<ImageSpans>() == 64);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(size_of::<PlaceValue>() == 168);
@@ -412,6 +452,8 @@ const _: () = {
     assert!(size_of::<PeriodEvent>() == 56);
     assert!(size_of::<StretchEvent>() == 168);
     assert!(size_of::<CallEvent>() == 32);
+    assert!(size_of::<MarkEvent>() == 96);
+    assert!(size_of::<ProbeRecord>() == 24);
     assert!(size_of::<PlaceEvent>() + 16384 + 1024 == 17768);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9824);
@@ -432,7 +474,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue ForeignValue SyscallKey ProcessorRecord Globals Header
+plain!(ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue ForeignValue SyscallKey ProcessorRecord Globals Header
     PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent);
 
 /// The value at the start of the bytes, and what follows it; `None` when there are too few.

@@ -1,12 +1,13 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
 //! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` tells them whom to
-//! observe; `hardware` gives them hardware events to read. May import: aya, libc, `counters`, `machine`.
+//! observe; `hardware` gives them hardware events to read; `marks` listens to the program's own. May import: aya, libc, `counters`, `machine`.
 
 pub(crate) mod abi;
 mod enrol;
 pub(crate) mod hardware;
 pub(crate) mod mapped;
+mod marks;
 
 pub(crate) use enrol::Enrolment;
 
@@ -20,9 +21,11 @@ use aya::programs::{BtfTracePoint, Iter, PerfEvent};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use hardware::Hardware;
 use mapped::MappedArray;
+use marks::Marks;
 use std::io::Read;
 use std::mem::offset_of;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 #[cfg(target_arch = "x86_64")]
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/knee.x86_64.o");
@@ -84,6 +87,7 @@ pub(crate) struct Programs {
     free_slots: Queue<MapData, u32>,
     tasks: MapData,
     hardware: Hardware,
+    marks: Marks,
     counter_maps: [MapData; COUNTERS],
     timing: Option<BtfTracePointLinkId>,
     window: u32,
@@ -147,6 +151,7 @@ impl Programs {
                 _ => return Err(missing("TASKS")),
             },
             hardware,
+            marks: Marks::new(typed(&mut ebpf, "PROBES")?),
             counter_maps: [
                 perf_array(&mut ebpf, "COUNTER0")?,
                 perf_array(&mut ebpf, "COUNTER1")?,
@@ -192,6 +197,16 @@ impl Programs {
         self.globals.poke(0, offset_of!(Globals, counters), counters);
         self.globals.poke(0, offset_of!(Globals, pid_namespace), enrol::own_pid_namespace());
         Ok(())
+    }
+
+    /// Listens to the marks of a program or library. Files without marks are none of its business, and no error.
+    pub(crate) fn listen_to_marks(&mut self, path: &Path) {
+        self.marks.listen(&mut self.ebpf, path);
+    }
+
+    /// Marks that could not be listened to.
+    pub(crate) fn failed_marks(&self) -> u64 {
+        self.marks.failed()
     }
 
     /// Why waiting for locks inside the kernel is not told; absent when it is.

@@ -7,7 +7,7 @@ use super::asleep::{Call as SleepingCall, Sleeper};
 use super::image::Image;
 use super::intern::Interner;
 use super::kept::Kept;
-use super::rows::{Rows, comm};
+use super::rows::{Rows, text};
 use super::slices::{Slices, thread_id};
 use super::story::{FileKind, Story};
 use super::timing::Timing;
@@ -67,6 +67,7 @@ pub(crate) struct Consumer<'a> {
     slices: Slices,
     samples: Vec<Sample>,
     calls: Vec<Call>,
+    marks: Vec<Mark>,
     threads: Vec<Thread>,
     /// By process and thread number as the program sees it: who a number beside a futex means.
     pub(super) owners: HashMap<(u32, u32), u32>,
@@ -110,6 +111,7 @@ impl<'a> Consumer<'a> {
             slices: Slices::new(run),
             samples: Vec::new(),
             calls: Vec::new(),
+            marks: Vec::new(),
             threads: Vec::new(),
             owners: HashMap::new(),
             sleepers: HashMap::new(),
@@ -223,6 +225,7 @@ impl<'a> Consumer<'a> {
             (self.slices.take(), std::mem::take(&mut self.samples), std::mem::take(&mut self.calls));
         let threads = std::mem::take(&mut self.threads);
         let futexes = std::mem::take(&mut self.futexes);
+        let marks = std::mem::take(&mut self.marks);
         // Naming takes long and needs nothing of the kernel: detach first.
         let Consumer { programs, interner, writer, failed, .. } = self;
         drop(programs);
@@ -233,6 +236,7 @@ impl<'a> Consumer<'a> {
         writer.append(&threads)?;
         writer.append(&slices)?;
         writer.append(&calls)?;
+        writer.append(&marks)?;
         writer.append(&futexes)?;
         rows.append(writer)?;
         writer.append(&samples)?;
@@ -265,6 +269,11 @@ impl<'a> Consumer<'a> {
                 EVENT_STRETCH => {
                     if let Some((event, _)) = parse::<StretchEvent>(&item) {
                         self.slices.stretch(event.header.thread, &event.stretch);
+                    }
+                }
+                EVENT_MARK => {
+                    if let Some((event, _)) = parse::<MarkEvent>(&item) {
+                        self.marks.push(mark(self.run, &event));
                     }
                 }
                 EVENT_CALL => {
@@ -330,7 +339,11 @@ impl<'a> Consumer<'a> {
     }
 
     fn refresh(&mut self, image: u32) {
-        if let Some(spans) = self.images.get_mut(&image).and_then(Image::refresh) {
+        let Some(entry) = self.images.get_mut(&image) else { return };
+        if let Some(spans) = entry.refresh() {
+            for file in entry.code_files() {
+                self.programs.listen_to_marks(&file);
+            }
             self.programs.images.write(image as usize % MAX_IMAGES, spans);
         }
     }
@@ -393,6 +406,17 @@ impl<'a> Consumer<'a> {
         for cached in record.syscalls.iter().filter(|cached| cached.count > 0) {
             *self.syscalls.entry((record.thread, cached.number)).or_default() += u64::from(cached.count);
         }
+        if record.work > 0 {
+            let event = MarkEvent {
+                header: Header { kind: EVENT_MARK, thread: record.thread },
+                time_ns: end_ns,
+                mark: MARK_WORK,
+                padding: 0,
+                amount: record.work,
+                name: [0; 64],
+            };
+            self.marks.push(mark(self.run, &event));
+        }
         self.untold_calls += record.calls_skipped;
         self.owners.insert((record.pid, record.inner_tid), record.thread);
         self.processes.insert(record.thread, record.pid);
@@ -416,7 +440,7 @@ impl<'a> Consumer<'a> {
             faults.map(|(_, major)| record.major_faults.wrapping_add(major)),
         );
         let name = if ended {
-            comm(&record.comm)
+            text(&record.comm)
         } else {
             let comm = std::fs::read_to_string(format!("/proc/{}/task/{}/comm", record.pid, record.tid));
             comm.unwrap_or_default().trim_end().to_owned()
@@ -515,11 +539,32 @@ impl<'a> Consumer<'a> {
             .chain([
                 ("outermost frames of stacks", self.cut_stacks, Some(stacks)),
                 ("stacks of wait places", rows.untold(), Some(rows.places())),
+                ("marks that could not be listened to", self.programs.failed_marks(), None),
                 ("system calls on the timeline", self.untold_calls, None),
             ])
             .filter(|(_, count, _)| *count > 0)
             .map(|(what, count, of)| Loss { run: self.run, what: what.to_owned(), count, of })
             .collect()
+    }
+}
+
+fn mark(run: RunId, event: &MarkEvent) -> Mark {
+    let kind = match event.mark {
+        MARK_BEGIN => MarkKind::Begin,
+        MARK_END => MarkKind::End,
+        MARK_TASK_BEGIN => MarkKind::TaskBegin,
+        MARK_TASK_END => MarkKind::TaskEnd,
+        MARK_WORK => MarkKind::Work,
+        _ => MarkKind::Unknown,
+    };
+    let task = matches!(kind, MarkKind::TaskBegin | MarkKind::TaskEnd);
+    Mark {
+        run,
+        thread: thread_id(event.header.thread),
+        time_ns: event.time_ns,
+        kind,
+        name: task.then(|| text(&event.name)).filter(|name| !name.is_empty()),
+        amount: (kind == MarkKind::Work).then_some(event.amount),
     }
 }
 

@@ -6,7 +6,9 @@ use super::intern::Interner;
 use crate::bpf::abi::{ImageSpans, MAX_SPANS, Registers, Span};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
-use resolve::{CodeAddress, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, merge_spans, parse_maps};
+use resolve::{
+    CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, merge_spans, parse_maps,
+};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -76,6 +78,21 @@ impl Image {
             *span = Span { start, length: end.saturating_sub(start) };
         }
         Some(spans)
+    }
+
+    /// The files that it has mapped as code, as this process can open them.
+    pub(crate) fn code_files(&self) -> Vec<PathBuf> {
+        let text = std::fs::read(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let mappings = parse_maps(text).unwrap_or_default();
+        let files = mappings.iter().filter(|mapping| mapping.executable).filter_map(|mapping| match &mapping.path {
+            MappedFile::File(path) => path.strip_prefix("/").ok(),
+            _ => None,
+        });
+        let mut files: Vec<PathBuf> =
+            files.map(|path| PathBuf::from(format!("/proc/{}/root", self.pid)).join(path)).collect();
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// Unwinds copied stack bytes; reads the map again first when an address is unknown. Spans as in `refresh`.

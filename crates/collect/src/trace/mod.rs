@@ -84,6 +84,10 @@ impl Tracer {
         run_id: RunId,
     ) -> Result<Finished, Error> {
         programs.attach()?;
+        // Its libraries follow when they are mapped.
+        if let Some(program) = command.program() {
+            programs.listen_to_marks(&program);
+        }
         let enrolment = programs.enrolment()?;
         let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, writer);
         let ended = AtomicBool::new(false);

@@ -322,13 +322,13 @@ fn durations(run: RunId, of: Timed, id: u32, bars: &[u32; BARS], rows: &mut Vec<
 
 fn foreign(run: RunId, others: impl Iterator<Item = (u32, ForeignValue)>) -> Vec<Foreign> {
     let mut rows: Vec<Foreign> = others
-        .map(|(pid, value)| Foreign { run, pid, name: comm(&value.comm), running_ns: value.running_ns })
+        .map(|(pid, value)| Foreign { run, pid, name: text(&value.comm), running_ns: value.running_ns })
         .collect();
     rows.sort_by_key(|row| (std::cmp::Reverse(row.running_ns), row.pid));
     rows
 }
 
-/// A thread's name as the kernel keeps it: up to its first zero.
-pub(super) fn comm(bytes: &[u8; 16]) -> String {
+/// Bytes that the kernel side copied, up to their first zero.
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
 }

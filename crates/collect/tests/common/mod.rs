@@ -19,6 +19,7 @@ pub(crate) fn compile(folder: &Path, name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(format!("{name}.c"));
     let program = folder.join(name);
     let mut compiler = std::process::Command::new("cc");
+    compiler.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include"));
     compiler.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source);
     assert!(compiler.status().expect("the tests need a C compiler, `cc`").success());
     program

@@ -1,0 +1,30 @@
+/* A program with marks: two threads, 31 tasks each, 37 units of work a task. */
+#include "knee.h"
+#include <pthread.h>
+#include <time.h>
+
+static void *work(void *name)
+{
+	for (int i = 0; i < 31; i++) {
+		struct timespec pause = {0, 200000};
+		KNEE_TASK_BEGIN(name);
+		nanosleep(&pause, NULL);
+		for (int j = 0; j < 36; j++)
+			KNEE_WORK(1);
+		KNEE_WORK(i ? 1 : 1);
+		KNEE_TASK_END(name);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[2];
+	KNEE_BEGIN();
+	if (pthread_create(&threads[0], NULL, work, "parse") || pthread_create(&threads[1], NULL, work, "<b>write</b>"))
+		return 1;
+	if (pthread_join(threads[0], NULL) || pthread_join(threads[1], NULL))
+		return 1;
+	KNEE_END();
+	return 0;
+}
