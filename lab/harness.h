@@ -5,6 +5,9 @@
  *
  *     test=NAME key=value ... seconds=1.234 tput(Mops)=5.67
  *
+ * The same is told by marks (knee.h): the measured part is what is timed, units
+ * of work are the operations of the result line.
+ *
  * Exit status of every program: 0 right result, 1 wrong result or a failed
  * call, 2 wrong usage. */
 #ifndef LAB_HARNESS_H
@@ -74,7 +77,8 @@ struct lab_run lab_run(unsigned threads, lab_body *body, void *shared);
 struct lab_run lab_run_prepared(unsigned threads, lab_body *prepare, lab_body *body,
                                 void *shared);
 
-/* Prints the result line; format gives the keys between test= and seconds=. */
+/* Prints the result line, and marks the operations as done; format gives the
+ * keys between test= and seconds=. */
 void lab_result(const char *test, double seconds, double operations,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 

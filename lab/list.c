@@ -31,6 +31,7 @@
  * and lets the imbalance be seen (--skew=2 --cost=100 --rounds=3). */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "knee.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -209,16 +210,20 @@ static void insert_share(unsigned thread, uint64_t round)
         uint64_t start = range_start(range), first, last;
         lab_share(range_start(range + 1) - start, (unsigned)per_range,
                   (unsigned)(part % per_range), &first, &last);
+        KNEE_TASK_BEGIN("part");
         computed[thread].sum += add_keys(&lists[thread], start + first, start + last);
+        KNEE_TASK_END("part");
     }
 }
 #else
 static void insert_share(unsigned thread, uint64_t round)
 {
     (void)round;
+    KNEE_TASK_BEGIN("share");
     computed[thread].sum +=
         add_keys(&lists[thread % list_count], range_start(thread),
                  range_start(thread + 1)); /* GUILTY (list-pm): fixed, whoever is late */
+    KNEE_TASK_END("share");
 }
 #endif
 
@@ -358,6 +363,7 @@ int main(int argc, char **argv)
     static struct list all;
     all = join_lists();
     uint64_t operations = threads * iterations * rounds;
+    KNEE_WORK(operations);
     if (trace)
         print_trace();
     printf("test=%s threadNum=%u iterations=%llu numList=%zu numOperation=%llu "

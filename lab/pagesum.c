@@ -27,6 +27,7 @@
  * the mapping operations dominate. */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "knee.h"
 #include "queue.h"
 
 #include <errno.h>
@@ -124,6 +125,7 @@ static void map_and_sum(struct thread_state *self, uint64_t first, uint64_t last
     uint64_t count = (last - first + chunk_pages - 1) / chunk_pages;
     struct chunk *chunks = lab_alloc(count * sizeof *chunks, sizeof(void *));
     for (uint64_t round = 0; round < rounds; round++) {
+        KNEE_TASK_BEGIN("map and sum");
         for (uint64_t i = 0; i < count; i++) {
             struct chunk *c = &chunks[i];
             c->first = first + i * chunk_pages;
@@ -131,9 +133,12 @@ static void map_and_sum(struct thread_state *self, uint64_t first, uint64_t last
             map_chunk(c, mode == POPULATE ? MAP_POPULATE : 0);
             sum_pages(self, c);
         }
+        KNEE_TASK_END("map and sum");
         pthread_barrier_wait(&all_read);
+        KNEE_TASK_BEGIN("unmap");
         for (uint64_t i = 0; i < count; i++)
             unmap_chunk(&chunks[i]);
+        KNEE_TASK_END("unmap");
     }
     free(chunks);
 }
@@ -144,15 +149,22 @@ static void sum_single_map(unsigned thread, uint64_t first, uint64_t last)
     struct chunk all = { .first = 0, .count = pages };
     for (uint64_t round = 0; round < rounds; round++) {
         if (thread == 0) {
+            KNEE_TASK_BEGIN("map");
             map_chunk(&all, 0);
+            KNEE_TASK_END("map");
             whole_file = all.bytes;
         }
         pthread_barrier_wait(&all_read);
         struct chunk own = { first, last - first, whole_file + first * page };
+        KNEE_TASK_BEGIN("sum");
         sum_pages(&state[thread], &own);
+        KNEE_TASK_END("sum");
         pthread_barrier_wait(&all_read);
-        if (thread == 0)
+        if (thread == 0) {
+            KNEE_TASK_BEGIN("unmap");
             unmap_chunk(&all);
+            KNEE_TASK_END("unmap");
+        }
     }
 }
 
@@ -160,12 +172,15 @@ static void read_and_sum(struct thread_state *self, uint64_t first, uint64_t las
 {
     uint64_t buffer_pages = least(chunk_pages, 256); /* stays in the caches */
     struct chunk c = { .bytes = lab_alloc(buffer_pages * page, page) };
-    for (uint64_t round = 0; round < rounds; round++)
+    for (uint64_t round = 0; round < rounds; round++) {
+        KNEE_TASK_BEGIN("read and sum");
         for (c.first = first; c.first < last; c.first += c.count) {
             c.count = least(buffer_pages, last - c.first);
             read_chunk(&c);
             sum_pages(self, &c);
         }
+        KNEE_TASK_END("read and sum");
+    }
     free(c.bytes);
 }
 
@@ -211,10 +226,13 @@ static void work(unsigned thread, void *shared)
 {
     (void)shared;
     if (mode == PIPELINE) {
+        const char *stage = thread == threads ? "map" : "sum";
+        KNEE_TASK_BEGIN(stage);
         if (thread == threads)
             map_for_workers();
         else
             sum_for_mapper(&state[thread]);
+        KNEE_TASK_END(stage);
         return;
     }
     uint64_t first, last;

@@ -15,6 +15,7 @@
  * Repaired by: --slow=none. */
 #define _GNU_SOURCE
 #include "harness.h"
+#include "knee.h"
 #include "queue.h"
 
 #include <pthread.h>
@@ -70,13 +71,19 @@ static void work(unsigned thread, void *shared)
     (void)shared;
     if (thread == 0) {
         pthread_setname_np(pthread_self(), "reader");
+        KNEE_TASK_BEGIN("read");
         read_items();
+        KNEE_TASK_END("read");
     } else if (thread == 1) {
         pthread_setname_np(pthread_self(), "writer");
+        KNEE_TASK_BEGIN("write");
         write_items();
+        KNEE_TASK_END("write");
     } else {
         pthread_setname_np(pthread_self(), "transform");
+        KNEE_TASK_BEGIN("transform");
         transform_items();
+        KNEE_TASK_END("transform");
     }
 }
 

@@ -19,6 +19,7 @@
 #define _GNU_SOURCE
 #include "codec.h"
 #include "harness.h"
+#include "knee.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -188,7 +189,9 @@ static void read_rows(void)
             row->header.bytes > header.longest_row ||
             fread(row->coded, 1, row->header.bytes, stream) != row->header.bytes)
             lab_fail("the stream is damaged; delete it: %s", stream_path);
+        KNEE_TASK_BEGIN("parse");
         parse_row(row);
+        KNEE_TASK_END("parse");
         atomic_store(&row->progress, 0);
         atomic_store(&row->awaited, 0);
         row->decoded = false;
@@ -224,6 +227,7 @@ static void decode_rows(void)
         struct row *row = row_at(number);
         struct row *above = row->header.is_first ? NULL : row_at(number - 1);
         struct row_decoder decoder;
+        KNEE_TASK_BEGIN("decode"); /* with the waiting for the row above */
         codec_start_row(&decoder, row->coded, row->header.bytes,
                         above ? above->pixels : NULL, row->pixels);
         for (uint32_t x = 0; x < row->header.width;) {
@@ -236,6 +240,7 @@ static void decode_rows(void)
             advance(row, end);
             x = end;
         }
+        KNEE_TASK_END("decode");
         pthread_mutex_lock(&line.lock);
         row->decoded = true;
         if (number == line.written)
@@ -256,9 +261,11 @@ static void write_rows(void)
             pthread_cond_wait(&line.row_decoded, &line.lock);
         pthread_mutex_unlock(&line.lock);
 
+        KNEE_TASK_BEGIN("write");
         output_hash = codec_hash(output_hash, row->pixels, row->header.width);
         if (output && fwrite(row->pixels, 1, row->header.width, output) != row->header.width)
             lab_fail("cannot write %s", output_path);
+        KNEE_TASK_END("write");
 
         pthread_mutex_lock(&line.lock);
         line.written++;
