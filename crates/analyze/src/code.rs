@@ -1,7 +1,9 @@
-//! Whose code a frame is: the program's own, a library's, or the kernel's. May import: `answer`, `names`.
+//! Whose code a frame is: the program's own, a library's, or the kernel's. May import:
+//! `answer`, `names`, `themes`.
 
 use crate::answer::Site;
 use crate::names::{self, Role};
+use crate::themes::{Theme, theme};
 use recording::tables::{Frame, Module, ModuleKind};
 
 /// Folders where systems keep libraries that are not the user's own.
@@ -45,6 +47,8 @@ pub struct Code<'t> {
     pub owner: Owner,
     /// Which synchronisation primitive it is, by its name.
     pub role: Option<Role>,
+    /// What it is for, by its name.
+    pub theme: Option<Theme>,
 }
 
 impl<'t> Code<'t> {
@@ -53,8 +57,9 @@ impl<'t> Code<'t> {
         let (path, kind) = module.map_or(("", ModuleKind::Anonymous), |m| (m.path.as_str(), m.kind));
         let name = frame.function.as_deref();
         let role = name.and_then(names::role);
+        let theme = name.and_then(theme);
         let system_source = frame.file.as_deref().is_some_and(|f| SYSTEM_SOURCES.iter().any(|s| f.starts_with(s)));
-        let runtime = system_source || role.is_some() || name.is_some_and(names::is_runtime);
+        let runtime = system_source || role.is_some() || theme.is_some() || name.is_some_and(names::is_runtime);
         let inside = carries_libc && frame.file.is_none();
         let lines = module.is_some_and(|m| m.has_lines);
         let owner = match kind {
@@ -69,7 +74,7 @@ impl<'t> Code<'t> {
             }
             _ => Owner::Own,
         };
-        Code { frame, module: path, kind, owner, role }
+        Code { frame, module: path, kind, owner, role, theme }
     }
 
     /// The function's name.

@@ -2,7 +2,9 @@
 
 use crate::stacks::Stacks;
 use crate::statistics::median;
-use recording::tables::{Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake};
+use recording::tables::{
+    CallSite, FaultSite, Foreign, KernelLock, Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
+};
 use recording::{RunId, Tables, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,6 +42,8 @@ pub struct Traced<'t> {
     pub run: &'t Run,
     /// Its trace as a whole.
     pub trace: &'t Trace,
+    /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
+    pub alone: bool,
     /// Its threads, by handle.
     pub threads: BTreeMap<ThreadId, &'t Thread>,
     /// Its timelines, in the order of the recording.
@@ -50,14 +54,29 @@ pub struct Traced<'t> {
     pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
     /// Its system calls.
     pub syscalls: Vec<&'t Syscall>,
+    /// Its system calls by place and error.
+    pub call_sites: Vec<&'t CallSite>,
+    /// Its waits for locks inside the kernel.
+    pub kernel_locks: Vec<&'t KernelLock>,
+    /// Where its page faults came from.
+    pub fault_sites: Vec<&'t FaultSite>,
+    /// Other programs that ran meanwhile.
+    pub foreign: Vec<&'t Foreign>,
     /// Its CPU samples.
     pub samples: Vec<&'t Sample>,
 }
 
-impl Traced<'_> {
-    /// Processors that the program could have used: min(threads, processors), at least 1.
+impl<'t> Traced<'t> {
+    /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose
+    /// program chose its threads by itself, all of them.
     pub fn processors(&self) -> u32 {
-        self.run.threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
+        let threads = if self.alone { self.trace.processors } else { self.run.threads };
+        threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
+    }
+
+    /// Threads that were asked for, or that a run alone has had.
+    pub fn asked(&self) -> u32 {
+        if self.alone { u32::try_from(self.threads.len()).unwrap_or(u32::MAX) } else { self.run.threads }
     }
 
     /// Calls of one number by all threads.
@@ -68,6 +87,16 @@ impl Traced<'_> {
     /// The process of a thread: futexes of several processes may share an address and still differ.
     pub fn pid(&self, thread: ThreadId) -> Option<u32> {
         self.threads.get(&thread).map(|t| t.pid)
+    }
+
+    /// The first thread: it starts the others.
+    pub fn main(&self) -> Option<&'t Thread> {
+        self.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))
+    }
+
+    /// Wall time, nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.trace.end_ns.saturating_sub(self.trace.begin_ns)
     }
 }
 
@@ -85,11 +114,22 @@ pub struct Model<'t> {
 }
 
 impl<'t> Model<'t> {
+    /// The name of a system call, or its number where no row names it.
+    pub fn call_name(&self, number: u32) -> String {
+        let row = self.tables.syscalls.iter().find(|s| s.number == number);
+        let site = || self.tables.call_sites.iter().find(|s| s.number == number).map(|s| s.name.clone());
+        row.map(|s| s.name.clone()).or_else(site).unwrap_or_else(|| number.to_string())
+    }
+
     /// Indexes a recording. Rows of unknown runs are left out.
     pub fn new(tables: &'t Tables) -> Model<'t> {
         let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();
         let mut traced: BTreeMap<u32, Traced> = BTreeMap::new();
-        let whole = |r: &&Run| r.kind == RunKind::Traced && r.threads > 0 && r.exit_status.is_none_or(|s| s == 0);
+        let observed = tables.runs.iter().filter(|r| r.kind == RunKind::Traced).count();
+        let alone = observed == 1 && !tables.runs.iter().any(|r| r.kind == RunKind::Clean);
+        // What a single run's program was asked for, and how it ended, is its own business.
+        let ended_well = |r: &Run| alone || (r.threads > 0 && r.exit_status.is_none_or(|s| s == 0));
+        let whole = |r: &&Run| r.kind == RunKind::Traced && ended_well(r);
         let mut candidates: Vec<(f64, &Run)> =
             tables.runs.iter().filter(whole).map(|r| (distance(tables, r), r)).collect();
         candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -98,11 +138,16 @@ impl<'t> Model<'t> {
                 traced.entry(run.threads).or_insert_with(|| Traced {
                     run,
                     trace,
+                    alone,
                     threads: BTreeMap::new(),
                     slices: Vec::new(),
                     waits: BTreeMap::new(),
                     wakes: HashMap::new(),
                     syscalls: Vec::new(),
+                    call_sites: Vec::new(),
+                    kernel_locks: Vec::new(),
+                    fault_sites: Vec::new(),
+                    foreign: Vec::new(),
                     samples: Vec::new(),
                 });
             }
@@ -128,6 +173,10 @@ impl<'t> Model<'t> {
         deal!(&tables.waits, |t, row| t.waits.insert(row.wait, row));
         deal!(&tables.wakes, |t, row| t.wakes.entry(row.wait).or_default().push(row));
         deal!(&tables.syscalls, |t, row| t.syscalls.push(row));
+        deal!(&tables.call_sites, |t, row| t.call_sites.push(row));
+        deal!(&tables.kernel_locks, |t, row| t.kernel_locks.push(row));
+        deal!(&tables.fault_sites, |t, row| t.fault_sites.push(row));
+        deal!(&tables.foreign, |t, row| t.foreign.push(row));
         deal!(&tables.samples, |t, row| t.samples.push(row));
         Model { tables, stacks: Stacks::new(tables), traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
     }

@@ -1,7 +1,9 @@
-//! Call stacks: resolved to code, and summed up to what the analysis asks of them. May import: `code`, `names`.
+//! Call stacks: resolved to code, and summed up to what the analysis asks of them. May import: `code`, `names`,
+//! `themes`.
 
 use crate::code::{Code, Owner};
 use crate::names::{self, Role};
+use crate::themes::Theme;
 use recording::tables::{Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId, Tables};
 use std::cell::RefCell;
@@ -32,6 +34,8 @@ pub struct View<'t> {
     pub leaf: Option<Code<'t>>,
     /// The primitive that the stack is in, by the names between the innermost and the first own frame.
     pub role: Option<Role>,
+    /// What the library is busy with, by the same names; it says more than the primitive that it uses for that.
+    pub theme: Option<Theme>,
     /// The library's function that the program called: the outermost frame before the first own one.
     pub entry: Option<Code<'t>>,
     /// The first frame of the program's own code.
@@ -116,6 +120,7 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool) -> View<'t> {
     View {
         leaf: frames.first().copied(),
         role: role(before),
+        theme: before.iter().find_map(|c| c.theme),
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
     }

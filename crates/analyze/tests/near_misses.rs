@@ -32,18 +32,6 @@ fn consumers_of_a_slow_producer_wait_for_no_lock() {
 }
 
 #[test]
-fn a_straggler_is_booked_as_imbalance() {
-    let answer = analyze(&uneven());
-    assert_balanced(&answer);
-    assert!(only_none(&answer));
-    let line = &answer.account[1].lines[0];
-    assert_eq!(line.cause, CauseId::Imbalance);
-    assert!((line.seconds - 1.8).abs() < 0.02, "{line:?}");
-    assert!(missing(&answer, CauseId::Imbalance).contains("already finished"));
-    assert!(answer.verdict.summary.contains("no cause is proven"), "{}", answer.verdict.summary);
-}
-
-#[test]
 fn more_threads_than_processors_that_lose_time() {
     let answer = analyze(&crowded());
     assert_balanced(&answer);

@@ -2,8 +2,15 @@
 //!
 //! Capacity, useful work and loss come from the clean runs; the traced run says how the loss splits. May import:
 //! `answer`, `curve`, `model`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `timeline` the split
-//! instant by instant, `profile` the CPU samples, `parts` both by cause.
+//! instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
+//! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by cause,
+//! `parts` what they are made of.
 
+pub mod alone;
+pub mod growth;
+pub mod idle;
+mod kernel_code;
+pub mod meanwhile;
 pub mod parts;
 pub mod pieces;
 pub mod profile;
@@ -14,7 +21,9 @@ use crate::curve::{Clean, cpu, median_of, seconds};
 use crate::model::{Model, Traced};
 use crate::statistics::{interval, point};
 use crate::waits::{FutexWait, classify};
-use parts::{Part, Strength};
+use alone::Alone;
+use growth::{Base, Strength};
+use parts::Part;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +58,10 @@ pub struct Ledger<'m, 't> {
     pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
     /// Its samples, counted.
     pub profile: Profile<'t>,
+    /// Its code that never runs beside other code.
+    pub alone: Alone<'t>,
+    /// Units of work that the traced run did.
+    pub work: f64,
     /// What `unexplained` is made of as far as that is known: in words, and in the unit of the lines.
     pub unexplained: Vec<(String, f64)>,
     /// User-space functions by growth against the smallest count, largest first, in the unit of the lines.
@@ -70,6 +83,7 @@ struct Draft<'m, 't> {
     futexes: BTreeMap<WaitId, FutexWait<'t>>,
     split: Split,
     profile: Profile<'t>,
+    alone: Alone<'t>,
     /// Units of work that it did.
     work: f64,
 }
@@ -83,17 +97,21 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .traced
         .iter()
         .zip(classified)
-        .map(|(traced, futexes)| Draft {
-            split: split(traced, &pieces::pieces(traced, &futexes)),
-            profile: profile(model, traced, &futexes, &owners),
-            work: work(traced, clean),
-            traced,
-            futexes,
+        .map(|(traced, futexes)| {
+            let split = split(traced, &pieces::pieces(traced, &model.stacks, &futexes));
+            Draft {
+                alone: Alone::new(&model.stacks, &split.meanwhile),
+                profile: profile(model, traced, &futexes, &owners),
+                work: work(traced, clean),
+                split,
+                traced,
+                futexes,
+            }
         })
         .collect();
     let base_count = clean.base().or(drafts.first().map(|d| d.traced.run.threads));
     let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
-    let base_strength = base.map(|d| Strength { profile: &d.profile, on_cpu: d.split.on_cpu / d.work });
+    let base_strength = base.map(Draft::strength);
     let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, base_count, base_strength.as_ref())).collect();
     let together = drafts.into_iter().zip(lines);
     together.map(|(d, lines)| d.close(lines)).collect()
@@ -128,7 +146,11 @@ fn draw_up<'t>(
     let traced_capacity = split.capacity / draft.work;
     let clean_time = clean.seconds_per_unit(threads);
     let clean_useful = base_count.map(|b| clean.cpu_per_unit(b)).unwrap_or_default();
-    let traced_useful = base.map(|b| b.on_cpu);
+    let strength = draft.strength();
+    let traced_useful = match traced.alone {
+        true => Some(strength.useful()),
+        false => base.map(|b| b.on_cpu),
+    };
     let capacity = median_of(&clean_time).map_or(traced_capacity, |t| t * processors);
     let useful = median_of(&clean_useful).or(traced_useful).unwrap_or_else(|| cpu(traced.run) / draft.work);
     let loss = capacity - useful;
@@ -137,11 +159,18 @@ fn draw_up<'t>(
     let traced_loss = traced_capacity - traced_useful.unwrap_or(useful);
     let scale = scale(loss, traced_loss, capacity, traced_capacity);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
-    let strength = Strength { profile: &draft.profile, on_cpu: split.on_cpu / draft.work };
-    let (mut found, mut grown) = (parts::idle(traced, split), Vec::new());
-    found.iter_mut().for_each(|p| p.seconds /= draft.work);
-    if Some(threads) != base_count {
-        let (growth, functions) = parts::growth(model, &strength, base);
+    let (mut found, mut grown) = (idle::idle(model, traced, split, &draft.alone), Vec::new());
+    for part in &mut found {
+        part.seconds /= draft.work;
+        part.variance /= draft.work * draft.work;
+    }
+    if Some(threads) != base_count || traced.alone {
+        let base = match base {
+            _ if traced.alone => Base::Alone,
+            Some(base) => Base::Run(base),
+            None => Base::Unknown,
+        };
+        let (growth, functions) = growth::growth(model, &strength, base);
         found.extend(growth);
         grown = functions;
     }
@@ -175,10 +204,15 @@ fn draw_up<'t>(
 }
 
 impl<'m, 't> Draft<'m, 't> {
+    fn strength(&self) -> Strength<'_, 't> {
+        let (profile, on_cpu) = (&self.profile, self.split.on_cpu / self.work);
+        Strength { profile, on_cpu, failing: growth::failing(self.traced) }
+    }
+
     fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
-        let Draft { traced, futexes, split, profile, .. } = self;
+        let Draft { traced, futexes, split, profile, alone, work } = self;
         let Lines { account, loss, scale, unexplained, grown } = lines;
-        Ledger { traced, account, loss, scale, split, futexes, profile, unexplained, grown }
+        Ledger { traced, account, loss, scale, split, futexes, profile, alone, work, unexplained, grown }
     }
 }
 
@@ -206,8 +240,8 @@ fn sort_out(parts: Vec<Part>) -> (Vec<Line>, Vec<(String, f64)>) {
                 noise = (noise.0 + seconds, noise.1 + variance)
             }
             Some(cause) => {
-                let gain = seconds < 0.0 && what == parts::SAME_FUNCTIONS;
-                let what = if gain { parts::SAME_FUNCTIONS_GAIN.to_owned() } else { what };
+                let gain = seconds < 0.0 && what == growth::SAME_FUNCTIONS;
+                let what = if gain { growth::SAME_FUNCTIONS_GAIN.to_owned() } else { what };
                 lines.push(Line { cause, what, seconds, sampling_error: variance.sqrt() });
             }
         }

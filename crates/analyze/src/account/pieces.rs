@@ -1,11 +1,13 @@
 //! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
-//! May import: `model`, `waits`.
+//! May import: `model`, `stacks`, `themes`, `waits`.
 
 use crate::model::Traced;
+use crate::stacks::Stacks;
+use crate::themes::Theme;
 use crate::waits::{FutexWait, Purpose};
-use recording::tables::{Reason, Slice, State};
+use recording::tables::{Reason, Slice, State, Thread, Wait};
 use recording::{ThreadId, WaitId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
 pub const ONE: i64 = 1 << 32;
@@ -15,6 +17,10 @@ pub const ONE: i64 = 1 << 32;
 pub enum Why {
     /// A lock of the program or of its libraries.
     Lock,
+    /// Anything inside the memory allocator.
+    Allocator,
+    /// Anything inside the creation or the end of a thread.
+    Creation,
     /// A condition or a queue.
     Condition,
     /// The other threads.
@@ -31,6 +37,8 @@ pub enum Why {
     Poll,
     /// A child process.
     Child,
+    /// Anything, in a thread that hardly ever runs: it is no worker, and more processors are nothing to it.
+    Helper,
     /// A page.
     Fault,
     /// A lock inside the kernel.
@@ -40,6 +48,26 @@ pub enum Why {
     /// The recording does not say.
     Unknown,
 }
+
+/// All of them.
+const WHYS: [Why; 16] = [
+    Why::Lock,
+    Why::Allocator,
+    Why::Creation,
+    Why::Condition,
+    Why::Barrier,
+    Why::Join,
+    Why::Futex,
+    Why::Sleep,
+    Why::Io,
+    Why::Poll,
+    Why::Child,
+    Why::Helper,
+    Why::Fault,
+    Why::KernelLock,
+    Why::Call,
+    Why::Unknown,
+];
 
 /// What a thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +100,37 @@ pub enum Tier {
 }
 
 impl Kind {
+    /// How many there are.
+    pub const COUNT: usize = 4 + 2 * WHYS.len();
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Kind> {
+        let simple = [Kind::Running, Kind::Ready, Kind::Preempted, Kind::Unseen];
+        simple.into_iter().chain(WHYS.into_iter().flat_map(|w| [Kind::Blocked(w), Kind::Woken(w)]))
+    }
+
+    /// A number below [`Kind::COUNT`], for tables by kind.
+    pub fn index(self) -> usize {
+        match self {
+            Kind::Running => 0,
+            Kind::Ready => 1,
+            Kind::Preempted => 2,
+            Kind::Unseen => 3,
+            Kind::Blocked(why) => 4 + why as usize,
+            Kind::Woken(why) => 4 + WHYS.len() + why as usize,
+        }
+    }
+
+    /// What it is in a thread that hardly ever runs: waiting for a call to act is all that such threads do.
+    fn of_helper(self) -> Kind {
+        match self {
+            Kind::Blocked(Why::Condition | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown) => {
+                Kind::Blocked(Why::Helper)
+            }
+            other => other,
+        }
+    }
+
     /// When it is charged.
     pub fn tier(self) -> Tier {
         match self {
@@ -79,9 +138,11 @@ impl Kind {
             Kind::Woken(_) | Kind::Ready | Kind::Preempted => Tier::First,
             Kind::Unseen => Tier::Second,
             Kind::Blocked(why) => match why {
-                Why::Lock | Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
+                Why::Lock | Why::Allocator | Why::Creation | Why::Io | Why::Fault | Why::KernelLock | Why::Call => {
+                    Tier::First
+                }
                 Why::Condition | Why::Barrier | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
-                Why::Join | Why::Child => Tier::Never,
+                Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
     }
@@ -102,10 +163,25 @@ pub struct Piece {
     pub wait: Option<WaitId>,
 }
 
+/// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
+/// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
+/// cause.
+const HELPER_SHARE: f64 = crate::facts::MIN_SHARE / 5.0;
+
+/// Threads that hardly ever run, of those that are not the only ones there.
+pub fn helpers(traced: &Traced<'_>) -> BTreeSet<ThreadId> {
+    let idle = |t: &&&Thread| {
+        let life = t.end_ns.saturating_sub(t.start_ns) as f64;
+        (t.running_ns as f64) < HELPER_SHARE * life && t.blocked_ns as f64 > life / 2.0
+    };
+    traced.threads.values().filter(idle).map(|t| t.thread).collect()
+}
+
 /// The pieces of a run.
-pub fn pieces(traced: &Traced<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
+pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
     let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
-    let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w.wait, w.reason, futexes))).collect();
+    let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w, stacks, futexes))).collect();
+    let helpers = helpers(traced);
     let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
     slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
     let mut pieces = Vec::with_capacity(slices.len());
@@ -115,6 +191,9 @@ pub fn pieces(traced: &Traced<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) ->
         let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
         let made = pieces.len();
         cut(stretch, after, &why, &mut pieces);
+        if helpers.contains(&first.thread) {
+            pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_helper());
+        }
         let blocked = stretch.iter().rev().find(|s| s.state == State::Blocked);
         before = Some((first.thread, first.end_ns, blocked.and_then(|s| s.wait)));
         // What lies outside the measured part does not count.
@@ -162,8 +241,16 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pi
     }
 }
 
-fn why(wait: WaitId, reason: Reason, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
-    match reason {
+/// What a wait is for. What a library is busy with comes first: an allocator waits for locks, pages and the kernel.
+pub fn why(wait: &Wait, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
+    let view = stacks.view(wait.user_stack, wait.syscall.is_some());
+    match view.theme {
+        Some(Theme::Allocator) => return Why::Allocator,
+        Some(Theme::Creation) => return Why::Creation,
+        // A collector's threads wait for work like any others.
+        Some(Theme::Collector) | None => {}
+    }
+    match wait.reason {
         Reason::None => Why::Unknown,
         Reason::Sleep => Why::Sleep,
         Reason::Io => Why::Io,
@@ -172,7 +259,7 @@ fn why(wait: WaitId, reason: Reason, futexes: &BTreeMap<WaitId, FutexWait<'_>>) 
         Reason::Fault | Reason::Reclaim => Why::Fault,
         Reason::KernelLock => Why::KernelLock,
         Reason::Exit | Reason::Other => Why::Call,
-        Reason::Futex => match futexes.get(&wait).map_or(Purpose::Unknown, |w| w.purpose) {
+        Reason::Futex => match futexes.get(&wait.wait).map_or(Purpose::Unknown, |w| w.purpose) {
             Purpose::Lock => Why::Lock,
             Purpose::Condition => Why::Condition,
             Purpose::Barrier => Why::Barrier,

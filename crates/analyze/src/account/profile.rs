@@ -1,28 +1,39 @@
-//! What the processors did, from the CPU samples of one traced run. May import: `model`, `names`, `stacks`, `waits`,
-//! `pieces`.
+//! What the processors did, from the CPU samples of one traced run. May import: `model`, `names`, `stacks`, `themes`,
+//! `waits`, `pieces`, `kernel_code`.
 
+use super::kernel_code::{self, KernelCode};
 use super::pieces::Why;
+use crate::code::Owner;
 use crate::model::{Model, Traced};
 use crate::names::{self, Role};
 use crate::stacks::View;
+use crate::themes::Theme;
 use crate::waits::{FutexWait, Purpose};
-use recording::tables::{Mode, Sample};
+use recording::tables::Mode;
 use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A library function counts as the owner of a contended lock from this share of the run's capacity on that its callers
-/// were blocked in it. An allocator that made one thread wait once is no lock problem, and its growth has other reasons.
+/// were blocked in it. A function that made one thread wait once is no lock problem, and its growth has other reasons.
 const CONTENDED_SHARE: f64 = 0.01;
 
-/// Kernel functions in which a page fault is handled.
-const FAULT_FUNCTIONS: &[&str] =
-    &["exc_page_fault", "do_user_addr_fault", "handle_mm_fault", "do_page_fault", "do_mem_abort"];
+/// System calls with which a thread ends, made by the C library without any code of the program around them: freeing the
+/// stack's pages, unmapping another's stack, leaving. What the C library maps at the program's start is not among them.
+const ENDING_CALLS: &[&str] = &["exit", "madvise", "munmap", "rseq", "set_robust_list", "rt_sigprocmask", "mprotect"];
 
 /// What a sample shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing<'t> {
     /// Taking, releasing or waiting at a futex of this purpose, in user space or in the kernel.
     Synchronising(Why),
+    /// The memory allocator.
+    Allocator(Within),
+    /// The garbage collector.
+    Collector,
+    /// Creating or ending a thread.
+    Creation,
+    /// Trying to take a lock inside the kernel.
+    KernelLock,
     /// Another system call.
     Call(u32),
     /// A page fault.
@@ -35,6 +46,19 @@ pub enum Doing<'t> {
     Unknown,
 }
 
+/// What the allocator was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Within {
+    /// Its own code.
+    Code,
+    /// Its locks.
+    Lock,
+    /// A system call: asking the kernel for memory, or giving it back.
+    Call,
+    /// A page fault on memory that it touches.
+    Fault,
+}
+
 /// Library function and module.
 pub type LibraryFunction<'t> = (&'t str, &'t str);
 
@@ -43,10 +67,17 @@ pub type LibraryFunction<'t> = (&'t str, &'t str);
 pub struct Profile<'t> {
     /// Samples by what they show.
     pub counts: BTreeMap<Doing<'t>, u64>,
-    /// Of those in lock code: by the function that is responsible, and the program's call site.
-    pub lock_sites: BTreeMap<Spot<'t>, (u64, View<'t>)>,
+    /// The same by the function that is responsible and the program's call site; plain functions are not among them.
+    pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
     /// All samples.
     pub total: u64,
+}
+
+impl<'t> Profile<'t> {
+    /// Where the samples that fit were taken, with how many they are.
+    pub fn sites_of(&self, fits: impl Fn(Doing<'t>) -> bool) -> impl Iterator<Item = (View<'t>, u64)> {
+        self.sites.iter().filter(move |((doing, _), _)| fits(*doing)).map(|(_, (n, view))| (*view, *n))
+    }
 }
 
 /// A responsible library function and the own frame's address that called it. Either may be missing.
@@ -67,15 +98,17 @@ pub fn lock_owners<'t>(
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
 ) -> BTreeSet<LibraryFunction<'t>> {
     let mut blocked: BTreeMap<LibraryFunction, f64> = BTreeMap::new();
-    for wait in futexes.values().filter(|w| w.purpose == Purpose::Lock) {
+    for wait in futexes.values().filter(|w| w.purpose == Purpose::Lock && w.view.theme.is_none()) {
         if let Some(function) = library_function(&wait.view) {
             *blocked.entry(function).or_default() += wait.wait.blocked_ns as f64;
         }
     }
-    let length = traced.trace.end_ns.saturating_sub(traced.trace.begin_ns) as f64;
-    let capacity = length * f64::from(traced.processors());
+    let capacity = traced.length_ns() as f64 * f64::from(traced.processors());
     blocked.into_iter().filter(|(_, ns)| *ns > CONTENDED_SHARE * capacity).map(|(f, _)| f).collect()
 }
+
+/// All that decides what a sample shows; many samples share it.
+type Seen = (Mode, Option<u32>, Option<StackId>, Option<StackId>);
 
 /// Counts the samples of a run. `owners`: library functions that own a contended lock, of any run.
 pub fn profile<'t>(
@@ -84,63 +117,115 @@ pub fn profile<'t>(
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
     owners: &BTreeSet<LibraryFunction<'t>>,
 ) -> Profile<'t> {
-    let mut purposes: BTreeMap<Spot, (u64, Purpose)> = BTreeMap::new();
-    let mut blocked: BTreeMap<Purpose, f64> = BTreeMap::new();
-    for wait in futexes.values() {
-        let longest = purposes.entry(spot(&wait.view)).or_insert((0, Purpose::Unknown));
-        if wait.wait.blocked_ns >= longest.0 {
-            *longest = (wait.wait.blocked_ns, wait.purpose);
-        }
-        *blocked.entry(wait.purpose).or_default() += wait.wait.blocked_ns as f64;
-    }
-    // A futex call at an unknown place is booked to what most of the run's futex time was for, joins apart.
-    blocked.remove(&Purpose::Join);
-    let all: f64 = blocked.values().sum();
-    let usual = blocked.into_iter().find(|(_, ns)| *ns > all / 2.0).map_or(Purpose::Unknown, |(p, _)| p);
-    let mut found = Profile::default();
-    let mut in_fault: HashMap<StackId, bool> = HashMap::new();
+    let purposes = Purposes::new(futexes);
+    let ending: BTreeSet<u32> =
+        traced.syscalls.iter().filter(|s| ENDING_CALLS.contains(&s.name.as_str())).map(|s| s.number).collect();
+    let mut seen: HashMap<Seen, u64> = HashMap::new();
     for sample in &traced.samples {
-        let in_futex = sample.mode == Mode::Kernel && sample.syscall == Some(model.numbers.futex);
-        let view = model.stacks.view(sample.user_stack, in_futex);
-        let owned = library_function(&view).is_some_and(|f| owners.contains(&f));
-        let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
-        let doing = match view.role {
-            Some(role) if in_futex || sample.mode == Mode::User => Doing::Synchronising(of_role(role)),
-            _ if owned && (in_futex || sample.mode == Mode::User && same_library()) => Doing::Synchronising(Why::Lock),
-            _ if in_futex => Doing::Synchronising(of_purpose(purposes.get(&spot(&view)).map_or(usual, |p| p.1))),
-            _ => elsewhere(model, sample, &view, &mut in_fault),
-        };
-        *found.counts.entry(doing).or_default() += 1;
-        found.total += 1;
-        if doing == Doing::Synchronising(Why::Lock) {
-            found.lock_sites.entry(spot(&view)).or_insert((0, view)).0 += 1;
+        *seen.entry((sample.mode, sample.syscall, sample.user_stack, sample.kernel_stack)).or_default() += 1;
+    }
+    let mut found = Profile::default();
+    let mut seen: Vec<(Seen, u64)> = seen.into_iter().collect();
+    seen.sort_unstable();
+    for (seen, count) in seen {
+        let (mode, syscall, user_stack, _) = seen;
+        let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
+        let view = model.stacks.view(user_stack, in_futex);
+        let doing = doing(model, seen, &view, owners, &purposes, &ending);
+        *found.counts.entry(doing).or_default() += count;
+        found.total += count;
+        if !matches!(doing, Doing::Function(..) | Doing::Unknown) {
+            found.sites.entry((doing, spot(&view))).or_insert((0, view)).0 += count;
         }
     }
     found
 }
 
-fn elsewhere<'t>(
+fn doing<'t>(
     model: &Model<'t>,
-    sample: &Sample,
+    (mode, syscall, _, kernel_stack): Seen,
     view: &View<'t>,
-    in_fault: &mut HashMap<StackId, bool>,
+    owners: &BTreeSet<LibraryFunction<'t>>,
+    purposes: &Purposes<'t>,
+    ending: &BTreeSet<u32>,
 ) -> Doing<'t> {
-    match (sample.mode, sample.syscall) {
-        (Mode::Kernel, Some(number)) => Doing::Call(number),
-        (Mode::Kernel, None) => {
-            let handles = |name: &str| FAULT_FUNCTIONS.iter().any(|f| name.contains(f));
-            let faults = |s| model.stacks.frames(s).iter().any(|c| c.name().is_some_and(handles));
-            match sample.kernel_stack.is_some_and(|s| *in_fault.entry(s).or_insert_with(|| faults(s))) {
-                true => Doing::Fault,
-                false => Doing::Interrupt,
-            }
+    let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
+    let user = mode == Mode::User;
+    let kernel = match user {
+        true => KernelCode::Other,
+        false => kernel_code::of(model, kernel_stack),
+    };
+    match view.theme {
+        // An interrupt is nobody's fault.
+        Some(_) if mode == Mode::Kernel && syscall.is_none() && kernel == KernelCode::Other => return Doing::Interrupt,
+        Some(Theme::Allocator) => {
+            return Doing::Allocator(match () {
+                () if in_futex || (user && view.role == Some(Role::Lock)) => Within::Lock,
+                () if user => Within::Code,
+                () if syscall.is_some() => Within::Call,
+                () => Within::Fault,
+            });
         }
-        _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
+        Some(Theme::Collector) => return Doing::Collector,
+        Some(Theme::Creation) => return Doing::Creation,
+        None => {}
+    }
+    let owned = library_function(view).is_some_and(|f| owners.contains(&f));
+    let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
+    match view.role {
+        Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
+        _ if owned && (in_futex || user && same_library()) => Doing::Synchronising(Why::Lock),
+        _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),
+        // The kernel takes no other lock in a futex call than those that its queues of waiters need.
+        _ if kernel == KernelCode::Lock => Doing::KernelLock,
+        // A joiner frees what the thread leaves.
+        Some(Role::Join) if syscall.is_some() => Doing::Creation,
+        _ => match (mode, syscall) {
+            (Mode::Kernel, Some(number)) if model.numbers.clone.contains(&number) => Doing::Creation,
+            (Mode::Kernel, Some(number)) if ending.contains(&number) && is_thread_end(view) => Doing::Creation,
+            (Mode::Kernel, Some(number)) => Doing::Call(number),
+            (Mode::Kernel, None) if kernel == KernelCode::Fault => Doing::Fault,
+            (Mode::Kernel, None) => Doing::Interrupt,
+            _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
+        },
     }
 }
 
-fn of_role(role: Role) -> Why {
-    of_purpose(role.into())
+/// True when nothing but the C library is on the stack.
+fn is_thread_end(view: &View<'_>) -> bool {
+    let libc = |c: &crate::code::Code<'_>| {
+        c.owner == Owner::Library && crate::code::file_name(c.module).starts_with("libc") && c.role.is_none()
+    };
+    view.own.is_none() && view.leaf.as_ref().is_some_and(libc)
+}
+
+/// What futex calls are for, by place.
+struct Purposes<'t> {
+    places: BTreeMap<Spot<'t>, (u64, Purpose)>,
+    /// A futex call at an unknown place is booked to what most of the run's futex time was for, joins apart.
+    usual: Purpose,
+}
+
+impl<'t> Purposes<'t> {
+    fn new(futexes: &BTreeMap<WaitId, FutexWait<'t>>) -> Purposes<'t> {
+        let mut places: BTreeMap<Spot, (u64, Purpose)> = BTreeMap::new();
+        let mut blocked: BTreeMap<Purpose, f64> = BTreeMap::new();
+        for wait in futexes.values() {
+            let longest = places.entry(spot(&wait.view)).or_insert((0, Purpose::Unknown));
+            if wait.wait.blocked_ns >= longest.0 {
+                *longest = (wait.wait.blocked_ns, wait.purpose);
+            }
+            *blocked.entry(wait.purpose).or_default() += wait.wait.blocked_ns as f64;
+        }
+        blocked.remove(&Purpose::Join);
+        let all: f64 = blocked.values().sum();
+        let usual = blocked.into_iter().find(|(_, ns)| *ns > all / 2.0).map_or(Purpose::Unknown, |(p, _)| p);
+        Purposes { places, usual }
+    }
+
+    fn at(&self, view: &View<'t>) -> Purpose {
+        self.places.get(&spot(view)).map_or(self.usual, |p| p.1)
+    }
 }
 
 fn of_purpose(purpose: Purpose) -> Why {

@@ -1,16 +1,20 @@
-//! Where the processors' time went in one traced run, instant by instant. May import: `model`, `pieces`.
+//! Where the processors' time went in one traced run, instant by instant. May import: `meanwhile`, `model`,
+//! `pieces`.
 //!
 //! At each instant P processors could be used, and R are. What is missing, P − R, is charged to the threads that could
 //! have run and did not: to the first tier in equal parts, none more than itself, what is left to the second, what
 //! then is left to the shape of the program (serial phase, imbalance). The identity that holds by construction:
 //! capacity + surplus = on-CPU time + idle capacity, where the surplus is on-CPU time while R exceeds P.
 
-use super::pieces::{Kind, ONE, Piece, Tier};
+use super::meanwhile::{Idle, Instant, Meanwhile};
+use super::pieces::{Kind, ONE, Piece, Tier, helpers};
 use crate::curve::seconds;
 use crate::model::Traced;
-use recording::WaitId;
-use recording::tables::Thread;
-use std::collections::{BTreeMap, HashMap};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Below this weight nobody runs: fractions are what summed-up stretches leave.
+const NEARLY_NOBODY: i64 = ONE / 20;
 
 /// Idle capacity that no thread could have used, by the shape of the program at that instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +50,8 @@ pub struct Split {
     pub by_wait: HashMap<WaitId, f64>,
     /// The part of it that no thread could have used.
     pub shapes: BTreeMap<Shape, f64>,
+    /// Who ran while capacity was idle.
+    pub meanwhile: Meanwhile,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +62,7 @@ enum What {
     WorkerGone,
     OtherBorn,
     OtherGone,
+    Sample,
 }
 
 /// Sweeps over the pieces of a run.
@@ -66,11 +73,14 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
     for (i, piece) in pieces.iter().enumerate() {
         events.extend([(piece.start, What::Begin, i as u32), (piece.end, What::End, i as u32)]);
     }
-    let main = main_thread(traced);
+    events.extend(traced.samples.iter().enumerate().map(|(i, s)| (s.time_ns, What::Sample, i as u32)));
+    let others = others(traced);
     for thread in traced.threads.values() {
-        let is_main = main.is_some_and(|m| m.thread == thread.thread);
-        let (born, gone) =
-            if is_main { (What::OtherBorn, What::OtherGone) } else { (What::WorkerBorn, What::WorkerGone) };
+        let (born, gone) = if others.contains(&thread.thread) {
+            (What::OtherBorn, What::OtherGone)
+        } else {
+            (What::WorkerBorn, What::WorkerGone)
+        };
         let (start, stop) = (thread.start_ns.clamp(begin, end), thread.end_ns.clamp(begin, end));
         if start < stop {
             events.extend([(start, born, 0), (stop, gone, 0)]);
@@ -79,16 +89,27 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
     events.sort_unstable_by_key(|e| (e.0, e.1));
     let mut entered = vec![0.0; pieces.len()];
     for (time, what, index) in events {
-        sweep.advance(time);
-        sweep.happens(what, index as usize, pieces, &mut entered);
+        sweep.advance(time.clamp(begin, end));
+        match what {
+            What::Sample if time >= begin && time < end => {
+                if let Some(sample) = traced.samples.get(index as usize) {
+                    let instant = sweep.instant();
+                    sweep.split.meanwhile.sampled(sample, &instant);
+                }
+            }
+            What::Sample => {}
+            _ => sweep.happens(what, index as usize, pieces, &mut entered),
+        }
     }
     sweep.advance(end);
     sweep.split
 }
 
-/// The first thread: it starts the others.
-fn main_thread<'t>(traced: &Traced<'t>) -> Option<&'t Thread> {
-    traced.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))
+/// Threads that are no workers: the first, which starts the others, and those that hardly ever run.
+pub fn others(traced: &Traced<'_>) -> BTreeSet<ThreadId> {
+    let mut others = helpers(traced);
+    others.extend(traced.main().map(|t| t.thread));
+    others
 }
 
 struct Sweep {
@@ -100,6 +121,8 @@ struct Sweep {
     second: i64,
     /// Weight of all pieces, and living threads × [`ONE`]: the difference is time that the recording does not cover.
     covered: i64,
+    /// Weight of all pieces by kind.
+    present: [i64; Kind::COUNT],
     alive: i64,
     workers: u64,
     ended: u64,
@@ -112,10 +135,9 @@ struct Sweep {
 
 impl Sweep {
     fn new(traced: &Traced<'_>) -> Sweep {
-        let main = main_thread(traced).map(|t| t.thread);
-        let workers = || traced.threads.values().filter(|t| Some(t.thread) != main);
-        let length = traced.trace.end_ns.saturating_sub(traced.trace.begin_ns);
-        let capacity = f64::from(traced.processors()) * seconds(length);
+        let others = others(traced);
+        let workers = || traced.threads.values().filter(|t| !others.contains(&t.thread));
+        let capacity = f64::from(traced.processors()) * seconds(traced.length_ns());
         Sweep {
             split: Split { capacity, ..Split::default() },
             now: traced.trace.begin_ns,
@@ -124,6 +146,7 @@ impl Sweep {
             first: 0,
             second: 0,
             covered: 0,
+            present: [0; Kind::COUNT],
             alive: 0,
             workers: 0,
             ended: 0,
@@ -145,6 +168,10 @@ impl Sweep {
         if idle > 0 {
             self.split.idle += idle as f64 * time;
             self.charge(idle, time);
+            if self.running < NEARLY_NOBODY {
+                let instant = self.instant();
+                self.split.meanwhile.nobody_ran(&instant, time * ONE as f64);
+            }
         }
         self.now = to;
     }
@@ -168,6 +195,34 @@ impl Sweep {
         if nobody > 0 {
             *self.split.shapes.entry(self.shape()).or_default() += nobody as f64 * time;
         }
+    }
+
+    /// What is idle now, and why, in whole processors.
+    fn instant(&self) -> Instant {
+        let one = ONE as f64;
+        let running = self.running as f64 / one;
+        let idle = (self.processors - self.running).max(0);
+        let mut why = Vec::new();
+        let first = idle.min(self.first);
+        let waiting = self.second + (self.alive - self.covered).max(0);
+        let second = (idle - first).min(waiting);
+        let share = |part: i64, of: i64| if of > 0 { part as f64 / of as f64 } else { 0.0 };
+        let (of_first, of_second) = (share(first, self.first), share(second, waiting));
+        for kind in Kind::all() {
+            let present = self.present.get(kind.index()).copied().unwrap_or(0);
+            let charged = match kind.tier() {
+                Tier::First => of_first,
+                Tier::Second => of_second,
+                Tier::Running | Tier::Never => 0.0,
+            };
+            if present > 0 && charged > 0.0 {
+                why.push((Idle::Waiting(kind), present as f64 / one * charged));
+            }
+        }
+        if idle > first + second {
+            why.push((Idle::Shape(self.shape()), (idle - first - second) as f64 / one));
+        }
+        Instant { running, why }
     }
 
     fn shape(&self) -> Shape {
@@ -202,6 +257,9 @@ impl Sweep {
                     Tier::Never => 0.0,
                 };
                 self.covered += weight;
+                if let Some(present) = self.present.get_mut(piece.kind.index()) {
+                    *present += weight;
+                }
                 if what == What::Begin {
                     *entered = so_far;
                 } else {
@@ -219,6 +277,7 @@ impl Sweep {
             }
             What::OtherBorn => self.alive += ONE,
             What::OtherGone => self.alive -= ONE,
+            What::Sample => {}
         }
     }
 
@@ -233,6 +292,15 @@ impl Sweep {
 }
 
 impl Split {
+    /// What is charged to one reason.
+    pub fn charge_of(&self, idle: Idle) -> f64 {
+        let charge = match idle {
+            Idle::Waiting(kind) => self.charged.get(&kind),
+            Idle::Shape(shape) => self.shapes.get(&shape),
+        };
+        charge.copied().unwrap_or(0.0)
+    }
+
     /// Capacity + surplus − on-CPU time − idle capacity; and idle capacity − all charges. Both are 0 but for rounding.
     pub fn imprecision(&self) -> (f64, f64) {
         let charged: f64 = self.charged.values().sum::<f64>() + self.shapes.values().sum::<f64>();

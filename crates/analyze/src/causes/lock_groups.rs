@@ -1,14 +1,16 @@
-//! Lock waits put together to locks. May import: `account`, `answer`, `code`, `stacks`, `waits`.
+//! Lock waits put together to locks. May import: `account`, `answer`, `blame`, `code`, `stacks`, `waits`.
 //!
 //! Waits at one shared address are one lock. Waits in the same library function called from the same line, or at the
 //! same line of the program's own code, are one lock or a family of locks of the same make (arenas, buckets, parking
 //! locks, whose futex is the thread's and not the lock's). Where threads spin and never block, CPU samples in lock code
 //! show the lock.
 
+use super::blame::{self, Blamed};
 use crate::account::Ledger;
-use crate::account::profile::spot;
-use crate::answer::{CauseId, Culprit, Site};
-use crate::code::{Owner, file_name};
+use crate::account::pieces::Why;
+use crate::account::profile::{Doing, spot};
+use crate::answer::{CauseId, Culprit};
+use crate::code::file_name;
 use crate::stacks::View;
 use crate::waits::{FutexWait, Object, Purpose, object};
 use recording::ThreadId;
@@ -17,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An object is *the* lock of a group when this share of the blocked time was spent at it.
 const DOMINANT: f64 = 0.5;
 
-/// Call sites named in an answer: more than a reader follows up.
-const MOST_CALLERS: usize = 8;
+/// What samples in lock code show.
+const LOCK_CODE: Doing<'_> = Doing::Synchronising(Why::Lock);
 
 /// Waits for one lock, or for locks of one make.
 #[derive(Debug, Default)]
@@ -54,56 +56,11 @@ impl Group<'_, '_> {
 
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
     pub fn culprit(&self) -> Option<Culprit> {
-        let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
-        let mut callers: BTreeMap<Site, f64> = BTreeMap::new();
-        for (view, weight) in &self.views {
-            if let Some(code) = view.responsible() {
-                let library = code.owner == Owner::Library;
-                let mut site = code.site();
-                if library {
-                    // Of a library its function counts, not the place in it.
-                    (site.file, site.line, site.address) = (None, None, String::new());
-                }
-                *responsible.entry((library, site)).or_default() += weight;
-            }
-            if let Some(own) = view.own {
-                *callers.entry(own.site()).or_default() += weight;
-            }
-        }
-        let ((_, site), _) = by_weight(responsible).into_iter().next()?;
+        let found = blame::culprit(&self.views, Blamed::Responsible)?;
         let heaviest = self.objects.iter().max_by(|a, b| a.1.total_cmp(b.1));
         let lock = heaviest.filter(|(_, ns)| **ns > DOMINANT * self.blocked_ns()).map(|((_, address), _)| address);
-        Some(Culprit {
-            function: site.function,
-            module: site.module,
-            file: site.file,
-            line: site.line,
-            object: lock.map(|a| format!("{a:#x}")),
-            callers: merged(by_weight(callers)).into_iter().take(MOST_CALLERS).collect(),
-        })
+        Some(Culprit { object: lock.map(|a| format!("{a:#x}")), ..found })
     }
-}
-
-/// Heaviest first; equal weights in the order of the keys.
-pub(crate) fn by_weight<K: Ord>(weights: BTreeMap<K, f64>) -> Vec<(K, f64)> {
-    let mut list: Vec<(K, f64)> = weights.into_iter().collect();
-    list.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    list
-}
-
-/// Sites that differ only in their address are one line of source: the heaviest's address stands for all.
-fn merged(sites: Vec<(Site, f64)>) -> Vec<Site> {
-    let mut weights: BTreeMap<Site, (f64, Site)> = BTreeMap::new();
-    for (site, weight) in sites {
-        let mut key = site.clone();
-        if key.line.is_some() {
-            key.address.clear();
-        }
-        weights.entry(key).or_insert((0.0, site)).0 += weight;
-    }
-    let mut list: Vec<(f64, Site)> = weights.into_values().collect();
-    list.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    list.into_iter().map(|(_, site)| site).collect()
 }
 
 /// Where a lock is taken, to tell locks of different make apart.
@@ -120,7 +77,8 @@ fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
 
 /// The locks of an account, most lost seconds first.
 pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
-    let waits: Vec<&FutexWait> = ledger.futexes.values().filter(|w| w.purpose == Purpose::Lock).collect();
+    let waits: Vec<&FutexWait> =
+        ledger.futexes.values().filter(|w| w.purpose == Purpose::Lock && w.view.theme.is_none()).collect();
     let mut waiters: BTreeMap<Object, BTreeSet<ThreadId>> = BTreeMap::new();
     for wait in &waits {
         waiters.entry(object(ledger.traced, wait.wait)).or_default().insert(wait.wait.thread);
@@ -150,8 +108,8 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
     if groups.is_empty() {
-        let spinning = ledger.profile.lock_sites.values();
-        groups.extend(spinning.map(|(n, view)| Group { views: vec![(*view, *n as f64)], ..Group::default() }));
+        let spinning = ledger.profile.sites_of(|d| d == LOCK_CODE);
+        groups.extend(spinning.map(|(view, n)| Group { views: vec![(view, n as f64)], ..Group::default() }));
     }
     charge(ledger, &mut groups);
     groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -191,10 +149,11 @@ fn charge(ledger: &Ledger<'_, '_>, groups: &mut [Group<'_, '_>]) {
         }
     }
     let mut sampled: Vec<f64> = vec![0.0; groups.len()];
-    for (site, (count, _)) in &ledger.profile.lock_sites {
-        let owner = exact.get(site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
+    for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
+        let site = spot(&view);
+        let owner = exact.get(&site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
         if let Some(part) = owner.and_then(|g| sampled.get_mut(*g)) {
-            *part += *count as f64;
+            *part += count as f64;
         }
     }
     let (all_waited, all_sampled): (f64, f64) = (waited.iter().sum(), sampled.iter().sum());

@@ -5,7 +5,7 @@
 
 use super::{Description, NOT_TRACED, Outcome};
 use crate::account::Ledger;
-use crate::account::parts::{NEW_FUNCTIONS, SAME_FUNCTIONS};
+use crate::account::growth::{NEW_FUNCTIONS, SAME_FUNCTIONS};
 use crate::account::profile::Doing;
 use crate::answer::CauseId;
 use crate::facts::{Facts, MIN_SHARE, large};
@@ -42,16 +42,6 @@ not_yet! {
         "A stage that is too slow, or a single producer, keeps the others idle.",
         "One thread reads and parses, four decode, and the reader cannot keep up.",
         "Make the busy stage faster, for example by giving it prepared input: if the time does not fall, it is not the cause.";
-    Imbalance: "Unequal shares of work",
-        "Some threads finish early and wait for the last.",
-        "Processors idle from the first end to the last.",
-        "Four equal ranges of a table, one of which holds most of the work.",
-        "Divide the work into many more parts: if the finishing times stay as far apart, the division is not the cause.";
-    SerialPhase: "One thread alone",
-        "Only one thread has anything to do: before, between or after the parallel parts.",
-        "The other processors idle; the share of this phase bounds the speed-up (Amdahl's law).",
-        "Reading and sorting the input before the workers start.",
-        "Time the phase alone: if it is short against the whole, it is not the cause.";
     SpinWait: "Waiting in a loop",
         "Threads wait by reading a variable again and again.",
         "It looks like work, uses a processor, and slows the thread that is waited for.",

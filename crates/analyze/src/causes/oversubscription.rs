@@ -5,7 +5,7 @@
 
 use super::{Description, Outcome, evidence};
 use crate::account::Ledger;
-use crate::account::parts::SAME_FUNCTIONS;
+use crate::account::growth::SAME_FUNCTIONS;
 use crate::answer::{Cause, CauseId, Interval};
 use crate::curve::median_of;
 use crate::facts::{Facts, interval, large, share, significant};

@@ -3,7 +3,8 @@
 //! Evidence: futex waits that are classified as a lock's, the idle capacity that the account charges to them, and the
 //! CPU time that lock and futex code takes beyond the smallest count. May import: `lock_groups`, `remedies`.
 
-use super::lock_groups::{Group, by_weight, groups, library_name};
+use super::blame::by_weight;
+use super::lock_groups::{Group, groups, library_name};
 use super::remedies;
 use super::{Description, NOT_TRACED, Outcome, evidence};
 use crate::account::Ledger;

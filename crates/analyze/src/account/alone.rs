@@ -1,0 +1,97 @@
+//! Code that only ever runs while nothing else does: what a serial phase is made of, whatever the others wait at.
+//!
+//! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work
+//! or for work that only one thread may do shows in what runs meanwhile. May import: `code`, `meanwhile`, `stacks`.
+
+use super::meanwhile::{Meanwhile, Seen};
+use crate::code::{Code, Owner};
+use crate::stacks::Stacks;
+use recording::StackId;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Code counts as running alone when this share of its samples was taken while no other thread ran. The rest is what
+/// the edges of a phase leave: the others end their work, or are woken, within about one sample.
+const ALONE_SHARE: f64 = 0.95;
+
+/// Fewer samples of a function do not show that it never ran beside others: with 10, a function that runs beside others
+/// half of the time looks alone in one of a thousand cases.
+const FEWEST_SAMPLES: u64 = 10;
+
+/// When less than this share of the CPU time was spent beside another running thread, everything runs alone (threads that
+/// hand something to each other), and nothing can be told from it.
+const PARALLEL_SHARE: f64 = 0.1;
+
+/// A function, or a line of it: module, name (or none), and the line or address when it is one.
+type Place<'t> = (&'t str, Option<&'t str>, Option<u64>);
+
+/// The code of one run that runs alone.
+#[derive(Debug, Clone, Default)]
+pub struct Alone<'t> {
+    places: BTreeSet<Place<'t>>,
+    stacks: HashMap<StackId, Option<Code<'t>>>,
+}
+
+impl<'t> Alone<'t> {
+    /// Finds it. Empty when the run does not show enough.
+    pub fn new(stacks: &Stacks<'t>, meanwhile: &Meanwhile) -> Alone<'t> {
+        let mut by_stack: BTreeMap<StackId, Seen> = BTreeMap::new();
+        let mut total = Seen::default();
+        for (at, seen) in &meanwhile.seen {
+            total.all += seen.all;
+            total.alone += seen.alone;
+            if let Some(stack) = at.stack {
+                let entry = by_stack.entry(stack).or_default();
+                entry.all += seen.all;
+                entry.alone += seen.alone;
+            }
+        }
+        if (total.all - total.alone) as f64 <= PARALLEL_SHARE * total.all as f64 {
+            return Alone::default();
+        }
+        let mut seen: HashMap<Place, Seen> = HashMap::new();
+        let own: HashMap<StackId, Vec<Code>> = by_stack
+            .keys()
+            .map(|s| (*s, stacks.frames(*s).into_iter().filter(|c| c.owner == Owner::Own).collect()))
+            .collect();
+        for (stack, samples) in &by_stack {
+            let frames = own.get(stack).map_or(&[][..], Vec::as_slice);
+            let places: BTreeSet<Place> = frames.iter().flat_map(places).collect();
+            for place in places {
+                let entry = seen.entry(place).or_default();
+                entry.all += samples.all;
+                entry.alone += samples.alone;
+            }
+        }
+        let alone = |seen: &Seen| seen.all >= FEWEST_SAMPLES && seen.alone as f64 >= ALONE_SHARE * seen.all as f64;
+        let places: BTreeSet<Place> = seen.iter().filter(|(_, s)| alone(s)).map(|(p, _)| *p).collect();
+        let innermost = |frames: &Vec<Code<'t>>| {
+            let function = frames.iter().find(|c| c.name().is_some() && places.contains(&function(c)));
+            function.or_else(|| frames.iter().find(|c| self::places(c).iter().any(|p| places.contains(p)))).copied()
+        };
+        let stacks = own.iter().map(|(stack, frames)| (*stack, innermost(frames))).collect();
+        Alone { places, stacks }
+    }
+
+    /// The innermost function of the program in a stack that only ever runs alone.
+    pub fn function(&self, stack: Option<StackId>) -> Option<Code<'t>> {
+        self.stacks.get(&stack?).copied().flatten()
+    }
+
+    /// True when nothing runs alone, or nothing can be said.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+fn function<'t>(code: &Code<'t>) -> Place<'t> {
+    (code.module, code.name(), None)
+}
+
+/// The function and the line: one of them alone may be what only one thread runs. Without a name the address counts.
+fn places<'t>(code: &Code<'t>) -> Vec<Place<'t>> {
+    match (code.name(), code.frame.line) {
+        (Some(name), Some(line)) => vec![function(code), (code.module, Some(name), Some(line.into()))],
+        (Some(_), None) => vec![function(code)],
+        (None, _) => vec![(code.module, None, Some(code.frame.address))],
+    }
+}

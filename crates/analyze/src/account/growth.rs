@@ -1,0 +1,168 @@
+//! On-CPU time beyond that of the smallest count, by cause. May import: `parts`, `profile`, `model`.
+
+use super::parts::{Part, Parts};
+use super::pieces::Why;
+use super::profile::{Doing, Profile, Within};
+use crate::answer::CauseId;
+use crate::model::{Model, Traced};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Line for functions that the base run has too.
+pub const SAME_FUNCTIONS: &str = "the same functions take more time";
+/// What that line is called when it is a gain.
+pub const SAME_FUNCTIONS_GAIN: &str = "the same functions take less time";
+/// Line for functions that only the larger count runs.
+pub const NEW_FUNCTIONS: &str = "functions that the smallest count does not run";
+
+/// Error numbers with which a call says that there is nothing to do yet: EINTR, EAGAIN, EINPROGRESS, ETIMEDOUT. Programs
+/// that do not want to wait ask for them; they are no failed attempt. (Numbers of asm-generic/errno.h, which x86 shares.)
+const NOT_YET: [u32; 4] = [4, 11, 115, 110];
+
+/// On-CPU time per unit of work, and the samples that split it.
+#[derive(Debug, Clone)]
+pub struct Strength<'a, 't> {
+    /// The samples.
+    pub profile: &'a Profile<'t>,
+    /// On-CPU seconds per unit of work, measured exactly.
+    pub on_cpu: f64,
+    /// Of each system call, the share of its on-CPU time that failing calls took.
+    pub failing: BTreeMap<u32, f64>,
+}
+
+/// What a run is compared with.
+#[derive(Debug, Clone, Copy)]
+pub enum Base<'a, 't> {
+    /// Another run, at the smallest count.
+    Run(&'a Strength<'a, 't>),
+    /// Nothing: the smallest count was not traced.
+    Unknown,
+    /// Nothing: there is this one run only, and no curve. Then all but the program's own functions counts as loss.
+    Alone,
+}
+
+impl<'t> Strength<'_, 't> {
+    /// Seconds per unit of work in a part of the samples, and the variance: the count of a part is about Poisson
+    /// distributed, so its variance is the count, and one sample stands for on-CPU time / samples.
+    pub fn spent(&self, doing: Doing<'t>) -> (f64, f64) {
+        let count = self.profile.counts.get(&doing).copied().unwrap_or(0) as f64;
+        let each = if self.profile.total == 0 { 0.0 } else { self.on_cpu / self.profile.total as f64 };
+        (count * each, count * each * each)
+    }
+
+    /// Seconds per unit of work in functions in user space that are nobody's loss: of a run alone, the useful part. A
+    /// run without samples has nothing that tells, so all of its time is.
+    pub fn useful(&self) -> f64 {
+        if self.profile.total == 0 {
+            return self.on_cpu;
+        }
+        let own = self.profile.counts.keys().filter(|d| matches!(d, Doing::Function(..) | Doing::Unknown));
+        own.map(|d| self.spent(*d).0).sum()
+    }
+
+    fn failing(&self, number: u32) -> f64 {
+        self.failing.get(&number).copied().unwrap_or(0.0)
+    }
+}
+
+/// Of each system call of a run, the share of its on-CPU time that calls took which failed.
+pub fn failing(traced: &Traced<'_>) -> BTreeMap<u32, f64> {
+    let mut times: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for site in &traced.call_sites {
+        let times = times.entry(site.number).or_default();
+        let spent = on_cpu(site);
+        times.1 += spent;
+        times.0 += if site.error.is_some_and(is_failure) { spent } else { 0.0 };
+    }
+    times.into_iter().filter(|(_, t)| t.1 > 0.0).map(|(n, t)| (n, t.0 / t.1)).collect()
+}
+
+/// True for an error number that says that the call could not do what it was asked for.
+pub fn is_failure(error: u32) -> bool {
+    !NOT_YET.contains(&error)
+}
+
+/// On-CPU nanoseconds of all calls of a site: those of the timed calls, raised to all.
+pub fn on_cpu(site: &recording::tables::CallSite) -> f64 {
+    let raised = if site.timed > 0 { site.calls / site.timed as f64 } else { 0.0 };
+    let spent = site.on_cpu_ns as f64 * raised;
+    if spent.is_finite() { spent.max(0.0) } else { 0.0 }
+}
+
+/// The parts, and user-space functions by growth, largest first.
+///
+/// Without a base only what the base cannot have is known: locks and conditions that nobody contends cost next to
+/// nothing. The rest stays unexplained.
+pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>) -> (Vec<Part>, Vec<(Doing<'t>, f64)>) {
+    let mut parts = Parts::default();
+    let mut functions = Vec::new();
+    let base_run = match base {
+        Base::Run(base) => Some(base),
+        Base::Unknown | Base::Alone => None,
+    };
+    let others = base_run.into_iter().flat_map(|b| b.profile.counts.keys());
+    let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
+    for doing in keys {
+        let (now, error) = run.spent(doing);
+        let (before, base_error) = base_run.map_or((0.0, 0.0), |b| b.spent(doing));
+        let is_function = matches!(doing, Doing::Function(..) | Doing::Unknown);
+        let certain = matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier));
+        match base {
+            Base::Unknown if !certain => continue,
+            Base::Alone if is_function => {
+                functions.push((doing, now));
+                continue;
+            }
+            _ => {}
+        }
+        if let Doing::Call(number) = doing {
+            let failed = now * run.failing(number) - before * base_run.map_or(0.0, |b| b.failing(number));
+            let variance = |share: f64| (error + base_error) * share;
+            let share = if now > before { (failed / (now - before)).clamp(0.0, 1.0) } else { 0.0 };
+            let name = model.call_name(number);
+            let failing = format!("system calls {name} that fail");
+            parts.add_sampled(Some(CauseId::FailingSyscall), failing, (now - before) * share, variance(share));
+            let (cause, what) = call(model, number, &name);
+            parts.add_sampled(Some(cause), what, (now - before) * (1.0 - share), variance(1.0 - share));
+            continue;
+        }
+        let (cause, what) = match doing {
+            Doing::Function(..) => {
+                functions.push((doing, now - before));
+                let known = base_run.is_some_and(|b| b.profile.counts.contains_key(&doing));
+                (Some(CauseId::ExtraWork), if known { SAME_FUNCTIONS } else { NEW_FUNCTIONS })
+            }
+            other => named(other),
+        };
+        parts.add_sampled(cause, what.to_owned(), now - before, error + base_error);
+    }
+    functions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    (parts.list(), functions)
+}
+
+/// Cause and line of what has a name of its own.
+fn named(doing: Doing<'_>) -> (Option<CauseId>, &'static str) {
+    match doing {
+        Doing::Synchronising(Why::Lock) => (Some(CauseId::UserLock), "lock and futex code"),
+        Doing::Synchronising(Why::Condition) => (Some(CauseId::ConditionWait), "condition and futex code"),
+        Doing::Synchronising(Why::Barrier) => (Some(CauseId::Imbalance), "barrier code"),
+        Doing::Synchronising(Why::Futex) => (None, "futex calls of unknown purpose"),
+        Doing::Synchronising(_) => (Some(CauseId::SerialPhase), "joining threads"),
+        Doing::Allocator(Within::Code) => (Some(CauseId::Allocator), "the memory allocator's code"),
+        Doing::Allocator(Within::Lock) => (Some(CauseId::Allocator), "the memory allocator's locks"),
+        Doing::Allocator(Within::Call) => (Some(CauseId::Allocator), "system calls of the memory allocator"),
+        Doing::Allocator(Within::Fault) => (Some(CauseId::Allocator), "page faults of the memory allocator"),
+        Doing::Collector => (Some(CauseId::Allocator), "garbage collection"),
+        Doing::Creation => (Some(CauseId::ThreadCreation), "creating and ending threads"),
+        Doing::KernelLock => (Some(CauseId::KernelLock), "getting locks in the kernel"),
+        Doing::Fault => (Some(CauseId::PageFault), "page faults in the kernel"),
+        Doing::Interrupt => (Some(CauseId::ExtraWork), "interrupts and other kernel code"),
+        Doing::Call(_) | Doing::Function(..) | Doing::Unknown => (None, "on a processor, stack unknown"),
+    }
+}
+
+fn call(model: &Model<'_>, number: u32, name: &str) -> (CauseId, String) {
+    match number == model.numbers.sched_yield {
+        true => (CauseId::SpinWait, "kernel time in sched_yield".to_owned()),
+        false => (CauseId::ExtraWork, format!("kernel time in {name}")),
+    }
+}

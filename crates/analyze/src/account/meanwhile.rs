@@ -1,0 +1,101 @@
+//! Who ran while capacity was idle: what the idle threads waited for, whatever they waited at.
+//!
+//! Each CPU sample is taken as one share of the idle capacity of its instant, by reason, divided by the threads that ran
+//! then: the threads that run are those that keep the others waiting (criticality stacks: Du Bois, Eyerman, Sartor &
+//! Eeckhout 2013, "Criticality stacks: identifying critical threads in parallel programs using synchronization behavior").
+//! May import: `pieces`, `timeline`'s shapes.
+
+use super::pieces::Kind;
+use super::timeline::Shape;
+use recording::tables::{Mode, Sample};
+use recording::{StackId, ThreadId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Why capacity was idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Idle {
+    /// Threads did something else than run.
+    Waiting(Kind),
+    /// There was no thread that could have run.
+    Shape(Shape),
+}
+
+/// One instant: how many threads run, and which idle processors are charged to what.
+#[derive(Debug, Clone)]
+pub struct Instant {
+    /// Threads that run.
+    pub running: f64,
+    /// Idle processors by reason.
+    pub why: Vec<(Idle, f64)>,
+}
+
+/// What a thread was seen at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct At {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its user stack.
+    pub stack: Option<StackId>,
+    /// The system call that it was in.
+    pub syscall: Option<u32>,
+}
+
+/// How often something was seen, and how often while no other thread ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Samples.
+    pub all: u64,
+    /// Of those, taken while the thread ran alone.
+    pub alone: u64,
+}
+
+/// Up to this many running threads a thread runs alone: a tenth is what the fractions of summed-up stretches leave.
+const ALONE: f64 = 1.1;
+
+/// Who ran while capacity was idle.
+#[derive(Debug, Clone, Default)]
+pub struct Meanwhile {
+    /// Idle processors × samples, by reason and by who ran.
+    pub blamed: HashMap<(Idle, At), f64>,
+    /// Samples taken while capacity was idle for that reason.
+    pub samples: BTreeMap<Idle, u64>,
+    /// All samples.
+    pub seen: HashMap<At, Seen>,
+    /// Idle processor-seconds in which no thread ran at all, by reason.
+    pub nobody: BTreeMap<Idle, f64>,
+}
+
+impl Meanwhile {
+    /// Takes one sample.
+    pub(super) fn sampled(&mut self, sample: &Sample, instant: &Instant) {
+        let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);
+        let at = At { thread: sample.thread, stack: sample.user_stack, syscall };
+        let seen = self.seen.entry(at).or_default();
+        seen.all += 1;
+        seen.alone += u64::from(instant.running <= ALONE);
+        for (idle, processors) in &instant.why {
+            *self.blamed.entry((*idle, at)).or_default() += processors / instant.running.max(1.0);
+            *self.samples.entry(*idle).or_default() += 1;
+        }
+    }
+
+    /// Takes a stretch in which no thread ran.
+    pub(super) fn nobody_ran(&mut self, instant: &Instant, seconds: f64) {
+        for (idle, processors) in &instant.why {
+            *self.nobody.entry(*idle).or_default() += processors * seconds;
+        }
+    }
+
+    /// Who ran during the idle time that fits, with its weights; most weight first.
+    pub fn during(&self, fits: impl Fn(Idle) -> bool) -> Vec<(At, f64)> {
+        let mut weights: BTreeMap<At, f64> = BTreeMap::new();
+        let mut blamed: Vec<_> = self.blamed.iter().filter(|((idle, _), _)| fits(*idle)).collect();
+        blamed.sort_unstable_by_key(|(key, _)| **key);
+        for ((_, at), weight) in blamed {
+            *weights.entry(*at).or_default() += weight;
+        }
+        let mut list: Vec<(At, f64)> = weights.into_iter().collect();
+        list.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        list
+    }
+}

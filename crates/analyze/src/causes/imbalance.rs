@@ -1,0 +1,211 @@
+//! `imbalance`: threads that are done wait for one that is not, at the end or at a barrier.
+//!
+//! Evidence: idle capacity while workers have ended or wait at a barrier, and code of the parallel part ran meanwhile;
+//! who was last, and that it had more to do: a thread that is late because it was kept from the processor shows
+//! something else. May import: `blame`.
+
+use super::blame::{named, running};
+use super::{Description, by_lines, duration, evidence, found, line};
+use crate::account::Ledger;
+use crate::account::idle::FINISHED;
+use crate::account::meanwhile::{At, Idle};
+use crate::account::pieces::{Kind, Why};
+use crate::account::timeline::{Shape, others};
+use crate::answer::{Cause, CauseId, Culprit};
+use crate::curve::seconds;
+use crate::facts::{Facts, MIN_SHARE, significant};
+use crate::statistics::median;
+use recording::ThreadId;
+use recording::tables::Thread;
+use std::collections::BTreeMap;
+
+/// The cause.
+pub const DESCRIPTION: Description = Description {
+    id: CauseId::Imbalance,
+    title: "Unequal shares of work",
+    what: "Some threads finish early, or arrive early at a barrier, and wait for the last.",
+    why: "Processors idle from the first arrival to the last.",
+    example: "Four equal ranges of a table, one of which holds most of the work.",
+    disproved_by: "Divide the work into many more parts that idle threads take: if the finishing times stay as far apart, \
+                   the division is not the cause.",
+    detect: |facts, description| by_lines(facts, description, explain),
+};
+
+fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    description: &Description,
+) -> Result<Vec<Cause>, String> {
+    let finished = line(ledger, CauseId::Imbalance, FINISHED);
+    let (mut causes, mut missing) = (Vec::new(), None);
+    // The barrier's code goes with its waits: both are what the line of the last thread costs.
+    let rest = (lost.0 - finished.0, (lost.1.powi(2) - finished.1.powi(2)).max(0.0).sqrt());
+    if significant(ledger, finished) || finished.0 >= rest.0 {
+        let charge = if significant(ledger, rest) { finished } else { lost };
+        match stragglers(facts, ledger, charge, description) {
+            Ok(cause) => causes.push(cause),
+            Err(why) => missing = Some(why),
+        }
+    }
+    if significant(ledger, rest) || rest.0 > finished.0 {
+        let charge = if significant(ledger, finished) { rest } else { lost };
+        causes.push(barrier(facts, ledger, charge, description));
+    }
+    match missing {
+        Some(why) if causes.is_empty() => Err(why),
+        _ => Ok(causes),
+    }
+}
+
+/// Who ran while others waited for it, by thread, and where.
+struct Late {
+    threads: BTreeMap<ThreadId, f64>,
+    seen: Vec<(At, f64)>,
+}
+
+impl Late {
+    fn new(ledger: &Ledger<'_, '_>, idle: impl Fn(Idle) -> bool) -> Late {
+        let mut seen = ledger.split.meanwhile.during(idle);
+        seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+        let mut threads: BTreeMap<ThreadId, f64> = BTreeMap::new();
+        for (at, weight) in &seen {
+            *threads.entry(at.thread).or_default() += weight;
+        }
+        Late { threads, seen }
+    }
+
+    /// The thread that others waited for most, and its share.
+    fn most(&self) -> Option<(ThreadId, f64)> {
+        let all: f64 = self.threads.values().sum();
+        let (thread, weight) = self.threads.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some((*thread, if all > 0.0 { weight / all } else { 0.0 }))
+    }
+
+    /// What that thread ran, or what all ran.
+    fn culprit(&self, facts: &Facts<'_, '_>, thread: Option<ThreadId>) -> Option<Culprit> {
+        let of = |(at, _): &&(At, f64)| thread.is_none_or(|t| t == at.thread);
+        running(facts, &self.seen.iter().filter(of).copied().collect::<Vec<_>>(), |_| None)
+    }
+}
+
+fn stragglers<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    description: &Description,
+) -> Result<Cause, String> {
+    let traced = ledger.traced;
+    let late = Late::new(ledger, |i| i == Idle::Shape(Shape::Finished));
+    let not_workers = others(traced);
+    let workers = || traced.threads.values().copied().filter(|t| !not_workers.contains(&t.thread));
+    let last = late.most().and_then(|(thread, _)| traced.threads.get(&thread).copied());
+    let last = last.filter(|t| !not_workers.contains(&t.thread)).or_else(|| workers().max_by_key(|t| t.end_ns));
+    let Some(last) = last else { return Err("no worker thread is known that finished last".to_owned()) };
+    let group: Vec<&Thread> = workers().filter(|t| t.start_ns < last.end_ns && t.end_ns > last.start_ns).collect();
+    let others: Vec<&Thread> = group.iter().copied().filter(|t| t.thread != last.thread).collect();
+    let middle =
+        |of: fn(&Thread) -> u64| median(&others.iter().map(|t| of(t) as f64).collect::<Vec<_>>()).unwrap_or(0.0);
+    let later = |of: fn(&Thread) -> u64| of(last) as f64 - middle(of);
+    let apart = later(|t| t.end_ns);
+    let reasons = [
+        (later(|t| t.running_ns), "had more to do"),
+        (later(|t| t.start_ns), "was started later"),
+        (later(|t| t.runnable_ns.saturating_add(t.preempted_ns)), "was kept off the processor"),
+        (later(|t| t.blocked_ns), "waited longer"),
+    ];
+    let (most, why) = reasons.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, "finished last"));
+    if why != "had more to do" && most > apart / 2.0 {
+        return Err(format!(
+            "threads finish {} apart because the last one {why}, not because it had more to do",
+            duration(apart * 1e-9)
+        ));
+    }
+    let culprit = late.culprit(facts, Some(last.thread));
+    let work = last.running_ns as f64;
+    let mean = group.iter().map(|t| t.running_ns as f64).sum::<f64>() / group.len().max(1) as f64;
+    let ratio = if middle(|t| t.running_ns) > 0.0 { work / middle(|t| t.running_ns) } else { f64::INFINITY };
+    let (first_end, last_end) = (group.iter().map(|t| t.end_ns).min(), group.iter().map(|t| t.end_ns).max());
+    let spread = last_end.unwrap_or(0).saturating_sub(first_end.unwrap_or(0));
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let times =
+        if ratio.is_finite() { format!("{ratio:.1} times as long as the middle one") } else { "alone".to_owned() };
+    Ok(Cause {
+        summary: format!(
+            "Threads finish {} apart: {} works {times}{at}.",
+            duration(seconds(spread)),
+            thread_name(last)
+        ),
+        culprit,
+        evidence: vec![
+            evidence("from the first thread's end to the last's", seconds(spread), "seconds", "threads"),
+            evidence(format!("CPU time of the last thread ({})", thread_name(last)), work * 1e-9, "seconds", "threads"),
+            evidence("CPU time of the middle one", middle(|t| t.running_ns) * 1e-9, "seconds", "threads"),
+            evidence("threads", group.len() as f64, "threads", "threads"),
+        ],
+        remedies: division(group.len(), work / mean.max(1.0)),
+        ..found(ledger, description, lost)
+    })
+}
+
+/// How finely to cut the work, from the measured spread: the largest part may not take longer than the smallest loss
+/// that is worth a word, of a thread's fair share.
+fn division(threads: usize, largest_share: f64) -> Vec<String> {
+    let parts = (threads as f64 * largest_share.max(1.0) / MIN_SHARE).ceil();
+    vec![
+        format!(
+            "cut the work into {parts:.0} parts or more (equal shares differ by {largest_share:.1} here) that threads take \
+             when they are free: an atomic counter, schedule(dynamic), a work-stealing pool"
+        ),
+        "or weigh the shares by what they cost, the largest first".to_owned(),
+    ]
+}
+
+fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), description: &Description) -> Cause {
+    let traced = ledger.traced;
+    let waited = |idle| matches!(idle, Idle::Waiting(Kind::Blocked(Why::Barrier) | Kind::Woken(Why::Barrier)));
+    let late = Late::new(ledger, waited);
+    let mut waits: BTreeMap<ThreadId, (u64, f64)> = BTreeMap::new();
+    for (wait, _) in super::blame::waits(facts, ledger, |w| w == Why::Barrier) {
+        let entry = waits.entry(wait.thread).or_default();
+        entry.0 = entry.0.saturating_add(wait.count);
+        entry.1 += wait.blocked_ns as f64 * 1e-9;
+    }
+    let members = waits.len().max(late.threads.len()).max(2);
+    // Midway between "all take turns" and "always the same".
+    let always = 0.5 + 0.5 / members as f64;
+    let most = late.most();
+    let straggler = most.filter(|(_, share)| *share > always).map(|m| m.0);
+    let culprit = late.culprit(facts, straggler);
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let thread = straggler.and_then(|t| traced.threads.get(&t).copied());
+    let summary = match thread {
+        Some(thread) => format!("Threads wait at a barrier for {}, which is still busy{at}.", thread_name(thread)),
+        None => format!("Threads wait at a barrier for whichever is last{at}."),
+    };
+    let blocks: u64 = waits.values().fold(0, |n, w| n.saturating_add(w.0));
+    let (least, largest) = waits.values().fold((f64::INFINITY, 0.0_f64), |(a, b), w| (a.min(w.1), b.max(w.1)));
+    let mut rows = vec![evidence("times a thread blocked at a barrier", blocks as f64, "waits", "waits")];
+    if largest > 0.0 {
+        rows.push(evidence("longest waiting of one thread, in all", largest, "seconds", "waits"));
+        rows.push(evidence("shortest waiting of one thread, in all", least, "seconds", "waits"));
+    }
+    if let (Some((_, share)), Some(thread)) = (most, thread) {
+        rows.push(evidence(format!("waiting in which {} ran", thread_name(thread)), share, "share", "samples"));
+    }
+    let remedies = match thread {
+        Some(_) => vec![
+            "give that thread less: divide by cost instead of by count, or let threads take small parts".to_owned(),
+            "replace the barrier where a thread needs only its neighbours' results".to_owned(),
+        ],
+        None => vec![
+            "put fewer barriers between the same work, so that differences even out".to_owned(),
+            "replace the barrier where a thread needs only its neighbours' results".to_owned(),
+        ],
+    };
+    Cause { summary, culprit, evidence: rows, remedies, ..found(ledger, description, lost) }
+}
+
+fn thread_name(thread: &Thread) -> String {
+    format!("thread {} ({})", thread.tid, thread.name)
+}

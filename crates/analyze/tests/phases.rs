@@ -1,0 +1,234 @@
+//! One thread alone, and threads that wait for the last one.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::{Answer, CauseId};
+use common::*;
+use recording::Tables;
+use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::tables::Reason;
+
+const WAIT: &str = "?@libc.so.6 < pthread_barrier_wait@libc.so.6 < work@app app.c:30 < ?@libc.so.6";
+const PARALLEL: &str = "burn@app burn.c:3 < parallel_part@app app.c:20 < work@app app.c:31 < ?@libc.so.6";
+const SERIAL: &str = "burn@app burn.c:3 < serial_part@app app.c:10 < work@app app.c:28 < ?@libc.so.6";
+
+fn ids(answer: &Answer) -> Vec<CauseId> {
+    answer.verdict.causes.iter().map(|c| c.id).collect()
+}
+
+/// Two threads in rounds of 6 ms: one does `first`, then both do the parallel part, whose lengths are given.
+fn rounds(run: &mut RunSketch<'_>, serial: u64, shares: [u64; 2]) {
+    let longest = shares[0].max(shares[1]);
+    main_joins(run, ms(100 * (serial + longest)));
+    for (i, name) in ["one", "two"].into_iter().enumerate() {
+        let mut thread = run.thread(name);
+        for _ in 0..100 {
+            if serial > 0 {
+                thread = match i {
+                    0 => thread.runs(ms(serial), SERIAL),
+                    _ => thread.blocks(Reason::Futex, ms(serial), WAIT),
+                };
+            }
+            thread = thread.runs(ms(shares[i]), PARALLEL);
+            if longest > shares[i] {
+                thread = thread.blocks(Reason::Futex, ms(longest - shares[i]), WAIT);
+            }
+        }
+    }
+}
+
+fn amdahl() -> Tables {
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.7), &around(1.0))
+        .traced(1, |run| {
+            run.thread("one").runs(ms(400), SERIAL).runs(ms(600), PARALLEL);
+        })
+        .traced(2, |run| rounds(run, 4, [3, 3]))
+        .tables()
+}
+
+#[test]
+fn a_serial_part_behind_a_barrier_is_named_with_its_limit() {
+    let answer = analyze(&amdahl());
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::SerialPhase], "{:#?}", answer.verdict);
+    let cause = &answer.verdict.causes[0];
+    let culprit = cause.culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.line), (Some("serial_part"), Some(10)));
+    let limit = cause.evidence.iter().find(|e| e.what.contains("Amdahl")).unwrap();
+    assert!((limit.value - 2.5).abs() < 0.1, "{limit:?}");
+    assert!((cause.lost_seconds - 0.4).abs() < 0.02 && cause.summary.contains("runs alone"), "{cause:?}");
+    insta::assert_snapshot!(text(&answer));
+}
+
+#[test]
+fn unequal_shares_at_a_barrier_are_no_serial_phase() {
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.7), &around(1.0))
+        .traced(1, |run| {
+            run.thread("one").runs(ms(1000), PARALLEL);
+        })
+        .traced(2, |run| rounds(run, 0, [7, 3]))
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::Imbalance], "{:#?}", answer.verdict);
+    let cause = &answer.verdict.causes[0];
+    assert!(cause.summary.contains("(one)") && cause.summary.contains("parallel_part (app.c:20)"), "{}", cause.summary);
+    assert!(answer.verdict.clear.contains(&CauseId::SerialPhase));
+}
+
+#[test]
+fn threads_that_take_turns_at_being_last_have_no_straggler() {
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.7), &around(1.0))
+        .traced(1, |run| {
+            run.thread("one").runs(ms(1000), PARALLEL);
+        })
+        .traced(2, |run| {
+            main_joins(run, ms(700));
+            for (i, name) in ["one", "two"].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(7), PARALLEL),
+                        false => thread.runs(ms(3), PARALLEL).blocks(Reason::Futex, ms(4), WAIT),
+                    };
+                }
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    let cause = found(&answer, CauseId::Imbalance).unwrap();
+    assert!(cause.summary.contains("whichever is last"), "{}", cause.summary);
+}
+
+#[test]
+fn even_rounds_have_no_cause() {
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean(2, &around(0.5))
+        .traced(1, |run| {
+            run.thread("one").runs(ms(1000), PARALLEL);
+        })
+        .traced(2, |run| rounds(run, 0, [5, 5]))
+        .tables();
+    assert_eq!(ids(&analyze(&tables)), [CauseId::None]);
+}
+
+/// Reading before, merging after, the work between.
+fn start_and_end(before: u64, after: u64) -> Tables {
+    let (read, merge) =
+        ("parse@app app.c:3 < read_input@app app.c:9 < main@app app.c:80", "merge@app app.c:60 < main@app app.c:95");
+    let whole = (before + after) as f64 / 1000.0;
+    Sketch::new(2)
+        .clean(1, &around(1.0 + whole))
+        .clean_cpu(2, &around(0.5 + whole), &around(1.0 + whole))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(before), read).blocks(Reason::Futex, ms(1000), JOIN).runs(ms(after), merge);
+            run.thread_at("a", ms(before)).runs(ms(1000), PARALLEL);
+        })
+        .traced(2, |run| {
+            run.thread("main").runs(ms(before), read).blocks(Reason::Futex, ms(500), JOIN).runs(ms(after), merge);
+            run.thread_at("a", ms(before)).runs(ms(500), PARALLEL);
+            run.thread_at("b", ms(before)).runs(ms(500), PARALLEL);
+        })
+        .tables()
+}
+
+const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
+
+#[test]
+fn start_up_and_tail_are_told_apart() {
+    let answer = analyze(&start_and_end(400, 150));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::SerialPhase; 2], "{:#?}", answer.verdict);
+    let functions: Vec<_> =
+        answer.verdict.causes.iter().map(|c| c.culprit.as_ref().unwrap().function.clone().unwrap()).collect();
+    assert_eq!(functions, ["parse", "merge"]);
+    assert!(answer.verdict.causes[0].summary.contains("before the first worker"), "{:?}", answer.verdict.causes[0]);
+    assert!(answer.verdict.causes[1].summary.contains("after the last worker"), "{:?}", answer.verdict.causes[1]);
+}
+
+#[test]
+fn a_short_start_up_is_clear() {
+    let answer = analyze(&start_and_end(10, 5));
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::SerialPhase));
+}
+
+#[test]
+fn a_straggler_is_named_with_the_spread() {
+    let answer = analyze(&uneven());
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::Imbalance]);
+    let cause = &answer.verdict.causes[0];
+    assert!((cause.lost_seconds - 1.8).abs() < 0.02 && cause.share > 0.9, "{cause:?}");
+    assert!(cause.summary.contains("600 ms apart") && cause.summary.contains("7.0 times"), "{}", cause.summary);
+    assert!(cause.remedies[0].contains("224 parts"), "{:?}", cause.remedies);
+    insta::assert_snapshot!(text(&answer));
+}
+
+#[test]
+fn a_thread_that_was_kept_off_the_processor_had_no_unequal_share() {
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.8), &around(1.0))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(1000), PARALLEL);
+        })
+        .traced(2, |run| {
+            main_joins(run, ms(799));
+            run.thread("a").runs(ms(500), PARALLEL);
+            run.thread("b").runs(ms(100), PARALLEL).preempted(ms(300)).runs(ms(400), PARALLEL);
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    let unsure = answer.verdict.unsure.iter().find(|u| u.id == CauseId::Imbalance).unwrap();
+    assert!(unsure.missing.contains("kept off the processor"), "{unsure:?}");
+}
+
+#[test]
+fn a_timer_thread_takes_no_blame() {
+    // A third thread sleeps throughout; without it the same is found.
+    let mut tables = uneven();
+    let run = tables.traces[1].run;
+    let with = Sketch::new(4)
+        .traced(4, |r| {
+            let mut timer = r.thread("timer");
+            for _ in 0..7 {
+                timer = timer
+                    .blocks(Reason::Sleep, ms(99), "?@libc.so.6 < nanosleep@libc.so.6 < tick@app app.c:70")
+                    .runs(1000, "tick@app app.c:71");
+            }
+        })
+        .tables();
+    let thread = recording::ThreadId(50);
+    let wait = recording::WaitId(500);
+    tables.threads.extend(with.threads.iter().cloned().map(|t| recording::tables::Thread { run, thread, ..t }));
+    tables.slices.extend(with.slices.iter().map(|s| recording::tables::Slice {
+        run,
+        thread,
+        wait: s.wait.map(|_| wait),
+        ..s.clone()
+    }));
+    tables.waits.extend(with.waits.iter().cloned().map(|w| recording::tables::Wait {
+        run,
+        thread,
+        wait,
+        user_stack: None,
+        ..w
+    }));
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::Imbalance], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
+}
