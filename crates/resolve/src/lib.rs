@@ -19,6 +19,7 @@ pub mod address;
 mod arch;
 pub mod build_id;
 mod debug_file;
+pub mod decode;
 mod demangle;
 mod elf;
 pub mod error;

@@ -1,0 +1,236 @@
+//! The instructions of one process image that were met so far, and how they follow each other.
+//!
+//! Code is decoded forward from sampled addresses only, along both sides of branches: loops lead back to themselves, so
+//! that even the instructions before a sampled one are found without symbols. Each sample may decode a bounded number
+//! of instructions; what is left is decoded at the next sample of the same code. May import: `instruction`, the
+//! `CodeReader`.
+
+use std::collections::HashMap;
+
+use super::CodeReader;
+use super::instruction::{Decode, Flow, Instruction};
+
+/// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
+const PER_SAMPLE: usize = 256;
+
+/// Instructions that are held at most (some 40 MiB); a program with more starts over.
+const HELD: usize = 1 << 18;
+
+/// How far before a sampled instruction its function may start to be decoded from there, in bytes. Beyond, the part
+/// before a sample is found by loops only.
+const FUNCTION_REACH: u64 = 2048;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 256;
+
+/// Addresses that wait to be decoded, at most.
+const PENDING: usize = 4096;
+
+/// How an instruction is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Edge {
+    /// The instruction that comes before.
+    pub from: u64,
+    /// By a branch; else by being the next in memory.
+    pub branch: bool,
+}
+
+/// The code of one process image.
+pub struct Code {
+    decode: Box<dyn Decode + Send>,
+    instructions: HashMap<u64, Instruction>,
+    /// By target of a branch: the branches to it.
+    branches: HashMap<u64, Vec<u64>>,
+    /// By the address after an instruction: that instruction.
+    previous: HashMap<u64, u64>,
+    /// Targets of branches and calls through memory, where they could be read.
+    linked: HashMap<u64, u64>,
+    pending: Vec<u64>,
+    /// Where there is no code.
+    barren: HashMap<u64, ()>,
+    version: u64,
+    chunk: Vec<u8>,
+    chunk_at: u64,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Code").field("instructions", &self.instructions.len()).finish_non_exhaustive()
+    }
+}
+
+impl Code {
+    /// No code yet.
+    pub fn new(decode: Box<dyn Decode + Send>) -> Self {
+        Self {
+            decode,
+            instructions: HashMap::new(),
+            branches: HashMap::new(),
+            previous: HashMap::new(),
+            linked: HashMap::new(),
+            pending: Vec::new(),
+            barren: HashMap::new(),
+            version: 0,
+            chunk: Vec::new(),
+            chunk_at: 0,
+        }
+    }
+
+    /// Facts about the architecture.
+    pub fn architecture(&self) -> &(dyn Decode + Send) {
+        &*self.decode
+    }
+
+    /// Changes whenever an instruction is added: what was concluded from fewer may be concluded better.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many instructions are held.
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.instructions.is_empty()
+    }
+
+    /// The instruction at an address, if it was met.
+    pub fn at(&self, address: u64) -> Option<&Instruction> {
+        self.instructions.get(&address)
+    }
+
+    /// Where the branch or call at an address goes, also when it reads its target from memory.
+    pub fn target(&self, instruction: &Instruction) -> Option<u64> {
+        match instruction.flow {
+            Flow::Branch { target, .. } | Flow::Call(Some(target)) => Some(target),
+            Flow::IndirectBranch | Flow::Call(None) => self.linked.get(&instruction.address).copied(),
+            _ => None,
+        }
+    }
+
+    /// The ways by which an instruction is reached, as far as they were met.
+    pub fn before(&self, address: u64) -> impl Iterator<Item = Edge> + '_ {
+        let next = self.previous.get(&address).copied();
+        let next = next.filter(|from| self.instructions.get(from).is_some_and(Instruction::falls_through));
+        let branches = self.branches.get(&address).into_iter().flatten();
+        next.into_iter()
+            .map(|from| Edge { from, branch: false })
+            .chain(branches.map(|from| Edge { from: *from, branch: true }))
+    }
+
+    /// Forgets everything: the process executed another program.
+    pub fn clear(&mut self) {
+        self.instructions.clear();
+        self.branches.clear();
+        self.previous.clear();
+        self.linked.clear();
+        self.pending.clear();
+        self.barren.clear();
+        self.chunk.clear();
+        self.version += 1;
+    }
+
+    /// Decodes from these addresses on (a sampled one, and return addresses on its stack), and goes on with what earlier
+    /// samples left.
+    pub fn explore(&mut self, sampled: u64, callers: &[u64], reader: &mut dyn CodeReader) {
+        if self.instructions.len() >= HELD {
+            self.clear();
+        }
+        self.chunk.clear();
+        let fresh = self.wanted(sampled);
+        for address in callers.iter().chain([&sampled]) {
+            self.want(*address);
+        }
+        if fresh
+            && let Some(start) = reader.function_start(sampled)
+            && sampled.checked_sub(start).is_some_and(|distance| distance <= FUNCTION_REACH)
+        {
+            self.want(start);
+        }
+        let mut left = PER_SAMPLE;
+        while left > 0 {
+            let Some(address) = self.pending.pop() else { return };
+            left = self.run(address, left, reader);
+        }
+    }
+
+    fn wanted(&self, address: u64) -> bool {
+        !self.instructions.contains_key(&address) && !self.barren.contains_key(&address)
+    }
+
+    fn want(&mut self, address: u64) {
+        if self.pending.len() < PENDING && self.wanted(address) {
+            self.pending.push(address);
+        }
+    }
+
+    /// Decodes in a straight line until known code, an end, or the budget is used up; returns what is left of it.
+    fn run(&mut self, from: u64, mut left: usize, reader: &mut dyn CodeReader) -> usize {
+        let mut address = from;
+        while left > 0 && self.wanted(address) {
+            left -= 1;
+            let Some(instruction) = self.fetch(address, reader) else {
+                if self.barren.len() >= HELD {
+                    self.barren.clear();
+                }
+                self.barren.insert(address, ());
+                return left;
+            };
+            let next = instruction.next();
+            let on = instruction.falls_through();
+            match instruction.flow {
+                Flow::Branch { target, .. } => {
+                    self.branches.entry(target).or_default().push(address);
+                    self.want(target);
+                }
+                Flow::Call(Some(target)) => self.want(target),
+                Flow::IndirectBranch | Flow::Call(None) => self.link(&instruction, reader),
+                _ => {}
+            }
+            self.previous.insert(next, address);
+            self.instructions.insert(address, instruction);
+            self.version += 1;
+            if !on {
+                return left;
+            }
+            address = next;
+        }
+        if self.wanted(address) {
+            self.want(address);
+        }
+        left
+    }
+
+    /// A branch or call through a fixed place in memory is one through the linkage table.
+    fn link(&mut self, instruction: &Instruction, reader: &mut dyn CodeReader) {
+        let fixed = |operand: &super::instruction::Operand| {
+            operand.base.is_none() && operand.index.is_none() && !operand.thread_local
+        };
+        let slot = instruction.accesses().find(|access| access.width == 8 && fixed(&access.operand));
+        let target = slot.and_then(|access| reader.pointer(access.operand.displacement));
+        let Some(target) = target.filter(|target| *target != instruction.next()) else { return };
+        self.linked.insert(instruction.address, target);
+        self.want(target);
+    }
+
+    fn fetch(&mut self, address: u64, reader: &mut dyn CodeReader) -> Option<Instruction> {
+        let longest = self.decode.longest();
+        let inside = |at: u64, chunk: &[u8]| {
+            let within = usize::try_from(address.checked_sub(at)?).ok()?;
+            (within.checked_add(longest)? <= chunk.len()).then_some(within)
+        };
+        let within = match inside(self.chunk_at, &self.chunk) {
+            Some(within) => within,
+            None => {
+                self.chunk.resize(CHUNK, 0);
+                let read = reader.code(address, &mut self.chunk).min(CHUNK);
+                self.chunk.truncate(read);
+                self.chunk_at = address;
+                0
+            }
+        };
+        self.decode.decode(address, self.chunk.get(within..)?)
+    }
+}

@@ -1,0 +1,374 @@
+//! What one round of a small loop does with values: which it carries into the next round, from which loads its exits
+//! are decided. May import: `code`, `instruction`, `loops`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::code::Code;
+use super::instruction::{Access, Flow, Instruction, Register, RegisterSet};
+use super::loops::{Loop, Node};
+
+/// Places for values that are told apart in one loop: registers, flags, stack slots. A loop with more is none that waits.
+const PLACES: usize = 128;
+
+/// Values that come from before the round, and loads, that are told apart, together.
+const SOURCES: usize = 64;
+
+/// The place of the condition flags; registers are below it, stack slots above.
+const FLAGS: usize = 64;
+
+/// A set of places.
+type Places = u128;
+
+/// A set of sources: bits of carried places from below, of loads from above.
+type Sources = u64;
+
+/// A load of the loop from memory that is not its own stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Load {
+    /// The address of the instruction.
+    pub(super) instruction: u64,
+    /// The access.
+    pub(super) access: Access,
+}
+
+/// What was found out about a loop.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Rounds {
+    /// Loads that decide about leaving the loop.
+    pub(super) deciding: Vec<Load>,
+    /// A value is made from its own value of the round before, without a load: a counter, a delay that grows.
+    pub(super) counts: bool,
+    /// A value is made from its own value of the round before and from loads, or a load's address from such a value: the
+    /// loop computes, searches or walks.
+    pub(super) advances: bool,
+}
+
+/// Where the values of a loop can be.
+struct Map<'c> {
+    code: &'c Code,
+    slots: HashMap<(u32, Register, u64), usize>,
+    /// Registers that called functions give back unchanged have a place of their own in each.
+    saved: HashMap<(u32, Register), usize>,
+    used: usize,
+    /// Whether the frame pointer is one in the loop's own function.
+    framed: bool,
+}
+
+/// Reads, writes and certain writes of an instruction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Use {
+    reads: Places,
+    writes: Places,
+    kills: Places,
+    addresses: Places,
+}
+
+impl Map<'_> {
+    fn new_place(&mut self) -> Option<usize> {
+        self.used += 1;
+        (self.used <= PLACES).then(|| self.used - 1)
+    }
+
+    fn register(&mut self, frame: u32, register: Register) -> Option<Places> {
+        let facts = self.code.architecture();
+        if register == facts.stack_pointer() {
+            return Some(0);
+        }
+        let kept = usize::from(register) < super::instruction::GENERAL && !facts.changed_by_calls().has(register);
+        if frame == 0 || !kept {
+            return Some(1 << register);
+        }
+        let place = match self.saved.get(&(frame, register)) {
+            Some(place) => *place,
+            None => {
+                let place = self.new_place()?;
+                self.saved.insert((frame, register), place);
+                place
+            }
+        };
+        Some(1 << place)
+    }
+
+    fn registers(&mut self, frame: u32, registers: RegisterSet) -> Option<Places> {
+        registers.iter().try_fold(0, |all, register| Some(all | self.register(frame, register)?))
+    }
+
+    /// Whether the access is to the function's own frame.
+    fn own(&self, frame: u32, access: &Access) -> bool {
+        let facts = self.code.architecture();
+        let operand = &access.operand;
+        if operand.thread_local {
+            return false;
+        }
+        // Below the frame pointer are the function's own variables; what is above, its caller's.
+        let below = (operand.displacement as i64) < 0;
+        operand.base == Some(facts.stack_pointer())
+            || operand.base == Some(facts.frame_pointer()) && below && (frame > 0 || self.framed)
+    }
+
+    fn slot(&mut self, frame: u32, access: &Access) -> Option<usize> {
+        let operand = &access.operand;
+        let key = (frame, operand.base?, operand.displacement);
+        match self.slots.get(&key) {
+            Some(place) => Some(*place),
+            None => {
+                let place = self.new_place()?;
+                self.slots.insert(key, place);
+                Some(place)
+            }
+        }
+    }
+
+    /// `None`: there are too many places, or an own array is written, whose elements cannot be told apart.
+    fn uses(&mut self, (frame, address): Node) -> Option<Use> {
+        let code = self.code;
+        let instruction = code.at(address)?;
+        let mut all = Use::default();
+        let saves = frame > 0 && instruction.stack < 0 && instruction.flow == Flow::Next;
+        let mut reads = instruction.reads;
+        if saves {
+            // A push at the begin of a called function keeps the caller's value; it is no use of it.
+            reads.0 &= code.architecture().changed_by_calls().0;
+        }
+        all.reads = self.registers(frame, reads)?;
+        all.writes = self.registers(frame, instruction.writes)?;
+        all.kills = self.registers(frame, instruction.kills)?;
+        if instruction.reads_flags {
+            all.reads |= 1 << FLAGS;
+        }
+        if instruction.writes_flags {
+            all.writes |= 1 << FLAGS;
+            all.kills |= 1 << FLAGS;
+        }
+        for access in instruction.accesses() {
+            let operand = &access.operand;
+            let index = operand.index.map(|(index, _)| index);
+            for register in operand.base.into_iter().chain(index) {
+                all.addresses |= self.register(frame, register)?;
+            }
+            if !self.own(frame, access) || matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
+                continue;
+            }
+            if index.is_some() {
+                if access.kind.writes() {
+                    return None;
+                }
+                continue;
+            }
+            let slot = 1 << self.slot(frame, access)?;
+            if access.kind.reads() {
+                all.reads |= slot;
+            }
+            if access.kind.writes() {
+                all.writes |= slot;
+                all.kills |= slot;
+            }
+        }
+        Some(all)
+    }
+}
+
+/// Looks at one round of a loop. `framed`: the frame pointer is one in the loop's own function. `None` when the loop has
+/// too many values to follow.
+pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> {
+    let mut map = Map { code, slots: HashMap::new(), saved: HashMap::new(), used: FLAGS + 1, framed };
+    let mut uses = BTreeMap::new();
+    let mut loads: Vec<(Node, Load)> = Vec::new();
+    for node in whole.next.keys() {
+        uses.insert(*node, map.uses(*node)?);
+        let instruction = code.at(node.1)?;
+        for access in instruction.accesses() {
+            let data = !access.operand.thread_local && !map.own(node.0, access);
+            if data && access.kind.reads() && !matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
+                loads.push((*node, Load { instruction: node.1, access: *access }));
+            }
+        }
+    }
+    let written = uses.values().fold(0, |all, one| all | one.writes);
+    // Flags that a round starts with were set by the round before, from values that are followed anyway.
+    let carried: Vec<usize> = bits(live_at_head(whole, &uses) & written & !(1 << FLAGS)).collect();
+    if carried.len() + loads.len() > SOURCES {
+        return None;
+    }
+    let sources = Origins { carried: &carried, loads: &loads, uses: &uses };
+    let before = sources.spread(code, whole);
+    let head = (0, whole.head);
+    let mut made = vec![0; carried.len()];
+    for (node, to) in &whole.next {
+        if to.contains(&head)
+            && let Some(state) = before.get(node).map(|state| sources.after(code, *node, state))
+        {
+            for (place, made) in carried.iter().zip(&mut made) {
+                *made |= state.made.get(*place).copied().unwrap_or(0);
+            }
+        }
+    }
+    Some(judge(code, whole, &sources, &before, &made))
+}
+
+/// What the places of a node's values are made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    made: Vec<Sources>,
+    /// Places that may still hold what they held when the round began.
+    untouched: Places,
+}
+
+struct Origins<'a> {
+    carried: &'a [usize],
+    loads: &'a [(Node, Load)],
+    uses: &'a BTreeMap<Node, Use>,
+}
+
+impl Origins<'_> {
+    fn of(&self, places: Places, state: &State) -> Sources {
+        let mut all = 0;
+        for place in bits(places) {
+            all |= state.made.get(place).copied().unwrap_or(0);
+            if state.untouched >> place & 1 != 0
+                && let Some(nth) = self.carried.iter().position(|carried| *carried == place)
+            {
+                all |= 1 << nth;
+            }
+        }
+        all
+    }
+
+    fn load_bit(&self, nth: usize) -> Sources {
+        1 << (SOURCES - 1 - nth)
+    }
+
+    fn loads_of(&self, sources: Sources) -> impl Iterator<Item = usize> + '_ {
+        (0..self.loads.len()).filter(move |nth| sources & self.load_bit(*nth) != 0)
+    }
+
+    fn after(&self, code: &Code, node: Node, before: &State) -> State {
+        let mut after = before.clone();
+        let (Some(used), Some(instruction)) = (self.uses.get(&node), code.at(node.1)) else { return after };
+        let mut sources = self.of(used.reads, before);
+        for (nth, (at, _)) in self.loads.iter().enumerate() {
+            if *at == node {
+                sources |= self.load_bit(nth);
+            }
+        }
+        // A constant is made from nothing, whatever the instruction that makes it seems to read.
+        if let Some((_, super::instruction::Value::Linear { base: None, index: None, .. })) = instruction.effect {
+            sources = 0;
+        }
+        for place in bits(used.writes) {
+            let kept = if used.kills >> place & 1 != 0 { 0 } else { before.made.get(place).copied().unwrap_or(0) };
+            if let Some(made) = after.made.get_mut(place) {
+                *made = sources | kept;
+            }
+        }
+        after.untouched &= !used.kills;
+        after
+    }
+
+    /// The state before each node, of one round.
+    fn spread(&self, code: &Code, whole: &Loop) -> BTreeMap<Node, State> {
+        let head = (0, whole.head);
+        let start = State { made: vec![0; PLACES], untouched: Places::MAX };
+        let mut before = BTreeMap::from([(head, start)]);
+        let mut queue = BTreeSet::from([head]);
+        while let Some(node) = queue.pop_first() {
+            let Some(state) = before.get(&node) else { continue };
+            let after = self.after(code, node, state);
+            for to in whole.next.get(&node).into_iter().flatten().filter(|to| **to != head) {
+                match before.get_mut(to) {
+                    None => {
+                        before.insert(*to, after.clone());
+                    }
+                    Some(known) => {
+                        let old = known.clone();
+                        known.untouched |= after.untouched;
+                        known.made.iter_mut().zip(&after.made).for_each(|(known, more)| *known |= more);
+                        if *known == old {
+                            continue;
+                        }
+                    }
+                }
+                queue.insert(*to);
+            }
+        }
+        before
+    }
+}
+
+fn judge(code: &Code, whole: &Loop, sources: &Origins<'_>, before: &BTreeMap<Node, State>, made: &[Sources]) -> Rounds {
+    let from_loads = |all: Sources| sources.loads_of(all).next().is_some();
+    // What each carried value is made from, over any number of rounds.
+    let mut closed = made.to_vec();
+    for _ in 0..closed.len() {
+        for nth in 0..closed.len() {
+            let all = (0..closed.len()).filter(|other| closed[nth] >> other & 1 != 0).fold(closed[nth], |all, other| all | closed[other]);
+            closed[nth] = all;
+        }
+    }
+    let over_rounds =
+        |all: Sources| (0..closed.len()).filter(|nth| all >> nth & 1 != 0).fold(all, |all, nth| all | closed[nth]);
+    let evolving = (0..closed.len()).filter(|nth| closed[*nth] >> nth & 1 != 0).fold(0, |all, nth| all | 1 << nth);
+    let mut found = Rounds::default();
+    for nth in (0..closed.len()).filter(|nth| evolving >> nth & 1 != 0) {
+        match from_loads(closed[nth]) {
+            true => found.advances = true,
+            false => found.counts = true,
+        }
+    }
+    let mut deciding: Sources = 0;
+    for (node, used) in sources.uses {
+        let (Some(state), Some(instruction)) = (before.get(node), code.at(node.1)) else { continue };
+        let loads = sources.loads.iter().any(|(at, _)| at == node);
+        if loads && over_rounds(sources.of(used.addresses, state)) & evolving != 0 {
+            found.advances = true;
+        }
+        if changes_by_loads(instruction, sources, state, &over_rounds, &from_loads) {
+            found.advances = true;
+        }
+        if node.0 == 0 && whole.exits.contains(&node.1) {
+            deciding |= over_rounds(sources.of(used.reads, state));
+        }
+    }
+    let mut loads: Vec<Load> = sources.loads_of(deciding).filter_map(|nth| Some(sources.loads.get(nth)?.1)).collect();
+    loads.dedup();
+    found.deciding = loads;
+    found
+}
+
+/// An atomic write of a value that was made from what the loop read: it retries an update, and somebody gets on.
+fn changes_by_loads(
+    instruction: &Instruction,
+    sources: &Origins<'_>,
+    state: &State,
+    over_rounds: &dyn Fn(Sources) -> Sources,
+    from_loads: &dyn Fn(Sources) -> bool,
+) -> bool {
+    use super::instruction::Atomic;
+    match instruction.atomic {
+        Some(Atomic::Changes) => true,
+        Some(Atomic::Sets(Some(register))) => from_loads(over_rounds(sources.of(1 << register, state))),
+        Some(Atomic::Sets(None)) | None => false,
+    }
+}
+
+/// Places whose value at the begin of a round matters.
+fn live_at_head(whole: &Loop, uses: &BTreeMap<Node, Use>) -> Places {
+    let mut live: BTreeMap<Node, Places> = BTreeMap::new();
+    loop {
+        let mut changed = false;
+        for (node, to) in whole.next.iter().rev() {
+            let used = uses.get(node).copied().unwrap_or_default();
+            let after = to.iter().fold(0, |all, to| all | live.get(to).copied().unwrap_or(0));
+            let now = used.reads | after & !used.kills;
+            let old = live.insert(*node, now);
+            changed |= old != Some(now);
+        }
+        if !changed {
+            return live.get(&(0, whole.head)).copied().unwrap_or(0);
+        }
+    }
+}
+
+fn bits(places: Places) -> impl Iterator<Item = usize> {
+    (0..PLACES).filter(move |place| places >> place & 1 != 0)
+}

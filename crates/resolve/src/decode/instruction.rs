@@ -1,0 +1,257 @@
+//! One instruction as the rest of `decode` sees it, whatever the architecture. Imports nothing.
+
+/// Turns bytes into instructions.
+pub trait Decode {
+    /// The longest instruction, in bytes.
+    fn longest(&self) -> usize;
+
+    /// The instruction whose first byte is `bytes[0]`; `None` when the bytes are none.
+    fn decode(&mut self, address: u64, bytes: &[u8]) -> Option<Instruction>;
+
+    /// Registers whose value a called function may leave changed.
+    fn changed_by_calls(&self) -> RegisterSet;
+
+    /// The stack pointer.
+    fn stack_pointer(&self) -> Register;
+
+    /// The frame pointer, where a function uses one.
+    fn frame_pointer(&self) -> Register;
+
+    /// The register that holds the number of a system call.
+    fn system_call_number(&self) -> Register;
+
+    /// The number of sched_yield(2).
+    fn sched_yield(&self) -> u64;
+}
+
+/// A register, numbered from 0; general registers come first, in the order of [`Registers::general`].
+pub type Register = u8;
+
+/// How many general registers there are at most.
+pub const GENERAL: usize = 16;
+
+/// A set of registers: general ones, then vector, floating-point and mask registers, which carry values but never
+/// addresses here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct RegisterSet(pub u64);
+
+impl RegisterSet {
+    /// The set of one register.
+    pub fn of(register: Register) -> Self {
+        Self(1 << (register & 63))
+    }
+
+    /// Whether the register is in it.
+    pub fn has(self, register: Register) -> bool {
+        self.0 & Self::of(register).0 != 0
+    }
+
+    /// Adds a register.
+    pub fn add(&mut self, register: Register) {
+        self.0 |= Self::of(register).0;
+    }
+
+    /// The registers in it, ascending.
+    pub fn iter(self) -> impl Iterator<Item = Register> {
+        (0..64).filter(move |register| self.has(*register))
+    }
+}
+
+/// The user registers of a thread at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers {
+    /// General registers; x86-64 in the order of their encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15.
+    pub general: [u64; GENERAL],
+    /// Address of the instruction that comes next.
+    pub ip: u64,
+}
+
+impl Registers {
+    /// From the kernel's `struct pt_regs` of x86-64: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax
+    /// rip cs rflags rsp ss (arch/x86/include/asm/ptrace.h). `None` when there are fewer.
+    pub fn from_x86_pt_regs(saved: &[u64]) -> Option<Self> {
+        let [r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, _, rip, _, _, rsp, ..] = *saved
+        else {
+            return None;
+        };
+        let general = [rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15];
+        Some(Self { general, ip: rip })
+    }
+}
+
+/// What an instruction does with memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessKind {
+    /// It reads.
+    Load,
+    /// It writes.
+    Store,
+    /// It reads and writes back, not atomically.
+    Update,
+    /// It reads and may write back, atomically.
+    Atomic,
+}
+
+impl AccessKind {
+    /// Whether it reads.
+    pub fn reads(self) -> bool {
+        self != Self::Store
+    }
+
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        self != Self::Load
+    }
+}
+
+/// How the address of a memory operand is made: base + index × scale + displacement, modulo 2^64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// A register.
+    pub base: Option<Register>,
+    /// A register and its factor.
+    pub index: Option<(Register, u8)>,
+    /// What is added; with neither base nor index the address itself.
+    pub displacement: u64,
+    /// The address is relative to the thread's own block (x86: FS or GS).
+    pub thread_local: bool,
+}
+
+/// What an atomic instruction leaves in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Atomic {
+    /// A value that does not depend on the old one, from a register or a constant (exchange, compare and exchange, or,
+    /// and, test and set): done again, it leaves the same.
+    Sets(Option<Register>),
+    /// The old value changed (add, increment): done again, it goes on.
+    Changes,
+}
+
+/// One memory access of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// What it does.
+    pub kind: AccessKind,
+    /// Bytes.
+    pub width: u16,
+    /// Where.
+    pub operand: Operand,
+}
+
+/// The value that an instruction puts into a general register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// base + index × scale + displacement, of which the low `bits` (32 or 64) are kept and the rest is zero.
+    Linear {
+        /// A register.
+        base: Option<Register>,
+        /// A register and its factor, which may be −1.
+        index: Option<(Register, i8)>,
+        /// What is added.
+        displacement: u64,
+        /// 32 or 64.
+        bits: u8,
+    },
+    /// The low `from` bits of a register, extended to `bits`; zeros above.
+    Extended {
+        /// The register.
+        of: Register,
+        /// 8, 16 or 32.
+        from: u8,
+        /// Extended by its sign.
+        signed: bool,
+        /// 32 or 64.
+        bits: u8,
+    },
+    /// What the instruction's first access reads, extended to `bits`; zeros above.
+    Loaded {
+        /// Extended by its sign.
+        signed: bool,
+        /// 32 or 64.
+        bits: u8,
+    },
+}
+
+/// Where execution goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// To the next instruction.
+    Next,
+    /// To an address; when conditional, else to the next instruction.
+    Branch {
+        /// The address.
+        target: u64,
+        /// Whether it may not be taken.
+        conditional: bool,
+    },
+    /// To an address that the code reads from memory.
+    IndirectBranch,
+    /// Into a function, then to the next instruction; no address when it is not known.
+    Call(Option<u64>),
+    /// Into the kernel, then to the next instruction.
+    SystemCall,
+    /// Back to the caller.
+    Return,
+    /// Nowhere: a trap or what is no instruction.
+    Stop,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instruction {
+    /// Its address.
+    pub address: u64,
+    /// Its bytes.
+    pub length: u8,
+    /// Where execution goes.
+    pub flow: Flow,
+    /// Registers whose value matters to it, those of addresses included.
+    pub reads: RegisterSet,
+    /// Registers that may have another value afterwards.
+    pub writes: RegisterSet,
+    /// Of these, the ones whose old value is certainly gone.
+    pub kills: RegisterSet,
+    /// The condition flags matter to it.
+    pub reads_flags: bool,
+    /// It sets condition flags.
+    pub writes_flags: bool,
+    /// Its memory accesses; a read comes before a write.
+    pub accesses: [Option<Access>; 2],
+    /// The register that gets a value that can be computed, and the value.
+    pub effect: Option<(Register, Value)>,
+    /// What it adds to the stack pointer besides (push, pop, call, return).
+    pub stack: i8,
+    /// For an atomic access: what it leaves.
+    pub atomic: Option<Atomic>,
+    /// It tells the processor that the code waits (x86: PAUSE).
+    pub pause: bool,
+}
+
+impl Instruction {
+    /// The address of the instruction after it.
+    pub fn next(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.length))
+    }
+
+    /// Its memory accesses.
+    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
+        self.accesses.iter().flatten()
+    }
+
+    /// Whether execution can go on to the instruction after it.
+    pub fn falls_through(&self) -> bool {
+        match self.flow {
+            Flow::Next | Flow::Call(_) | Flow::SystemCall => true,
+            Flow::Branch { conditional, .. } => conditional,
+            Flow::IndirectBranch | Flow::Return | Flow::Stop => false,
+        }
+    }
+
+    /// Where a branch goes, conditional or not.
+    pub fn target(&self) -> Option<u64> {
+        match self.flow {
+            Flow::Branch { target, .. } => Some(target),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Small loops around a sampled instruction, with the small functions that they call. May import: `code`,
+//! `instruction`.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::code::Code;
+use super::instruction::Flow;
+
+/// Instructions of a loop's own that are looked at, at most. The loops that wait in the programs looked at (spin locks,
+/// ticket locks, sequence locks, flags; C, C++ and Rust, with and without optimisation) have 2 to 30.
+const OWN: usize = 40;
+
+/// With the functions that it calls: `std::atomic::load` and its kin have up to 40 instructions without optimisation,
+/// and a loop may call several.
+const ALL: usize = 240;
+
+/// Instructions of one called function, at most.
+const CALLED: usize = 80;
+
+/// How deep calls are followed: wrapper, atomic, intrinsic.
+const DEPTH: u32 = 4;
+
+/// How far ahead a branch back is looked for, in instructions: the loop's own, and those of both sides of its branches.
+const SEARCH: usize = 96;
+
+/// An instruction in the frame of its function: the loop's own is 0, each function called from it has another.
+pub(super) type Node = (u32, u64);
+
+/// A loop and what it calls, as one graph.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Loop {
+    /// The first address, where an iteration starts.
+    pub(super) head: u64,
+    /// The branch that leads back to it.
+    pub(super) back: u64,
+    /// The instructions, and for each where it goes to inside the loop.
+    pub(super) next: BTreeMap<Node, Vec<Node>>,
+    /// Conditional branches of the loop's own that may leave it.
+    pub(super) exits: BTreeSet<u64>,
+}
+
+/// The loops around an address, the smallest first; empty when there is none, or none of which all code is known.
+pub(super) fn loops_around(code: &Code, ip: u64) -> Vec<Loop> {
+    let mut found: Vec<Loop> = branches_back(code, ip).into_iter().filter_map(|(t, b)| body(code, ip, t, b)).collect();
+    found.sort_by_key(|one| (one.next.len(), one.back));
+    found
+}
+
+/// Branches backwards, reached from the address, whose range holds it: (target, branch).
+fn branches_back(code: &Code, ip: u64) -> Vec<(u64, u64)> {
+    let (mut seen, mut queue, mut found) = (BTreeSet::from([ip]), VecDeque::from([ip]), Vec::new());
+    while let Some(address) = queue.pop_front() {
+        let Some(instruction) = code.at(address) else { continue };
+        let target = instruction.target();
+        if let Some(target) = target.filter(|target| *target <= ip && *target <= address && ip <= address) {
+            found.push((target, address));
+        }
+        let next = instruction.falls_through().then(|| instruction.next());
+        for to in next.into_iter().chain(target) {
+            if seen.len() < SEARCH && seen.insert(to) {
+                queue.push_back(to);
+            }
+        }
+    }
+    found
+}
+
+/// The instructions from `head` to the branch back at `back` that lie on a way from one to the other.
+fn body(code: &Code, ip: u64, head: u64, back: u64) -> Option<Loop> {
+    let inside = |address: u64| (head..=back).contains(&address);
+    let mut nodes = BTreeMap::new();
+    let mut queue = VecDeque::from([head]);
+    while let Some(address) = queue.pop_front() {
+        if nodes.contains_key(&address) {
+            continue;
+        }
+        // What was not decoded may hold anything.
+        let instruction = code.at(address)?;
+        let next = instruction.falls_through().then(|| instruction.next());
+        let to: Vec<u64> = next.into_iter().chain(instruction.target()).filter(|to| inside(*to)).collect();
+        queue.extend(&to);
+        nodes.insert(address, to);
+        if nodes.len() > ALL {
+            return None;
+        }
+    }
+    let useful = reaching(&nodes, back);
+    nodes.retain(|address, _| useful.contains(address));
+    if nodes.len() > OWN || !nodes.contains_key(&ip) || !nodes.contains_key(&head) {
+        return None;
+    }
+    let mut whole = Loop { head, back, ..Loop::default() };
+    for (address, to) in &nodes {
+        let instruction = code.at(*address)?;
+        let conditional = matches!(instruction.flow, Flow::Branch { conditional: true, .. });
+        let leaves = [Some(instruction.next()), instruction.target()].into_iter().flatten().any(|to| !nodes.contains_key(&to));
+        if conditional && leaves {
+            whole.exits.insert(*address);
+        }
+        let to = to.iter().filter(|to| nodes.contains_key(to)).map(|to| (0, *to)).collect();
+        whole.next.insert((0, *address), to);
+    }
+    let mut frames = 0;
+    for address in nodes.keys() {
+        call(code, &mut whole, (0, *address), 0, &mut frames)?;
+    }
+    Some(whole)
+}
+
+/// The nodes from which `goal` is reached.
+fn reaching(nodes: &BTreeMap<u64, Vec<u64>>, goal: u64) -> BTreeSet<u64> {
+    let mut before: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (from, to) in nodes {
+        for to in to {
+            before.entry(*to).or_default().push(*from);
+        }
+    }
+    let (mut reached, mut queue) = (BTreeSet::from([goal]), vec![goal]);
+    while let Some(address) = queue.pop() {
+        for from in before.get(&address).into_iter().flatten() {
+            if reached.insert(*from) {
+                queue.push(*from);
+            }
+        }
+    }
+    reached
+}
+
+/// Puts the called function between a call and what comes after it. Fails when the function is not known, too large, or
+/// goes to where it cannot be followed.
+fn call(code: &Code, whole: &mut Loop, node: Node, depth: u32, frames: &mut u32) -> Option<()> {
+    let instruction = code.at(node.1)?;
+    if !matches!(instruction.flow, Flow::Call(_)) {
+        return Some(());
+    }
+    if depth >= DEPTH {
+        return None;
+    }
+    let entry = code.target(instruction)?;
+    let mut nodes: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let (mut queue, mut returns) = (VecDeque::from([entry]), Vec::new());
+    while let Some(address) = queue.pop_front() {
+        if nodes.contains_key(&address) {
+            continue;
+        }
+        let instruction = code.at(address)?;
+        let next = instruction.falls_through().then(|| instruction.next());
+        let jump = match instruction.flow {
+            Flow::Branch { .. } | Flow::IndirectBranch => code.target(instruction),
+            _ => None,
+        };
+        if instruction.flow == Flow::Return {
+            returns.push(address);
+        }
+        let to: Vec<u64> = next.into_iter().chain(jump).collect();
+        queue.extend(&to);
+        nodes.insert(address, to);
+        if nodes.len() > CALLED {
+            return None;
+        }
+    }
+    // Ways that end elsewhere (a panic) do not come back into the loop.
+    let useful: BTreeSet<u64> = returns.iter().flat_map(|end| reaching(&nodes, *end)).collect();
+    nodes.retain(|address, _| useful.contains(address));
+    if !nodes.contains_key(&entry) {
+        return None;
+    }
+    *frames += 1;
+    let frame = *frames;
+    let after = whole.next.insert(node, vec![(frame, entry)]).unwrap_or_default();
+    for (address, to) in &nodes {
+        let to = match returns.contains(address) {
+            true => after.clone(),
+            false => to.iter().filter(|to| nodes.contains_key(to)).map(|to| (frame, *to)).collect(),
+        };
+        whole.next.insert((frame, *address), to);
+    }
+    if whole.next.len() > ALL {
+        return None;
+    }
+    for address in nodes.keys() {
+        call(code, whole, (frame, *address), depth + 1, frames)?;
+    }
+    Some(())
+}

@@ -1,0 +1,418 @@
+//! The memory accesses around a sampled instruction, with their addresses.
+//!
+//! A timer interrupts between instructions, so the registers hold just before the sampled one. Mostly that is the one
+//! right after the load that the processor had to wait for. The instructions before are replayed backwards as far as
+//! what they did can be undone (additions, copies, pushes), then forwards with what the stack's bytes tell; the sampled
+//! one and those after it are replayed forwards. All of that is worked out once for an address, as formulas, and only
+//! computed for each sample. May import: `code`, `expression`, `instruction`.
+
+use std::collections::HashMap;
+
+use super::code::Code;
+pub use super::expression::StackBytes;
+use super::expression::{Formula, Formulas, Step};
+use super::instruction::{AccessKind, Flow, GENERAL, Instruction, Operand, Register, RegisterSet, Registers, Value};
+
+/// Instructions that are replayed before the sampled one. Measured on compiled C: beyond, the registers of hardly any
+/// address are left.
+const BACK: usize = 20;
+
+/// Instructions that are replayed from the sampled one on.
+const AHEAD: usize = 10;
+
+/// Below this address nothing is mapped (vm.mmap_min_addr is 64 KiB as distributions set it).
+const LOWEST: u64 = 0x1_0000;
+
+/// User space ends below this address, also with five levels of page tables.
+const HIGHEST: u64 = 1 << 56;
+
+/// Memory below the stack pointer that a function may use without moving it (System V ABI of x86-64, section 3.2.2).
+const RED_ZONE: u64 = 128;
+
+/// The largest distance above the stack pointer at which a frame pointer is taken for one.
+const FRAME: u64 = 1 << 16;
+
+/// Addresses whose formulas are held at most; then they are worked out anew.
+const HELD: usize = 1 << 16;
+
+/// How sure the address of an access is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Certainty {
+    /// From registers that hold at the sample, or could be had back exactly, along the only way that leads there.
+    Exact,
+    /// By a likely way (around a loop, past a call) or with values from the stack as it was at the sample.
+    Likely,
+}
+
+/// One memory access near a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledAccess {
+    /// The address of the instruction.
+    pub instruction: u64,
+    /// Instructions from the sampled one on: −1 is the one before, which a sample mostly waited for.
+    pub distance: i8,
+    /// What it does.
+    pub kind: AccessKind,
+    /// Bytes.
+    pub width: u16,
+    /// Where.
+    pub address: u64,
+    /// How sure the address is.
+    pub certainty: Certainty,
+}
+
+/// The formulas of the addresses that were sampled.
+#[derive(Debug, Default)]
+pub struct Replay {
+    plans: HashMap<u64, Plan>,
+    values: Vec<Option<u64>>,
+}
+
+impl Replay {
+    /// Nothing worked out yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The accesses around one sample that leave the function's own frame, nearest before it first. `out` is cleared.
+    pub fn accesses(&mut self, code: &Code, registers: &Registers, stack: StackBytes<'_>, out: &mut Vec<SampledAccess>) {
+        out.clear();
+        if self.plans.len() >= HELD {
+            self.plans.clear();
+        }
+        let plan = self.plans.entry(registers.ip).or_insert_with(|| Plan::make(code, registers.ip));
+        plan.hits += 1;
+        // Later samples may have shown what comes before. Looking at doubling intervals costs next to nothing.
+        if plan.hits.is_power_of_two() && plan.version != code.version() {
+            *plan = Plan { hits: plan.hits, ..Plan::make(code, registers.ip) };
+        }
+        if plan.accesses.is_empty() {
+            return;
+        }
+        plan.formulas.compute(registers, stack, &mut self.values);
+        let sp = registers.general.get(usize::from(plan.stack_pointer)).copied().unwrap_or(0);
+        for access in &plan.accesses {
+            let Some(address) = self.values.get(access.at as usize).copied().flatten() else { continue };
+            let framed = access.framed && address.wrapping_sub(sp.wrapping_sub(RED_ZONE)) < FRAME;
+            if !framed && (LOWEST..HIGHEST).contains(&address) {
+                out.push(SampledAccess { address, ..access.access });
+            }
+        }
+    }
+
+    /// Forgets everything: the process executed another program.
+    pub fn clear(&mut self) {
+        self.plans.clear();
+    }
+}
+
+/// What is known about the registers before an instruction.
+type Environment = [Option<Formula>; GENERAL];
+
+#[derive(Debug)]
+struct Planned {
+    /// Its address is filled in for each sample.
+    access: SampledAccess,
+    at: Formula,
+    /// It goes by the frame pointer: the own frame when that is what the register holds.
+    framed: bool,
+}
+
+#[derive(Debug)]
+struct Plan {
+    formulas: Formulas,
+    accesses: Vec<Planned>,
+    stack_pointer: Register,
+    version: u64,
+    hits: u32,
+}
+
+/// One instruction of the way past the sample.
+struct Place<'c> {
+    instruction: &'c Instruction,
+    distance: i8,
+    likely: bool,
+}
+
+impl Plan {
+    fn make(code: &Code, ip: u64) -> Self {
+        let stack_pointer = code.architecture().stack_pointer();
+        let mut work = Work {
+            code,
+            formulas: Formulas::default(),
+            stores: Vec::new(),
+            stack_pointer,
+            frame_pointer: code.architecture().frame_pointer(),
+        };
+        let before = way_before(code, ip);
+        let after = way_after(code, ip);
+        let sampled: Environment = std::array::from_fn(|register| Some(work.formulas.add(Step::Register(register as u8))));
+        let mut undone = vec![sampled];
+        for place in &before {
+            let known = undone.last().copied().unwrap_or(sampled);
+            undone.push(work.undo(place.instruction, known));
+        }
+        // The first round finds what is stored where; in the second, loads that a later store made stale are left out.
+        let mut accesses = Vec::new();
+        for _ in 0..2 {
+            let mut found = Vec::new();
+            let mut stores = Vec::new();
+            let mut known = undone.last().copied().unwrap_or(sampled);
+            for (index, place) in before.iter().enumerate().rev() {
+                if let Some(better) = undone.get(index + 1) {
+                    known = std::array::from_fn(|register| better[register].or(known[register]));
+                }
+                known = work.run(place, known, &mut found, &mut stores);
+            }
+            known = sampled;
+            for place in &after {
+                known = work.run(place, known, &mut found, &mut stores);
+            }
+            accesses = found;
+            work.stores = stores;
+        }
+        // The nearest before the sample is the one that it most likely waited for.
+        accesses.sort_by_key(|planned| (planned.access.distance >= 0, planned.access.distance.unsigned_abs()));
+        Self { formulas: work.formulas, accesses, stack_pointer, version: code.version(), hits: 0 }
+    }
+}
+
+struct Work<'c> {
+    code: &'c Code,
+    formulas: Formulas,
+    /// Stores by their distance from the sample.
+    stores: Vec<(i8, Formula)>,
+    stack_pointer: Register,
+    frame_pointer: Register,
+}
+
+fn get(known: &Environment, register: Register) -> Option<Formula> {
+    known.get(usize::from(register)).copied().flatten()
+}
+
+fn set(known: &mut Environment, register: Register, value: Option<Formula>) {
+    if let Some(place) = known.get_mut(usize::from(register)) {
+        *place = value;
+    }
+}
+
+impl Work<'_> {
+    fn changed(&self, instruction: &Instruction) -> RegisterSet {
+        match instruction.flow {
+            Flow::Call(_) => self.code.architecture().changed_by_calls(),
+            _ => instruction.writes,
+        }
+    }
+
+    /// What was known before an instruction, from what is known after it.
+    fn undo(&mut self, instruction: &Instruction, after: Environment) -> Environment {
+        let mut before = after;
+        for register in self.changed(instruction).iter() {
+            set(&mut before, register, None);
+        }
+        let call = matches!(instruction.flow, Flow::Call(_));
+        if let Some((to, value)) = instruction.effect
+            && let Some(result) = get(&after, to)
+        {
+            self.undo_value(to, value, result, &mut before);
+        }
+        if instruction.stack != 0
+            && !call
+            && let Some(sp) = get(&after, self.stack_pointer)
+        {
+            let back = self.formulas.sum((sp, 1), None, (i64::from(instruction.stack) as u64).wrapping_neg());
+            set(&mut before, self.stack_pointer, Some(back));
+        }
+        before
+    }
+
+    fn undo_value(&mut self, to: Register, value: Value, result: Formula, before: &mut Environment) {
+        let Value::Linear { base, index, displacement, bits } = value else { return };
+        let minus = displacement.wrapping_neg();
+        if bits == 32 {
+            // Adding a constant to the low half: the upper half is zero now, and was before if that was a 32-bit value.
+            if base == Some(to) && index.is_none() {
+                let sum = self.formulas.sum((result, 1), None, minus);
+                let old = self.formulas.extended(sum, 32, false, 64);
+                self.formulas.assume(old);
+                set(before, to, Some(old));
+            }
+            return;
+        }
+        let negative = |factor: i8| factor.checked_neg();
+        let solved = match (base, index) {
+            (Some(base), None) => Some((base, self.formulas.sum((result, 1), None, minus))),
+            (Some(base), Some((index, factor))) if index != to => {
+                let other = get(before, index).zip(negative(factor));
+                other.map(|other| (base, self.formulas.sum((result, 1), Some(other), minus)))
+            }
+            (Some(base), Some((index, 1))) if index == to && base != to => {
+                get(before, base).map(|base| (to, self.formulas.sum((result, 1), Some((base, -1)), minus)))
+            }
+            (None, Some((index, 1))) => Some((index, self.formulas.sum((result, 1), None, minus))),
+            _ => None,
+        };
+        if let Some((register, formula)) = solved
+            && get(before, register).is_none()
+        {
+            set(before, register, Some(formula));
+        }
+    }
+
+    /// Notes the accesses of an instruction, and gives what is known after it.
+    fn run(
+        &mut self,
+        place: &Place<'_>,
+        known: Environment,
+        found: &mut Vec<Planned>,
+        stores: &mut Vec<(i8, Formula)>,
+    ) -> Environment {
+        let instruction = place.instruction;
+        let mut first = None;
+        for (nth, access) in instruction.accesses().enumerate() {
+            let Some(at) = self.address(&access.operand, &known) else { continue };
+            if nth == 0 {
+                first = Some(at);
+            }
+            if access.kind.writes() {
+                stores.push((place.distance, at));
+            }
+            if access.operand.thread_local || access.operand.base == Some(self.stack_pointer) {
+                continue;
+            }
+            let likely = place.likely || self.formulas.is_likely(at);
+            found.push(Planned {
+                access: SampledAccess {
+                    instruction: instruction.address,
+                    distance: place.distance,
+                    kind: access.kind,
+                    width: access.width,
+                    address: 0,
+                    certainty: if likely { Certainty::Likely } else { Certainty::Exact },
+                },
+                at,
+                framed: access.operand.base == Some(self.frame_pointer),
+            });
+        }
+        let mut after = known;
+        let value = instruction.effect.and_then(|(_, value)| self.value(instruction, value, &known, first, place.distance));
+        for register in self.changed(instruction).iter() {
+            set(&mut after, register, None);
+        }
+        if let Some((to, _)) = instruction.effect {
+            set(&mut after, to, value);
+        }
+        if instruction.stack != 0 && !matches!(instruction.flow, Flow::Call(_)) {
+            let sp = get(&known, self.stack_pointer);
+            let moved = sp.map(|sp| self.formulas.sum((sp, 1), None, i64::from(instruction.stack) as u64));
+            set(&mut after, self.stack_pointer, moved);
+        }
+        after
+    }
+
+    fn address(&mut self, operand: &Operand, known: &Environment) -> Option<Formula> {
+        let base = match operand.base {
+            Some(base) => Some((get(known, base)?, 1)),
+            None => None,
+        };
+        let index = match operand.index {
+            Some((index, factor)) => Some((get(known, index)?, i8::try_from(factor).ok()?)),
+            None => None,
+        };
+        Some(match (base, index) {
+            (Some(base), index) => self.formulas.sum(base, index, operand.displacement),
+            (None, Some(index)) => self.formulas.sum(index, None, operand.displacement),
+            (None, None) => self.formulas.constant(operand.displacement),
+        })
+    }
+
+    fn value(
+        &mut self,
+        instruction: &Instruction,
+        value: Value,
+        known: &Environment,
+        read_at: Option<Formula>,
+        distance: i8,
+    ) -> Option<Formula> {
+        match value {
+            Value::Linear { base, index, displacement, bits } => {
+                let base = match base {
+                    Some(base) => Some((get(known, base)?, 1)),
+                    None => None,
+                };
+                let index = match index {
+                    Some((index, factor)) => Some((get(known, index)?, factor)),
+                    None => None,
+                };
+                let sum = match (base, index) {
+                    (Some(base), index) => self.formulas.sum(base, index, displacement),
+                    (None, Some(index)) => self.formulas.sum(index, None, displacement),
+                    (None, None) => self.formulas.constant(displacement),
+                };
+                Some(self.formulas.extended(sum, bits, false, 64))
+            }
+            Value::Extended { of, from, signed, bits } => {
+                let of = get(known, of)?;
+                Some(self.formulas.extended(of, from, signed, bits))
+            }
+            Value::Loaded { signed, bits } => {
+                let at = read_at?;
+                let width = instruction.accesses().next().map_or(0, |access| access.width);
+                let bytes = u8::try_from(width).ok().filter(|bytes| matches!(bytes, 1 | 2 | 4 | 8))?;
+                if self.overwritten(at, distance) {
+                    return None;
+                }
+                let loaded = self.formulas.add(Step::Stack { at, bytes });
+                Some(self.formulas.extended(loaded, bytes * 8, signed, bits))
+            }
+        }
+    }
+
+    /// Whether the bytes of the stack at the sample are not those that a load at this distance reads.
+    fn overwritten(&self, at: Formula, distance: i8) -> bool {
+        let between = |store: i8| if distance < 0 { distance < store && store < 0 } else { 0 <= store && store < distance };
+        self.stores.iter().any(|(store, formula)| *formula == at && between(*store))
+    }
+}
+
+/// The instructions before an address along the way that was most likely taken, nearest first.
+fn way_before(code: &Code, ip: u64) -> Vec<Place<'_>> {
+    let mut way = Vec::new();
+    let (mut address, mut likely) = (ip, false);
+    for step in 1..=BACK {
+        let Some((from, unsure)) = predecessor(code, address) else { break };
+        let Some(instruction) = code.at(from) else { break };
+        likely |= unsure || matches!(instruction.flow, Flow::Call(_));
+        way.push(Place { instruction, distance: -(step as i8), likely });
+        address = from;
+    }
+    way
+}
+
+/// The instruction before, and whether others may come before too. Where ways meet, the one around a loop is taken:
+/// loops are where samples fall.
+fn predecessor(code: &Code, address: u64) -> Option<(u64, bool)> {
+    let mut edges = code.before(address);
+    let first = edges.next()?;
+    let Some(second) = edges.next() else { return Some((first.from, false)) };
+    let back = |from: u64| from >= address;
+    let mut around = [first, second].into_iter().chain(edges).filter(|edge| edge.branch && back(edge.from));
+    let only = around.next()?;
+    around.next().is_none().then_some((only.from, true))
+}
+
+/// The sampled instruction and those that certainly come after it.
+fn way_after(code: &Code, ip: u64) -> Vec<Place<'_>> {
+    let mut way = Vec::new();
+    let mut address = ip;
+    for step in 0..AHEAD {
+        let Some(instruction) = code.at(address) else { break };
+        way.push(Place { instruction, distance: step as i8, likely: false });
+        address = match instruction.flow {
+            Flow::Next => instruction.next(),
+            Flow::Branch { target, conditional: false } => target,
+            _ => break,
+        };
+    }
+    way
+}

@@ -1,0 +1,183 @@
+//! Loops that do nothing but wait for another thread to write. May import: `code`, `flow`, `instruction`, `loops`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::code::Code;
+use super::flow::{self, Load};
+use super::instruction::{AccessKind, Flow, Registers, Value};
+use super::loops::{Loop, loops_around};
+
+/// Samples at one address from which on it is worth looking for a loop there.
+const HOT: u32 = 4;
+
+/// Of the loops around an address, the smallest that are looked at: a delay, the wait around it, and one more.
+const NESTED: usize = 3;
+
+/// Callers whose loops are looked at: an atomic's wrappers without optimisation.
+const CALLERS: usize = 4;
+
+/// How far above the stack pointer a frame pointer lies, at most.
+const FRAME: u64 = 1 << 16;
+
+/// Addresses that are remembered at most.
+const HELD: usize = 1 << 16;
+
+/// A loop that only waits, as far as its code tells. Whether another thread writes what it reads is not seen in code:
+/// without a writer it is a loop that waits for the kernel or a device, or for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spin {
+    /// Where a round starts.
+    pub head: u64,
+    /// The branch that leads back.
+    pub back: u64,
+    /// The loads that decide whether it goes on: address of the instruction, bytes, and how the address is made.
+    pub polled: Vec<Polled>,
+    /// It tells the processor that it waits.
+    pub pauses: bool,
+    /// It gives the processor away (sched_yield).
+    pub yields: bool,
+    /// It tries to take something (exchange, compare and exchange).
+    pub takes: bool,
+    /// Addresses of all its instructions, those of called functions included, ascending.
+    pub instructions: Vec<u64>,
+}
+
+/// A load that a waiting loop repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Polled {
+    /// The address of the instruction.
+    pub instruction: u64,
+    /// Bytes.
+    pub width: u16,
+    /// Its address when it is fixed.
+    pub fixed: Option<u64>,
+}
+
+/// What was found at one address.
+#[derive(Debug, Default)]
+struct Looked {
+    hits: u32,
+    version: u64,
+    found: Option<Arc<Spin>>,
+}
+
+/// Waiting loops by the addresses that were sampled in them.
+#[derive(Debug, Default)]
+pub struct Spins {
+    looked: HashMap<u64, Looked>,
+}
+
+impl Spins {
+    /// Nothing looked at yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The waiting loop that a sample was taken in: around its instruction, or around a call that led to it. `callers`:
+    /// return addresses, the nearest first.
+    pub fn at(&mut self, code: &Code, registers: &Registers, callers: &[u64]) -> Option<Arc<Spin>> {
+        if self.looked.len() >= HELD {
+            self.looked.clear();
+        }
+        let facts = code.architecture();
+        let value = |register: u8| registers.general.get(usize::from(register)).copied().unwrap_or(0);
+        let framed = value(facts.frame_pointer()).wrapping_sub(value(facts.stack_pointer())) < FRAME;
+        if let Some(found) = self.around(code, registers.ip, framed) {
+            return Some(found);
+        }
+        // In a called function: its caller's frame pointer is not known, but what is below it is its own all the same.
+        let callers = callers.iter().take(CALLERS);
+        let spins: Vec<_> = callers.filter_map(|caller| self.around(code, *caller, true)).collect();
+        spins.into_iter().find(|spin| spin.instructions.binary_search(&registers.ip).is_ok())
+    }
+
+    fn around(&mut self, code: &Code, address: u64, framed: bool) -> Option<Arc<Spin>> {
+        let looked = self.looked.entry(address).or_default();
+        looked.hits = looked.hits.saturating_add(1);
+        if looked.hits >= HOT && looked.hits.is_power_of_two() && looked.version != code.version() {
+            looked.version = code.version();
+            let loops = loops_around(code, address);
+            looked.found =
+                loops.iter().take(NESTED).find_map(|one| judge(code, one, framed)).map(Arc::new);
+        }
+        looked.found.clone()
+    }
+
+    /// Forgets everything: the process executed another program.
+    pub fn clear(&mut self) {
+        self.looked.clear();
+    }
+}
+
+/// The loop as one that waits; `None` when it does something else, or cannot be followed.
+fn judge(code: &Code, whole: &Loop, framed: bool) -> Option<Spin> {
+    let facts = code.architecture();
+    let (mut pauses, mut yields, mut takes) = (false, false, false);
+    for node in whole.next.keys() {
+        let instruction = code.at(node.1)?;
+        pauses |= instruction.pause;
+        match instruction.flow {
+            Flow::SystemCall if yields_at(code, whole, *node) => yields = true,
+            Flow::SystemCall => return None,
+            Flow::IndirectBranch if code.target(instruction).is_none() => return None,
+            _ => {}
+        }
+        if matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
+            continue;
+        }
+        for access in instruction.accesses().filter(|access| access.kind.writes()) {
+            let operand = &access.operand;
+            let below = (operand.displacement as i64) < 0;
+            let own = operand.base == Some(facts.stack_pointer())
+                || operand.base == Some(facts.frame_pointer()) && below && (node.0 > 0 || framed);
+            match access.kind {
+                _ if own && !operand.thread_local => {}
+                AccessKind::Atomic => takes = true,
+                _ => return None,
+            }
+        }
+    }
+    if whole.exits.is_empty() {
+        return None;
+    }
+    let rounds = flow::rounds(code, whole, framed)?;
+    // Without a pause, counting is what the loop is for.
+    if rounds.advances || rounds.deciding.is_empty() || rounds.counts && !pauses && !yields {
+        return None;
+    }
+    let mut instructions: Vec<u64> = whole.next.keys().map(|node| node.1).collect();
+    instructions.sort_unstable();
+    instructions.dedup();
+    let polled = rounds.deciding.iter().map(polled).collect();
+    Some(Spin { head: whole.head, back: whole.back, polled, pauses, yields, takes, instructions })
+}
+
+fn polled(load: &Load) -> Polled {
+    let operand = &load.access.operand;
+    let fixed = (operand.base.is_none() && operand.index.is_none()).then_some(operand.displacement);
+    Polled { instruction: load.instruction, width: load.access.width, fixed }
+}
+
+/// Whether the system call at a node is sched_yield: its number is set in the straight line before it.
+fn yields_at(code: &Code, whole: &Loop, node: (u32, u64)) -> bool {
+    /// Instructions between setting the number and the call, in the C libraries' wrappers at most.
+    const BEFORE: usize = 8;
+    let facts = code.architecture();
+    let mut address = node.1;
+    for _ in 0..BEFORE {
+        let mut edges = code.before(address).filter(|edge| whole.next.contains_key(&(node.0, edge.from)));
+        let (Some(edge), None) = (edges.next(), edges.next()) else { return false };
+        let Some(instruction) = code.at(edge.from) else { return false };
+        if let Some((register, Value::Linear { base: None, index: None, displacement, .. })) = instruction.effect
+            && register == facts.system_call_number()
+        {
+            return displacement == facts.sched_yield();
+        }
+        if instruction.writes.has(facts.system_call_number()) {
+            return false;
+        }
+        address = edge.from;
+    }
+    false
+}
