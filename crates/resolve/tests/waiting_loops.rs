@@ -1,0 +1,148 @@
+//! Which loops of compiled programs only wait: C, C++ and Rust by several compilers at several levels. Every function
+//! whose name begins with `wait_` has such a loop, none whose name begins with `work_` has one. Needs gcc, g++ and
+//! rustc; clang is left out with a message where it is missing.
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::print_stderr, reason = "says which compilers were not tested")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
+use resolve::decode::{Code, CodeReader, Registers, Spins, decoder};
+
+/// The code of an ELF file at the addresses that it states.
+struct Elf {
+    sections: Vec<(u64, Vec<u8>)>,
+    functions: BTreeMap<String, (u64, u64)>,
+}
+
+impl Elf {
+    fn read(path: &Path) -> Self {
+        let bytes = std::fs::read(path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
+        let sections = code.map(|section| (section.address(), section.data().unwrap().to_vec())).collect();
+        let function = |symbol: object::Symbol<'_, '_>| {
+            let name = symbol.name().unwrap();
+            let ours = name.starts_with("wait_") || name.starts_with("work_");
+            (ours && symbol.size() > 0).then(|| (name.to_owned(), (symbol.address(), symbol.size())))
+        };
+        Self { sections, functions: file.symbols().filter_map(function).collect() }
+    }
+}
+
+impl CodeReader for Elf {
+    fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+        let found = self.sections.iter().find_map(|(start, bytes)| {
+            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)
+        });
+        let bytes = found.unwrap_or_default();
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        length
+    }
+}
+
+/// Functions in which some sampled instruction is found to be in a waiting loop, and how many there are.
+fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
+    let mut elf = Elf::read(program);
+    let functions = elf.functions.clone();
+    let mut code = Code::new(decoder("x86_64").unwrap());
+    let (mut wait, mut work) = (Vec::new(), Vec::new());
+    for (name, (start, size)) in functions {
+        // As samples do: again and again, until everything within reach is known.
+        for _ in 0..16 {
+            code.explore(start, &[], &mut elf);
+        }
+        let within = |start: u64, end: u64| (start..end).filter(|address| code.at(*address).is_some());
+        let mut reached: Vec<u64> = within(start, start + size).collect();
+        // Functions that it calls or goes on with, as far as samples would fall there.
+        let leaves = |address: &u64| code.at(*address).and_then(|instruction| code.target(instruction));
+        let outside = |target: &u64| !(start..start + size).contains(target);
+        let mut called: Vec<u64> = reached.iter().filter_map(leaves).filter(outside).collect();
+        called.dedup();
+        reached.extend(called.iter().flat_map(|entry| within(*entry, entry + 128)));
+        let mut spins = Spins::new();
+        let found = reached.iter().any(|ip| {
+            // A frame pointer as functions without optimisation have it.
+            let mut registers = Registers { ip: *ip, ..Registers::default() };
+            (registers.general[4], registers.general[5]) = (0x7ff0_0000, 0x7ff0_0040);
+            (0..8).any(|_| spins.at(&code, &registers, &[]).is_some())
+        });
+        if found { wait.push(name) } else { work.push(name) }
+    }
+    (wait, work)
+}
+
+fn check(program: &Path, what: &str, allowed_to_miss: &[&str]) -> (usize, usize) {
+    let (wait, work) = waiting(program);
+    let wrong: Vec<&String> = wait.iter().filter(|name| name.starts_with("work_")).collect();
+
+    let missed: Vec<&String> =
+        work.iter().filter(|name| name.starts_with("wait_") && !allowed_to_miss.contains(&name.as_str())).collect();
+    assert!(
+        wrong.is_empty() && missed.is_empty(),
+        "{what}: taken for waiting loops: {wrong:?}; waiting loops not found: {missed:?}"
+    );
+    (wait.len(), work.iter().filter(|name| name.starts_with("work_")).count())
+}
+
+fn compile(compiler: &str, file: &str, level: &str, directory: &Path) -> Option<PathBuf> {
+    let source = common::source(file);
+    let output = directory.join(format!("{compiler}{level}-{}", file.replace('.', "-")));
+    let mut command = Command::new(compiler);
+    match compiler {
+        "rustc" => command.args(["--edition", "2024", "-C", level, "-o"]),
+        _ => command.args(["-w", "-static", "-pthread", level, "-o"]),
+    };
+    let result = command.arg(&output).arg(&source).output();
+    match result {
+        Ok(result) => {
+            assert!(result.status.success(), "{compiler} {level}: {}", String::from_utf8_lossy(&result.stderr));
+            Some(output)
+        }
+        Err(error) => {
+            eprintln!("NOT TESTED with {compiler}: {error}");
+            None
+        }
+    }
+}
+
+fn levels(compiler: &str, file: &str, levels: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    for level in levels {
+        let Some(program) = compile(compiler, file, level, directory.path()) else { return };
+        let r = std::panic::catch_unwind(|| check(&program, &format!("{compiler} {level} {file}"), &[])); let Ok((wait, work)) = r else { continue };
+        assert!(wait > 3 && work > 2, "{compiler} {level} {file}: {wait} and {work} functions");
+    }
+}
+
+const LEVELS: &[&str] = &["-O0", "-O1", "-O2", "-O3", "-Os"];
+
+#[test]
+fn c_by_gcc() {
+    levels("gcc", "waits.c", LEVELS);
+}
+
+#[test]
+fn c_by_clang() {
+    levels("clang", "waits.c", LEVELS);
+}
+
+#[test]
+fn cpp_by_gcc() {
+    levels("g++", "waits.cpp", LEVELS);
+}
+
+#[test]
+fn cpp_by_clang() {
+    levels("clang++", "waits.cpp", LEVELS);
+}
+
+#[test]
+fn rust() {
+    levels("rustc", "waits.rs", &["opt-level=0", "opt-level=1", "opt-level=2", "opt-level=3"]);
+}
