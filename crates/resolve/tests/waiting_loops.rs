@@ -16,6 +16,8 @@ use resolve::decode::{Code, CodeReader, Registers, Spins, decoder};
 /// The code of an ELF file at the addresses that it states.
 struct Elf {
     sections: Vec<(u64, Vec<u8>)>,
+    /// Size of each symbol by its address.
+    extents: BTreeMap<u64, u64>,
     functions: BTreeMap<String, (u64, u64)>,
 }
 
@@ -23,26 +25,40 @@ impl Elf {
     fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).unwrap();
         let file = object::File::parse(&*bytes).unwrap();
-        let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
-        let sections = code.map(|section| (section.address(), section.data().unwrap().to_vec())).collect();
+        let loaded = |kind| matches!(kind, SectionKind::Text | SectionKind::ReadOnlyData | SectionKind::ReadOnlyString);
+        let sections = file.sections().filter(|section| loaded(section.kind()));
+        let sections = sections.map(|section| (section.address(), section.data().unwrap().to_vec())).collect();
         let function = |symbol: object::Symbol<'_, '_>| {
             let name = symbol.name().unwrap();
             let ours = name.starts_with("wait_") || name.starts_with("work_");
             (ours && symbol.size() > 0).then(|| (name.to_owned(), (symbol.address(), symbol.size())))
         };
-        Self { sections, functions: file.symbols().filter_map(function).collect() }
+        let sized = file.symbols().filter(|symbol| symbol.size() > 0);
+        let extents = sized.map(|symbol| (symbol.address(), symbol.size())).collect();
+        Self { sections, extents, functions: file.symbols().filter_map(function).collect() }
     }
 }
 
 impl CodeReader for Elf {
     fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
-        let found = self.sections.iter().find_map(|(start, bytes)| {
-            bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..)
-        });
+        let found = self
+            .sections
+            .iter()
+            .find_map(|(start, bytes)| bytes.get(usize::try_from(address.checked_sub(*start)?).ok()?..));
         let bytes = found.unwrap_or_default();
         let length = bytes.len().min(buffer.len());
         buffer[..length].copy_from_slice(&bytes[..length]);
         length
+    }
+
+    fn function_start(&mut self, address: u64) -> Option<u64> {
+        let (start, size) = self.extents.range(..=address).next_back()?;
+        (address - start < *size).then_some(*start)
+    }
+
+    fn pointer(&mut self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.code(address, &mut bytes) == 8).then(|| u64::from_le_bytes(bytes))
     }
 }
 
@@ -60,9 +76,10 @@ fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
         let within = |start: u64, end: u64| (start..end).filter(|address| code.at(*address).is_some());
         let mut reached: Vec<u64> = within(start, start + size).collect();
         // Functions that it calls or goes on with, as far as samples would fall there.
-        let leaves = |address: &u64| code.at(*address).and_then(|instruction| code.target(instruction));
+        let leaves =
+            |address: &u64| code.at(*address).map_or(&[][..], |instruction| code.targets(instruction)).to_vec();
         let outside = |target: &u64| !(start..start + size).contains(target);
-        let mut called: Vec<u64> = reached.iter().filter_map(leaves).filter(outside).collect();
+        let mut called: Vec<u64> = reached.iter().flat_map(leaves).filter(outside).collect();
         called.dedup();
         reached.extend(called.iter().flat_map(|entry| within(*entry, entry + 128)));
         let mut spins = Spins::new();
@@ -77,12 +94,16 @@ fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
     (wait, work)
 }
 
-fn check(program: &Path, what: &str, allowed_to_miss: &[&str]) -> (usize, usize) {
+/// Not found: the result of a compare and exchange is made and taken apart through two jump tables, by more code than is
+/// followed.
+const MISSED: &[(&str, &str)] = &[("rustc opt-level=0 waits.rs", "wait_exchange")];
+
+fn check(program: &Path, what: &str) -> (usize, usize) {
     let (wait, work) = waiting(program);
     let wrong: Vec<&String> = wait.iter().filter(|name| name.starts_with("work_")).collect();
 
     let missed: Vec<&String> =
-        work.iter().filter(|name| name.starts_with("wait_") && !allowed_to_miss.contains(&name.as_str())).collect();
+        work.iter().filter(|name| name.starts_with("wait_") && !MISSED.contains(&(what, name.as_str()))).collect();
     assert!(
         wrong.is_empty() && missed.is_empty(),
         "{what}: taken for waiting loops: {wrong:?}; waiting loops not found: {missed:?}"
@@ -95,7 +116,7 @@ fn compile(compiler: &str, file: &str, level: &str, directory: &Path) -> Option<
     let output = directory.join(format!("{compiler}{level}-{}", file.replace('.', "-")));
     let mut command = Command::new(compiler);
     match compiler {
-        "rustc" => command.args(["--edition", "2024", "-C", level, "-o"]),
+        "rustc" => command.args(["--edition=2024", "--crate-type=cdylib", "-Awarnings", "-C", level, "-o"]),
         _ => command.args(["-w", "-static", "-pthread", level, "-o"]),
     };
     let result = command.arg(&output).arg(&source).output();
@@ -115,8 +136,9 @@ fn levels(compiler: &str, file: &str, levels: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     for level in levels {
         let Some(program) = compile(compiler, file, level, directory.path()) else { return };
-        let r = std::panic::catch_unwind(|| check(&program, &format!("{compiler} {level} {file}"), &[])); let Ok((wait, work)) = r else { continue };
-        assert!(wait > 3 && work > 2, "{compiler} {level} {file}: {wait} and {work} functions");
+        let what = format!("{compiler} {level} {file}");
+        let (wait, work) = check(&program, &what);
+        assert!(wait > 2 && work > 2, "{what}: {wait} and {work} functions");
     }
 }
 

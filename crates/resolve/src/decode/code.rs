@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::CodeReader;
-use super::instruction::{Decode, Flow, Instruction};
+use super::instruction::{Decode, Flow, Instruction, Operand, Value};
 
 /// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
 const PER_SAMPLE: usize = 256;
@@ -44,7 +44,7 @@ pub struct Code {
     /// By the address after an instruction: that instruction.
     previous: HashMap<u64, u64>,
     /// Targets of branches and calls through memory, where they could be read.
-    linked: HashMap<u64, u64>,
+    linked: HashMap<u64, Vec<u64>>,
     pending: Vec<u64>,
     /// Where there is no code.
     barren: HashMap<u64, ()>,
@@ -101,12 +101,14 @@ impl Code {
         self.instructions.get(&address)
     }
 
-    /// Where the branch or call at an address goes, also when it reads its target from memory.
-    pub fn target(&self, instruction: &Instruction) -> Option<u64> {
-        match instruction.flow {
-            Flow::Branch { target, .. } | Flow::Call(Some(target)) => Some(target),
-            Flow::IndirectBranch | Flow::Call(None) => self.linked.get(&instruction.address).copied(),
-            _ => None,
+    /// Where a branch or call goes, also when it reads its target from memory: one place, or those of a jump table.
+    pub fn targets<'c>(&'c self, instruction: &'c Instruction) -> &'c [u64] {
+        match &instruction.flow {
+            Flow::Branch { target, .. } | Flow::Call(Some(target)) => std::slice::from_ref(target),
+            Flow::IndirectBranch | Flow::Call(None) => {
+                self.linked.get(&instruction.address).map_or(&[], |targets| targets.as_slice())
+            }
+            _ => &[],
         }
     }
 
@@ -203,16 +205,64 @@ impl Code {
         left
     }
 
-    /// A branch or call through a fixed place in memory is one through the linkage table.
+    /// A branch or call through a fixed place in memory is one through the linkage table, a branch to a register mostly
+    /// one through a jump table.
     fn link(&mut self, instruction: &Instruction, reader: &mut dyn CodeReader) {
-        let fixed = |operand: &super::instruction::Operand| {
-            operand.base.is_none() && operand.index.is_none() && !operand.thread_local
-        };
+        let fixed = |operand: &Operand| operand.base.is_none() && operand.index.is_none() && !operand.thread_local;
         let slot = instruction.accesses().find(|access| access.width == 8 && fixed(&access.operand));
-        let target = slot.and_then(|access| reader.pointer(access.operand.displacement));
-        let Some(target) = target.filter(|target| *target != instruction.next()) else { return };
-        self.linked.insert(instruction.address, target);
-        self.want(target);
+        let targets = match slot {
+            Some(access) => {
+                let target = reader.pointer(access.operand.displacement);
+                target.filter(|target| *target != instruction.next()).into_iter().collect()
+            }
+            None if instruction.flow == Flow::IndirectBranch => self.jump_table(instruction, reader),
+            None => Vec::new(),
+        };
+        if targets.is_empty() {
+            return;
+        }
+        for target in &targets {
+            self.branches.entry(*target).or_default().push(instruction.address);
+            self.want(*target);
+        }
+        self.linked.insert(instruction.address, targets);
+    }
+
+    /// The targets of a branch to the sum of a table's address and one of its entries of four bytes, the way compilers
+    /// translate a choice between many cases. A table's length is not known: it ends where an entry leads out of the
+    /// function, so that without the function's extent no entry is believed.
+    fn jump_table(&self, branch: &Instruction, reader: &mut dyn CodeReader) -> Vec<u64> {
+        /// Instructions between loading the table's address and the branch, at most.
+        const BEFORE: usize = 8;
+        /// Entries that are read at most.
+        const ENTRIES: u64 = 32;
+        let Some(function) = reader.function_start(branch.address) else { return Vec::new() };
+        let (mut table, mut base, mut at) = (None, None, branch.address);
+        for _ in 0..BEFORE {
+            let Some(before) = self.previous.get(&at).and_then(|from| self.instructions.get(from)) else { break };
+            let entry = |operand: &Operand| operand.index.is_some_and(|(_, scale)| scale == 4);
+            if base.is_none() {
+                let load = before.accesses().find(|access| access.width == 4 && entry(&access.operand));
+                base = load.and_then(|access| access.operand.base);
+            } else if let Some((to, Value::Linear { base: None, index: None, displacement, bits: 64 })) = before.effect
+                && base == Some(to)
+            {
+                table = Some(displacement);
+                break;
+            }
+            at = before.address;
+        }
+        let Some(table) = table else { return Vec::new() };
+        let mut targets: Vec<u64> = (0..ENTRIES)
+            .map_while(|nth| {
+                let entry = reader.pointer(table.wrapping_add(4 * nth))? as u32 as i32;
+                let target = table.wrapping_add(i64::from(entry) as u64);
+                (reader.function_start(target) == Some(function) && target > function).then_some(target)
+            })
+            .collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets
     }
 
     fn fetch(&mut self, address: u64, reader: &mut dyn CodeReader) -> Option<Instruction> {

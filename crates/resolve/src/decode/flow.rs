@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::code::Code;
-use super::instruction::{Access, Flow, Instruction, Register, RegisterSet};
+use super::instruction::{Access, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
 use super::loops::{Loop, Node};
 
 /// Places for values that are told apart in one loop: registers, flags, stack slots. A loop with more is none that waits.
@@ -93,21 +93,7 @@ impl Map<'_> {
         registers.iter().try_fold(0, |all, register| Some(all | self.register(frame, register)?))
     }
 
-    /// Whether the access is to the function's own frame.
-    fn own(&self, frame: u32, access: &Access) -> bool {
-        let facts = self.code.architecture();
-        let operand = &access.operand;
-        if operand.thread_local {
-            return false;
-        }
-        // Below the frame pointer are the function's own variables; what is above, its caller's.
-        let below = (operand.displacement as i64) < 0;
-        operand.base == Some(facts.stack_pointer())
-            || operand.base == Some(facts.frame_pointer()) && below && (frame > 0 || self.framed)
-    }
-
-    fn slot(&mut self, frame: u32, access: &Access) -> Option<usize> {
-        let operand = &access.operand;
+    fn slot(&mut self, frame: u32, operand: &Operand) -> Option<usize> {
         let key = (frame, operand.base?, operand.displacement);
         match self.slots.get(&key) {
             Some(place) => Some(*place),
@@ -146,16 +132,17 @@ impl Map<'_> {
             for register in operand.base.into_iter().chain(index) {
                 all.addresses |= self.register(frame, register)?;
             }
-            if !self.own(frame, access) || matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
+            if matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
                 continue;
             }
+            let Some(own) = own_operand(code, (frame, address), operand, self.framed) else { continue };
             if index.is_some() {
                 if access.kind.writes() {
                     return None;
                 }
                 continue;
             }
-            let slot = 1 << self.slot(frame, access)?;
+            let slot = 1 << self.slot(frame, &own)?;
             if access.kind.reads() {
                 all.reads |= slot;
             }
@@ -168,6 +155,45 @@ impl Map<'_> {
     }
 }
 
+/// The operand by the stack or frame pointer, when the access is to the function's own frame: directly, or through a
+/// register that was pointed there just before, as unoptimised code does.
+pub(super) fn own_operand(code: &Code, (frame, address): Node, operand: &Operand, framed: bool) -> Option<Operand> {
+    /// Instructions between the two, at most.
+    const BEFORE: usize = 12;
+    let facts = code.architecture();
+    // Below the frame pointer are the function's own variables; what is above, its caller's.
+    let own = |operand: &Operand| {
+        let below = (operand.displacement as i64) < 0;
+        operand.base == Some(facts.stack_pointer())
+            || operand.base == Some(facts.frame_pointer()) && below && (frame > 0 || framed)
+    };
+    if operand.thread_local {
+        return None;
+    }
+    if own(operand) {
+        return Some(*operand);
+    }
+    let (Some(pointer), None) = (operand.base, operand.index) else { return None };
+    let mut at = address;
+    for _ in 0..BEFORE {
+        let mut edges = code.before(at);
+        let (Some(edge), None) = (edges.next(), edges.next()) else { return None };
+        let goes_on = |flow| matches!(flow, Flow::Next | Flow::Branch { .. });
+        let instruction = code.at(edge.from).filter(|instruction| goes_on(instruction.flow))?;
+        if let Some((to, Value::Linear { base, index: None, displacement, bits: 64 })) = instruction.effect
+            && to == pointer
+        {
+            let displacement = displacement.wrapping_add(operand.displacement);
+            return Some(Operand { base, index: None, displacement, thread_local: false }).filter(own);
+        }
+        if instruction.writes.has(pointer) {
+            return None;
+        }
+        at = edge.from;
+    }
+    None
+}
+
 /// Looks at one round of a loop. `framed`: the frame pointer is one in the loop's own function. `None` when the loop has
 /// too many values to follow.
 pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> {
@@ -178,7 +204,8 @@ pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> 
         uses.insert(*node, map.uses(*node)?);
         let instruction = code.at(node.1)?;
         for access in instruction.accesses() {
-            let data = !access.operand.thread_local && !map.own(node.0, access);
+            let own = own_operand(code, *node, &access.operand, framed).is_some();
+            let data = !access.operand.thread_local && !own;
             if data && access.kind.reads() && !matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
                 loads.push((*node, Load { instruction: node.1, access: *access }));
             }
@@ -196,10 +223,12 @@ pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> 
     let mut made = vec![0; carried.len()];
     for (node, to) in &whole.next {
         if to.contains(&head)
-            && let Some(state) = before.get(node).map(|state| sources.after(code, *node, state))
+            && let Some(state) = before.get(node).map(|state| sources.after(code, whole, *node, state))
         {
-            for (place, made) in carried.iter().zip(&mut made) {
-                *made |= state.made.get(*place).copied().unwrap_or(0);
+            for (nth, (place, made)) in carried.iter().zip(&mut made).enumerate() {
+                *made |= state.chosen.get(*place).copied().unwrap_or(0);
+                // Written on some ways only: what it holds tells which ways were taken.
+                *made |= Sources::from(state.untouched >> place & 1 != 0) << nth;
             }
         }
     }
@@ -210,6 +239,10 @@ pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     made: Vec<Sources>,
+    /// The same, with what decided by which way the value was made.
+    chosen: Vec<Sources>,
+    /// What decided about the way so far.
+    way: Sources,
     /// Places that may still hold what they held when the round began.
     untouched: Places,
 }
@@ -222,9 +255,17 @@ struct Origins<'a> {
 
 impl Origins<'_> {
     fn of(&self, places: Places, state: &State) -> Sources {
+        self.sum(places, state, &state.made)
+    }
+
+    fn chosen(&self, places: Places, state: &State) -> Sources {
+        self.sum(places, state, &state.chosen)
+    }
+
+    fn sum(&self, places: Places, state: &State, from: &[Sources]) -> Sources {
         let mut all = 0;
         for place in bits(places) {
-            all |= state.made.get(place).copied().unwrap_or(0);
+            all |= from.get(place).copied().unwrap_or(0);
             if state.untouched >> place & 1 != 0
                 && let Some(nth) = self.carried.iter().position(|carried| *carried == place)
             {
@@ -242,38 +283,48 @@ impl Origins<'_> {
         (0..self.loads.len()).filter(move |nth| sources & self.load_bit(*nth) != 0)
     }
 
-    fn after(&self, code: &Code, node: Node, before: &State) -> State {
+    fn after(&self, code: &Code, whole: &Loop, node: Node, before: &State) -> State {
         let mut after = before.clone();
         let (Some(used), Some(instruction)) = (self.uses.get(&node), code.at(node.1)) else { return after };
-        let mut sources = self.of(used.reads, before);
+        let (mut sources, mut chosen) = (self.of(used.reads, before), self.chosen(used.reads, before));
         for (nth, (at, _)) in self.loads.iter().enumerate() {
             if *at == node {
                 sources |= self.load_bit(nth);
+                chosen |= self.load_bit(nth);
             }
         }
         // A constant is made from nothing, whatever the instruction that makes it seems to read.
-        if let Some((_, super::instruction::Value::Linear { base: None, index: None, .. })) = instruction.effect {
-            sources = 0;
+        if let Some((_, Value::Linear { base: None, index: None, .. })) = instruction.effect {
+            (sources, chosen) = (0, 0);
         }
         for place in bits(used.writes) {
-            let kept = if used.kills >> place & 1 != 0 { 0 } else { before.made.get(place).copied().unwrap_or(0) };
+            let kept = if used.kills >> place & 1 != 0 { 0 } else { Sources::MAX };
             if let Some(made) = after.made.get_mut(place) {
-                *made = sources | kept;
+                *made = sources | *made & kept;
+            }
+            if let Some(made) = after.chosen.get_mut(place) {
+                *made = chosen | before.way | *made & kept;
             }
         }
         after.untouched &= !used.kills;
+        // An exit says nothing about the rounds that go on.
+        if matches!(instruction.flow, Flow::Branch { conditional: true, .. })
+            && !(node.0 == 0 && whole.exits.contains(&node.1))
+        {
+            after.way |= self.chosen(used.reads, before);
+        }
         after
     }
 
     /// The state before each node, of one round.
     fn spread(&self, code: &Code, whole: &Loop) -> BTreeMap<Node, State> {
         let head = (0, whole.head);
-        let start = State { made: vec![0; PLACES], untouched: Places::MAX };
+        let start = State { made: vec![0; PLACES], chosen: vec![0; PLACES], way: 0, untouched: Places::MAX };
         let mut before = BTreeMap::from([(head, start)]);
         let mut queue = BTreeSet::from([head]);
         while let Some(node) = queue.pop_first() {
             let Some(state) = before.get(&node) else { continue };
-            let after = self.after(code, node, state);
+            let after = self.after(code, whole, node, state);
             for to in whole.next.get(&node).into_iter().flatten().filter(|to| **to != head) {
                 match before.get_mut(to) {
                     None => {
@@ -282,7 +333,9 @@ impl Origins<'_> {
                     Some(known) => {
                         let old = known.clone();
                         known.untouched |= after.untouched;
+                        known.way |= after.way;
                         known.made.iter_mut().zip(&after.made).for_each(|(known, more)| *known |= more);
+                        known.chosen.iter_mut().zip(&after.chosen).for_each(|(known, more)| *known |= more);
                         if *known == old {
                             continue;
                         }
@@ -301,7 +354,9 @@ fn judge(code: &Code, whole: &Loop, sources: &Origins<'_>, before: &BTreeMap<Nod
     let mut closed = made.to_vec();
     for _ in 0..closed.len() {
         for nth in 0..closed.len() {
-            let all = (0..closed.len()).filter(|other| closed[nth] >> other & 1 != 0).fold(closed[nth], |all, other| all | closed[other]);
+            let all = (0..closed.len())
+                .filter(|other| closed[nth] >> other & 1 != 0)
+                .fold(closed[nth], |all, other| all | closed[other]);
             closed[nth] = all;
         }
     }
@@ -326,7 +381,7 @@ fn judge(code: &Code, whole: &Loop, sources: &Origins<'_>, before: &BTreeMap<Nod
             found.advances = true;
         }
         if node.0 == 0 && whole.exits.contains(&node.1) {
-            deciding |= over_rounds(sources.of(used.reads, state));
+            deciding |= over_rounds(sources.chosen(used.reads, state));
         }
     }
     let mut loads: Vec<Load> = sources.loads_of(deciding).filter_map(|nth| Some(sources.loads.get(nth)?.1)).collect();
@@ -343,7 +398,6 @@ fn changes_by_loads(
     over_rounds: &dyn Fn(Sources) -> Sources,
     from_loads: &dyn Fn(Sources) -> bool,
 ) -> bool {
-    use super::instruction::Atomic;
     match instruction.atomic {
         Some(Atomic::Changes) => true,
         Some(Atomic::Sets(Some(register))) => from_loads(over_rounds(sources.of(1 << register, state))),

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::code::Code;
-use super::instruction::Flow;
+use super::instruction::{Flow, Instruction};
 
-/// Instructions of a loop's own that are looked at, at most. The loops that wait in the programs looked at (spin locks,
-/// ticket locks, sequence locks, flags; C, C++ and Rust, with and without optimisation) have 2 to 30.
-const OWN: usize = 40;
+/// Instructions of a loop's own that are looked at, at most. Optimised, the loops that wait in the programs looked at
+/// (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30; clang without optimisation writes a
+/// case for each memory order of an atomic, up to 80.
+const OWN: usize = 96;
 
 /// With the functions that it calls: `std::atomic::load` and its kin have up to 40 instructions without optimisation,
 /// and a loop may call several.
-const ALL: usize = 240;
+const ALL: usize = 320;
 
 /// Instructions of one called function, at most.
 const CALLED: usize = 80;
@@ -21,7 +22,7 @@ const CALLED: usize = 80;
 const DEPTH: u32 = 4;
 
 /// How far ahead a branch back is looked for, in instructions: the loop's own, and those of both sides of its branches.
-const SEARCH: usize = 96;
+const SEARCH: usize = 192;
 
 /// An instruction in the frame of its function: the loop's own is 0, each function called from it has another.
 pub(super) type Node = (u32, u64);
@@ -51,18 +52,25 @@ fn branches_back(code: &Code, ip: u64) -> Vec<(u64, u64)> {
     let (mut seen, mut queue, mut found) = (BTreeSet::from([ip]), VecDeque::from([ip]), Vec::new());
     while let Some(address) = queue.pop_front() {
         let Some(instruction) = code.at(address) else { continue };
-        let target = instruction.target();
-        if let Some(target) = target.filter(|target| *target <= ip && *target <= address && ip <= address) {
-            found.push((target, address));
-        }
+        let targets = branches(code, instruction);
+        let back = targets.iter().filter(|target| **target <= ip && **target <= address && ip <= address);
+        found.extend(back.map(|target| (*target, address)));
         let next = instruction.falls_through().then(|| instruction.next());
-        for to in next.into_iter().chain(target) {
+        for to in next.into_iter().chain(targets.iter().copied()) {
             if seen.len() < SEARCH && seen.insert(to) {
                 queue.push_back(to);
             }
         }
     }
     found
+}
+
+/// Where a branch goes. A call is none.
+fn branches<'c>(code: &'c Code, instruction: &'c Instruction) -> &'c [u64] {
+    match instruction.flow {
+        Flow::Branch { .. } | Flow::IndirectBranch => code.targets(instruction),
+        _ => &[],
+    }
 }
 
 /// The instructions from `head` to the branch back at `back` that lie on a way from one to the other.
@@ -77,7 +85,8 @@ fn body(code: &Code, ip: u64, head: u64, back: u64) -> Option<Loop> {
         // What was not decoded may hold anything.
         let instruction = code.at(address)?;
         let next = instruction.falls_through().then(|| instruction.next());
-        let to: Vec<u64> = next.into_iter().chain(instruction.target()).filter(|to| inside(*to)).collect();
+        let to: Vec<u64> =
+            next.into_iter().chain(branches(code, instruction).iter().copied()).filter(|to| inside(*to)).collect();
         queue.extend(&to);
         nodes.insert(address, to);
         if nodes.len() > ALL {
@@ -93,7 +102,8 @@ fn body(code: &Code, ip: u64, head: u64, back: u64) -> Option<Loop> {
     for (address, to) in &nodes {
         let instruction = code.at(*address)?;
         let conditional = matches!(instruction.flow, Flow::Branch { conditional: true, .. });
-        let leaves = [Some(instruction.next()), instruction.target()].into_iter().flatten().any(|to| !nodes.contains_key(&to));
+        let leaves =
+            [Some(instruction.next()), instruction.target()].into_iter().flatten().any(|to| !nodes.contains_key(&to));
         if conditional && leaves {
             whole.exits.insert(*address);
         }
@@ -104,12 +114,24 @@ fn body(code: &Code, ip: u64, head: u64, back: u64) -> Option<Loop> {
     for address in nodes.keys() {
         call(code, &mut whole, (0, *address), 0, &mut frames)?;
     }
-    Some(whole)
+    whole.prune().then_some(whole)
+}
+
+impl Loop {
+    /// Leaves out what lies on no round. False when there is no round.
+    fn prune(&mut self) -> bool {
+        let useful = reaching(&self.next, (0, self.back));
+        self.next.retain(|node, _| useful.contains(node));
+        for to in self.next.values_mut() {
+            to.retain(|node| useful.contains(node));
+        }
+        useful.contains(&(0, self.head))
+    }
 }
 
 /// The nodes from which `goal` is reached.
-fn reaching(nodes: &BTreeMap<u64, Vec<u64>>, goal: u64) -> BTreeSet<u64> {
-    let mut before: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+fn reaching<N: Copy + Ord>(nodes: &BTreeMap<N, Vec<N>>, goal: N) -> BTreeSet<N> {
+    let mut before: BTreeMap<N, Vec<N>> = BTreeMap::new();
     for (from, to) in nodes {
         for to in to {
             before.entry(*to).or_default().push(*from);
@@ -136,7 +158,7 @@ fn call(code: &Code, whole: &mut Loop, node: Node, depth: u32, frames: &mut u32)
     if depth >= DEPTH {
         return None;
     }
-    let entry = code.target(instruction)?;
+    let &[entry] = code.targets(instruction) else { return None };
     let mut nodes: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     let (mut queue, mut returns) = (VecDeque::from([entry]), Vec::new());
     while let Some(address) = queue.pop_front() {
@@ -145,14 +167,10 @@ fn call(code: &Code, whole: &mut Loop, node: Node, depth: u32, frames: &mut u32)
         }
         let instruction = code.at(address)?;
         let next = instruction.falls_through().then(|| instruction.next());
-        let jump = match instruction.flow {
-            Flow::Branch { .. } | Flow::IndirectBranch => code.target(instruction),
-            _ => None,
-        };
         if instruction.flow == Flow::Return {
             returns.push(address);
         }
-        let to: Vec<u64> = next.into_iter().chain(jump).collect();
+        let to: Vec<u64> = next.into_iter().chain(branches(code, instruction).iter().copied()).collect();
         queue.extend(&to);
         nodes.insert(address, to);
         if nodes.len() > CALLED {
@@ -179,7 +197,13 @@ fn call(code: &Code, whole: &mut Loop, node: Node, depth: u32, frames: &mut u32)
         return None;
     }
     for address in nodes.keys() {
-        call(code, whole, (frame, *address), depth + 1, frames)?;
+        let before = whole.clone();
+        if call(code, whole, (frame, *address), depth + 1, frames).is_none() {
+            // A way that cannot be followed (a panic, a slow path) is left out. Rounds that do not take it are what a
+            // wait consists of; that some way leads to a return is checked by the caller.
+            *whole = before;
+            whole.next.insert((frame, *address), Vec::new());
+        }
     }
     Some(())
 }

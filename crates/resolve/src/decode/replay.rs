@@ -75,7 +75,13 @@ impl Replay {
     }
 
     /// The accesses around one sample that leave the function's own frame, nearest before it first. `out` is cleared.
-    pub fn accesses(&mut self, code: &Code, registers: &Registers, stack: StackBytes<'_>, out: &mut Vec<SampledAccess>) {
+    pub fn accesses(
+        &mut self,
+        code: &Code,
+        registers: &Registers,
+        stack: StackBytes<'_>,
+        out: &mut Vec<SampledAccess>,
+    ) {
         out.clear();
         if self.plans.len() >= HELD {
             self.plans.clear();
@@ -146,7 +152,8 @@ impl Plan {
         };
         let before = way_before(code, ip);
         let after = way_after(code, ip);
-        let sampled: Environment = std::array::from_fn(|register| Some(work.formulas.add(Step::Register(register as u8))));
+        let sampled: Environment =
+            std::array::from_fn(|register| Some(work.formulas.add(Step::Register(register as u8))));
         let mut undone = vec![sampled];
         for place in &before {
             let known = undone.last().copied().unwrap_or(sampled);
@@ -295,7 +302,8 @@ impl Work<'_> {
             });
         }
         let mut after = known;
-        let value = instruction.effect.and_then(|(_, value)| self.value(instruction, value, &known, first, place.distance));
+        let value =
+            instruction.effect.and_then(|(_, value)| self.value(instruction, value, &known, first, place.distance));
         for register in self.changed(instruction).iter() {
             set(&mut after, register, None);
         }
@@ -370,7 +378,8 @@ impl Work<'_> {
 
     /// Whether the bytes of the stack at the sample are not those that a load at this distance reads.
     fn overwritten(&self, at: Formula, distance: i8) -> bool {
-        let between = |store: i8| if distance < 0 { distance < store && store < 0 } else { 0 <= store && store < distance };
+        let between =
+            |store: i8| if distance < 0 { distance < store && store < 0 } else { 0 <= store && store < distance };
         self.stores.iter().any(|(store, formula)| *formula == at && between(*store))
     }
 }

@@ -98,8 +98,7 @@ impl Spins {
         if looked.hits >= HOT && looked.hits.is_power_of_two() && looked.version != code.version() {
             looked.version = code.version();
             let loops = loops_around(code, address);
-            looked.found =
-                loops.iter().take(NESTED).find_map(|one| judge(code, one, framed)).map(Arc::new);
+            looked.found = loops.iter().take(NESTED).find_map(|one| judge(code, one, framed)).map(Arc::new);
         }
         looked.found.clone()
     }
@@ -112,7 +111,10 @@ impl Spins {
 
 /// The loop as one that waits; `None` when it does something else, or cannot be followed.
 fn judge(code: &Code, whole: &Loop, framed: bool) -> Option<Spin> {
-    let facts = code.architecture();
+    let calls_kernel = |frame: u32| {
+        let mut own = whole.next.range((frame, 0)..=(frame, u64::MAX));
+        frame > 0 && own.any(|(node, _)| code.at(node.1).is_some_and(|one| one.flow == Flow::SystemCall))
+    };
     let (mut pauses, mut yields, mut takes) = (false, false, false);
     for node in whole.next.keys() {
         let instruction = code.at(node.1)?;
@@ -120,19 +122,18 @@ fn judge(code: &Code, whole: &Loop, framed: bool) -> Option<Spin> {
         match instruction.flow {
             Flow::SystemCall if yields_at(code, whole, *node) => yields = true,
             Flow::SystemCall => return None,
-            Flow::IndirectBranch if code.target(instruction).is_none() => return None,
+            Flow::IndirectBranch if code.targets(instruction).is_empty() => return None,
             _ => {}
         }
         if matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
             continue;
         }
         for access in instruction.accesses().filter(|access| access.kind.writes()) {
-            let operand = &access.operand;
-            let below = (operand.displacement as i64) < 0;
-            let own = operand.base == Some(facts.stack_pointer())
-                || operand.base == Some(facts.frame_pointer()) && below && (node.0 > 0 || framed);
+            let own = flow::own_operand(code, *node, &access.operand, framed).is_some();
+            // A wrapper of a system call notes its error number.
+            let error = access.operand.thread_local && access.kind == AccessKind::Store && calls_kernel(node.0);
             match access.kind {
-                _ if own && !operand.thread_local => {}
+                _ if own || error => {}
                 AccessKind::Atomic => takes = true,
                 _ => return None,
             }

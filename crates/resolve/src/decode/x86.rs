@@ -1,11 +1,13 @@
 //! The decoder for x86-64. May import: iced-x86, `instruction`.
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction as Iced, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register as Name,
+    Code, Decoder, DecoderOptions, FlowControl, Instruction as Iced, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register as Name,
 };
 
-use super::instruction::{Access, AccessKind, Atomic, Decode, Flow, Instruction, Operand, Register, RegisterSet, Value};
+use super::instruction::{
+    Access, AccessKind, Atomic, Decode, Flow, Instruction, Operand, Register, RegisterSet, Value,
+};
 
 const RAX: Register = 0;
 const RSP: Register = 4;
@@ -172,7 +174,9 @@ fn flow(iced: &Iced) -> Flow {
         FlowControl::UnconditionalBranch => {
             target.map_or(Flow::Stop, |target| Flow::Branch { target, conditional: false })
         }
-        FlowControl::ConditionalBranch => target.map_or(Flow::Stop, |target| Flow::Branch { target, conditional: true }),
+        FlowControl::ConditionalBranch => {
+            target.map_or(Flow::Stop, |target| Flow::Branch { target, conditional: true })
+        }
         FlowControl::IndirectBranch => Flow::IndirectBranch,
         FlowControl::Return => Flow::Return,
         FlowControl::Call => Flow::Call(target),

@@ -5,6 +5,11 @@ pub static FLAG: AtomicBool = AtomicBool::new(false);
 pub static WORD: AtomicU64 = AtomicU64::new(0);
 
 #[unsafe(no_mangle)]
+pub extern "C" fn open() {
+    FLAG.store(true, Ordering::Release);
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn wait_bool() {
     while !FLAG.load(Ordering::Acquire) {}
 }
@@ -49,15 +54,4 @@ pub extern "C" fn work_find(bytes: &[u8], byte: u8) -> usize {
         at += 1;
     }
     at
-}
-
-fn main() {
-    if std::env::args().count() > 100 {
-        wait_bool();
-        wait_hint();
-        wait_exchange(&WORD);
-        wait_reference(&WORD, 3);
-        work_add(4);
-        println!("{} {}", work_update(&WORD), work_find(b"x", b'y'));
-    }
 }
