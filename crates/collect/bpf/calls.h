@@ -98,7 +98,12 @@ static __always_inline struct call_value *call_of(void *ctx, struct thread_recor
 			return 0;
 	}
 	if (!value->told) {
-		struct place_key place_key = { .thread = record->thread, .kind = key->number, .object = REGS_ARG1(regs) };
+		struct place_key place_key = {
+			.thread = record->thread,
+			.kind = key->number,
+			.object = REGS_ARG1(regs),
+			.path = key->path,
+		};
 		if (tell_place(ctx, record, regs, &place_key, value->place))
 			value->told = 1;
 	}
@@ -124,7 +129,7 @@ int BPF_PROG(on_return, struct pt_regs *regs, long result)
 
 	struct call_key key = { .thread = record->thread, .number = (u16)number, .error = (u16)error };
 	record->in_program = 1;
-	key.hash = hash_code_words(record, REGS_IP(regs), REGS_SP(regs));
+	key.path = path_of(record, regs);
 	struct call_value *value = call_of(ctx, record, regs, &key);
 	record->in_program = 0;
 	if (!value)

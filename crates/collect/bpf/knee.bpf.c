@@ -41,7 +41,6 @@ static __always_inline bool counting(void)
 static __always_inline void switch_out(void *ctx, struct task_struct *task, struct thread_record *record, bool preempt,
 				       u32 task_state, u64 now)
 {
-	struct place_value *place;
 	struct place_key key = {};
 
 	record->running_ns += now - record->on_ns;
@@ -84,14 +83,59 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 		 * else lies there is no thread's number, or that of a thread which user space will not find. */
 		bpf_probe_read_user(&record->holder, sizeof(record->holder), (void *)(key.object + 8));
 	}
-	place = place_of(ctx, record, regs, &key);
+	record->place = usual_place_of(ctx, record, regs, &key, &record->waited);
 	record->in_program = 0;
+	record->place_kind = key.kind;
+	record->object = key.object;
+	record->place_path = key.path;
+}
+
+/* Adds what is pending to the table of places. */
+static __noinline void flush_wait(struct thread_record *record)
+{
+	struct pending_wait *pending = &record->wait;
+	struct place_key key = {
+		.thread = record->thread,
+		.kind = pending->kind,
+		.object = pending->object,
+		.path = pending->path,
+	};
+	struct place_value *place = pending->place ? bpf_map_lookup_elem(&PLACES, &key) : 0;
 	if (place) {
-		record->place = place->place;
-		record->place_kind = key.kind;
-		record->object = key.object;
-		record->place_key_hash = key.hash;
+		place->count += pending->count;
+		place->blocked_ns += pending->blocked_ns;
+		place->runnable_ns += pending->runnable_ns;
+		if (pending->longest_ns > place->longest_ns)
+			place->longest_ns = pending->longest_ns;
+#pragma unroll
+		for (int i = 0; i < BARS; i++)
+			place->bars[i] += pending->bars[i];
 	}
+	__builtin_memset(pending, 0, sizeof(*pending));
+}
+
+/* Adds what is pending to the table of wake-ups. */
+static __noinline void flush_edge(struct thread_record *record)
+{
+	struct pending_edge *pending = &record->edge;
+	struct edge_key key = {
+		.place = pending->place,
+		.waker = pending->waker,
+		.waker_place = pending->waker_place,
+		.waker_call = pending->waker_call,
+		.holder = pending->holder,
+	};
+	struct edge_value *value = bpf_map_lookup_elem(&EDGES, &key);
+	if (value) {
+		value->count += pending->count;
+		value->blocked_ns += pending->blocked_ns;
+	} else if (pending->place) {
+		struct edge_value fresh = { .count = pending->count, .blocked_ns = pending->blocked_ns };
+		if (bpf_map_update_elem(&EDGES, &key, &fresh, BPF_NOEXIST))
+			lost(LOSS_EDGES);
+	}
+	pending->count = 0;
+	pending->blocked_ns = 0;
 }
 
 static void switch_in(struct thread_record *record, u64 now)
@@ -118,40 +162,36 @@ static void switch_in(struct thread_record *record, u64 now)
 	if (!record->place)
 		return;
 
-	struct place_key key = {
-		.thread = record->thread,
-		.kind = record->place_kind,
-		.object = record->object,
-		.hash = record->place_key_hash,
-	};
-	struct place_value *place = bpf_map_lookup_elem(&PLACES, &key);
-	if (place) {
-		place->count++;
-		place->blocked_ns += blocked;
-		place->runnable_ns += runnable;
-		if (blocked > place->longest_ns)
-			place->longest_ns = blocked;
-		place->bars[bar_of(blocked)]++;
+	struct pending_wait *pending = &record->wait;
+	if (pending->place != record->place) {
+		flush_wait(record);
+		pending->place = record->place;
+		pending->kind = record->place_kind;
+		pending->object = record->object;
+		pending->path = record->place_path;
 	}
-	struct edge_key edge = {
-		.place = record->place,
-		.waker = record->waker,
-		.waker_place = record->waker_place,
-		.waker_call = record->waker_call,
-		.holder = record->holder,
-	};
-	if (record->place_kind == SYSCALL_FUTEX && record->waker_call == SYSCALL_FUTEX + 1 &&
-	    record->waker_object == record->object)
-		edge.waker_call |= 1u << 31;
-	struct edge_value *value = bpf_map_lookup_elem(&EDGES, &edge);
-	if (value) {
-		value->count++;
-		value->blocked_ns += blocked;
-	} else {
-		struct edge_value fresh = { .count = 1, .blocked_ns = blocked };
-		if (bpf_map_update_elem(&EDGES, &edge, &fresh, BPF_NOEXIST))
-			lost(LOSS_EDGES);
+	pending->count++;
+	pending->blocked_ns += blocked;
+	pending->runnable_ns += runnable;
+	if (blocked > pending->longest_ns)
+		pending->longest_ns = blocked;
+	pending->bars[bar_of(blocked)]++;
+
+	u32 call = record->waker_call;
+	if (record->place_kind == SYSCALL_FUTEX && call == SYSCALL_FUTEX + 1 && record->waker_object == record->object)
+		call |= 1u << 31;
+	struct pending_edge *edge = &record->edge;
+	if (edge->place != record->place || edge->waker != record->waker || edge->waker_place != record->waker_place ||
+	    edge->waker_call != call || edge->holder != record->holder) {
+		flush_edge(record);
+		edge->place = record->place;
+		edge->waker = record->waker;
+		edge->waker_place = record->waker_place;
+		edge->waker_call = call;
+		edge->holder = record->holder;
 	}
+	edge->count++;
+	edge->blocked_ns += blocked;
 }
 
 /* On Linux 6.18 the look-up of a task that is being switched in now and then finds nothing, a few times in a row. The
@@ -244,10 +284,9 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	/* The arguments of the waker's own call would only split its places. */
 	struct place_key key = { .kind = number | KIND_WAKER };
 	waker->in_program = 1;
-	struct place_value *place = place_of(ctx, waker, regs, &key);
+	record->waker_place = usual_place_of(ctx, waker, regs, &key, &waker->woke);
 	waker->in_program = 0;
 	record->waker = waker->thread;
-	record->waker_place = place ? place->place : 0;
 	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
 	/* Compared when the thread is back: the wake-up may be seen before the wait that it ends. */
 	record->waker_object = REGS_ARG1(regs);
@@ -268,11 +307,11 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(parent);
 	struct place_key key = { .kind = kind_of(regs) | KIND_CREATE };
 	record->in_program = 1;
-	struct place_value *place = place_of(ctx, record, regs, &key);
+	u32 place = place_of(ctx, record, regs, &key, 0);
 	record->in_program = 0;
 	struct thread_record *fresh = new_record(child, slot, record->thread, record->image, bpf_ktime_get_ns());
-	if (fresh && place)
-		fresh->created_place = place->place;
+	if (fresh)
+		fresh->created_place = place;
 	return 0;
 }
 
@@ -377,10 +416,8 @@ int on_fault(struct bpf_perf_event_data *ctx)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct place_key key = { .kind = kind_of(regs) | KIND_FAULT_SITE };
 	record->in_program = 1;
-	struct place_value *place = place_of(ctx, record, regs, &key);
+	place_of(ctx, record, regs, &key, 1);
 	record->in_program = 0;
-	if (place)
-		place->count++;
 	return 0;
 }
 

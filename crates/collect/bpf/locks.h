@@ -33,8 +33,7 @@ static __always_inline void book_lock(void *ctx, struct thread_record *record, u
 	};
 	if (waited >= LOCK_STACK_NS) {
 		struct place_key place_key = { .kind = key.kind | KIND_LOCK, .object = lock };
-		struct place_value *place = place_of(ctx, record, regs, &place_key);
-		key.place = place ? place->place : 0;
+		key.place = place_of(ctx, record, regs, &place_key, 0);
 	}
 	/* Locks of short waits are not told apart: there can be as many as objects. */
 	key.lock = key.place || key.flags & LOCK_IS_MMAP ? lock : 0;

@@ -64,6 +64,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct stack_value);
+} STACKS SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 131072);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct edge_key);
@@ -222,7 +230,10 @@ static struct thread_record *new_record(struct task_struct *task, u32 *slot_ref,
 	struct thread_record *record = bpf_map_lookup_elem(&THREADS, &slot);
 	if (!record)
 		return 0;
-	__builtin_memset(record, 0, sizeof(*record));
+	/* In two parts, kept apart, because one memset is limited to 1024 bytes. */
+	__builtin_memset(record, 0, __builtin_offsetof(struct thread_record, path));
+	asm volatile("" ::: "memory");
+	__builtin_memset(&record->path, 0, sizeof(*record) - __builtin_offsetof(struct thread_record, path));
 	record->thread = __sync_fetch_and_add(&g->next_thread, 1) + 1;
 	record->parent = parent;
 	record->image = image;

@@ -1,8 +1,11 @@
 /* Places: the call paths at which threads wait and wake, told apart cheaply and described once.
  *
- * A place is a thread, a system call with its object, and a hash of the code addresses on top of the user stack: the
- * words among the first 32 that lie in executable mappings. Without the hash two callers of equal stack depth would be
- * one place. The first hit copies registers and stack bytes to user space, which unwinds them.
+ * A call path is a hash of the code addresses on top of the user stack: the words among the first 32 that lie in
+ * executable mappings. Two paths that are alike so far mostly differ in depth, so where the stack pointer is inside its
+ * page counts too; more of it would tell threads apart, whose stacks are elsewhere. The first hit of a path, by
+ * whichever thread, copies registers and stack bytes to user space, which unwinds them.
+ *
+ * A place is a thread, a system call with its object, and a call path.
  */
 #ifndef KNEE_PLACE_H
 #define KNEE_PLACE_H
@@ -16,17 +19,26 @@ static __always_inline u64 mix(u64 hash, u64 word)
 	return hash ^ (hash >> 29);
 }
 
-static __always_inline u64 hash_code_words(struct thread_record *record, u64 ip, u64 sp)
+/* The call path that the current task is at. */
+static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs)
 {
 	u32 zero = 0, image = record->image & (MAX_IMAGES - 1);
 	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
 	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &image);
-	u64 hash = mix(mix(0, ip), sp);
+	u64 ip = REGS_IP(regs), sp = REGS_SP(regs), words = 0;
+	u64 path = mix(mix(record->image, ip), sp & 4095);
 
 	if (!scratch || !spans)
-		return hash;
+		return path;
 	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)sp))
-		return hash;
+		return path;
+	/* Threads come to the same place with the same words on the stack again and again: then nothing is to be done. */
+#pragma unroll
+	for (int i = 0; i < HASHED_WORDS; i++)
+		words = words * 31 + scratch->words[i];
+	struct last_path *last = &record->path;
+	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
+		return last->path;
 	u64 start0 = spans->spans[0].start, length0 = spans->spans[0].length;
 	u64 start1 = spans->spans[1].start, length1 = spans->spans[1].length;
 	u64 start2 = spans->spans[2].start, length2 = spans->spans[2].length;
@@ -36,9 +48,13 @@ static __always_inline u64 hash_code_words(struct thread_record *record, u64 ip,
 		u64 word = scratch->words[i];
 		if (word - start0 < length0 || word - start1 < length1 || word - start2 < length2 ||
 		    word - start3 < length3)
-			hash = mix(hash, word);
+			path = mix(path, word);
 	}
-	return hash;
+	last->ip = ip;
+	last->sp = sp;
+	last->words = words;
+	last->path = path;
+	return path;
 }
 
 /* Copies stack bytes upwards from sp in steps that end at multiples of `step`, until one fails or all are there. */
@@ -89,17 +105,56 @@ static u32 file_mode(u64 descriptor)
 	return mode;
 }
 
-/* Describes a place: its registers and stacks go to user space. */
+/* The number of a call path; its stack goes to user space when it has not been there. 0 when the table is full. */
+static __noinline u32 stack_of(struct thread_record *record, struct pt_regs *regs, u64 path)
+{
+	struct stack_value *value = bpf_map_lookup_elem(&STACKS, &path);
+	if (!value) {
+		struct globals *g = globals();
+		if (!g)
+			return 0;
+		struct stack_value fresh = { .stack = __sync_fetch_and_add(&g->next_stack, 1) + 1 };
+		/* Another thread may be first: its number is taken then. */
+		bpf_map_update_elem(&STACKS, &path, &fresh, BPF_NOEXIST);
+		value = bpf_map_lookup_elem(&STACKS, &path);
+		if (!value) {
+			lost(LOSS_STACKS);
+			return 0;
+		}
+	}
+	if (value->told)
+		return value->stack;
+	struct stack_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
+	if (!event) {
+		lost(LOSS_PLACE_RING);
+		return value->stack;
+	}
+	event->header.kind = EVENT_STACK;
+	event->header.thread = record->thread;
+	event->stack = value->stack;
+	event->pid = record->pid;
+	event->image = record->image;
+	read_registers(&event->registers, regs);
+	u64 sp = event->registers.sp;
+	event->stack_bytes = COPY_STACK(event->bytes, PLACE_STACK, PLACE_STEP, sp);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	value->told = 1;
+	return value->stack;
+}
+
+/* Describes a place to user space. */
 static __noinline bool tell_place(void *ctx, struct thread_record *record, struct pt_regs *regs, struct place_key *key,
 				  u32 place)
 {
+	/* Before the place, so that a place that is told has its stack where there is room. */
+	u32 stack = stack_of(record, regs, key->path);
 	struct place_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_PLACE_RING);
 		return false;
 	}
 	event->header.kind = EVENT_PLACE;
-	event->header.thread = key->thread;
+	event->header.thread = record->thread;
 	event->place = place;
 	event->pid = record->pid;
 	event->image = record->image;
@@ -109,13 +164,9 @@ static __noinline bool tell_place(void *ctx, struct thread_record *record, struc
 	event->expected = REGS_ARG3(regs);
 	event->timed = REGS_ARG4(regs) != 0;
 	event->file_mode = key->kind < KIND_FAULT ? file_mode(key->object) : 0;
-	event->padding0 = 0;
-	read_registers(&event->registers, regs);
+	event->stack = stack;
 	s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);
 	event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
-	u64 sp = event->registers.sp;
-	event->stack_bytes = COPY_STACK(event->stack, PLACE_STACK, PLACE_STEP, sp);
-	event->padding = 0;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return true;
 }
@@ -127,14 +178,17 @@ static __always_inline u32 kind_of(struct pt_regs *regs)
 	return number >= 0 && number < KIND_FAULT ? (u32)number : KIND_FAULT;
 }
 
-/* The place of the current task for a key whose kind and object are set. Null when the table is full. */
-static __noinline struct place_value *place_of(void *ctx, struct thread_record *record, struct pt_regs *regs,
-					       struct place_key *key)
+/* The call path that a place is told apart by. */
+static __always_inline u64 place_path(struct thread_record *record, struct pt_regs *regs, u32 kind)
 {
-	key->thread = record->thread;
-	u64 operation = key->kind == SYSCALL_FUTEX ? REGS_ARG2(regs) : 0;
-	key->hash = mix(hash_code_words(record, REGS_IP(regs), REGS_SP(regs)), operation);
+	u64 path = path_of(record, regs);
+	return kind == SYSCALL_FUTEX ? mix(path, REGS_ARG2(regs)) : path;
+}
 
+/* The number of the place with this key. `count` is added to its count. 0 when the table is full. */
+static __noinline u32 place_at(void *ctx, struct thread_record *record, struct pt_regs *regs, struct place_key *key,
+			       u32 count)
+{
 	struct place_value *value = bpf_map_lookup_elem(&PLACES, key);
 	if (!value) {
 		struct globals *g = globals();
@@ -151,9 +205,37 @@ static __noinline struct place_value *place_of(void *ctx, struct thread_record *
 		if (!value)
 			return 0;
 	}
+	value->count += count;
 	if (!value->told && tell_place(ctx, record, regs, key, value->place))
 		value->told = 1;
-	return value;
+	return value->place;
+}
+
+/* The number of the current task's place for a key whose kind and object are set. */
+static __always_inline u32 place_of(void *ctx, struct thread_record *record, struct pt_regs *regs,
+				    struct place_key *key, u32 count)
+{
+	key->thread = record->thread;
+	key->path = place_path(record, regs, key->kind);
+	return place_at(ctx, record, regs, key, count);
+}
+
+/* As place_of, for the places that a thread comes to most: the one before is remembered. */
+static __always_inline u32 usual_place_of(void *ctx, struct thread_record *record, struct pt_regs *regs,
+					  struct place_key *key, struct last_place *last)
+{
+	key->thread = record->thread;
+	key->path = place_path(record, regs, key->kind);
+	if (last->place && last->path == key->path && last->object == key->object && last->kind == key->kind)
+		return last->place;
+	u32 place = place_at(ctx, record, regs, key, 0);
+	/* One that is not told yet has to be tried again. */
+	struct place_value *value = place ? bpf_map_lookup_elem(&PLACES, key) : 0;
+	last->place = value && value->told ? place : 0;
+	last->path = key->path;
+	last->object = key->object;
+	last->kind = key->kind;
+	return place;
 }
 
 /* The bar of a histogram that holds a duration. */

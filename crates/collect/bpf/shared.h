@@ -84,6 +84,47 @@ struct syscall_count {
 	u32 count;
 };
 
+/* The call path that a thread was at last, by what is cheap to compare: see place.h. */
+struct last_path {
+	u64 ip;
+	u64 sp;
+	u64 words; /* sum over the stack words that are looked at */
+	u64 path;
+};
+
+/* A place that a thread was at last. */
+struct last_place {
+	u64 path;
+	u64 object;
+	u32 kind;
+	u32 place;
+};
+
+/* What a thread's latest waits at one place came to and how they ended, not yet in the tables: most threads wait at the
+ * same place again and again. */
+struct pending_wait {
+	u64 object;
+	u64 path;
+	u32 kind;
+	u32 place;
+	u64 count;
+	u64 blocked_ns;
+	u64 runnable_ns;
+	u64 longest_ns;
+	u32 bars[BARS];
+};
+
+struct pending_edge {
+	u32 place;
+	u32 waker;
+	u32 waker_place;
+	u32 waker_call;
+	u32 holder;
+	u32 padding;
+	u64 count;
+	u64 blocked_ns;
+};
+
 /* Everything known about one thread. Written by the processor that runs the thread (or wakes it), read by user space
  * at any time: totals move only at switches, so a reader adds `now - since` by `phase`. */
 struct thread_record {
@@ -125,7 +166,7 @@ struct thread_record {
 	struct syscall_count syscalls[SYSCALL_CACHE];
 
 	u64 object; /* first argument of the call it blocked in */
-	u64 place_key_hash;
+	u64 place_path;
 	u32 place_kind;
 	u32 padding;
 	u64 waker_object; /* the futex that the waker woke */
@@ -158,6 +199,12 @@ struct thread_record {
 
 	struct counter_value counters_at[COUNTERS]; /* when it came to the processor */
 	u64 counters[COUNTERS];
+
+	struct last_path path;
+	struct last_place waited;
+	struct last_place woke;
+	struct pending_wait wait;
+	struct pending_edge edge;
 };
 
 struct span {
@@ -181,7 +228,7 @@ struct place_key {
 	u32 thread;
 	u32 kind;
 	u64 object;
-	u64 hash;
+	u64 path;
 };
 
 struct place_value {
@@ -192,6 +239,12 @@ struct place_value {
 	u64 runnable_ns;
 	u64 longest_ns;
 	u32 bars[BARS];
+};
+
+/* A call path of user space, whoever was on it. */
+struct stack_value {
+	u32 stack;
+	u32 told;
 };
 
 struct edge_key {
@@ -232,7 +285,7 @@ struct call_key {
 	u32 thread;
 	u16 number;
 	u16 error; /* errno, 0 for success */
-	u64 hash;
+	u64 path;
 };
 
 struct call_value {
@@ -300,6 +353,7 @@ enum loss {
 	LOSS_LOCKS,
 	LOSS_MARKS,
 	LOSS_FOREIGN,
+	LOSS_STACKS,
 	LOSS_KINDS,
 };
 
@@ -308,6 +362,8 @@ struct globals {
 	u32 next_thread;
 	u32 next_place;
 	u32 next_image;
+	u32 next_stack;
+	u32 padding;
 	u32 timing;   /* system calls are being timed; set by user space */
 	u32 window;   /* number of the window in which they are */
 	u32 counters; /* hardware events that are open */
@@ -324,6 +380,7 @@ enum event_kind {
 	EVENT_SAMPLE,
 	EVENT_CALL,
 	EVENT_MARK,
+	EVENT_STACK,
 };
 
 struct event_header {
@@ -388,12 +445,18 @@ struct place_event {
 	u32 timed;
 	u32 file_mode; /* inode mode of the descriptor that the object names; 0 when it is none */
 	u32 kernel_frames;
-	u32 padding0;
-	struct registers registers;
+	u32 stack;
 	u64 kernel_stack[KERNEL_FRAMES];
+};
+
+struct stack_event {
+	struct event_header header;
+	u32 stack;
+	u32 pid;
+	u32 image;
 	u32 stack_bytes;
-	u32 padding;
-	u8 stack[PLACE_STACK + PLACE_STEP];
+	struct registers registers;
+	u8 bytes[PLACE_STACK + PLACE_STEP];
 };
 
 struct exec_event {
@@ -424,7 +487,7 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 824);
+SIZE(thread_record, 1128);
 SIZE(probe, 24);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);
@@ -438,12 +501,14 @@ SIZE(lock_value, 32);
 SIZE(foreign_value, 24);
 SIZE(syscall_key, 8);
 SIZE(processor_record, 64);
-SIZE(globals, 168);
+SIZE(globals, 176);
 SIZE(period_event, 56);
 SIZE(stretch_event, 168);
 SIZE(call_event, 32);
 SIZE(mark_event, 96);
-SIZE(place_event, 17768);
+SIZE(place_event, 320);
+SIZE(stack_event, 17464);
+SIZE(stack_value, 8);
 SIZE(exec_event, 32);
 SIZE(sample_event, 9824);
 

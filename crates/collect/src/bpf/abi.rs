@@ -31,7 +31,7 @@ pub(crate) const PHASE_WOKEN: u32 = 3;
 
 /// Names of `enum loss`, in its order. Two lose nothing and have none: a stack without room is told at the next hit of
 /// its place, a timeline event without room is kept as a sum.
-pub(crate) const LOSSES: [Option<&str>; 12] = [
+pub(crate) const LOSSES: [Option<&str>; 13] = [
     Some("threads"),
     Some("wait places"),
     None,
@@ -44,6 +44,7 @@ pub(crate) const LOSSES: [Option<&str>; 12] = [
     Some("kernel lock waits"),
     Some("marks"),
     Some("other programs"),
+    Some("call paths"),
 ];
 pub(crate) const LOST_SAMPLES: &str = "samples";
 
@@ -53,6 +54,7 @@ pub(crate) const EVENT_PLACE: u32 = 3;
 pub(crate) const EVENT_EXEC: u32 = 4;
 pub(crate) const EVENT_CALL: u32 = 6;
 pub(crate) const EVENT_MARK: u32 = 7;
+pub(crate) const EVENT_STACK: u32 = 8;
 
 pub(crate) const MAX_PROBES: u32 = 1024;
 pub(crate) const MARK_BEGIN: u32 = 1;
@@ -131,7 +133,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) stretch: Stretch,
     pub(crate) syscalls: [SyscallCount; SYSCALL_CACHE],
     pub(crate) object: u64,
-    pub(crate) place_key_hash: u64,
+    pub(crate) place_path: u64,
     pub(crate) place_kind: u32,
     pub(crate) padding: u32,
     pub(crate) waker_object: u64,
@@ -160,6 +162,38 @@ pub(crate) struct ThreadRecord {
     pub(crate) work: u64,
     pub(crate) counters_at: [CounterValue; COUNTERS],
     pub(crate) counters: [u64; COUNTERS],
+    pub(crate) path: [u64; 4],
+    pub(crate) waited: [u64; 3],
+    pub(crate) woke: [u64; 3],
+    pub(crate) wait: PendingWait,
+    pub(crate) edge: PendingEdge,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PendingWait {
+    pub(crate) object: u64,
+    pub(crate) path: u64,
+    pub(crate) kind: u32,
+    pub(crate) place: u32,
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) longest_ns: u64,
+    pub(crate) bars: [u32; BARS],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PendingEdge {
+    pub(crate) place: u32,
+    pub(crate) waker: u32,
+    pub(crate) waker_place: u32,
+    pub(crate) waker_call: u32,
+    pub(crate) holder: u32,
+    pub(crate) padding: u32,
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
 }
 
 #[repr(C)]
@@ -189,7 +223,7 @@ pub(crate) struct PlaceKey {
     pub(crate) thread: u32,
     pub(crate) kind: u32,
     pub(crate) object: u64,
-    pub(crate) hash: u64,
+    pub(crate) path: u64,
 }
 
 #[repr(C)]
@@ -254,7 +288,7 @@ pub(crate) struct CallKey {
     pub(crate) thread: u32,
     pub(crate) number: u16,
     pub(crate) error: u16,
-    pub(crate) hash: u64,
+    pub(crate) path: u64,
 }
 
 #[repr(C)]
@@ -326,6 +360,8 @@ pub(crate) struct Globals {
     pub(crate) next_thread: u32,
     pub(crate) next_place: u32,
     pub(crate) next_image: u32,
+    pub(crate) next_stack: u32,
+    pub(crate) padding: u32,
     pub(crate) timing: u32,
     pub(crate) window: u32,
     pub(crate) counters: u32,
@@ -381,7 +417,6 @@ pub(crate) struct Registers {
     pub(crate) lr: u64,
 }
 
-/// Without its stack bytes, which follow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceEvent {
@@ -396,11 +431,20 @@ pub(crate) struct PlaceEvent {
     pub(crate) timed: u32,
     pub(crate) file_mode: u32,
     pub(crate) kernel_frames: u32,
-    pub(crate) padding0: u32,
-    pub(crate) registers: Registers,
+    pub(crate) stack: u32,
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+}
+
+/// Without its stack bytes, which follow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackEvent {
+    pub(crate) header: Header,
+    pub(crate) stack: u32,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
     pub(crate) stack_bytes: u32,
-    pub(crate) padding: u32,
+    pub(crate) registers: Registers,
 }
 
 #[repr(C)]
@@ -435,7 +479,7 @@ pub(crate) struct SampleEvent {
 
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
-    assert!(size_of::<ThreadRecord>() == 824);
+    assert!(size_of::<ThreadRecord>() == 1128);
     assert!(size_of::<ImageSpans>() == 64);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(size_of::<PlaceValue>() == 168);
@@ -448,13 +492,14 @@ const _: () = {
     assert!(size_of::<ForeignValue>() == 24);
     assert!(size_of::<SyscallKey>() == 8);
     assert!(size_of::<ProcessorRecord>() == 64);
-    assert!(size_of::<Globals>() == 168);
+    assert!(size_of::<Globals>() == 176);
     assert!(size_of::<PeriodEvent>() == 56);
     assert!(size_of::<StretchEvent>() == 168);
     assert!(size_of::<CallEvent>() == 32);
     assert!(size_of::<MarkEvent>() == 96);
     assert!(size_of::<ProbeRecord>() == 24);
-    assert!(size_of::<PlaceEvent>() + 16384 + 1024 == 17768);
+    assert!(size_of::<PlaceEvent>() == 320);
+    assert!(size_of::<StackEvent>() + 16384 + 1024 == 17464);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9824);
 };
@@ -474,7 +519,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue ForeignValue SyscallKey ProcessorRecord Globals Header
+plain!(StackEvent ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue ForeignValue SyscallKey ProcessorRecord Globals Header
     PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent);
 
 /// The value at the start of the bytes, and what follows it; `None` when there are too few.

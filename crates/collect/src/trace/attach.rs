@@ -4,7 +4,7 @@
 
 use super::asleep::Sleeper;
 use super::consumer::Consumer;
-use super::{POLL, RECYCLE_POLLS, Tracer, this_thread};
+use super::{POLL, Tracer, this_thread};
 use crate::bpf::Programs;
 use crate::bpf::abi::{SLOT_ATTACHED, SLOT_OBSERVER};
 use crate::error::Error;
@@ -73,13 +73,8 @@ impl Tracer {
         let sleepers = threads.iter().filter_map(|tid| Some((*tid, Sleeper::read(pid, *tid)?))).collect();
         consumer.asleep_at_begin(pid, sleepers);
 
-        let mut polls = 0_u32;
         let end = loop {
             consumer.poll();
-            polls += 1;
-            if polls.is_multiple_of(RECYCLE_POLLS) {
-                consumer.recycle();
-            }
             if has_ended(&handle) {
                 break End::Program;
             }

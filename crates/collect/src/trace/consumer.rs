@@ -26,6 +26,9 @@ use std::mem::offset_of;
 /// Rows kept in memory before a part is written: some 60 MB of slices.
 const BUFFERED_ROWS: usize = 1 << 20;
 
+/// Ended threads are read and their slots given back every so many polls.
+const RECYCLE_POLLS: u32 = 10;
+
 /// The system call that a thread sleeps in, and the stack of user space.
 type Asleep = (Option<SleepingCall>, Option<StackId>);
 
@@ -64,6 +67,8 @@ pub(crate) struct Consumer<'a> {
     writer: &'a mut Writer,
     images: HashMap<u32, Image>,
     pub(super) stories: HashMap<u32, Story>,
+    /// Stacks by the number of their call path.
+    paths: HashMap<u32, StackId>,
     slices: Slices,
     samples: Vec<Sample>,
     calls: Vec<Call>,
@@ -89,6 +94,7 @@ pub(crate) struct Consumer<'a> {
     sampled: u64,
     cut_stacks: u64,
     untold_calls: u64,
+    polls: u32,
     failed: Option<Error>,
 }
 
@@ -108,6 +114,7 @@ impl<'a> Consumer<'a> {
             writer,
             images: HashMap::new(),
             stories: HashMap::new(),
+            paths: HashMap::new(),
             slices: Slices::new(run),
             samples: Vec::new(),
             calls: Vec::new(),
@@ -128,16 +135,25 @@ impl<'a> Consumer<'a> {
             sampled: 0,
             cut_stacks: 0,
             untold_calls: 0,
+            polls: 0,
             failed: None,
         }
     }
 
     /// Takes everything that is there.
     pub(crate) fn poll(&mut self) {
+        // Reading may take long, and a window is to be as long as a pause.
+        let time_calls = self.times_calls();
+        if !time_calls || !self.timing.complete() {
+            self.time_calls(false);
+        }
         self.take_events();
         self.take_samples();
         self.settle_images();
-        self.time_calls();
+        self.polls += 1;
+        if self.polls.is_multiple_of(RECYCLE_POLLS) {
+            self.recycle();
+        }
         if self.slices.len() > BUFFERED_ROWS {
             let rows = self.slices.take();
             self.write(|writer| writer.append(&rows));
@@ -150,19 +166,25 @@ impl<'a> Consumer<'a> {
             let rows = std::mem::take(&mut self.calls);
             self.write(|writer| writer.append(&rows));
         }
+        if time_calls {
+            self.time_calls(true);
+        }
     }
 
-    fn time_calls(&mut self) {
+    fn times_calls(&mut self) -> bool {
         let processors = self.processors();
         let calls = processors.iter().map(|processor| processor.calls).sum();
-        let on = self.timing.poll(monotonic_ns(), calls, processors.len() as u64);
+        self.timing.poll(monotonic_ns(), calls, processors.len() as u64)
+    }
+
+    fn time_calls(&mut self, on: bool) {
         if let Err(error) = self.programs.time_calls(on) {
             self.failed.get_or_insert(error);
         }
     }
 
     /// Reads threads that have ended and gives their slots back.
-    pub(crate) fn recycle(&mut self) {
+    fn recycle(&mut self) {
         let last = self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
         for slot in 1..=last {
             let state = self.programs.threads.peek(slot as usize, offset_of!(ThreadRecord, state));
@@ -289,10 +311,18 @@ impl<'a> Consumer<'a> {
                     }
                 }
                 EVENT_PLACE => {
-                    if let Some((event, stack)) = parse::<PlaceEvent>(&item) {
-                        let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default().to_vec();
+                    if let Some((event, _)) = parse::<PlaceEvent>(&item) {
                         drop(item);
-                        self.place(&event, &stack);
+                        self.place(&event);
+                    }
+                }
+                EVENT_STACK => {
+                    if let Some((event, bytes)) = parse::<StackEvent>(&item) {
+                        let bytes = bytes.get(..event.stack_bytes as usize).unwrap_or_default().to_vec();
+                        drop(item);
+                        if let Some(stack) = self.user_stack(event.image, event.pid, &event.registers, &bytes) {
+                            self.paths.insert(event.stack, stack);
+                        }
                     }
                 }
                 EVENT_EXEC => {
@@ -355,8 +385,12 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    fn place(&mut self, event: &PlaceEvent, stack: &[u8]) {
-        let user_stack = self.user_stack(event.image, event.pid, &event.registers, stack);
+    /// The stack of a place, once it was told.
+    pub(super) fn stack_of(&self, place: u32) -> Option<StackId> {
+        self.paths.get(&self.stories.get(&place)?.path).copied()
+    }
+
+    fn place(&mut self, event: &PlaceEvent) {
         let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
         // Only faults and kernel locks need the kernel's functions to be told from each other.
         let tells = event.kind & KIND_LOCK != 0 || event.kind & 0xffff == KIND_FAULT || event.file_mode != 0;
@@ -370,7 +404,7 @@ impl<'a> Consumer<'a> {
             operation: event.operation,
             expected: event.expected as u32,
             timed: event.timed != 0,
-            user_stack,
+            path: event.stack,
             kernel_stack,
             kernel_code,
             file: file.filter(|_| event.file_mode != 0),
@@ -417,6 +451,7 @@ impl<'a> Consumer<'a> {
             };
             self.marks.push(mark(self.run, &event));
         }
+        self.kept.pending(record);
         self.untold_calls += record.calls_skipped;
         self.owners.insert((record.pid, record.inner_tid), record.thread);
         self.processes.insert(record.thread, record.pid);
@@ -473,7 +508,7 @@ impl<'a> Consumer<'a> {
             voluntary_switches: record.voluntary,
             involuntary_switches: record.involuntary,
             migrations: record.migrations,
-            created_stack: self.stories.get(&record.created_place).and_then(|story| story.user_stack),
+            created_stack: self.stack_of(record.created_place),
             minor_faults: minor,
             major_faults: major,
             cycles: counted(Event::Cycles),
@@ -534,7 +569,7 @@ impl<'a> Consumer<'a> {
             let of = (what == LOST_SAMPLES).then_some(self.sampled + count);
             Some((what, count, of))
         });
-        let stacks = self.sampled + self.stories.len() as u64;
+        let stacks = self.sampled + self.paths.len() as u64;
         kernel
             .chain([
                 ("outermost frames of stacks", self.cut_stacks, Some(stacks)),

@@ -4,7 +4,8 @@
 
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 /// New places, and ended threads, after which the tables are looked through: a quarter of the tables of places and of
 /// threads.
@@ -53,12 +54,65 @@ impl Kept {
         move_out!(syscalls, |(key, _)| ended.contains(&key.thread));
     }
 
-    /// Takes out everything that is left.
+    /// Takes what a thread's record holds that is not yet in the tables.
+    pub(super) fn pending(&mut self, record: &ThreadRecord) {
+        let (wait, edge) = (&record.wait, &record.edge);
+        if wait.place != 0 && wait.count > 0 {
+            let key = PlaceKey { thread: record.thread, kind: wait.kind, object: wait.object, path: wait.path };
+            let value = PlaceValue {
+                place: wait.place,
+                told: 0,
+                count: wait.count,
+                blocked_ns: wait.blocked_ns,
+                runnable_ns: wait.runnable_ns,
+                longest_ns: wait.longest_ns,
+                bars: wait.bars,
+            };
+            self.places.push((key, value));
+        }
+        if edge.place != 0 && edge.count > 0 {
+            let key = EdgeKey {
+                place: edge.place,
+                waker: edge.waker,
+                waker_place: edge.waker_place,
+                waker_call: edge.waker_call,
+                holder: edge.holder,
+            };
+            self.edges.push((key, EdgeValue { count: edge.count, blocked_ns: edge.blocked_ns }));
+        }
+    }
+
+    /// Takes out everything that is left, and sums up what belongs together.
     pub(super) fn rest(&mut self, programs: &Programs) {
         self.places.extend(programs.places.iter().flatten());
         self.edges.extend(programs.edges.iter().flatten());
+        self.places = sum_up(std::mem::take(&mut self.places), |sum, value: &PlaceValue| {
+            sum.count += value.count;
+            sum.blocked_ns += value.blocked_ns;
+            sum.runnable_ns += value.runnable_ns;
+            sum.longest_ns = sum.longest_ns.max(value.longest_ns);
+            for (bar, more) in sum.bars.iter_mut().zip(value.bars) {
+                *bar += more;
+            }
+        });
+        self.edges = sum_up(std::mem::take(&mut self.edges), |sum, value: &EdgeValue| {
+            sum.count += value.count;
+            sum.blocked_ns += value.blocked_ns;
+        });
         self.calls.extend(programs.calls.iter().flatten());
         self.locks.extend(programs.locks.iter().flatten());
         self.syscalls.extend(programs.syscalls.iter().flatten());
     }
+}
+
+/// One row a key.
+fn sum_up<K: Eq + Hash, V>(rows: Vec<(K, V)>, add: impl Fn(&mut V, &V)) -> Vec<(K, V)> {
+    let mut sums: HashMap<K, V> = HashMap::with_capacity(rows.len());
+    for (key, value) in rows {
+        match sums.get_mut(&key) {
+            Some(sum) => add(sum, &value),
+            None => drop(sums.insert(key, value)),
+        }
+    }
+    sums.into_iter().collect()
 }

@@ -34,8 +34,6 @@ use std::time::Duration;
 /// Events wait in rings of some thousand places; at this pace the rings stay nearly empty and the consumer costs about
 /// half a per cent of one processor.
 const POLL: Duration = Duration::from_millis(10);
-/// Ended threads are read and their slots given back every so many polls.
-const RECYCLE_POLLS: u32 = 10;
 
 /// Observes runs of one recording; stacks keep their handles from run to run.
 pub struct Tracer {
@@ -98,13 +96,8 @@ impl Tracer {
                     // Without it the consumer's time counts as another program's: a little less exact, not wrong.
                     let _ = enrolment.enrol(thread.as_fd(), SLOT_OBSERVER);
                 }
-                let mut polls = 0_u32;
                 while !ended.load(Ordering::SeqCst) {
                     consumer.poll();
-                    polls += 1;
-                    if polls.is_multiple_of(RECYCLE_POLLS) {
-                        consumer.recycle();
-                    }
                     std::thread::sleep(POLL);
                 }
             });

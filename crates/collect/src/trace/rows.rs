@@ -101,7 +101,7 @@ impl Consumer<'_> {
                 KIND_FAULT_SITE => rows.faults.push(FaultSite {
                     run: self.run,
                     thread: thread_id(key.thread),
-                    user_stack: self.stories.get(&value.place).and_then(|story| story.user_stack),
+                    user_stack: self.stack_of(value.place),
                     sampled: value.count,
                     period: FAULT_PERIOD,
                 }),
@@ -181,7 +181,7 @@ impl Consumer<'_> {
             what,
             expected: (told && futex).then_some(story.expected),
             timed: futex && story.timed,
-            user_stack: story.user_stack,
+            user_stack: self.stack_of(value.place),
             kernel_stack: story.kernel_stack,
             count: value.count,
             blocked_ns: value.blocked_ns,
@@ -200,7 +200,7 @@ impl Consumer<'_> {
             run: self.run,
             wait: WaitId(key.place),
             waker: (key.waker != 0).then(|| thread_id(key.waker)),
-            waker_stack: self.stories.get(&key.waker_place).and_then(|story| story.user_stack),
+            waker_stack: self.stack_of(key.waker_place),
             waker_syscall: call.checked_sub(1),
             same_object: key.waker_call & SAME_OBJECT != 0,
             // A thread does not wait for itself.
@@ -231,7 +231,7 @@ impl Consumer<'_> {
                 thread: thread_id(key.thread),
                 number: u32::from(key.number),
                 name: syscall_names::name(u32::from(key.number)),
-                user_stack: self.stories.get(&value.place).and_then(|story| story.user_stack),
+                user_stack: self.stack_of(value.place),
                 error: syscall_names::error(key.error),
                 timed: value.count,
                 calls,
@@ -251,7 +251,7 @@ impl Consumer<'_> {
     fn same_places(&self, calls: &[(CallKey, CallValue)]) -> Vec<(CallKey, CallValue)> {
         let mut places: BTreeMap<_, (CallKey, CallValue)> = BTreeMap::new();
         for (key, value) in calls {
-            let stack = self.stories.get(&value.place).and_then(|story| story.user_stack);
+            let stack = self.stack_of(value.place);
             // A place whose stack is not known is like no other.
             let untold = if stack.is_none() { value.place } else { 0 };
             let mut value = *value;
@@ -264,7 +264,7 @@ impl Consumer<'_> {
 
     fn kernel_lock(&mut self, key: &LockKey, value: &LockValue) -> KernelLock {
         let story = self.stories.get(&key.place);
-        let (user_stack, kernel_stack) = (story.and_then(|s| s.user_stack), story.and_then(|s| s.kernel_stack));
+        let (user_stack, kernel_stack) = (self.stack_of(key.place), story.and_then(|s| s.kernel_stack));
         KernelLock {
             run: self.run,
             thread: thread_id(key.thread),

@@ -12,7 +12,8 @@ pub(super) struct Story {
     pub(super) operation: u64,
     pub(super) expected: u32,
     pub(super) timed: bool,
-    pub(super) user_stack: Option<StackId>,
+    /// The number of the call path.
+    pub(super) path: u32,
     pub(super) kernel_stack: Option<StackId>,
     /// Code addresses of the kernel's stack, innermost first; only where their names are needed.
     pub(super) kernel_code: Vec<u64>,
