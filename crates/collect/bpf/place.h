@@ -105,8 +105,9 @@ static u32 file_mode(u64 descriptor)
 	return mode;
 }
 
-/* The number of a call path; its stack goes to user space when it has not been there. 0 when the table is full. */
-static __noinline u32 stack_of(struct thread_record *record, struct pt_regs *regs, u64 path)
+/* The number of a call path; its stacks, in user space and in the kernel, are told when they have not been. 0 when the
+ * table is full. */
+static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct pt_regs *regs, u64 path)
 {
 	struct stack_value *value = bpf_map_lookup_elem(&STACKS, &path);
 	if (!value) {
@@ -134,6 +135,9 @@ static __noinline u32 stack_of(struct thread_record *record, struct pt_regs *reg
 	event->stack = value->stack;
 	event->pid = record->pid;
 	event->image = record->image;
+	event->padding = 0;
+	s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);
+	event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
 	read_registers(&event->registers, regs);
 	u64 sp = event->registers.sp;
 	event->stack_bytes = COPY_STACK(event->bytes, PLACE_STACK, PLACE_STEP, sp);
@@ -147,7 +151,11 @@ static __noinline bool tell_place(void *ctx, struct thread_record *record, struc
 				  u32 place)
 {
 	/* Before the place, so that a place that is told has its stack where there is room. */
-	u32 stack = stack_of(record, regs, key->path);
+	u64 path = mix(key->path, key->kind);
+	/* Inside the kernel, paths that wait for different locks differ. */
+	if (key->kind & KIND_LOCK)
+		path = mix(path, key->object);
+	u32 stack = stack_of(ctx, record, regs, path);
 	struct place_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_PLACE_RING);
@@ -165,8 +173,7 @@ static __noinline bool tell_place(void *ctx, struct thread_record *record, struc
 	event->timed = REGS_ARG4(regs) != 0;
 	event->file_mode = key->kind < KIND_FAULT ? file_mode(key->object) : 0;
 	event->stack = stack;
-	s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);
-	event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
+	event->padding = 0;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return true;
 }

@@ -444,9 +444,8 @@ struct place_event {
 	u64 expected;
 	u32 timed;
 	u32 file_mode; /* inode mode of the descriptor that the object names; 0 when it is none */
-	u32 kernel_frames;
 	u32 stack;
-	u64 kernel_stack[KERNEL_FRAMES];
+	u32 padding;
 };
 
 struct stack_event {
@@ -455,6 +454,9 @@ struct stack_event {
 	u32 pid;
 	u32 image;
 	u32 stack_bytes;
+	u32 kernel_frames;
+	u32 padding;
+	u64 kernel_stack[KERNEL_FRAMES];
 	struct registers registers;
 	u8 bytes[PLACE_STACK + PLACE_STEP];
 };
@@ -506,8 +508,8 @@ SIZE(period_event, 56);
 SIZE(stretch_event, 168);
 SIZE(call_event, 32);
 SIZE(mark_event, 96);
-SIZE(place_event, 320);
-SIZE(stack_event, 17464);
+SIZE(place_event, 64);
+SIZE(stack_event, 17728);
 SIZE(stack_value, 8);
 SIZE(exec_event, 32);
 SIZE(sample_event, 9824);

@@ -430,9 +430,8 @@ pub(crate) struct PlaceEvent {
     pub(crate) expected: u64,
     pub(crate) timed: u32,
     pub(crate) file_mode: u32,
-    pub(crate) kernel_frames: u32,
     pub(crate) stack: u32,
-    pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+    pub(crate) padding: u32,
 }
 
 /// Without its stack bytes, which follow.
@@ -444,6 +443,9 @@ pub(crate) struct StackEvent {
     pub(crate) pid: u32,
     pub(crate) image: u32,
     pub(crate) stack_bytes: u32,
+    pub(crate) kernel_frames: u32,
+    pub(crate) padding: u32,
+    pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) registers: Registers,
 }
 
@@ -498,8 +500,8 @@ const _: () = {
     assert!(size_of::<CallEvent>() == 32);
     assert!(size_of::<MarkEvent>() == 96);
     assert!(size_of::<ProbeRecord>() == 24);
-    assert!(size_of::<PlaceEvent>() == 320);
-    assert!(size_of::<StackEvent>() + 16384 + 1024 == 17464);
+    assert!(size_of::<PlaceEvent>() == 64);
+    assert!(size_of::<StackEvent>() + 16384 + 1024 == 17728);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9824);
 };

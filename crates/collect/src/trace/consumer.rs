@@ -9,7 +9,7 @@ use super::intern::Interner;
 use super::kept::Kept;
 use super::rows::{Rows, text};
 use super::slices::{Slices, thread_id};
-use super::story::{FileKind, Story};
+use super::story::{FileKind, PathStacks, Story};
 use super::timing::Timing;
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
@@ -68,7 +68,7 @@ pub(crate) struct Consumer<'a> {
     images: HashMap<u32, Image>,
     pub(super) stories: HashMap<u32, Story>,
     /// Stacks by the number of their call path.
-    paths: HashMap<u32, StackId>,
+    paths: HashMap<u32, PathStacks>,
     slices: Slices,
     samples: Vec<Sample>,
     calls: Vec<Call>,
@@ -320,9 +320,12 @@ impl<'a> Consumer<'a> {
                     if let Some((event, bytes)) = parse::<StackEvent>(&item) {
                         let bytes = bytes.get(..event.stack_bytes as usize).unwrap_or_default().to_vec();
                         drop(item);
-                        if let Some(stack) = self.user_stack(event.image, event.pid, &event.registers, &bytes) {
-                            self.paths.insert(event.stack, stack);
-                        }
+                        let stacks = PathStacks {
+                            user: self.user_stack(event.image, event.pid, &event.registers, &bytes),
+                            kernel: self.kernel_stack(&event.kernel_stack, event.kernel_frames),
+                            kernel_code: kernel_code(&event.kernel_stack, event.kernel_frames).collect(),
+                        };
+                        self.paths.insert(event.stack, stacks);
                     }
                 }
                 EVENT_EXEC => {
@@ -387,15 +390,15 @@ impl<'a> Consumer<'a> {
 
     /// The stack of a place, once it was told.
     pub(super) fn stack_of(&self, place: u32) -> Option<StackId> {
-        self.paths.get(&self.stories.get(&place)?.path).copied()
+        self.stacks_of(place)?.user
+    }
+
+    /// Both stacks of a place, once they were told.
+    pub(super) fn stacks_of(&self, place: u32) -> Option<&PathStacks> {
+        self.paths.get(&self.stories.get(&place)?.path)
     }
 
     fn place(&mut self, event: &PlaceEvent) {
-        let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
-        // Only faults and kernel locks need the kernel's functions to be told from each other.
-        let tells = event.kind & KIND_LOCK != 0 || event.kind & 0xffff == KIND_FAULT || event.file_mode != 0;
-        let kernel_code =
-            if tells { kernel_code(&event.kernel_stack, event.kernel_frames).collect() } else { Vec::new() };
         let file = FileKind::of(
             event.file_mode,
             std::fs::read_link(format!("/proc/{}/fd/{}", event.pid, event.object as u32)).ok().as_deref(),
@@ -405,8 +408,6 @@ impl<'a> Consumer<'a> {
             expected: event.expected as u32,
             timed: event.timed != 0,
             path: event.stack,
-            kernel_stack,
-            kernel_code,
             file: file.filter(|_| event.file_mode != 0),
         };
         self.stories.insert(event.place, story);

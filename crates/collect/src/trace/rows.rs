@@ -141,10 +141,9 @@ impl Consumer<'_> {
         let syscall = (kind != KIND_FAULT).then_some(kind);
         let for_lock = key.kind & KIND_LOCK != 0;
         let untold = Story::default();
+        let functions = self.kernel_functions(value.place);
         let story = self.stories.get(&value.place).unwrap_or(&untold);
         let told = self.stories.contains_key(&value.place);
-        let functions: Vec<String> =
-            story.kernel_code.iter().map(|address| self.interner.kernel_function(*address)).collect();
         let mut reason = syscall_names::reason(syscall);
         if for_lock {
             reason = Reason::KernelLock;
@@ -182,7 +181,7 @@ impl Consumer<'_> {
             expected: (told && futex).then_some(story.expected),
             timed: futex && story.timed,
             user_stack: self.stack_of(value.place),
-            kernel_stack: story.kernel_stack,
+            kernel_stack: self.stacks_of(value.place).and_then(|stacks| stacks.kernel),
             count: value.count,
             blocked_ns: value.blocked_ns,
             runnable_ns: value.runnable_ns,
@@ -263,8 +262,8 @@ impl Consumer<'_> {
     }
 
     fn kernel_lock(&mut self, key: &LockKey, value: &LockValue) -> KernelLock {
-        let story = self.stories.get(&key.place);
-        let (user_stack, kernel_stack) = (self.stack_of(key.place), story.and_then(|s| s.kernel_stack));
+        let stacks = self.stacks_of(key.place);
+        let (user_stack, kernel_stack) = (stacks.and_then(|s| s.user), stacks.and_then(|s| s.kernel));
         KernelLock {
             run: self.run,
             thread: thread_id(key.thread),
@@ -281,6 +280,12 @@ impl Consumer<'_> {
         }
     }
 
+    /// Names of the kernel's functions at a place, innermost first.
+    fn kernel_functions(&mut self, place: u32) -> Vec<String> {
+        let code = self.stacks_of(place).map(|stacks| stacks.kernel_code.clone()).unwrap_or_default();
+        code.into_iter().map(|address| self.interner.kernel_function(address)).collect()
+    }
+
     /// A kernel lock in words: `mmap_lock`, the kernel variable that it is, or the function that takes it.
     fn lock_name(&mut self, place: u32, address: u64, mmap: bool) -> String {
         if mmap || self.mmap_locks.contains(&address) {
@@ -289,9 +294,7 @@ impl Consumer<'_> {
         if let Some(name) = self.interner.kernel_variable(address) {
             return name;
         }
-        let functions: Vec<String> = self.stories.get(&place).map_or_else(Vec::new, |story| {
-            story.kernel_code.iter().map(|address| self.interner.kernel_function(*address)).collect()
-        });
+        let functions = self.kernel_functions(place);
         match story::lock_taker(&functions) {
             Some(function) => format!("lock taken in {function}"),
             None => "locks of short waits".to_owned(),

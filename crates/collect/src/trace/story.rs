@@ -14,11 +14,17 @@ pub(super) struct Story {
     pub(super) timed: bool,
     /// The number of the call path.
     pub(super) path: u32,
-    pub(super) kernel_stack: Option<StackId>,
-    /// Code addresses of the kernel's stack, innermost first; only where their names are needed.
-    pub(super) kernel_code: Vec<u64>,
     /// The file behind the descriptor that the call was given.
     pub(super) file: Option<FileKind>,
+}
+
+/// The stacks of a call path.
+#[derive(Debug, Default)]
+pub(super) struct PathStacks {
+    pub(super) user: Option<StackId>,
+    pub(super) kernel: Option<StackId>,
+    /// Code addresses of the kernel's stack, innermost first.
+    pub(super) kernel_code: Vec<u64>,
 }
 
 /// What a descriptor stands for.
