@@ -176,4 +176,12 @@ whole! {
     modules: Module,
     /// What was not recorded.
     losses: Loss,
+    /// Memory accesses near samples.
+    accesses: Access,
+    /// Loops that wait.
+    spins: Spin,
+    /// What breakpoints showed.
+    confirmations: Confirmation,
+    /// What lies at addresses.
+    variables: Variable,
 }

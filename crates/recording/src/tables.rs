@@ -106,6 +106,41 @@ words! {
         /// A kind that this release does not know.
         Unknown = "unknown",
     }
+    /// What an instruction did with memory.
+    pub enum AccessKind {
+        /// It read.
+        Load = "load",
+        /// It wrote.
+        Store = "store",
+        /// It read and wrote back, not atomically.
+        Update = "update",
+        /// It read and may have written back, atomically.
+        Atomic = "atomic",
+        /// A kind that this release does not know.
+        Unknown = "unknown",
+    }
+    /// How sure the address of an access is.
+    pub enum AddressCertainty {
+        /// From registers as they were at the sample, or certainly were before it.
+        Exact = "exact",
+        /// By the way that execution most likely took, or with values that the stack held at the sample.
+        Likely = "likely",
+        /// A kind that this release does not know.
+        Unknown = "unknown",
+    }
+    /// What kind of memory an address lies in.
+    pub enum Region {
+        /// A variable of the program or a library.
+        Global = "global",
+        /// The stack of a thread.
+        Stack = "stack",
+        /// Memory without a file: the heap, large allocations, memory that the program mapped.
+        Heap = "heap",
+        /// A mapped file or device.
+        File = "file",
+        /// It was not found in the memory map.
+        Unknown = "unknown",
+    }
     /// What kind of code a module holds.
     pub enum ModuleKind {
         /// The executable itself.
@@ -541,5 +576,107 @@ tables! {
         count: u64,
         /// Out of how many, when that is known.
         of: Option<u64>,
+    }
+    /// A memory access at or near a CPU sample, worked out from the code there and the registers. Only accesses to cache
+    /// lines that several threads of a process touch, and that one of them writes, are kept.
+    ///
+    /// A sample has several: `thread` and `time_ns` are those of its row in `samples`.
+    pub struct Access in "accesses" {
+        /// The traced run.
+        run: RunId,
+        /// The thread.
+        thread: ThreadId,
+        /// When the sample was taken.
+        time_ns: u64,
+        /// Address of the first byte, in the thread's process.
+        address: u64,
+        /// Bytes.
+        width: u32,
+        /// What the instruction does.
+        kind: AccessKind,
+        /// The instruction.
+        frame: FrameId,
+        /// Instructions from the sampled one: −1 is the one before, which a sample mostly waited for; 0 the one that
+        /// would have been next.
+        distance: i32,
+        /// How sure the address is.
+        certainty: AddressCertainty,
+    }
+    /// A loop that only waits, in which samples of one thread fell, by the place that it reads again and again.
+    pub struct Spin in "spins" {
+        /// The traced run.
+        run: RunId,
+        /// The thread that waits.
+        thread: ThreadId,
+        /// The instruction that reads.
+        frame: FrameId,
+        /// Address of what it reads; absent when no sample told.
+        address: Option<u64>,
+        /// Bytes that it reads.
+        width: u32,
+        /// CPU samples in the loop.
+        samples: u64,
+        /// First of them.
+        first_ns: u64,
+        /// Last of them.
+        last_ns: u64,
+        /// The loop tells the processor that it waits (PAUSE).
+        pauses: bool,
+        /// The loop gives the processor away (sched_yield).
+        yields: bool,
+        /// The loop tries to take something by an atomic write.
+        takes: bool,
+        /// Call stack of one of the samples.
+        user_stack: Option<StackId>,
+    }
+    /// What hardware breakpoints showed of one thread at one address: that it really accesses it, and how often.
+    ///
+    /// A trial watches several threads, each at an address of its own in the same cache line, for a short time, and ends
+    /// for a thread after a few hits.
+    pub struct Confirmation in "confirmations" {
+        /// The traced run.
+        run: RunId,
+        /// The thread that was watched.
+        thread: ThreadId,
+        /// The address.
+        address: u64,
+        /// Bytes from there that were watched.
+        width: u32,
+        /// Only writes were watched; else reads too.
+        writes: bool,
+        /// The instruction that most hits came from; absent without a hit.
+        frame: Option<FrameId>,
+        /// Times that it was watched.
+        trials: u32,
+        /// Of these, those with a hit.
+        hit_trials: u32,
+        /// Of these, those in which another thread hit the same cache line too.
+        shared_trials: u32,
+        /// Hits in all trials.
+        hits: u64,
+        /// Lower quartile of the times between two hits of the thread in a trial; absent with fewer than two hits. Each
+        /// includes what a trap costs, some microseconds to tens of microseconds.
+        gap_ns: Option<u64>,
+        /// Lower quartile of the times from another thread's hit in the same line to the next one of this thread.
+        across_ns: Option<u64>,
+    }
+    /// What lies at an address of `accesses`, `spins` or `confirmations`.
+    pub struct Variable in "variables" {
+        /// The traced run.
+        run: RunId,
+        /// The address.
+        address: u64,
+        /// What kind of memory it is.
+        region: Region,
+        /// For a variable: the path of the program or library that has it.
+        module: Option<String>,
+        /// The variable's name, demangled.
+        name: Option<String>,
+        /// Distance of the address from the variable's start, bytes.
+        offset: Option<u64>,
+        /// The variable's size, bytes.
+        size: Option<u64>,
+        /// The member or element at that distance, as the source would name it (`[3].value`).
+        member: Option<String>,
     }
 }
