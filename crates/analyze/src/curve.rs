@@ -107,6 +107,16 @@ impl<'t> Clean<'t> {
         median_of(&self.series(threads, value))
     }
 
+    /// A hardware event per unit of work, median: of the counted runs where there are any, else of the timed ones.
+    pub fn counted_per_unit(&self, threads: u32, event: impl Fn(&Run) -> Option<u64>) -> Option<f64> {
+        let of = |runs: Option<&Vec<&Run>>| -> Vec<f64> {
+            let runs = runs.into_iter().flatten();
+            runs.filter_map(|r| event(r).map(|v| v as f64 / self.work(r))).collect()
+        };
+        let counted = of(self.counted.get(&threads));
+        median(&counted).or_else(|| median(&of(self.runs.get(&threads))))
+    }
+
     /// The points of the curve, ascending. Without a timed run there is none.
     pub fn points(&self) -> Vec<Point> {
         let Some(base) = self.base() else { return Vec::new() };

@@ -10,11 +10,14 @@ use analyze::model::Model;
 use analyze::{analyze, waits};
 use common::*;
 use proptest::prelude::*;
-use recording::synthetic::{Sketch, ms};
+use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::tables::*;
 use recording::{FrameId, ModuleId, RunId, StackId, Tables, ThreadId, WaitId};
 
-const REASONS: [Reason; 9] = [
+const REASONS: [Reason; 12] = [
+    Reason::Pipe,
+    Reason::Reclaim,
+    Reason::Exit,
     Reason::None,
     Reason::Futex,
     Reason::Sleep,
@@ -195,7 +198,8 @@ fn damage(tables: &mut Tables, wild: &[u64]) {
         (run.wall_ns, run.user_ns, run.system_ns) = (draw(), draw(), draw());
         run.throughput =
             [None, Some(f64::NAN), Some(f64::INFINITY), Some(-1.0), Some(1e-308), Some(5.0)][draw() as usize % 6];
-        (run.threads, run.foreign_ns) = (draw() as u32, Some(draw()));
+        (run.threads, run.foreign_ns, run.throttled_ns) = (draw() as u32, Some(draw()), Some(draw()));
+        (run.instructions, run.cache_misses, run.major_faults) = (Some(draw()), Some(draw()), draw());
     }
     for trace in &mut tables.traces {
         (trace.begin_ns, trace.end_ns, trace.processors, trace.foreign_ns) = (draw(), draw(), draw() as u32, draw());
@@ -225,10 +229,44 @@ fn damage(tables: &mut Tables, wild: &[u64]) {
     for sample in &mut tables.samples {
         (sample.thread, sample.user_stack) = (ThreadId(draw() as u32), Some(StackId(draw() as u32 % 9)));
     }
+    for site in &mut tables.call_sites {
+        (site.timed, site.on_cpu_ns, site.total_ns, site.error) = (draw(), draw(), draw(), Some(draw() as u32 % 40));
+        site.calls = [f64::NAN, f64::INFINITY, -1.0, 1e300, 7.0][draw() as usize % 5];
+        (site.number, site.user_stack) = (draw() as u32 % 12, Some(StackId(draw() as u32 % 9)));
+    }
+    for lock in &mut tables.kernel_locks {
+        (lock.waited_ns, lock.blocked_ns, lock.count) = (draw(), draw(), draw());
+        (lock.longest_ns, lock.user_stack) = (draw(), Some(StackId(draw() as u32 % 9)));
+    }
+    for site in &mut tables.fault_sites {
+        (site.sampled, site.period, site.user_stack) = (draw(), draw(), Some(StackId(draw() as u32 % 9)));
+    }
     for syscall in &mut tables.syscalls {
         (syscall.count, syscall.number) = (draw(), draw() as u32 % 300);
     }
     tables.meta.machine.usable_processors = draw() as u32;
+}
+
+/// Something of each kind that lines are made of.
+fn everything(run: &mut RunSketch<'_>) {
+    let (malloc, create) =
+        ("?@libc.so.6 < malloc@libc.so.6 < node@app a.c:1", "pthread_create@libc.so.6 < main@app a.c:2");
+    let barrier = "pthread_barrier_wait@libc.so.6 < work@app a.c:3";
+    let (fault, lock) = ("exc_page_fault@kernel", "osq_lock@kernel < down_write@kernel");
+    run.thread("c").runs(ms(3), malloc).locks(2, ms(3), malloc, "d").runs_in_kernel(ms(3), 9, malloc);
+    run.thread("d").runs_in_kernel(ms(3), 56, create).runs_in_kernel_at(ms(3), None, "work@app a.c:4", fault);
+    run.thread("e").blocks(Reason::Futex, ms(3), barrier).runs_in_kernel_at(ms(3), Some(11), "work@app a.c:5", lock);
+    run.thread("f").waits_for(Reason::Io, "/x", Some(0), ms(3), "work@app a.c:6").runs(ms(9), "last@app a.c:7");
+    run.thread("g").waits_for(Reason::KernelLock, "mmap_lock", Some(11), ms(3), "work@app a.c:8").runs_in_kernel(
+        ms(2),
+        9,
+        "m@app",
+    );
+    run.call_site("g", (9, "mmap"), "m@app", Some(12), 70, 1000);
+    run.call_site("g", (9, "mmap"), "m@app", None, 70, 1000);
+    run.kernel_lock("g", "mmap_lock", Some(11), "work@app a.c:8", 7, ms(3));
+    run.fault_site("d", "work@app a.c:4", 9);
+    (run.row().throttled_ns, run.row().throttled_periods) = (Some(ms(1)), Some(2));
 }
 
 fn small() -> Tables {
@@ -240,6 +278,7 @@ fn small() -> Tables {
             run.thread("a").runs(ms(5), RANDOM.work).locks(1, ms(5), RANDOM.wait, "b").runnable(ms(1));
             run.thread("b").locks(1, ms(5), RANDOM.wait, "a").runs(ms(5), RANDOM.owner).preempted(ms(3));
             run.syscalls("a", 202, "futex", 5);
+            everything(run);
         })
         .tables()
 }
@@ -274,6 +313,35 @@ proptest! {
             tables.traces = small().traces;
         }
         assert_sane(&analyze(&tables));
+    }
+}
+
+#[test]
+fn every_kind_of_line_balances() {
+    let tables = Sketch::new(16)
+        .traced(1, |run| drop_it(run.thread("a").runs(ms(5), "a@app")))
+        .traced(16, |run| {
+            everything(run);
+            run.thread("h").preempted(ms(2));
+        })
+        .tables();
+    assert_split(&tables);
+    assert_nothing_forgotten(&tables);
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    let lines: Vec<&str> = answer.account[1].lines.iter().map(|l| l.what.as_str()).collect();
+    for what in [
+        "the memory allocator's code",
+        "waiting inside the memory allocator",
+        "creating and ending threads",
+        "page faults in the kernel",
+        "getting locks in the kernel",
+        "waiting for locks in the kernel",
+        "waiting for files or devices",
+        "system calls mmap that fail",
+        "held back by the control group's quota",
+    ] {
+        assert!(lines.contains(&what), "{what} is not among {lines:#?}");
     }
 }
 

@@ -5,7 +5,7 @@
 mod common;
 
 use analyze::analyze;
-use analyze::answer::{Answer, CauseId};
+use analyze::answer::CauseId;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
@@ -14,10 +14,6 @@ use recording::tables::Reason;
 const WAIT: &str = "?@libc.so.6 < pthread_barrier_wait@libc.so.6 < work@app app.c:30 < ?@libc.so.6";
 const PARALLEL: &str = "burn@app burn.c:3 < parallel_part@app app.c:20 < work@app app.c:31 < ?@libc.so.6";
 const SERIAL: &str = "burn@app burn.c:3 < serial_part@app app.c:10 < work@app app.c:28 < ?@libc.so.6";
-
-fn ids(answer: &Answer) -> Vec<CauseId> {
-    answer.verdict.causes.iter().map(|c| c.id).collect()
-}
 
 /// Two threads in rounds of 6 ms: one does `first`, then both do the parallel part, whose lengths are given.
 fn rounds(run: &mut RunSketch<'_>, serial: u64, shares: [u64; 2]) {

@@ -220,9 +220,88 @@ impl<'a> RunSketch<'a> {
 
     /// System calls of a thread that the sketch already has.
     pub fn syscalls(&mut self, thread: &str, number: u32, name: &str, count: u64) {
-        let thread = self.tables.threads.iter().find(|t| t.run == self.run && t.name == thread).map(|t| t.thread);
-        let thread = thread.expect("a sketch names its own threads");
+        let thread = self.thread_named(thread);
         self.tables.syscalls.push(Syscall { run: self.run, thread, number, name: name.to_owned(), count });
+    }
+
+    fn thread_named(&self, name: &str) -> ThreadId {
+        let thread = self.tables.threads.iter().find(|t| t.run == self.run && t.name == name).map(|t| t.thread);
+        thread.expect("a sketch names its own threads")
+    }
+
+    /// Calls of one system call at one place, all timed; `error` when they failed, `each_ns` of processor time a call.
+    pub fn call_site(
+        &mut self,
+        thread: &str,
+        (number, name): (u32, &str),
+        stack: &str,
+        error: Option<u32>,
+        count: u64,
+        each_ns: u64,
+    ) {
+        let (thread, user_stack) = (self.thread_named(thread), self.names.stack(stack, self.tables));
+        let site = SiteId(self.tables.call_sites.iter().filter(|s| s.run == self.run).count() as u32);
+        self.tables.call_sites.push(CallSite {
+            run: self.run,
+            site,
+            thread,
+            number,
+            name: name.to_owned(),
+            user_stack: Some(user_stack),
+            error,
+            timed: count,
+            calls: count as f64,
+            calls_low: count as f64,
+            calls_high: count as f64,
+            total_ns: count * each_ns,
+            on_cpu_ns: count * each_ns,
+            longest_ns: each_ns,
+        });
+    }
+
+    /// Waits for a lock inside the kernel, in a system call or (without one) a page fault.
+    pub fn kernel_lock(
+        &mut self,
+        thread: &str,
+        lock: &str,
+        syscall: Option<u32>,
+        stack: &str,
+        count: u64,
+        waited_ns: u64,
+    ) {
+        let (thread, user_stack) = (self.thread_named(thread), self.names.stack(stack, self.tables));
+        self.tables.kernel_locks.push(KernelLock {
+            run: self.run,
+            thread,
+            lock: lock.to_owned(),
+            address: 0xffff_0000,
+            how: KernelWait::Write,
+            syscall,
+            user_stack: Some(user_stack),
+            kernel_stack: None,
+            count,
+            waited_ns,
+            blocked_ns: waited_ns,
+            longest_ns: waited_ns,
+        });
+    }
+
+    /// Page faults at one place, each of them counted.
+    pub fn fault_site(&mut self, thread: &str, stack: &str, faults: u64) {
+        let (thread, user_stack) = (self.thread_named(thread), self.names.stack(stack, self.tables));
+        self.tables.fault_sites.push(FaultSite {
+            run: self.run,
+            thread,
+            user_stack: Some(user_stack),
+            sampled: faults,
+            period: 1,
+        });
+    }
+
+    /// The row of the run itself.
+    pub fn row(&mut self) -> &mut Run {
+        let run = self.run;
+        self.tables.runs.iter_mut().find(|r| r.run == run).expect("a traced run has a row")
     }
 
     fn finish(self) {
@@ -273,12 +352,36 @@ pub struct ThreadSketch<'s, 'a> {
 impl ThreadSketch<'_, '_> {
     /// On a processor in user space, a sample each millisecond.
     pub fn runs(self, ns: u64, stack: &str) -> Self {
-        self.running(ns, stack, Mode::User, None)
+        self.running(ns, stack, Mode::User, None, None)
     }
 
     /// On a processor in the kernel, in a system call, called from a user stack.
     pub fn runs_in_kernel(self, ns: u64, syscall: u32, stack: &str) -> Self {
-        self.running(ns, stack, Mode::Kernel, Some(syscall))
+        self.running(ns, stack, Mode::Kernel, Some(syscall), None)
+    }
+
+    /// The same with the kernel's own stack; without a system call it is in a page fault or an interrupt.
+    pub fn runs_in_kernel_at(self, ns: u64, syscall: Option<u32>, stack: &str, kernel: &str) -> Self {
+        self.running(ns, stack, Mode::Kernel, syscall, Some(kernel))
+    }
+
+    /// Where the thread was created.
+    pub fn created_at(mut self, stack: &str) -> Self {
+        self.row_mut().created_stack = Some(self.run.names.stack(stack, self.run.tables));
+        self
+    }
+
+    /// Blocked in a system call or (without one) a fault, for something that has a name.
+    pub fn waits_for(self, reason: Reason, what: &str, syscall: Option<u32>, ns: u64, stack: &str) -> Self {
+        let run = self.run.run;
+        let thread = self.run.tables.threads[self.row].thread;
+        let blocked = self.blocked(reason, None, ns, stack, None);
+        let wait = blocked.run.tables.slices.last().and_then(|s| s.wait);
+        let rows = blocked.run.tables.waits.iter_mut();
+        for row in rows.filter(|w| w.run == run && w.thread == thread && Some(w.wait) == wait) {
+            (row.what, row.syscall) = (Some(what.to_owned()), syscall);
+        }
+        blocked
     }
 
     /// Blocked in futex(2) on a lock at this address, and woken by the named thread through the same address.
@@ -305,8 +408,9 @@ impl ThreadSketch<'_, '_> {
         self.slice(State::Preempted, ns, None)
     }
 
-    fn running(mut self, ns: u64, stack: &str, mode: Mode, syscall: Option<u32>) -> Self {
+    fn running(mut self, ns: u64, stack: &str, mode: Mode, syscall: Option<u32>, kernel: Option<&str>) -> Self {
         let user_stack = self.run.names.stack(stack, self.run.tables);
+        let kernel_stack = kernel.map(|k| self.run.names.stack(k, self.run.tables));
         let (run, thread) = (self.run.run, self.row_mut().thread);
         for tick in self.now / SAMPLE_PERIOD_NS..(self.now + ns) / SAMPLE_PERIOD_NS {
             self.run.tables.samples.push(Sample {
@@ -317,7 +421,7 @@ impl ThreadSketch<'_, '_> {
                 mode,
                 syscall,
                 user_stack: Some(user_stack),
-                kernel_stack: None,
+                kernel_stack,
             });
         }
         self.row_mut().running_ns += ns;
@@ -414,8 +518,9 @@ impl Names {
         if let Some(frame) = self.frames.get(text) {
             return *frame;
         }
-        let (symbol, place) = text.split_once(' ').map_or((text, None), |(s, p)| (s, p.rsplit_once(':')));
-        let (function, module) = symbol.split_once('@').unwrap_or((symbol, "app"));
+        // A function's name may have blanks, a module's has none.
+        let (function, rest) = text.split_once('@').unwrap_or((text, "app"));
+        let (module, place) = rest.split_once(' ').map_or((rest, None), |(m, p)| (m, p.rsplit_once(':')));
         let frame = FrameId(self.frames.len() as u32);
         let module = self.module(module, tables);
         tables.frames.push(Frame {

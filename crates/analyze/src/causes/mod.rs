@@ -3,15 +3,27 @@
 //! A cause is *found* with its culprit and evidence, *clear* when what was checked shows that it is not there, or
 //! *unsure* when evidence is missing. May import: `facts`, `answer`, what these import, and its own rooms.
 
+pub mod allocator;
 pub mod blame;
+pub mod condition_wait;
 pub mod cpu_pressure;
+pub mod cpu_quota;
+pub mod extra_work;
+pub mod failing_syscall;
 pub mod imbalance;
+pub mod io_wait;
+pub mod kernel_lock;
+pub mod kernel_locks;
 pub mod lock_groups;
+pub mod memory_bound;
 pub mod none;
 pub mod not_yet;
 pub mod oversubscription;
+pub mod page_fault;
 pub mod remedies;
 pub mod serial_phase;
+pub mod slower_code;
+pub mod thread_creation;
 pub mod user_lock;
 
 use crate::account::Ledger;
@@ -53,10 +65,20 @@ pub struct Description {
 pub fn all() -> impl Iterator<Item = &'static Description> {
     [
         &user_lock::DESCRIPTION,
+        &condition_wait::DESCRIPTION,
         &imbalance::DESCRIPTION,
         &serial_phase::DESCRIPTION,
+        &allocator::DESCRIPTION,
+        &kernel_lock::DESCRIPTION,
+        &page_fault::DESCRIPTION,
+        &thread_creation::DESCRIPTION,
+        &failing_syscall::DESCRIPTION,
+        &io_wait::DESCRIPTION,
         &oversubscription::DESCRIPTION,
         &cpu_pressure::DESCRIPTION,
+        &cpu_quota::DESCRIPTION,
+        &memory_bound::DESCRIPTION,
+        &extra_work::DESCRIPTION,
     ]
     .into_iter()
     .chain(not_yet::DESCRIPTIONS)

@@ -124,6 +124,29 @@ pub(crate) fn found(answer: &Answer, id: CauseId) -> Option<&Cause> {
     answer.verdict.causes.iter().find(|c| c.id == id)
 }
 
+/// Why a cause stayed unsure.
+pub(crate) fn missing(answer: &Answer, id: CauseId) -> &str {
+    let unsure = answer.verdict.unsure.iter().find(|u| u.id == id);
+    unsure.map(|u| u.missing.as_str()).unwrap_or_else(|| panic!("{id:?} is not unsure: {:#?}", answer.verdict))
+}
+
+/// The causes that were found.
+pub(crate) fn ids(answer: &Answer) -> Vec<CauseId> {
+    answer.verdict.causes.iter().map(|c| c.id).collect()
+}
+
+/// Half as long with two threads: nothing is lost.
+pub(crate) fn halved() -> Sketch {
+    Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(0.5))
+}
+
+/// One thread alone for a second, as the base of a sweep.
+pub(crate) fn with_base(sketch: Sketch, work: &str) -> Sketch {
+    sketch.traced(1, |run| {
+        run.thread("main").runs(ms(1000), work);
+    })
+}
+
 /// An answer as JSON whose numbers have four digits, so that a snapshot shows what matters.
 pub(crate) fn text(answer: &Answer) -> String {
     let mut json = serde_json::to_value(answer).unwrap();

@@ -1,0 +1,142 @@
+//! `extra-work`: a unit of work needs more instructions or calls with more threads.
+//!
+//! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit of
+//! work; more instructions, where they are counted. More time in the same functions proves nothing alone: it may be
+//! memory, sharing, or a loop that waits. May import: `blame`, `slower_code`.
+
+use super::blame::{Blamed, culprit, named, sources};
+use super::slower_code::{self, SlowerCode};
+use super::{Description, NOT_TRACED, Outcome, evidence, found, not_significant};
+use crate::account::Ledger;
+use crate::account::profile::Doing;
+use crate::answer::{Cause, CauseId};
+use crate::facts::{Facts, significant};
+use crate::words::count_threads;
+
+/// The growth of instructions or calls explains the growth of time when it is at least half of it.
+const EXPLAINS: f64 = 0.5;
+
+/// The cause.
+pub const DESCRIPTION: Description = Description {
+    id: CauseId::ExtraWork,
+    title: "More work",
+    what: "A unit of work needs more instructions, calls or kernel time with more threads.",
+    why: "Work is repeated, coordinated or merged for each thread.",
+    example: "Each thread builds its own copy of a table.",
+    disproved_by: "Compare the number of instructions or calls per unit of work: if it does not grow, there is no extra \
+                   work.",
+    detect,
+};
+
+fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
+    if facts.ledgers.is_empty() {
+        return Outcome::Unsure(NOT_TRACED.to_owned());
+    }
+    if facts.ledgers.iter().any(|l| l.traced.alone) {
+        return Outcome::Unsure("whether a unit of work takes more with more threads shows only in a sweep".to_owned());
+    }
+    let mut missing = None;
+    for ledger in facts.in_order() {
+        let mut causes = calls(facts, ledger, description);
+        if let Some(code) = slower_code::at(facts, ledger) {
+            match functions(facts, ledger, &code, description) {
+                Some(cause) => causes.push(cause),
+                None => missing = missing.or(slower_code::open(facts)),
+            }
+        }
+        if !causes.is_empty() {
+            return Outcome::Found(causes);
+        }
+    }
+    match missing {
+        Some(missing) => Outcome::Unsure(format!(
+            "{missing}; counting instructions would tell more work from slower work, and looking at the code whether it waits"
+        )),
+        None => not_significant(facts, description.id),
+    }
+}
+
+/// System calls of which a unit of work needs more.
+fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, description: &Description) -> Vec<Cause> {
+    let Some(base) = facts.ledgers.first().filter(|b| b.account.threads < ledger.account.threads) else {
+        return Vec::new();
+    };
+    let mut causes = Vec::new();
+    let numbers: Vec<u32> =
+        ledger.profile.counts.keys().filter_map(|d| if let Doing::Call(n) = d { Some(*n) } else { None }).collect();
+    for number in numbers {
+        let name = facts.model.call_name(number);
+        let lost = super::line(ledger, description.id, &format!("kernel time in {name}"));
+        let (now, before) =
+            (ledger.traced.calls(number) as f64 / ledger.work, base.traced.calls(number) as f64 / base.work);
+        let time = |l: &Ledger<'_, 't>| {
+            let samples = l.profile.counts.get(&Doing::Call(number)).copied().unwrap_or(0) as f64;
+            super::blame::seconds_a_sample(l) * samples / l.work
+        };
+        let grows = now - before > EXPLAINS * before * (time(ledger) / time(base).max(f64::MIN_POSITIVE) - 1.0);
+        if !significant(ledger, lost) || now <= before || !(grows || before == 0.0) {
+            continue;
+        }
+        let who = culprit(&sources(facts, ledger, |_| false, |d| d == Doing::Call(number)), Blamed::Own);
+        let at = who.as_ref().map(|c| format!(", most in {}", named(c))).unwrap_or_default();
+        let of = count_threads(base.account.threads);
+        causes.push(Cause {
+            summary: format!("{name} is called {now:.0} times per unit of work instead of {before:.0} with {of}{at}."),
+            culprit: who,
+            evidence: vec![
+                evidence(format!("{name} calls per unit of work"), now, "calls", "syscalls"),
+                evidence(format!("{name} calls per unit of work with {of}"), before, "calls", "syscalls"),
+                evidence(format!("CPU time in {name}, per unit of work"), time(ledger), "seconds", "samples"),
+            ],
+            remedies: vec!["make the call less often: with more at a time, or once for all threads".to_owned()],
+            ..found(ledger, description, lost)
+        });
+    }
+    causes
+}
+
+/// Functions that do more, when that is shown.
+fn functions<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    code: &SlowerCode<'t>,
+    description: &Description,
+) -> Option<Cause> {
+    let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
+    // A loop that waits executes more instructions, too.
+    if code.may_wait() || !(more || code.new && code.instructions.is_none()) {
+        return None;
+    }
+    let who = slower_code::culprit(facts, ledger, code);
+    let at = who.as_ref().map_or_else(|| "user-space code".to_owned(), named);
+    let mut rows = vec![
+        evidence(
+            "CPU time of user-space code beyond the smallest count, per unit of work",
+            code.seconds.0,
+            "seconds",
+            "samples",
+        ),
+        evidence(
+            "code addresses that hold nearly all of the function's samples",
+            code.addresses as f64,
+            "addresses",
+            "samples",
+        ),
+    ];
+    if let Some(ratio) = code.instructions {
+        rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, "ratio", "runs"));
+    }
+    Some(Cause {
+        summary: match code.new {
+            true => format!("{at} runs only with more threads, and takes processor time from the work."),
+            false => format!("{at} executes more instructions per unit of work with more threads."),
+        },
+        culprit: who,
+        evidence: rows,
+        remedies: vec![
+            "do once what each thread does for itself, or divide it among the threads".to_owned(),
+            "look for work that is repeated for each thread: scanning all input, copying tables, merging".to_owned(),
+        ],
+        ..found(ledger, description, code.seconds)
+    })
+}

@@ -1,0 +1,206 @@
+//! Waiting for work, for input and output, and for the control group.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::CauseId;
+use common::*;
+use recording::Tables;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::{Reason, RunKind};
+
+const WORK: &str = "work@app app.c:5";
+const POP: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < queue_pop@app queue.c:30 < transform@app app.c:50";
+
+#[test]
+fn the_stage_that_sets_the_pace_is_named_with_its_utilisation() {
+    let answer = analyze(&queue());
+    let cause = found(&answer, CauseId::ConditionWait).unwrap();
+    assert!(cause.share > 0.9, "{cause:?}");
+    assert!(cause.summary.contains("busy 100 % of the time: one thread in make (app.c:10)"), "{}", cause.summary);
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("make"));
+    let ended = cause.evidence.iter().find(|e| e.what.contains("ended by thread producer")).unwrap();
+    assert!(ended.value > 1.0, "{ended:?}");
+}
+
+/// A pool whose work comes from outside: a thread reads a socket and hands on what comes.
+fn idle_pool() -> Tables {
+    with_base(Sketch::new(4).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(0.2)), WORK)
+        .traced(3, |run| {
+            let read = "?@libc.so.6 < recv@libc.so.6 < serve@app app.c:70";
+            let mut server = run.thread("server");
+            for _ in 0..50 {
+                server = server.blocks(Reason::Pipe, ms(18), read).runs(ms(2), "serve@app app.c:72");
+            }
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name);
+                for _ in 0..50 {
+                    thread = thread.locks(0x500, ms(18), POP, "server").runs(ms(2), "transform@app app.c:52");
+                }
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn a_pool_without_work_is_no_problem_of_the_program() {
+    let answer = analyze(&idle_pool());
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::ConditionWait).contains("nothing in the program runs"));
+}
+
+#[test]
+fn threads_that_wait_for_each_others_answers_have_no_slow_stage() {
+    let answer = analyze(
+        &with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+            .traced(2, |run| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                for round in 0..100 {
+                    (if round % 2 == 0 { &mut a } else { &mut b }).push(round);
+                }
+                for (name, other, turns) in [("a", "b", a), ("b", "a", b)] {
+                    let mut thread = run.thread(name);
+                    for round in 0..100 {
+                        thread = match turns.contains(&round) {
+                            true => thread.runs(ms(10), "transform@app app.c:52"),
+                            false => thread.locks(0x500, ms(10), POP, other),
+                        };
+                    }
+                }
+            })
+            .tables(),
+    );
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::ConditionWait).unwrap();
+    assert!(cause.summary.contains("on average 1.0 run at a time"), "{}", cause.summary);
+}
+
+#[test]
+fn a_pipeline_that_keeps_the_processors_busy_is_clear() {
+    let answer = analyze(
+        &with_base(halved(), WORK)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(500), WORK);
+                run.thread("b").runs(ms(500), WORK);
+                let mut writer = run.thread("writer");
+                for _ in 0..49 {
+                    writer = writer.locks(0x500, ms(9), POP, "a").runnable(ms(1));
+                }
+            })
+            .tables(),
+    );
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::ConditionWait));
+}
+
+#[test]
+fn workers_that_sleep_are_named_by_the_line_that_sleeps() {
+    let nap = "?@libc.so.6 < clock_nanosleep@libc.so.6 < usleep@libc.so.6 < poll_flag@app app.c:33 < work@app app.c:9";
+    let answer = analyze(
+        &with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.8), &around(1.0)), WORK)
+            .traced(2, |run| {
+                for name in ["a", "b"] {
+                    let mut thread = run.thread(name);
+                    for _ in 0..100 {
+                        thread = thread.runs(ms(5), WORK).blocks(Reason::Sleep, ms(3), nap);
+                    }
+                }
+            })
+            .tables(),
+    );
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::ConditionWait).unwrap();
+    assert!(cause.summary.contains("sleep for a fixed time in poll_flag (app.c:33)"), "{}", cause.summary);
+}
+
+/// Two threads that read a file half of the time.
+fn reading(what: &str, syscall: Option<u32>, reason: Reason) -> Tables {
+    let read = "pread@libc.so.6 < load@app app.c:12 < work@app app.c:9";
+    with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name);
+                for _ in 0..50 {
+                    thread = thread.runs(ms(10), WORK).waits_for(reason, what, syscall, ms(10), read);
+                }
+            }
+            run.row().major_faults = 100;
+        })
+        .tables()
+}
+
+#[test]
+fn waiting_for_a_file_names_the_file_and_the_line() {
+    let answer = analyze(&reading("/data/input.bin", Some(17), Reason::Io));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::IoWait], "{:#?}", answer.verdict);
+    let cause = &answer.verdict.causes[0];
+    assert!(cause.summary.contains("wait for /data/input.bin, called from load (app.c:12)"), "{}", cause.summary);
+}
+
+#[test]
+fn faults_that_read_from_a_device_are_input_and_output() {
+    let answer = analyze(&reading("/data/map.bin", None, Reason::Fault));
+    assert_eq!(ids(&answer), [CauseId::IoWait], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].summary.contains("pages of /data/map.bin"), "{:?}", answer.verdict.causes[0]);
+    // Nothing of it needed the device: the wait is for memory.
+    let mut tables = reading("/data/map.bin", None, Reason::Fault);
+    tables.runs.iter_mut().for_each(|r| r.major_faults = 0);
+    assert_eq!(ids(&analyze(&tables)), [CauseId::PageFault]);
+}
+
+#[test]
+fn input_that_is_not_waited_for_is_clear() {
+    let answer = analyze(
+        &with_base(halved(), WORK)
+            .traced(2, |run| {
+                for name in ["a", "b"] {
+                    run.thread(name).runs(ms(495), WORK).waits_for(Reason::Io, "/data/x", Some(0), ms(5), WORK);
+                }
+            })
+            .tables(),
+    );
+    assert!(answer.verdict.clear.contains(&CauseId::IoWait), "{:#?}", answer.verdict);
+}
+
+/// Threads that a quota holds back for half of the time, as the runs say.
+fn throttled(clean: Option<u64>, traced: Option<u64>) -> Tables {
+    let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name);
+                for _ in 0..10 {
+                    thread = thread.runs(ms(50), WORK).preempted(ms(50));
+                }
+            }
+        })
+        .tables();
+    for run in &mut tables.runs {
+        run.throttled_ns = if run.kind == RunKind::Clean { clean } else { traced };
+        if run.threads == 1 {
+            run.throttled_ns = run.throttled_ns.map(|_| 0);
+        }
+    }
+    tables
+}
+
+#[test]
+fn a_quota_is_found_where_it_held_the_timed_runs_back() {
+    let answer = analyze(&throttled(Some(ms(1000)), Some(ms(1000))));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::CpuQuota], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].share > 0.9);
+}
+
+#[test]
+fn a_quota_that_only_the_observed_run_met_is_unsure_and_without_numbers_nothing_is_known() {
+    let answer = analyze(&throttled(Some(0), Some(ms(1000))));
+    assert!(missing(&answer, CauseId::CpuQuota).contains("repeat it"));
+    let answer = analyze(&throttled(None, None));
+    assert!(missing(&answer, CauseId::CpuQuota).contains("not in this recording"));
+    assert!(analyze(&throttled(Some(0), Some(0))).verdict.clear.contains(&CauseId::CpuQuota));
+}
