@@ -356,7 +356,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	event->header.kind = EVENT_EXEC;
 	event->header.thread = record->thread;
 	event->time_ns = now;
-	event->pid = task->tgid;
+	event->pid = record->pid;
 	event->image = record->image;
 	event->fresh = fresh;
 	event->padding = 0;

@@ -267,3 +267,44 @@ fn record_names_a_process_that_is_gone() {
     assert!(errors.contains(&format!("no process {}", child.id())) && errors.contains("pgrep"), "{errors}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
 }
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn inside_a_pid_namespace_of_its_own_names_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_knee"), "record", "-o", "r", "--"])
+        .args([&lab("birthday"), "--threads=2", "--attempts=200K", "--rng=random_r"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tables = recording::Recording::open(folder.path().join("r")).unwrap().tables().unwrap();
+    let main = tables.threads.iter().find(|thread| thread.parent.is_none()).unwrap();
+    assert!(main.pid < 100, "numbers are those of the namespace: {main:?}");
+    assert!(tables.frames.iter().any(|frame| frame.function.as_deref() == Some("simulate")), "names are found");
+    // A process in another namespace is observed from outside in the same way.
+    let mut child =
+        Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "sleep", "60"]).spawn().unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let inner = (0..500).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let pid = std::fs::read_to_string(&children).ok()?.trim().to_owned();
+        let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        (comm.trim() == "sleep").then_some(pid)
+    });
+    let inner = inner.expect("sleep is running");
+    let observed = knee()
+        .args(["record", "--for", "200ms", "-o", "s", "-p", &inner])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    // unshare waits for it and ends with it. The first process of a namespace ignores all but SIGKILL.
+    Command::new("kill").args(["-KILL", &inner]).status().unwrap();
+    child.wait().unwrap();
+    assert!(observed.status.success(), "{}", String::from_utf8_lossy(&observed.stderr));
+    let tables = recording::Recording::open(folder.path().join("s")).unwrap().tables().unwrap();
+    let wait = tables.waits.first().expect("it sleeps");
+    assert!(wait.user_stack.is_some() && wait.reason == recording::tables::Reason::Sleep, "{wait:?}");
+    assert!(tables.modules.iter().any(|module| module.path.contains("libc")), "{:?}", tables.modules);
+}
