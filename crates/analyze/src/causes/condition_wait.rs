@@ -10,7 +10,7 @@ use crate::account::Ledger;
 use crate::account::meanwhile::{At, Idle};
 use crate::account::pieces::{Kind, Why};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
-use crate::code::{Code, Owner, place};
+use crate::code::{Code, Owner};
 use crate::facts::{Facts, significant};
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,12 +85,12 @@ fn stage<'t>(
     }
     let mut seen = meanwhile.during(waiting);
     seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
-    let stages = Stages::new(facts, ledger, &seen);
-    let Some(busiest) = stages.0.first() else {
+    let stages = stages(facts, ledger, &seen);
+    let Some(busiest) = stages.first() else {
         return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());
     };
     let culprit = running(facts, &busiest.seen, |_| None);
-    let what = culprit.as_ref().map_or_else(|| busiest.name.clone(), named);
+    let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
     let many = busiest.threads.len();
     let alone = busiest.share > MOST && busiest.utilisation >= BUSY;
     let waiters = waiters(facts, ledger);
@@ -126,9 +126,8 @@ fn average(ledger: &Ledger<'_, '_>) -> f64 {
     ledger.split.on_cpu / (ledger.traced.length_ns() as f64 * 1e-9).max(f64::MIN_POSITIVE)
 }
 
-/// A part of a program: the threads that were started with one function.
+/// A part of a program: threads that run the same code.
 struct Stage {
-    name: String,
     threads: BTreeSet<ThreadId>,
     seen: Vec<(At, f64)>,
     /// Share of the waiting that fell into its running time.
@@ -138,52 +137,74 @@ struct Stage {
 }
 
 /// The stages that ran while others waited, the one that most waiting fell into first.
-struct Stages(Vec<Stage>);
-
-impl Stages {
-    fn new<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, seen: &[(At, f64)]) -> Stages {
-        let mut entries: BTreeMap<ThreadId, BTreeMap<String, f64>> = BTreeMap::new();
-        for (at, weight) in seen {
-            let name = entry(facts, at).map_or_else(String::new, |c| place_of(&c));
-            *entries.entry(at.thread).or_default().entry(name).or_default() += weight;
-        }
-        let stage_of: BTreeMap<ThreadId, String> =
-            entries.into_iter().filter_map(|(t, names)| Some((t, by_weight(names).into_iter().next()?.0))).collect();
-        let mut stages: BTreeMap<&String, Stage> = BTreeMap::new();
-        let all: f64 = seen.iter().map(|s| s.1).sum();
-        for (at, weight) in seen {
-            let Some(name) = stage_of.get(&at.thread) else { continue };
-            let stage = stages.entry(name).or_insert_with(|| Stage {
-                name: name.clone(),
-                threads: BTreeSet::new(),
-                seen: Vec::new(),
-                share: 0.0,
-                utilisation: 0.0,
-            });
-            stage.threads.insert(at.thread);
-            stage.seen.push((*at, *weight));
-            stage.share += if all > 0.0 { weight / all } else { 0.0 };
-        }
-        let mut list: Vec<Stage> = stages.into_values().collect();
-        for stage in &mut list {
-            let rows = || stage.threads.iter().filter_map(|t| ledger.traced.threads.get(t));
-            let life: f64 = rows().map(|t| t.end_ns.saturating_sub(t.start_ns) as f64).sum();
-            let ran: f64 = rows().map(|t| t.running_ns as f64).sum();
-            stage.utilisation = if life > 0.0 { (ran / life).min(1.0) } else { 0.0 };
-        }
-        list.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
-        Stages(list)
+fn stages<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, seen: &[(At, f64)]) -> Vec<Stage> {
+    let mut ran: BTreeMap<ThreadId, f64> = BTreeMap::new();
+    for (at, weight) in seen {
+        *ran.entry(at.thread).or_default() += weight;
     }
+    let all: f64 = ran.values().sum();
+    let code = calls(facts, ledger);
+    let mut stages: Vec<(Stage, &Calls)> = Vec::new();
+    let none = Calls::new();
+    for (thread, weight) in by_weight(ran) {
+        let calls = code.get(&thread).unwrap_or(&none);
+        let alike = stages.iter_mut().find(|(_, leader)| overlap(leader, calls) > MOST);
+        let share = if all > 0.0 { weight / all } else { 0.0 };
+        match alike {
+            Some((stage, _)) => {
+                stage.threads.insert(thread);
+                stage.share += share;
+            }
+            None => {
+                let threads = BTreeSet::from([thread]);
+                stages.push((Stage { threads, seen: Vec::new(), share, utilisation: 0.0 }, calls));
+            }
+        }
+    }
+    let mut stages: Vec<Stage> = stages.into_iter().map(|(stage, _)| stage).collect();
+    for stage in &mut stages {
+        stage.seen = seen.iter().filter(|(at, _)| stage.threads.contains(&at.thread)).copied().collect();
+        let rows = || stage.threads.iter().filter_map(|t| ledger.traced.threads.get(t));
+        let life: f64 = rows().map(|t| t.end_ns.saturating_sub(t.start_ns) as f64).sum();
+        let ran: f64 = rows().map(|t| t.running_ns as f64).sum();
+        stage.utilisation = if life > 0.0 { (ran / life).min(1.0) } else { 0.0 };
+    }
+    stages.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.threads.cmp(&b.threads)));
+    stages
 }
 
-/// The function that a thread was started with: the outermost of the program's own.
-fn entry<'t>(facts: &Facts<'_, 't>, at: &At) -> Option<Code<'t>> {
-    let frames = at.stack.map(|s| facts.model.stacks.frames(s)).unwrap_or_default();
-    frames.into_iter().rfind(|c| c.owner == Owner::Own)
+/// Which of the program's functions called which, by the share of a thread's samples. Functions alone would not do:
+/// threads of different stages often start in one function and compute in another that they share.
+type Calls<'t> = BTreeMap<(Option<Name<'t>>, Name<'t>), f64>;
+/// A function by module and name, or by address where it has none.
+type Name<'t> = (&'t str, Option<&'t str>, u64);
+
+fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> BTreeMap<ThreadId, Calls<'t>> {
+    let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();
+    for (at, seen) in &ledger.split.meanwhile.seen {
+        let frames = at.stack.map(|s| facts.model.stacks.frames(s)).unwrap_or_default();
+        let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
+        let own: Vec<Name> = frames.iter().filter(|c| c.owner == Owner::Own).map(name).collect();
+        let edges: BTreeSet<_> = match own.as_slice() {
+            [only] => BTreeSet::from([(None, *only)]),
+            several => {
+                several.iter().zip(several.iter().skip(1)).map(|(callee, caller)| (Some(*caller), *callee)).collect()
+            }
+        };
+        let calls = found.entry(at.thread).or_default();
+        let each = seen.all as f64 / edges.len().max(1) as f64;
+        edges.into_iter().for_each(|edge| *calls.entry(edge).or_default() += each);
+    }
+    for calls in found.values_mut() {
+        let all: f64 = calls.values().sum();
+        calls.values_mut().for_each(|share| *share /= all.max(f64::MIN_POSITIVE));
+    }
+    found
 }
 
-fn place_of(code: &Code<'_>) -> String {
-    code.name().map_or_else(|| place(&code.site()), str::to_owned)
+/// The share of two threads' time that they spend in the same calls.
+fn overlap(a: &Calls<'_>, b: &Calls<'_>) -> f64 {
+    a.iter().filter_map(|(call, share)| Some(share.min(*b.get(call)?))).sum()
 }
 
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stage: &Stage, waiters: usize) -> Vec<Evidence> {

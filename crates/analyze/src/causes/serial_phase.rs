@@ -5,7 +5,7 @@
 //! `blame`.
 
 use super::blame::{named, running};
-use super::{Description, by_lines, duration, evidence, found, line};
+use super::{Description, by_lines, evidence, found, line};
 use crate::account::Ledger;
 use crate::account::idle::{BETWEEN, ONE_ALONE, ONE_THREAD, START_UP, TAIL, TOO_FEW, may_hide_serial};
 use crate::account::meanwhile::{At, Idle};
@@ -75,9 +75,13 @@ fn cause<'t>(
     }
     let culprit = who(facts, ledger, phase, &during);
     let processors = f64::from(ledger.traced.processors());
-    // One thread ran, so the others' processors idled: the phase took this long.
+    // One thread ran, so the others' processors idled: the phase took this long per unit of work.
     let alone = lost.0 / (processors - 1.0).max(1.0);
-    let mut rows = vec![evidence("time in which one thread ran alone", alone, "seconds", "slices")];
+    let of_run = alone / ledger.scale.max(f64::MIN_POSITIVE);
+    let mut rows = vec![
+        evidence("time in which one thread ran alone, in the observed run", of_run, "seconds", "slices"),
+        evidence("the same per unit of work", alone, "seconds", "slices"),
+    ];
     if alone > 0.0 && ledger.account.useful > alone {
         rows.push(evidence(
             "largest speed-up that this phase allows (Amdahl)",
@@ -96,7 +100,7 @@ fn cause<'t>(
         ));
     }
     Cause {
-        summary: summary(culprit.as_ref(), phase, alone),
+        summary: summary(culprit.as_ref(), phase, of_run / (ledger.traced.length_ns() as f64 * 1e-9)),
         culprit,
         evidence: rows,
         remedies: remedies(phase),
@@ -118,11 +122,11 @@ fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during
     }
 }
 
-fn summary(culprit: Option<&Culprit>, phase: &Phase, alone: f64) -> String {
-    let (when, spent) = (phase.when, duration(alone));
+fn summary(culprit: Option<&Culprit>, phase: &Phase, share: f64) -> String {
+    let (when, share) = (phase.when, 100.0 * share.clamp(0.0, 1.0));
     match culprit {
-        Some(culprit) => format!("{} runs alone for {spent} {when}.", named(culprit)),
-        None => format!("At most one thread runs for {spent} {when}."),
+        Some(culprit) => format!("{} runs alone for {share:.0} % of the time, {when}.", named(culprit)),
+        None => format!("At most one thread runs for {share:.0} % of the time, {when}."),
     }
 }
 
