@@ -94,10 +94,16 @@ fn pushed(foreign_in_clean: u64) -> Tables {
 
 #[test]
 fn other_programs_are_blamed_when_they_were_there_in_the_timed_runs() {
-    let answer = analyze(&pushed(ms(480)));
+    let mut tables = pushed(ms(480));
+    for (pid, name, running_ns) in [(7, "backup", ms(400)), (8, "sshd", ms(110))] {
+        let (run, name) = (tables.traces[1].run, name.to_owned());
+        tables.foreign.push(recording::tables::Foreign { run, pid, name, running_ns });
+    }
+    let answer = analyze(&tables);
     assert_balanced(&answer);
     let cause = found(&answer, CauseId::CpuPressure).unwrap();
     assert!(cause.share > 0.9 && cause.threads == 2, "{cause:?}");
+    assert!(cause.summary.contains("most of all backup"), "{}", cause.summary);
     assert!(answer.warnings.iter().any(|w| w.contains("other programs")), "{:?}", answer.warnings);
 }
 

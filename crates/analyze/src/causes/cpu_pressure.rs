@@ -3,11 +3,13 @@
 //! Evidence: the program's threads were ready to run while a processor that it may use ran something else, and the
 //! timed runs saw other programs too.
 
+use super::blame::by_weight;
 use super::{Description, NOT_TRACED, Outcome, evidence};
 use crate::account::Ledger;
 use crate::answer::{Cause, CauseId};
 use crate::curve::seconds;
 use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
+use std::collections::BTreeMap;
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -60,15 +62,25 @@ fn foreign(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<f64> {
 }
 
 fn cause(ledger: &Ledger<'_, '_>, lost: (f64, f64), clean: f64, description: &Description) -> Cause {
+    let mut others: BTreeMap<&str, f64> = BTreeMap::new();
+    for other in &ledger.traced.foreign {
+        *others.entry(other.name.as_str()).or_default() += seconds(other.running_ns);
+    }
+    let others = by_weight(others);
     Cause {
         id: CauseId::CpuPressure,
         share: share(ledger, lost.0),
         lost_seconds: lost.0,
         interval: interval(ledger, lost),
         threads: ledger.account.threads,
-        summary: "Other programs had the processors while threads were ready to run.".to_owned(),
+        summary: match others.first() {
+            Some((name, _)) => {
+                format!("Other programs, most of all {name}, had the processors while threads were ready to run.")
+            }
+            None => "Other programs had the processors while threads were ready to run.".to_owned(),
+        },
         culprit: None,
-        evidence: vec![
+        evidence: [
             evidence(
                 "time of other programs in the traced run",
                 seconds(ledger.traced.trace.foreign_ns),
@@ -76,7 +88,10 @@ fn cause(ledger: &Ledger<'_, '_>, lost: (f64, f64), clean: f64, description: &De
                 "traces",
             ),
             evidence("time of other programs in the timed runs, per unit of work", clean, "seconds", "runs"),
-        ],
+        ]
+        .into_iter()
+        .chain(others.iter().take(3).map(|(name, s)| evidence(format!("of that, {name}"), *s, "seconds", "foreign")))
+        .collect(),
         remedies: vec![
             "stop the other programs, or measure on an idle machine".to_owned(),
             "give the program processors of its own: a cpuset, or taskset for both sides".to_owned(),

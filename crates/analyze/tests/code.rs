@@ -1,0 +1,107 @@
+//! User-space code that takes more time with more threads: what can be told, and what stays open.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::CauseId;
+use common::*;
+use recording::Tables;
+use recording::synthetic::{Sketch, ms};
+
+const WORK: &str = "work@app app.c:5";
+
+/// Two threads that spend half of their time in `lines` lines of a function, which one thread does not run when `new`.
+fn slower(function: &str, lines: u64, new: bool) -> Tables {
+    let place = |i: u64| format!("{function}@app app.c:{} < work@app app.c:9", 100 + i % lines);
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(2.0))
+        .traced(1, |run| {
+            let mut thread = run.thread("main").runs(ms(if new { 1000 } else { 500 }), WORK);
+            for i in 0..if new { 0 } else { 500 } {
+                thread = thread.runs(ms(1), &place(i));
+            }
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name).runs(ms(if new { 500 } else { 250 }), WORK);
+                for i in 0..if new { 500 } else { 750 } {
+                    thread = thread.runs(ms(1), &place(i));
+                }
+            }
+        })
+        .tables()
+}
+
+/// Instructions and cache misses of the timed runs at both counts.
+fn counted(mut tables: Tables, instructions: [u64; 2], misses: [u64; 2]) -> Tables {
+    for run in &mut tables.runs {
+        let at = usize::from(run.threads > 1);
+        (run.instructions, run.cache_misses) = (Some(instructions[at]), Some(misses[at]));
+    }
+    tables
+}
+
+#[test]
+fn a_large_function_that_one_thread_does_not_run_is_extra_work() {
+    let answer = analyze(&slower("merge", 120, true));
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::ExtraWork).unwrap();
+    assert!(cause.summary.starts_with("merge (app.c:"), "{}", cause.summary);
+    assert!((cause.lost_seconds - 1.0).abs() < 0.05, "{cause:?}");
+}
+
+#[test]
+fn a_small_loop_that_one_thread_does_not_run_may_only_wait() {
+    let answer = analyze(&slower("until_ready", 3, true));
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    for id in [CauseId::ExtraWork, CauseId::SpinWait, CauseId::FalseSharing, CauseId::TrueSharing, CauseId::MemoryBound]
+    {
+        assert!(missing(&answer, id).contains("most in until_ready"), "{}", missing(&answer, id));
+    }
+}
+
+#[test]
+fn the_same_function_with_more_time_proves_nothing_without_counters() {
+    let answer = analyze(&slower("stream", 120, false));
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::MemoryBound).contains("hardware counters"));
+    assert!(missing(&answer, CauseId::ExtraWork).contains("most in stream"));
+}
+
+#[test]
+fn as_many_instructions_and_more_misses_are_memory() {
+    let answer = analyze(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 5000]));
+    assert_eq!(ids(&answer), [CauseId::MemoryBound], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].summary.contains("stream"), "{}", answer.verdict.causes[0].summary);
+    // The same with as many misses as before may be a line that the threads share.
+    let answer = analyze(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 1010]));
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+}
+
+#[test]
+fn more_instructions_in_a_large_function_are_extra_work() {
+    let answer = analyze(&counted(slower("scan", 120, false), [1_000_000, 1_900_000], [1000, 5000]));
+    assert_eq!(ids(&answer), [CauseId::ExtraWork], "{:#?}", answer.verdict);
+    // In a loop that may wait they prove nothing.
+    let answer = analyze(&counted(slower("spin", 3, false), [1_000_000, 1_900_000], [1000, 5000]));
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+}
+
+#[test]
+fn code_that_takes_no_more_time_clears_them_all() {
+    let answer = analyze(
+        &with_base(halved(), WORK)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(500), WORK);
+                run.thread("b").runs(ms(500), WORK);
+            })
+            .tables(),
+    );
+    for id in [CauseId::ExtraWork, CauseId::SpinWait, CauseId::FalseSharing, CauseId::TrueSharing, CauseId::MemoryBound]
+    {
+        assert!(answer.verdict.clear.contains(&id), "{id:?}: {:#?}", answer.verdict);
+    }
+}
