@@ -1,10 +1,10 @@
 //! What unwinding needs to know of the processor's architecture: x86-64 and aarch64.
 //!
-//! May import `address`.
+//! May import `address`, `leaving` (where the kernel saves registers).
 
 use std::sync::Arc;
 
-use framehop::MustNotAllocateDuringUnwind;
+use framehop::{Error, MustNotAllocateDuringUnwind};
 
 use crate::address::UserRegisters;
 
@@ -29,6 +29,11 @@ pub(crate) fn frame_pointer(state: &State) -> u64 {
     state.bp()
 }
 
+/// The stack pointer of the frame that is being unwound.
+pub(crate) fn stack_pointer(state: &State) -> u64 {
+    state.sp()
+}
+
 /// The state at the innermost frame. Return addresses may carry a signature in the bits that no code address uses.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn start(registers: &UserRegisters, highest: u64) -> State {
@@ -43,4 +48,59 @@ pub(crate) fn start(registers: &UserRegisters, highest: u64) -> State {
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn frame_pointer(state: &State) -> u64 {
     state.fp()
+}
+
+/// Leaves a frame whose return address is `skip` bytes above the stack pointer, and the caller's frame pointer, if it was
+/// saved, at `frame_pointer` bytes. None at a return address of zero, which ends a stack.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn leave(
+    state: &mut State,
+    skip: u64,
+    frame_pointer: Option<u64>,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, Error> {
+    let sp = state.sp();
+    let mut word = |distance: u64| {
+        let at = sp.checked_add(distance).ok_or(Error::IntegerOverflow)?;
+        read(at).map_err(|()| Error::CouldNotReadStack(at))
+    };
+    let (ip, bp) = (word(skip)?, frame_pointer.map(&mut word).transpose()?);
+    if ip == 0 {
+        return Ok(None);
+    }
+    state.set_ip(ip);
+    state.set_bp(bp.unwrap_or(state.bp()));
+    state.set_sp(sp.checked_add(skip).and_then(|sp| sp.checked_add(8)).ok_or(Error::IntegerOverflow)?);
+    Ok(Some(ip))
+}
+
+/// Leaves the kernel's call of a signal handler: returns the instruction that was interrupted.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn interrupted(state: &mut State, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<u64, Error> {
+    use crate::leaving::{SIGNAL_BP, SIGNAL_IP, SIGNAL_SP};
+    let sp = state.sp();
+    let mut word = |distance: u64| {
+        let at = sp.checked_add(distance).ok_or(Error::IntegerOverflow)?;
+        read(at).map_err(|()| Error::CouldNotReadStack(at))
+    };
+    let (ip, sp, bp) = (word(SIGNAL_IP)?, word(SIGNAL_SP)?, word(SIGNAL_BP)?);
+    *state = State::new(ip, sp, bp);
+    Ok(ip)
+}
+
+/// Code that tells itself how it is left is not looked for here.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn leave(
+    _state: &mut State,
+    _skip: u64,
+    _frame_pointer: Option<u64>,
+    _read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, Error> {
+    Err(Error::DidNotAdvance)
+}
+
+/// As for `leave`.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn interrupted(_state: &mut State, _read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<u64, Error> {
+    Err(Error::DidNotAdvance)
 }

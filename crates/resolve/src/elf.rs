@@ -209,6 +209,12 @@ impl ElfFile {
         self.source.read(offset, length).map_err(|source| ModuleError::Read { path: self.path.clone(), source })
     }
 
+    /// Up to `size` bytes at `offset`; fewer at the end of the file, none when they cannot be read.
+    pub(crate) fn some_bytes(&self, offset: u64, size: usize) -> Vec<u8> {
+        let size = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX).min(size);
+        self.source.read(offset, size).unwrap_or_default()
+    }
+
     /// Reads the whole file in pieces, for a checksum.
     pub(crate) fn for_each_piece(&self, mut each: impl FnMut(&[u8])) -> Result<()> {
         const PIECE: u64 = 1 << 20;

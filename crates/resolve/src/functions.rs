@@ -48,6 +48,11 @@ impl UnwindSections {
         Ok(sections)
     }
 
+    /// True when there is unwind information at all.
+    pub(crate) fn any(&self) -> bool {
+        self.eh_frame.is_some() || self.debug_frame.is_some()
+    }
+
     /// The index of `.eh_frame` may be without the sorted table that makes it useful.
     fn has_search_table(&self) -> bool {
         self.eh_frame_hdr.as_ref().is_some_and(|bytes| {

@@ -5,9 +5,10 @@
 //! | [`maps`], [`spans`] | the memory map of a process, and its code as few ranges |
 //! | [`address`] | code addresses and registers |
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
-//! | [`unwind`], `arch` | registers and stack bytes → code addresses |
+//! | [`unwind`], `arch`, `leaving` | registers and stack bytes → code addresses |
+//! | `go` | the function table of Go programs |
 //! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
-//! | [`perf_map`] | names of code that was made at run time |
+//! | [`jit`] | names of code that was made at run time |
 //! | [`mod@probes`] | the marks in a program's file, and where their arguments are |
 //! | [`error`] | what can go wrong; nothing of it ends a run |
 //!
@@ -24,11 +25,13 @@ mod demangle;
 mod elf;
 pub mod error;
 mod functions;
+mod go;
+pub mod jit;
 mod kernel;
+mod leaving;
 mod lines;
 pub mod maps;
 pub mod module;
-pub mod perf_map;
 pub mod probes;
 pub mod spans;
 mod symbol_table;
@@ -38,9 +41,9 @@ pub mod unwind;
 pub use address::{CodeAddress, UserRegisters};
 pub use build_id::BuildId;
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
+pub use jit::{Code, RuntimeCode};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};
-pub use perf_map::PerfMap;
 pub use probes::{Probe, ProbesError, probes, probes_in_file};
 pub use spans::{executable_spans, merge_spans};
 pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};

@@ -1,6 +1,6 @@
 //! Modules: the programs and libraries that processes map, each read once and shared.
 //!
-//! May import `elf`, `build_id`, `functions`, `maps`, `error`.
+//! May import `elf`, `build_id`, `functions`, `go`, `leaving`, `maps`, `error`.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -13,6 +13,8 @@ use crate::build_id::BuildId;
 use crate::elf::{ElfFile, Segment, Source};
 use crate::error::ModuleError;
 use crate::functions::UnwindSections;
+use crate::go::GoTable;
+use crate::leaving::CODE;
 use crate::maps::{MappedFile, Mapping, parse_maps};
 
 /// A module, shared by all processes that map the same file.
@@ -30,6 +32,7 @@ pub struct Module {
     opened: PathBuf,
     pub(crate) elf: ElfFile,
     pub(crate) unwind: UnwindSections,
+    go: Option<GoTable>,
     build_id: Option<BuildId>,
 }
 
@@ -38,7 +41,9 @@ impl Module {
         let elf = ElfFile::read(opened.clone(), source)?;
         let unwind = UnwindSections::read(&elf)?;
         let build_id = BuildId::read(&elf)?;
-        Ok(Self { path, opened, elf, unwind, build_id })
+        // A damaged table costs the names that only it has, not the program.
+        let go = GoTable::read(&elf).unwrap_or_default();
+        Ok(Self { path, opened, elf, unwind, go, build_id })
     }
 
     /// The path as the process sees it; `[vdso]` for the vdso.
@@ -79,8 +84,19 @@ impl Module {
     /// The offset in the file of the function that contains the byte at `file_offset`, from the unwind information,
     /// which stripped files have too: a stable label (`libfoo.so+0x1230`) for a function without a name.
     pub fn function_start(&self, file_offset: u64) -> Option<u64> {
-        let start = self.unwind.function_start(self.stated_address(file_offset)?)?;
-        self.file_offset(start)
+        let address = self.stated_address(file_offset)?;
+        let start = self.go.as_ref().and_then(|go| go.find(address)).map(|function| function.start);
+        self.file_offset(start.or_else(|| self.unwind.function_start(address))?)
+    }
+
+    /// The function table of a Go program.
+    pub(crate) fn go(&self) -> Option<&GoTable> {
+        self.go.as_ref()
+    }
+
+    /// Instructions at an offset in the file, as many as are looked at to tell how a frame is left.
+    pub(crate) fn code(&self, file_offset: u64) -> Vec<u8> {
+        self.elf.some_bytes(file_offset, CODE)
     }
 
     /// What must be added (modulo 2^64) to a stated address to get the address in the process that has `mapping`.

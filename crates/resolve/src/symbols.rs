@@ -171,7 +171,18 @@ impl ModuleSymbols {
             None => Vec::new(),
         };
         let symbol = self.table.find(address);
-        let outermost = sites.pop().unwrap_or_default();
+        let mut outermost = sites.pop().unwrap_or_default();
+        if outermost.line.is_none()
+            && let Some(go) = self.module.go()
+            && let Some(function) = go.find(address)
+        {
+            let elf = &self.module.elf;
+            let read = |at, size| self.module.file_offset(at).map_or(Vec::new(), |at| elf.some_bytes(at, size));
+            sites = go.sites(function, address, read);
+            let described = sites.pop().unwrap_or_default();
+            let name = outermost.name.or(if symbol.is_none() { described.name } else { None });
+            outermost = Site { name, ..described };
+        }
         let inlined = sites.into_iter().map(|site| function_site(site, true, names));
         let mut functions: Vec<FunctionSite> = inlined.collect();
         let outermost = Site { name: outer_name(outermost.name, symbol.as_ref()), ..outermost };

@@ -1,16 +1,21 @@
 //! Unwinding: from saved registers and a copy of the stack to the addresses of the calls.
 //!
-//! May import `address`, `arch`, `maps`, `module`, `error`.
+//! May import `address`, `arch`, `leaving`, `maps`, `module`, `error`.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
 use crate::address::{CodeAddress, UserRegisters};
-use crate::arch::{Engine, Rules, frame_pointer, start};
+use crate::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
 use crate::error::{ModuleError, ModuleProblem};
+use crate::go::Frame;
+use crate::leaving::{CODE, Leaving, leaving};
 use crate::maps::{MappedFile, Mapping};
-use crate::module::{ModuleCache, ModuleRef};
+use crate::module::{Module, ModuleCache, ModuleRef};
 
 /// The deepest stack that is followed, in frames. Real stacks rarely pass 100; a copy of 16 KiB of stack holds at most
 /// 1,000 calls, and what recursion adds beyond 256 tells nothing new about where time goes.
@@ -19,6 +24,13 @@ pub const DEPTH_LIMIT: usize = 256;
 /// How far above the copied bytes an unreadable address still counts as the same stack, in bytes: the copy was too
 /// short. Anything farther, or below the stack pointer, is a wrong value. Frames of more than a mebibyte are rare.
 const NEAR: u64 = 1 << 20;
+
+/// How many stacks are unwound before the instructions of run-time code are read anew: the code may have been replaced.
+/// Some seconds of samples.
+const CODE_READ_ANEW: u32 = 4096;
+
+/// Addresses whose instructions are remembered; a program with more starts over rather than filling memory.
+const LEAVINGS_LIMIT: usize = 1 << 16;
 
 /// How an unwound stack ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +54,9 @@ pub enum Truncation {
     NoModule,
     /// The next frame is no code, or the stack did not advance: no or wrong unwind information.
     BadFrame,
+    /// The caller is on another stack, of which no bytes were copied: the thread changed it, as Go's runtime does, or
+    /// runs the handler of a signal on a stack of its own.
+    OtherStack,
     /// The stack has more than [`DEPTH_LIMIT`] frames.
     TooDeep,
 }
@@ -72,6 +87,13 @@ pub struct Unwinder {
     /// Sorted by start; never overlapping, as mappings of one process cannot.
     code: Vec<Code>,
     problems: Vec<ModuleProblem>,
+    /// How frames are left that tell it themselves, by lookup address and whether the frame was the innermost.
+    leavings: HashMap<(u64, bool), Option<Leaving>>,
+    /// The memory of the process, where instructions that lie in no file are read.
+    memory: Option<PathBuf>,
+    unwound: u32,
+    /// The address at which the last stack left the known code.
+    stranger: Option<u64>,
     /// Highest code address, to tell signatures in return addresses from address bits (aarch64).
     highest: u64,
 }
@@ -85,6 +107,10 @@ impl Unwinder {
             rules: Rules::new_in(),
             code: Vec::new(),
             problems: Vec::new(),
+            leavings: HashMap::new(),
+            memory: None,
+            unwound: 0,
+            stranger: None,
             highest: 0,
         }
     }
@@ -94,6 +120,7 @@ impl Unwinder {
     /// process may still be alive, since the process may live in another mount namespace. Returns true when anything
     /// changed. Modules that cannot be loaded are added to [`Unwinder::problems`].
     pub fn set_mappings(&mut self, mappings: &[Mapping], root: Option<&Path>) -> bool {
+        self.memory = root.and_then(Path::parent).map(|process| process.join("mem"));
         let mut known = std::mem::take(&mut self.code).into_iter().peekable();
         let mut wanted: Vec<&Mapping> = mappings.iter().filter(|mapping| mapping.executable).collect();
         wanted.sort_by_key(|mapping| mapping.start);
@@ -121,6 +148,7 @@ impl Unwinder {
         if changed {
             // The rules are cached by address and a 16-bit generation that would wrap around one day.
             self.rules = Rules::new_in();
+            self.leavings.clear();
             self.highest = self.code.last().map_or(0, |code| code.mapping.end);
         }
         changed
@@ -177,13 +205,46 @@ impl Unwinder {
     pub fn unwind(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> StackEnd {
         frames.clear();
         frames.push(CodeAddress::InstructionPointer(registers.ip));
+        self.stranger = None;
+        self.unwound += 1;
+        if self.unwound.is_multiple_of(CODE_READ_ANEW) {
+            self.leavings.clear();
+        }
         let mut read = |address: u64| word_at(stack, registers.sp, address).ok_or(());
         let mut state = start(registers, self.highest);
-        let mut at = FrameAddress::from_instruction_pointer(registers.ip);
+        let mut at = CodeAddress::InstructionPointer(registers.ip);
         let mut here = self.code_at(registers.ip);
+        if here.is_none() {
+            self.stranger = Some(registers.ip);
+        }
         loop {
             let has_module = here.is_some_and(|index| self.code[index].module.is_some());
-            let step = self.engine.unwind_frame(at, &mut state, &mut self.rules, &mut read);
+            let step = match self.leaving(here, at) {
+                Some(Leaving::Outermost) => return StackEnd::Complete,
+                Some(Leaving::OtherStack) => return truncated(Truncation::OtherStack),
+                Some(Leaving::Signal) => match interrupted(&mut state, &mut read) {
+                    Ok(address) => {
+                        if frames.len() == DEPTH_LIMIT {
+                            return truncated(Truncation::TooDeep);
+                        }
+                        at = CodeAddress::InstructionPointer(address);
+                        here = self.code_at(address);
+                        frames.push(at);
+                        if here.is_none() {
+                            self.stranger = Some(address);
+                            return truncated(Truncation::NoModule);
+                        }
+                        let end = registers.sp.saturating_add(stack.len() as u64);
+                        if !(registers.sp..end.saturating_add(NEAR)).contains(&stack_pointer(&state)) {
+                            return truncated(Truncation::OtherStack);
+                        }
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                },
+                Some(Leaving::Return { skip, frame_pointer }) => leave(&mut state, skip, frame_pointer, &mut read),
+                None => self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read),
+            };
             let next = match step {
                 // Without unwind information, the end is a guess from a frame pointer that happened to be zero.
                 Ok(None) if has_module => return StackEnd::Complete,
@@ -194,18 +255,43 @@ impl Unwinder {
                     return self.classify(error, end, has_module, frame_pointer(&state), frames.len());
                 }
             };
-            let (Some(address), Some(index)) =
+            let (Some(_), Some(index)) =
                 (FrameAddress::from_return_address(next), self.code_near(here, next.wrapping_sub(1)))
             else {
+                self.stranger = Some(next);
                 return truncated(if has_module { Truncation::BadFrame } else { Truncation::NoModule });
             };
             if frames.len() == DEPTH_LIMIT {
                 return truncated(Truncation::TooDeep);
             }
-            frames.push(CodeAddress::ReturnAddress(next));
-            at = address;
+            at = CodeAddress::ReturnAddress(next);
+            frames.push(at);
             here = Some(index);
         }
+    }
+
+    /// How a frame is left, when its own instructions or its program's function table tell it.
+    fn leaving(&mut self, here: Option<usize>, at: CodeAddress) -> Option<Leaving> {
+        let code = &self.code[here?];
+        let innermost = matches!(at, CodeAddress::InstructionPointer(_));
+        let key = (at.lookup(), innermost);
+        if let Some(known) = self.leavings.get(&key) {
+            return *known;
+        }
+        let found = match &code.module {
+            Some(module) => module_leaving(code, module, at),
+            None => {
+                let mut bytes = [0; CODE];
+                let file = self.memory.as_ref().and_then(|memory| File::open(memory).ok());
+                let read = file.and_then(|file| file.read_at(&mut bytes, at.raw()).ok()).unwrap_or(0);
+                leaving(&bytes[..read], innermost)
+            }
+        };
+        if self.leavings.len() >= LEAVINGS_LIMIT {
+            self.leavings.clear();
+        }
+        self.leavings.insert(key, found);
+        found
     }
 
     fn classify(&self, error: framehop::Error, end: u64, has_module: bool, fp: u64, depth: usize) -> StackEnd {
@@ -225,6 +311,12 @@ impl Unwinder {
             }
             _ => truncated(Truncation::BadFrame),
         }
+    }
+
+    /// The address at which the last unwound stack came to memory that is not known to hold code: the memory map may
+    /// have changed since it was taken, or the address was none.
+    pub fn stranger(&self) -> Option<u64> {
+        self.stranger
     }
 
     /// Where an address lies; none when it is not in executable memory.
@@ -252,6 +344,38 @@ impl Unwinder {
             (mapping.start..mapping.end).contains(&address)
         });
         same.or_else(|| self.code_at(address))
+    }
+}
+
+/// How a frame in a file is left: as Go's function table says, or as the instructions do where nothing else can.
+fn module_leaving(code: &Code, module: &Module, at: CodeAddress) -> Option<Leaving> {
+    let offset = |address: u64| Some(address.checked_sub(code.mapping.start)? + code.mapping.file_offset);
+    if let Some(go) = module.go()
+        && let Some(address) = offset(at.lookup()).and_then(|offset| module.stated_address(offset))
+        && let Some(function) = go.find(address)
+    {
+        return match go.frame(function, address)? {
+            Frame::Outermost => Some(Leaving::Outermost),
+            Frame::Switches => Some(Leaving::OtherStack),
+            // The frame pointer is saved first, below the return address; without a frame it is not saved. Elsewhere
+            // the return address has another place.
+            Frame::Size(skip) => {
+                cfg!(target_arch = "x86_64").then_some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
+            }
+        };
+    }
+    let innermost = matches!(at, CodeAddress::InstructionPointer(_));
+    let found = leaving(&module.code(offset(at.raw())?), innermost)?;
+    (found == Leaving::Signal || !module.unwind.any()).then_some(found)
+}
+
+fn frame_address(at: CodeAddress) -> FrameAddress {
+    match at {
+        CodeAddress::InstructionPointer(address) => FrameAddress::from_instruction_pointer(address),
+        // An address of zero was refused when it was read.
+        CodeAddress::ReturnAddress(address) => {
+            FrameAddress::from_return_address(address).unwrap_or(FrameAddress::from_instruction_pointer(address))
+        }
     }
 }
 

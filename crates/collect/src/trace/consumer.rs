@@ -217,7 +217,7 @@ impl<'a> Consumer<'a> {
     /// Threads that slept when observing began, by number, and what in.
     pub(super) fn asleep_at_begin(&mut self, pid: u32, sleepers: Vec<(u32, Sleeper)>) {
         for (tid, sleeper) in sleepers {
-            let user_stack = self.user_stack(0, pid, &sleeper.registers, &sleeper.stack);
+            let user_stack = self.user_stack(0, pid, &sleeper.registers, &sleeper.stack, monotonic_ns());
             self.sleepers.insert((pid, tid), (sleeper.call, user_stack));
         }
     }
@@ -320,8 +320,10 @@ impl<'a> Consumer<'a> {
                     if let Some((event, bytes)) = parse::<StackEvent>(&item) {
                         let bytes = bytes.get(..event.stack_bytes as usize).unwrap_or_default().to_vec();
                         drop(item);
+                        // When it was copied is not told: at most one polling pause ago.
+                        let now_ns = monotonic_ns();
                         let stacks = PathStacks {
-                            user: self.user_stack(event.image, event.pid, &event.registers, &bytes),
+                            user: self.user_stack(event.image, event.pid, &event.registers, &bytes, now_ns),
                             kernel: self.kernel_stack(&event.kernel_stack, event.kernel_frames),
                             kernel_code: kernel_code(&event.kernel_stack, event.kernel_frames).collect(),
                         };
@@ -345,7 +347,7 @@ impl<'a> Consumer<'a> {
             let Some((event, stack)) = parse::<SampleEvent>(&item) else { continue };
             let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default().to_vec();
             drop(item);
-            let user_stack = self.user_stack(event.image, event.pid, &event.registers, &stack);
+            let user_stack = self.user_stack(event.image, event.pid, &event.registers, &stack, event.time_ns);
             let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
             let in_kernel = event.in_kernel != 0;
             self.sampled += 1;
@@ -413,9 +415,17 @@ impl<'a> Consumer<'a> {
         self.stories.insert(event.place, story);
     }
 
-    fn user_stack(&mut self, image: u32, pid: u32, registers: &Registers, stack: &[u8]) -> Option<StackId> {
+    /// The stack of a thread, of which the bytes were copied at a time.
+    fn user_stack(
+        &mut self,
+        image: u32,
+        pid: u32,
+        registers: &Registers,
+        stack: &[u8],
+        time_ns: u64,
+    ) -> Option<StackId> {
         let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
-        let (unwound, spans) = entry.unwind(registers, stack, self.interner);
+        let (unwound, spans) = entry.unwind(registers, stack, time_ns, self.interner);
         if let Some(spans) = spans {
             self.programs.images.write(image as usize % MAX_IMAGES, spans);
         }

@@ -1,7 +1,8 @@
 //! Runs the target while the kernel tells who ran, who waited, for what and woken by whom, and writes the rows.
 //!
 //! Rooms: `consumer` takes the kernel's records while the target runs; `image` knows a process's memory map and unwinds
-//! its stacks; `intern` gives out handles for stacks and names them; `slices` turns records into timeline rows.
+//! its stacks; `intern` gives out handles for stacks and names them; `languages` tells
+//! what runtimes need to be named; `slices` turns records into timeline rows.
 //! May import: the BPF side, `launch`, `recording`, `resolve`.
 
 mod asleep;
@@ -10,6 +11,7 @@ mod consumer;
 mod image;
 mod intern;
 mod kept;
+mod languages;
 mod rows;
 mod slices;
 mod story;
@@ -51,6 +53,12 @@ impl Tracer {
     /// A tracer for a new recording.
     pub fn new() -> Tracer {
         Tracer { interner: Interner::new(), cache: ModuleCache::new() }
+    }
+
+    /// What the user should know about the names and stacks of all runs so far, in plain sentences: which runtime did
+    /// not tell the names of its functions, and how to make it; whose stacks broke off.
+    pub fn notes(&self) -> Vec<String> {
+        self.interner.sentences()
     }
 
     /// Runs the command observed and appends the rows of the run, all but its row in `runs`.

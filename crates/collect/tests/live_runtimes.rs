@@ -1,0 +1,216 @@
+//! Names and stacks of programs whose code is made at run time, or that bring a runtime of their own. These tests load
+//! BPF programs: they need root, and run by `./dev live`. A language that is not installed is left out, and said so.
+#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+
+mod common;
+
+use collect::{Command, RunOptions, Stop, Tracer};
+use common::{Kept, command};
+use recording::tables::{Reason, Wait};
+use recording::{Recording, RunId, StackId, Tables, Writer, synthetic};
+use std::path::{Path, PathBuf};
+
+fn target(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/runtimes").join(name)
+}
+
+fn trace(folder: &Path, argv: &[&str], env: &[(&str, &str)]) -> (Tables, Vec<String>) {
+    let mut command = command(argv);
+    command.env = env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    trace_command(&folder.join("recording"), &command)
+}
+
+/// Runs a command observed, and returns what was recorded and what the user should know about it.
+fn trace_command(path: &Path, command: &Command) -> (Tables, Vec<String>) {
+    let meta = synthetic::meta(collect::machine::machine().usable_processors);
+    let mut writer = Writer::create(path, &meta).unwrap();
+    let mut tracer = Tracer::new();
+    tracer.run(command, &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, RunId(0)).unwrap();
+    drop(writer);
+    (Recording::open(path).unwrap().tables().unwrap(), tracer.notes())
+}
+
+/// The functions of a stack, innermost first, and whether it is complete.
+fn stack(tables: &Tables, stack: Option<StackId>) -> (Vec<String>, bool) {
+    let (mut functions, mut complete, mut next) = (Vec::new(), true, stack);
+    while let Some(id) = next {
+        let row = tables.stacks.iter().find(|row| row.stack == id).unwrap();
+        let mut frames: Vec<_> = tables.frames.iter().filter(|f| f.frame == row.frame).collect();
+        frames.sort_by_key(|frame| frame.depth);
+        functions.extend(frames.iter().map(|f| {
+            let module = tables.modules.iter().find(|m| m.module == f.module).unwrap();
+            f.function.clone().unwrap_or_else(|| format!("{}+{:x}", module.path, f.address))
+        }));
+        complete &= !row.truncated;
+        next = row.parent;
+    }
+    (functions, complete)
+}
+
+/// The share of samples of the program's own code on whose stack a function is, and of these the share whose stacks
+/// reach the thread's start.
+fn shares(tables: &Tables, function: &str) -> (f64, f64) {
+    let (mut with, mut complete) = (0.0, 0.0);
+    for sample in &tables.samples {
+        let (functions, whole) = stack(tables, sample.user_stack);
+        if functions.iter().any(|name| name.contains(function)) {
+            with += 1.0;
+            complete += f64::from(u8::from(whole));
+        }
+    }
+    (with / tables.samples.len() as f64, complete / with)
+}
+
+/// How often a thread waited for a reason below a function.
+fn waits_below(tables: &Tables, reason: Reason, function: &str) -> u64 {
+    let below = |wait: &&Wait| stack(tables, wait.user_stack).0.iter().any(|name| name.contains(function));
+    tables.waits.iter().filter(|wait| wait.reason == reason).filter(below).map(|wait| wait.count).sum()
+}
+
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    let output = std::process::Command::new(program).args(arguments).output();
+    let runs = output.is_ok_and(|output| output.status.success());
+    if !runs {
+        eprintln!("NOT TESTED: `{program} {}` does not run here", arguments.join(" "));
+    }
+    runs
+}
+
+const JAVA: &str = "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer";
+
+fn java(folder: &Path, options: &str) -> Option<(Tables, Vec<String>)> {
+    let (class, source) = (folder.to_str().unwrap(), target("Contended.java"));
+    if !runs("javac", &["-d", class, source.to_str().unwrap()]) || !runs("java", &["-version"]) {
+        return None;
+    }
+    let argv = ["java", "-cp", class, "Contended", "3", "20000"];
+    Some(trace(folder, &argv, &[("JAVA_TOOL_OPTIONS", options)]))
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn java_functions_and_the_waits_for_their_monitors_have_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((tables, notes)) = java(folder.path(), JAVA) else { return };
+    let (share, complete) = shares(&tables, "Contended.addSlowly");
+    assert!(share > 0.3 && complete > 0.9, "{share} {complete}");
+    assert!(waits_below(&tables, Reason::Futex, "Contended.") > 0);
+    assert!(!notes.iter().any(|note| note.contains("no names")), "{notes:?}");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn java_without_its_options_is_told_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((tables, notes)) = java(folder.path(), "-Xshare:auto") else { return };
+    assert_eq!(shares(&tables, "Contended.addSlowly").0, 0.0, "nobody told the name");
+    assert!(notes.iter().any(|note| note.contains("DumpPerfMapAtExit")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("of the stacks of java break off")), "{notes:?}");
+}
+
+/// Pythons of at least a version, by their programs.
+fn pythons(minor: u32) -> Vec<String> {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let managed = std::fs::read_dir(format!("{home}/.pyenv/versions")).into_iter().flatten().flatten();
+    let managed = managed.map(|version| version.path().join("bin/python3").to_string_lossy().into_owned());
+    let check = format!(
+        "import sys; sys.exit(sys.version_info < (3, {minor}) or not sys._is_gil_enabled()) \
+                         if hasattr(sys, '_is_gil_enabled') else sys.exit(sys.version_info < (3, {minor}))"
+    );
+    let fits = |python: &String| {
+        let output = std::process::Command::new(python).args(["-c", &check]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    managed.chain(["/usr/bin/python3".to_owned()]).filter(fits).collect()
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn python_functions_have_names_where_the_interpreter_tells_them() {
+    let pythons = pythons(12);
+    if pythons.is_empty() {
+        eprintln!("NOT TESTED: no Python 3.12 or newer here");
+    }
+    for python in pythons {
+        let folder = tempfile::tempdir().unwrap();
+        let argv = [python.as_str(), target("contended.py").to_str().unwrap(), "3", "2000000"].map(str::to_owned);
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let (tables, notes) = trace(folder.path(), &argv, &[("PYTHONPERFSUPPORT", "1")]);
+        let (share, complete) = shares(&tables, "py::compute_slowly:");
+        assert!(share > 0.3 && complete > 0.9, "{python} {share} {complete}");
+        assert!(waits_below(&tables, Reason::Futex, "py::compute_slowly:") > 0, "{python}");
+        assert!(!notes.iter().any(|note| note.contains("no names")), "{python} {notes:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn an_older_or_silent_python_shows_its_interpreter() {
+    let pythons = pythons(6);
+    let Some(python) = pythons.last() else {
+        eprintln!("NOT TESTED: no Python here");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (tables, notes) =
+        trace(folder.path(), &[python, target("contended.py").to_str().unwrap(), "3", "2000000"], &[]);
+    let (share, complete) = shares(&tables, "_PyEval_EvalFrameDefault");
+    assert!(share > 0.3 && complete > 0.9, "{share} {complete}");
+    assert!(waits_below(&tables, Reason::Futex, "_PyEval_EvalFrameDefault") > 0);
+    assert!(notes.iter().any(|note| note.contains("PYTHONPERFSUPPORT")), "{notes:?}");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn javascript_functions_have_names_from_the_map_and_from_the_dump() {
+    if !runs("node", &["--version"]) {
+        return;
+    }
+    for option in ["--perf-basic-prof", "--perf-prof"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recording");
+        let argv = [
+            "node",
+            option,
+            "--interpreted-frames-native-stack",
+            target("contended.js").to_str().unwrap(),
+            "3",
+            "4000",
+        ]
+        .map(str::to_owned);
+        // The dump is written where the program runs.
+        let mut command = command(&argv.iter().map(String::as_str).collect::<Vec<_>>());
+        command.cwd = Some(folder.path().to_owned());
+        let (tables, notes) = trace_command(&path, &command);
+        let (share, _) = shares(&tables, "computeSlowly");
+        let (whole, _) = shares(&tables, "worker ");
+        assert!(share > 0.05 && whole > 0.3, "{option} {share} {whole}");
+        assert!(!notes.iter().any(|note| note.contains("no names")), "{notes:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn go_functions_have_names_also_in_stripped_programs() {
+    if !runs("go", &["version"]) {
+        return;
+    }
+    for (kind, arguments) in
+        [("plain", &[][..]), ("stripped", &["-ldflags=-s -w"]), ("movable", &["-buildmode=pie", "-ldflags=-s -w"])]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join(kind).to_str().unwrap().to_owned();
+        let source = target("contended.go");
+        let build = [&["build", "-o", &program], arguments, &[source.to_str().unwrap()]].concat();
+        assert!(runs("go", &build), "{kind}");
+        let (tables, _) = trace(folder.path(), &[&program, "3", "20000"], &[]);
+        let (share, complete) = shares(&tables, "main.addSlowly");
+        assert!(share > 0.3 && complete > 0.9, "{kind} {share} {complete}");
+        assert!(waits_below(&tables, Reason::Pipe, "main.readSlowly") > 0, "{kind}");
+        assert!(waits_below(&tables, Reason::Futex, "runtime.futexsleep") > 0, "{kind}");
+        let line = tables.frames.iter().find(|frame| frame.function.as_deref() == Some("main.readSlowly")).unwrap();
+        assert!(line.file.as_ref().unwrap().ends_with("contended.go"), "{kind} {line:?}");
+        assert_eq!(line.line, Some(32), "{kind} {line:?}");
+    }
+}

@@ -1,0 +1,195 @@
+//! The names of a process's run-time code, from all files that tell them.
+//!
+//! May import `code_map`, `dump`, `origin`, `perf_map`.
+
+use std::path::{Path, PathBuf};
+
+use super::code_map::{CodeMap, Found};
+use super::dump::{Change, DumpFile};
+use super::origin::Origin;
+use super::perf_map::PerfMapFile;
+
+/// How long after code ran its name may be told and still be taken for it, in nanoseconds. Runtimes tell a name when
+/// they have made the code, before or just after it first runs; later the address may hold something else.
+const LAG_NS: u64 = 1_000_000_000;
+
+/// Files are looked at again after this time at the earliest, in nanoseconds.
+const PAUSE_NS: u64 = 10_000_000;
+
+/// Dumps that are followed for one process; runtimes write one.
+const DUMPS_LIMIT: usize = 8;
+
+/// Names for the code that one process makes at run time.
+#[derive(Debug, Default)]
+pub struct RuntimeCode {
+    origin: Option<Origin>,
+    map: CodeMap,
+    perf_map: PerfMapFile,
+    dumps: Vec<(PathBuf, DumpFile)>,
+    read_ns: u64,
+    /// When the first name was told.
+    first_ns: Option<u64>,
+    generation: u64,
+}
+
+impl RuntimeCode {
+    /// The names that a process tells. It should be alive: afterwards its files cannot be told from those of others,
+    /// and no names are found.
+    pub fn of_process(pid: u32) -> Self {
+        Self { origin: Origin::of(pid), ..Self::default() }
+    }
+
+    /// A dump that the process has mapped at `start..end`.
+    pub fn add_dump(&mut self, start: u64, end: u64, path: &Path) {
+        if self.dumps.len() >= DUMPS_LIMIT || self.dumps.iter().any(|(known, _)| known == path) {
+            return;
+        }
+        if let Some(file) = self.origin.as_ref().and_then(|origin| origin.open_mapped(start, end, path)) {
+            self.dumps.push((path.to_path_buf(), DumpFile::new(file)));
+        }
+    }
+
+    /// Takes what the files tell by now, unless that was just done. Times are nanoseconds of CLOCK_MONOTONIC, the clock
+    /// of jitdump.
+    pub fn refresh(&mut self, now_ns: u64) {
+        if self.read_ns == 0 || now_ns.saturating_sub(self.read_ns) >= PAUSE_NS {
+            self.read(now_ns);
+        }
+    }
+
+    /// Takes all that the files tell, at the end of observing.
+    pub fn finish(&mut self, now_ns: u64) {
+        while self.read(now_ns) {}
+        self.advance(u64::MAX);
+    }
+
+    fn read(&mut self, now_ns: u64) -> bool {
+        self.read_ns = now_ns;
+        let mut added = false;
+        // A file that cannot be read tells nothing; the frames then show by their missing names that it was needed.
+        if let Some(file) = self.origin.as_ref().and_then(Origin::open_map)
+            && self.perf_map.read(&file, now_ns, &mut self.map).unwrap_or(false)
+        {
+            added = true;
+            self.changed(now_ns);
+        }
+        for (_, dump) in &mut self.dumps {
+            added |= dump.read(now_ns).unwrap_or(false);
+        }
+        added
+    }
+
+    fn changed(&mut self, now_ns: u64) {
+        self.generation += 1;
+        self.first_ns.get_or_insert(now_ns);
+    }
+
+    /// Applies what dumps say until a time.
+    fn advance(&mut self, time_ns: u64) {
+        let mut first_ns = None;
+        for (_, dump) in &mut self.dumps {
+            while dump.pending.front().is_some_and(|(since_ns, _)| *since_ns <= time_ns)
+                && let Some((since_ns, change)) = dump.pending.pop_front()
+            {
+                change.apply(since_ns, &mut self.map);
+                first_ns.get_or_insert(since_ns);
+            }
+        }
+        if let Some(first_ns) = first_ns {
+            self.changed(first_ns);
+        }
+    }
+
+    /// A number that is another one whenever an address may have another name. Times as for [`RuntimeCode::find`].
+    pub fn generation_at(&mut self, time_ns: u64) -> u64 {
+        self.advance(time_ns);
+        self.generation
+    }
+
+    /// The function at an address at a time. Call with times that go up; small steps back do no harm.
+    pub fn find(&mut self, address: u64, time_ns: u64) -> Option<Found> {
+        self.advance(time_ns);
+        self.map.find(address).or_else(|| self.soon(address, time_ns.saturating_add(LAG_NS)))
+    }
+
+    /// The first function that comes to an address until a time.
+    fn soon(&self, address: u64, until_ns: u64) -> Option<Found> {
+        let pending = self.dumps.iter().flat_map(|(_, dump)| &dump.pending);
+        pending.take_while(|(since_ns, _)| *since_ns <= until_ns).find_map(|(since_ns, change)| match change {
+            Change::Load { start, end, code } if (*start..*end).contains(&address) => {
+                Some(Found { code: code.clone(), start: *start, since_ns: *since_ns })
+            }
+            _ => None,
+        })
+    }
+
+    /// The function at an address that had no name when it was met, by what is known in the end. Where names are told as
+    /// code is made, what came later is other code; where they are told all at once, it is the best that there is.
+    pub fn find_late(&self, address: u64, met_ns: u64) -> Option<Found> {
+        let found = self.map.find(address)?;
+        let at_once = self.perf_map.beginnings > 1 || self.first_ns.is_none_or(|first_ns| first_ns > met_ns);
+        (at_once || found.since_ns <= met_ns.saturating_add(LAG_NS)).then_some(found)
+    }
+
+    /// True when any name was told.
+    pub fn tells(&self) -> bool {
+        !self.map.is_empty()
+    }
+
+    /// Lines of the map file that could not be understood, and functions for which there was no room.
+    pub fn left_out(&self) -> u64 {
+        self.perf_map.broken_lines + self.map.left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code_map::Code;
+    use super::*;
+    use std::sync::Arc;
+
+    fn load(start: u64, name: &str) -> Change {
+        Change::Load { start, end: start + 16, code: Arc::new(Code::named(name.to_owned())) }
+    }
+
+    fn with_dump(changes: Vec<(u64, Change)>) -> RuntimeCode {
+        let mut dump = DumpFile::new(tempfile::tempfile().unwrap());
+        dump.pending = changes.into();
+        RuntimeCode { dumps: vec![(PathBuf::new(), dump)], ..RuntimeCode::default() }
+    }
+
+    fn name(found: Option<Found>) -> Option<String> {
+        found.map(|found| found.code.name.clone())
+    }
+
+    #[test]
+    fn an_address_that_is_used_again_has_the_name_of_its_time() {
+        let second = 1_000_000_000;
+        let mut code = with_dump(vec![(second, load(0x100, "old")), (9 * second, load(0x108, "new"))]);
+        assert_eq!(name(code.find(0x108, 0)).as_deref(), Some("old"), "told just after it ran");
+        assert_eq!(name(code.find(0x108, 5 * second)).as_deref(), Some("old"));
+        let before = code.generation_at(5 * second);
+        assert_eq!(name(code.find(0x108, 9 * second)).as_deref(), Some("new"));
+        assert!(code.generation_at(9 * second) > before);
+        assert_eq!(name(code.find(0x100, 9 * second)).as_deref(), Some("old"));
+        assert_eq!(name(code.find(0x200, 9 * second)), None);
+    }
+
+    #[test]
+    fn a_name_that_comes_much_later_is_that_of_other_code() {
+        let second = 1_000_000_000;
+        let mut code = with_dump(vec![(second, load(0x100, "f")), (20 * second, load(0x200, "late"))]);
+        assert_eq!(name(code.find(0x200, 5 * second)), None);
+        code.finish(30 * second);
+        assert_eq!(name(code.find_late(0x200, 5 * second)), None);
+        assert_eq!(name(code.find_late(0x200, 19 * second + second / 2)).as_deref(), Some("late"));
+    }
+
+    #[test]
+    fn names_that_are_told_all_at_once_are_taken_for_all() {
+        let mut code = RuntimeCode::default();
+        code.map.insert(0x100, 0x110, 50, Arc::new(Code::named("f".into())));
+        code.changed(50);
+        assert_eq!(name(code.find_late(0x100, 1)).as_deref(), Some("f"));
+    }
+}

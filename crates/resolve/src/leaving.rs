@@ -1,0 +1,141 @@
+//! Frames without unwind information that tell themselves how they are left: by the instructions at their address.
+//!
+//! Imports nothing of the crate. Only x86-64 code is understood; elsewhere nothing is found.
+
+/// How a frame is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It is the outermost one of its stack.
+    Outermost,
+    /// Its caller is on another stack.
+    OtherStack,
+    /// The return address is `skip` bytes above the stack pointer, and the caller's frame pointer at `frame_pointer`
+    /// bytes above it, unless it is still in its register.
+    Return { skip: u64, frame_pointer: Option<u64> },
+    /// The kernel called it to deliver a signal: the registers of the interrupted code are above the stack pointer.
+    Signal,
+}
+
+/// Bytes of code that are looked at.
+pub(crate) const CODE: usize = 48;
+
+/// Where the kernel puts the interrupted code's registers on the stack of a signal handler, in bytes above the stack
+/// pointer at which the handler returned: `struct ucontext` of x86-64, arch/x86/include/uapi/asm/sigcontext.h.
+pub(crate) const SIGNAL_BP: u64 = 120;
+pub(crate) const SIGNAL_SP: u64 = 160;
+pub(crate) const SIGNAL_IP: u64 = 168;
+
+/// Reads how a frame is left from the instructions at its address. `entry` is true for the innermost frame, which may be
+/// at the beginning of its function.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn leaving(code: &[u8], entry: bool) -> Option<Leaving> {
+    if is_signal_return(code) {
+        return Some(Leaving::Signal);
+    }
+    // The first instructions of a function that keeps frame pointers: nothing is on the stack yet.
+    const PUSH_FRAME_POINTER: [&[u8]; 2] = [&[0x55, 0x48, 0x89, 0xe5], &[0x55, 0x48, 0x8b, 0xec]];
+    let code_without_mark = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
+    if entry && PUSH_FRAME_POINTER.iter().any(|start| code_without_mark.starts_with(start)) {
+        return Some(Leaving::Return { skip: 0, frame_pointer: None });
+    }
+    let saved = || Leaving::Return { skip: 8, frame_pointer: Some(0) };
+    if entry && PUSH_FRAME_POINTER.iter().any(|start| code.starts_with(&start[1..])) {
+        return Some(saved());
+    }
+    ending(code)
+}
+
+/// On other processors, code without unwind information is left to its frame pointers.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn leaving(_code: &[u8], _entry: bool) -> Option<Leaving> {
+    None
+}
+
+/// `mov $15, %rax` or `%eax`, then `syscall`: rt_sigreturn, to which handlers of signals return.
+#[cfg(target_arch = "x86_64")]
+fn is_signal_return(code: &[u8]) -> bool {
+    let call: [&[u8]; 2] = [&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05], &[0xb8, 15, 0, 0, 0, 0x0f, 0x05]];
+    call.iter().any(|call| code.starts_with(call))
+}
+
+/// The end of a function: instructions that give its stack back, up to the return, and nothing else.
+#[cfg(target_arch = "x86_64")]
+fn ending(mut code: &[u8]) -> Option<Leaving> {
+    let (mut skip, mut frame_pointer) = (0u64, None);
+    loop {
+        code = match *code {
+            // add $imm8, %rsp; add $imm32, %rsp
+            [0x48, 0x83, 0xc4, size, ..] if size < 0x80 => {
+                skip = skip.checked_add(size.into())?;
+                &code[4..]
+            }
+            [0x48, 0x81, 0xc4, a, b, c, d, ..] if d < 0x80 => {
+                skip = skip.checked_add(u32::from_le_bytes([a, b, c, d]).into())?;
+                &code[7..]
+            }
+            // pop; that of the frame pointer tells where it was saved
+            [0x5d, ..] => {
+                frame_pointer = Some(skip);
+                skip += 8;
+                &code[1..]
+            }
+            [0x58..=0x5b | 0x5e | 0x5f, ..] => {
+                skip += 8;
+                &code[1..]
+            }
+            [0x41, 0x58..=0x5f, ..] => {
+                skip += 8;
+                &code[2..]
+            }
+            // vzeroupper
+            [0xc5, 0xf8, 0x77, ..] => &code[3..],
+            // ret, also with a prefix that old processors predicted better
+            [0xc3, ..] | [0xf3, 0xc3, ..] => return Some(Leaving::Return { skip, frame_pointer }),
+            _ => return None,
+        };
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_function_says_where_the_return_address_is() {
+        let left = |code: &[u8]| leaving(code, false);
+        assert_eq!(left(&[0x48, 0x83, 0xc4, 8, 0xc3]), Some(Leaving::Return { skip: 8, frame_pointer: None }));
+        let code = [0x48, 0x81, 0xc4, 0, 2, 0, 0, 0x5b, 0x41, 0x5c, 0x5d, 0xc5, 0xf8, 0x77, 0xc3];
+        assert_eq!(left(&code), Some(Leaving::Return { skip: 536, frame_pointer: Some(528) }));
+        assert_eq!(left(&[0xc3]), Some(Leaving::Return { skip: 0, frame_pointer: None }));
+        // A pop into the stack pointer, an addition of a negative number, a jump, the end of what is known.
+        assert_eq!(left(&[0x5c, 0xc3]), None);
+        assert_eq!(left(&[0x48, 0x83, 0xc4, 0xf8, 0xc3]), None);
+        assert_eq!(left(&[0x48, 0x83, 0xc4, 8, 0xeb, 3]), None);
+        assert_eq!(left(&[0x5b]), None);
+    }
+
+    #[test]
+    fn a_function_that_has_just_begun_has_no_frame_yet() {
+        let just = Some(Leaving::Return { skip: 0, frame_pointer: None });
+        assert_eq!(leaving(&[0x55, 0x48, 0x89, 0xe5, 0x90], true), just);
+        assert_eq!(leaving(&[0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x8b, 0xec], true), just);
+        assert_eq!(leaving(&[0x48, 0x89, 0xe5], true), Some(Leaving::Return { skip: 8, frame_pointer: Some(0) }));
+        assert_eq!(leaving(&[0x55, 0x48, 0x89, 0xe5, 0x90], false), None);
+    }
+
+    #[test]
+    fn returns_from_signals_are_known() {
+        assert_eq!(leaving(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05], false), Some(Leaving::Signal));
+        assert_eq!(leaving(&[0xb8, 15, 0, 0, 0, 0x0f, 0x05], false), Some(Leaving::Signal));
+        assert_eq!(leaving(&[0xb8, 14, 0, 0, 0, 0x0f, 0x05], false), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_code_can_be_read(code: Vec<u8>, entry: bool) {
+            if let Some(Leaving::Return { skip, frame_pointer }) = leaving(&code, entry) {
+                proptest::prop_assert!(frame_pointer.is_none_or(|at| at < skip));
+            }
+        }
+    }
+}
