@@ -139,7 +139,7 @@ struct {
 /* Samples have a ring of their own: neither can crowd the other out. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 32 << 20);
+	__uint(max_entries, 16 << 20);
 } SAMPLES SEC(".maps");
 
 /* The BPF stack of 512 bytes has no room for the stack words. */
