@@ -284,8 +284,7 @@ fn inside_a_pid_namespace_of_its_own_names_are_found() {
     assert!(main.pid < 100, "numbers are those of the namespace: {main:?}");
     assert!(tables.frames.iter().any(|frame| frame.function.as_deref() == Some("simulate")), "names are found");
     // A process in another namespace is observed from outside in the same way.
-    let mut child =
-        Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "sleep", "60"]).spawn().unwrap();
+    let mut child = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "sleep", "60"]).spawn().unwrap();
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let inner = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -294,11 +293,8 @@ fn inside_a_pid_namespace_of_its_own_names_are_found() {
         (comm.trim() == "sleep").then_some(pid)
     });
     let inner = inner.expect("sleep is running");
-    let observed = knee()
-        .args(["record", "--for", "200ms", "-o", "s", "-p", &inner])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let observed =
+        knee().args(["record", "--for", "200ms", "-o", "s", "-p", &inner]).current_dir(folder.path()).output().unwrap();
     // unshare waits for it and ends with it. The first process of a namespace ignores all but SIGKILL.
     Command::new("kill").args(["-KILL", &inner]).status().unwrap();
     child.wait().unwrap();

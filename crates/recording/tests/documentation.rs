@@ -28,8 +28,9 @@ fn page() -> String {
         write!(page, "\n## {table}\n\n| column | type | what |\n|---|---|---|\n").unwrap();
         for column in *columns {
             let kind = column.kind.replace(' ', "");
-            let (kind, optional) =
-                kind.strip_prefix("Option<").map_or((kind.as_str(), ""), |inner| (inner.trim_end_matches('>'), " or null"));
+            let (kind, optional) = kind
+                .strip_prefix("Option<")
+                .map_or((kind.as_str(), ""), |inner| (inner.trim_end_matches('>'), " or null"));
             let what = column.doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
             writeln!(page, "| `{}` | {kind}{optional} | {what} |", column.name).unwrap();
         }
