@@ -25,14 +25,14 @@ This page is written from the source, `crates/recording/src/tables.rs`.
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for (table, columns) in recording::reader::TABLES {
-        write!(page, "\n## {table}\n\n| column | type | what |\n|---|---|---|\n").unwrap();
+        write!(page, "\n## {table}\n\n| column | type | what |\n|---|---|---|\n").expect("a String takes all text");
         for column in *columns {
             let kind = column.kind.replace(' ', "");
             let (kind, optional) = kind
                 .strip_prefix("Option<")
                 .map_or((kind.as_str(), ""), |inner| (inner.trim_end_matches('>'), " or null"));
             let what = column.doc.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
-            writeln!(page, "| `{}` | {kind}{optional} | {what} |", column.name).unwrap();
+            writeln!(page, "| `{}` | {kind}{optional} | {what} |", column.name).expect("a String takes all text");
         }
     }
     page
