@@ -19,17 +19,38 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Hardware events of this processor at this moment; what a thread saw of one is the difference between its coming and
  * its going. An event that shared the hardware with others is scaled by the time that it really counted. */
-#define READ_COUNTER(g, record, number, map, leaving)                                                           	do {                                                                                                    		if ((g)->counters > (number)) {                                                                 			struct counter_value now = {}, *at = &(record)->counters_at[number];                    			if (!bpf_perf_event_read_value(&(map), BPF_F_CURRENT_CPU, (void *)&now, sizeof(now))) {         				u64 enabled = now.enabled_ns - at->enabled_ns;                                  				u64 running = now.running_ns - at->running_ns, count = now.count - at->count;   				if ((leaving) && at->enabled_ns && running)                                     					(record)->counters[number] +=                                           						running < enabled ? count * enabled / running : count;          				*at = now;                                                                      			}                                                                                       		}                                                                                               	} while (0)
+static __always_inline void count(struct counter_value *at, u64 *sum, const struct counter_value *now, bool leaving)
+{
+	u64 enabled = now->enabled_ns - at->enabled_ns, running = now->running_ns - at->running_ns;
+	u64 counted = now->count - at->count;
 
-static __noinline void read_counters(struct thread_record *record, bool leaving)
+	if (leaving && running)
+		*sum += running < enabled ? counted * enabled / running : counted;
+	*at = *now;
+}
+
+/* The helper wants a map that is known when the program is loaded: no loop can name them. */
+#define READ_COUNTER(number, map)                                                                       \
+	if (g->counters > (number) &&                                                                   \
+	    !bpf_perf_event_read_value(&map, BPF_F_CURRENT_CPU, (void *)&value, sizeof(value)))         \
+		count(&record->counters_at[number], &record->counters[number], &value, leaving && began);
+
+static __noinline void read_counters(struct thread_record *record, bool leaving, u64 now)
 {
 	struct globals *g = globals();
+	struct counter_value value = {};
 	if (!g || !record)
 		return;
-	READ_COUNTER(g, record, 0, COUNTER0, leaving);
-	READ_COUNTER(g, record, 1, COUNTER1, leaving);
-	READ_COUNTER(g, record, 2, COUNTER2, leaving);
-	READ_COUNTER(g, record, 3, COUNTER3, leaving);
+	/* The part of a thread's life whose beginning was not seen (before its exec, when it was attached to, or after
+	 * a switch that was missed) is not counted; user space scales by what was. */
+	bool began = record->counters_since_ns != 0;
+	READ_COUNTER(0, COUNTER0)
+	READ_COUNTER(1, COUNTER1)
+	READ_COUNTER(2, COUNTER2)
+	READ_COUNTER(3, COUNTER3)
+	if (leaving && began)
+		record->counted_ns += now - record->counters_since_ns;
+	record->counters_since_ns = leaving ? 0 : now;
 }
 
 static __always_inline bool counting(void)
@@ -45,7 +66,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 
 	record->running_ns += now - record->on_ns;
 	if (counting())
-		read_counters(record, true);
+		read_counters(record, true, now);
 	close_cycle(record, now);
 	record->off_ns = now;
 	record->place = 0;
@@ -138,13 +159,14 @@ static __noinline void flush_edge(struct thread_record *record)
 	pending->blocked_ns = 0;
 }
 
-static void switch_in(struct thread_record *record, u64 now)
+/* `seen`: the moment of the hook, which is later than `now` when the switch itself was missed. */
+static void switch_in(struct thread_record *record, u64 now, u64 seen)
 {
 	u32 processor = bpf_get_smp_processor_id();
 	record->on_ns = now;
 	record->phase = PHASE_RUNNING;
 	if (counting())
-		read_counters(record, false);
+		read_counters(record, false, seen);
 	if (record->processor != processor) {
 		if (record->processor != 0xffffffff)
 			record->migrations++;
@@ -202,7 +224,7 @@ static __always_inline void catch_up(struct thread_record *record)
 	struct processor_record *p = bpf_map_lookup_elem(&PROCESSORS, &processor);
 	if (record->phase == PHASE_RUNNING || !p)
 		return;
-	switch_in(record, p->since_ns > record->off_ns ? p->since_ns : record->off_ns);
+	switch_in(record, p->since_ns > record->off_ns ? p->since_ns : record->off_ns, bpf_ktime_get_ns());
 }
 
 /* Books the processor's time since the last switch to whom it went. */
@@ -252,7 +274,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!(next->flags & PF_KTHREAD)) {
 		record = record_as(next, PHASE_WOKEN);
 		if (record && !record->fresh)
-			switch_in(record, now);
+			switch_in(record, now, now);
 	}
 	return 0;
 }
@@ -347,6 +369,9 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		__builtin_memset(&record->syscalls, 0, sizeof(record->syscalls));
 		__builtin_memset(&record->futexes, 0, sizeof(record->futexes));
 		__builtin_memset(&record->counters, 0, sizeof(record->counters));
+		record->counted_ns = 0;
+		if (counting())
+			read_counters(record, false, now);
 		record->minor_faults = -(u64)task->min_flt;
 		record->major_faults = -(u64)task->maj_flt;
 	}
@@ -377,7 +402,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (record->stretch.end_ns)
 		flush_stretch(record);
 	if (counting())
-		read_counters(record, true);
+		read_counters(record, true, now);
 	record->minor_faults += task->min_flt;
 	record->major_faults += task->maj_flt;
 	record->end_ns = now;

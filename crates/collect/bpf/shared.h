@@ -199,6 +199,8 @@ struct thread_record {
 
 	struct counter_value counters_at[COUNTERS]; /* when it came to the processor */
 	u64 counters[COUNTERS];
+	u64 counters_since_ns; /* when counters_at was read; 0 while it runs uncounted or not at all */
+	u64 counted_ns;        /* of running_ns, what the counters cover */
 
 	struct last_path path;
 	struct last_place waited;
@@ -489,7 +491,7 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 1128);
+SIZE(thread_record, 1144);
 SIZE(probe, 24);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);

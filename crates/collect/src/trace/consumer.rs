@@ -475,9 +475,12 @@ impl<'a> Consumer<'a> {
             });
         }
         let ended = record.state == THREAD_ENDED;
+        // The beginning of an observed thread may be uncounted: what was counted stands for the rest.
         let counted = |wanted| {
             let position = self.programs.counted().iter().position(|event| *event == wanted)?;
-            record.counters.get(position).copied()
+            let count = u128::from(*record.counters.get(position)?);
+            let scaled = (count * u128::from(record.running_ns)).checked_div(u128::from(record.counted_ns))?;
+            u64::try_from(scaled).ok()
         };
         // Until its end a record holds the faults before it was first seen, negated.
         let faults = if ended { Some((0, 0)) } else { procfs::faults(record.pid, record.tid) };
