@@ -14,6 +14,7 @@ pub mod machine;
 mod output;
 pub mod probe;
 mod procfs;
+mod sharing;
 pub mod stop;
 mod syscall_names;
 pub mod trace;

@@ -57,6 +57,8 @@ pub(crate) struct Segment {
     pub(crate) address: u64,
     pub(crate) offset: u64,
     pub(crate) file_size: u64,
+    /// With the part that is zero at the start and not in the file.
+    pub(crate) memory_size: u64,
     pub(crate) executable: bool,
 }
 
@@ -123,6 +125,7 @@ impl ElfFile {
                 address: entry.p_vaddr.get(endian),
                 offset: entry.p_offset.get(endian),
                 file_size: entry.p_filesz.get(endian),
+                memory_size: entry.p_memsz.get(endian),
                 executable: entry.p_flags.get(endian).0 & elf::PF_X.0 != 0,
             })
             .collect();

@@ -99,6 +99,14 @@ impl Module {
         self.elf.some_bytes(file_offset, CODE)
     }
 
+    /// Whether a stated address lies in one of its segments as they are in memory.
+    pub(crate) fn covers(&self, stated_address: u64) -> bool {
+        let within = |segment: &Segment| {
+            stated_address.checked_sub(segment.address).is_some_and(|within| within < segment.memory_size)
+        };
+        self.elf.segments.iter().any(within)
+    }
+
     /// What must be added (modulo 2^64) to a stated address to get the address in the process that has `mapping`.
     pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let length = mapping.end - mapping.start;

@@ -326,6 +326,22 @@ impl Unwinder {
         Some(Located { mapping: &code.mapping, module: code.module.as_ref(), file_offset })
     }
 
+    /// The module whose data an address lies in, and the address as the module's file states it.
+    pub fn locate_data(&self, address: u64) -> Option<(&ModuleRef, u64)> {
+        self.code.iter().find_map(|code| {
+            let module = code.module.as_ref()?;
+            let stated = address.wrapping_sub(module.bias(&code.mapping)?);
+            module.covers(stated).then_some((module, stated))
+        })
+    }
+
+    /// The start of the function around a code address, from its module's unwind information.
+    pub fn function_start(&self, address: u64) -> Option<u64> {
+        let located = self.locate(address)?;
+        let start = located.module?.function_start(located.file_offset)?;
+        address.checked_sub(located.file_offset.checked_sub(start)?)
+    }
+
     /// The modules that could not be loaded, in the order in which they were met.
     pub fn problems(&self) -> &[ModuleProblem] {
         &self.problems

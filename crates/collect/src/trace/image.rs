@@ -194,6 +194,22 @@ impl Image {
         due && self.strangers.insert(address >> 12)
     }
 
+    /// Return addresses of the stack that was unwound last, the nearest first.
+    pub(super) fn callers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.addresses.iter().skip(1).map(|address| address.raw())
+    }
+
+    /// What it has mapped.
+    pub(super) fn unwinder(&self) -> &Unwinder {
+        &self.unwinder
+    }
+
+    /// The handle of a code address; run-time code as it is called at a time. None where no code is known.
+    pub(super) fn frame(&self, address: u64, time_ns: u64, interner: &mut Interner) -> Option<FrameId> {
+        let in_file = interner.user_frame(&self.unwinder, address, self.program.as_deref());
+        in_file.or_else(|| Some(interner.runtime_frame(self.runtime.number?, address, time_ns)))
+    }
+
     fn try_unwind(&mut self, registers: &UserRegisters, stack: &[u8]) -> StackEnd {
         self.addresses.clear();
         self.unwinder.unwind(registers, stack, &mut self.addresses)

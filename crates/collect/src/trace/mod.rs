@@ -11,6 +11,7 @@ mod consumer;
 mod image;
 mod intern;
 mod kept;
+mod known;
 mod languages;
 mod rows;
 mod slices;

@@ -1,0 +1,348 @@
+//! Trials with hardware breakpoints: do the suspected threads really touch the line, and how often?
+//!
+//! A trial of a line watches up to four of its threads, each at the address that it uses most, for a fraction of a
+//! millisecond. A trial of a waiting loop watches all threads for writes to what the loop reads, for longer, because who
+//! releases the waiter may write rarely. Both end for a thread after a few hits, and all of it ends when its budget is
+//! spent. May import: `lines`, `watch`.
+
+use super::LINE;
+use super::lines::{Habit, Lines};
+use super::watch::{Hit, Watch};
+use crate::procfs::monotonic_ns;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+/// How long a line is watched. Threads that share a line in earnest come back to it within microseconds, and a trap costs
+/// up to 30 µs in a virtual machine: long enough for each of two threads to hit several times.
+const TRIAL: Duration = Duration::from_micros(600);
+
+/// How long what a loop waits for is watched.
+const SPIN_TRIAL_NS: u64 = 30_000_000;
+
+/// Trials of a line, at most, and when all agree.
+const TRIALS: u32 = 40;
+const AGREEING: u32 = 8;
+
+/// Trials of a polled address, at most, and when a writer has been seen.
+const SPIN_TRIALS: u32 = 30;
+const SPIN_HITS: u32 = 3;
+
+/// Threads that are watched in one trial. Processors have four address registers for all who watch a thread.
+const LINE_THREADS: usize = 4;
+const SPIN_THREADS: usize = 16;
+
+/// Hits after which a thread is left alone for the rest of a trial.
+const LINE_HITS: u32 = 6;
+const SPIN_LIMIT: u32 = 3;
+
+/// What a trap is taken to cost the thread: measured 20 to 30 µs in a virtual machine, less without one.
+const TRAP_NS: u64 = 30_000;
+
+/// What trials may cost all threads together: a grant, so that short runs are looked at too, and a share of the time
+/// after that.
+const GRANT_NS: u64 = 15_000_000;
+const SHARE: u64 = 100;
+
+/// Times that are kept of one thread, for their quartile.
+const GAPS: usize = 4096;
+
+/// Who was watched where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) image: u32,
+    pub(super) address: u64,
+    pub(super) thread: u32,
+    pub(super) width: u16,
+    pub(super) writes: bool,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) trials: u32,
+    pub(super) hit_trials: u32,
+    pub(super) shared_trials: u32,
+    pub(super) hits: u64,
+    pub(super) gaps_ns: Vec<u64>,
+    pub(super) across_ns: Vec<u64>,
+    ips: HashMap<u64, u32>,
+}
+
+impl Seen {
+    /// Where most traps came from; the smallest address among equals.
+    pub(super) fn most_frequent(&self) -> Option<u64> {
+        self.ips.iter().max_by_key(|(ip, count)| (**count, std::cmp::Reverse(**ip))).map(|(ip, _)| *ip)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Suspect {
+    Line { image: u32, line: u64, trials: u32, agreeing: u32, next: usize },
+    Spin { image: u32, address: u64, width: u16, trials: u32, hits: u32, next: usize },
+}
+
+impl Suspect {
+    fn done(&self) -> bool {
+        match self {
+            Suspect::Line { trials, agreeing, .. } => *trials >= TRIALS || *agreeing >= AGREEING,
+            Suspect::Spin { trials, hits, .. } => *trials >= SPIN_TRIALS || *hits >= SPIN_HITS,
+        }
+    }
+}
+
+/// Watches of a polled address that are open.
+#[derive(Debug)]
+struct Open {
+    suspect: usize,
+    until_ns: u64,
+    watches: Vec<(Key, Watch)>,
+}
+
+/// All trials of a run.
+#[derive(Debug)]
+pub(super) struct Confirm {
+    suspects: Vec<Suspect>,
+    known: HashSet<(u32, u64, bool)>,
+    turn: usize,
+    open: Option<Open>,
+    seen: BTreeMap<Key, Seen>,
+    began_ns: u64,
+    spent_ns: u64,
+    /// Breakpoints cannot be had here.
+    refused: u32,
+}
+
+/// Refusals after which no more breakpoints are asked for: a machine without them, or without the right.
+const REFUSED: u32 = 32;
+
+impl Confirm {
+    pub(super) fn new() -> Confirm {
+        Confirm {
+            suspects: Vec::new(),
+            known: HashSet::new(),
+            turn: 0,
+            open: None,
+            seen: BTreeMap::new(),
+            began_ns: monotonic_ns(),
+            spent_ns: 0,
+            refused: 0,
+        }
+    }
+
+    pub(super) fn suspect_line(&mut self, image: u32, line: u64) {
+        if self.known.insert((image, line * LINE, false)) {
+            self.suspects.push(Suspect::Line { image, line, trials: 0, agreeing: 0, next: 0 });
+        }
+    }
+
+    pub(super) fn suspect_spin(&mut self, image: u32, address: u64, width: u16) {
+        if self.known.insert((image, address, true)) {
+            self.suspects.push(Suspect::Spin { image, address, width, trials: 0, hits: 0, next: 0 });
+        }
+    }
+
+    /// Makes one trial when one is due and can be afforded.
+    pub(super) fn tick(
+        &mut self,
+        now_ns: u64,
+        lines: &Lines,
+        number: &dyn Fn(u32) -> Option<u32>,
+        alive: &dyn Fn(u32) -> Vec<u32>,
+    ) {
+        if let Some(open) = self.open.take_if(|open| now_ns >= open.until_ns) {
+            self.close(open);
+        }
+        let allowed = GRANT_NS + now_ns.saturating_sub(self.began_ns) / SHARE;
+        if self.spent_ns >= allowed || self.refused >= REFUSED {
+            return;
+        }
+        let count = self.suspects.len();
+        for step in 0..count {
+            let index = (self.turn + step) % count;
+            let Some(suspect) = self.suspects.get(index).copied().filter(|suspect| !suspect.done()) else { continue };
+            match suspect {
+                Suspect::Line { image, line, next, .. } => {
+                    let habits = rotated(lines.habits(image, line), next, LINE_THREADS);
+                    self.line_trial(index, image, &habits, number);
+                }
+                Suspect::Spin { .. } if self.open.is_some() => continue,
+                Suspect::Spin { image, address, width, next, .. } => {
+                    let threads = rotated(alive(image), next, SPIN_THREADS);
+                    self.spin_trial(index, now_ns, (image, address, width), &threads, number);
+                }
+            }
+            self.turn = index + 1;
+            return;
+        }
+    }
+
+    fn line_trial(&mut self, index: usize, image: u32, habits: &[Habit], number: &dyn Fn(u32) -> Option<u32>) {
+        let begin = monotonic_ns();
+        let mut watches = Vec::new();
+        for habit in habits {
+            let Some(tid) = number(habit.thread) else { continue };
+            let (address, width) = aligned(habit.address, habit.width);
+            let key = Key { image, address, thread: habit.thread, width, writes: habit.writes };
+            self.watch(&mut watches, key, tid, LINE_HITS);
+        }
+        // One thread alone cannot share: it would cost and show nothing.
+        if watches.len() >= 2 {
+            std::thread::sleep(TRIAL);
+        }
+        let slept = if watches.len() >= 2 { TRIAL.as_nanos() as u64 } else { 0 };
+        let hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let shared = self.note(&hits);
+        if let Some(Suspect::Line { trials, agreeing, next, .. }) = self.suspects.get_mut(index) {
+            *trials += 1;
+            *agreeing += u32::from(shared);
+            *next += LINE_THREADS;
+        }
+        self.spent_ns += monotonic_ns().saturating_sub(begin).saturating_sub(slept) + traps(&hits);
+    }
+
+    fn spin_trial(
+        &mut self,
+        index: usize,
+        now_ns: u64,
+        (image, address, width): (u32, u64, u16),
+        threads: &[u32],
+        number: &dyn Fn(u32) -> Option<u32>,
+    ) {
+        let (address, width) = aligned(address, width);
+        let mut watches = Vec::new();
+        for thread in threads {
+            let Some(tid) = number(*thread) else { continue };
+            let key = Key { image, address, thread: *thread, width, writes: true };
+            self.watch(&mut watches, key, tid, SPIN_LIMIT);
+        }
+        self.open = Some(Open { suspect: index, until_ns: now_ns + SPIN_TRIAL_NS, watches });
+        self.spent_ns += monotonic_ns().saturating_sub(now_ns);
+    }
+
+    fn watch(&mut self, watches: &mut Vec<(Key, Watch)>, key: Key, tid: u32, limit: u32) {
+        match Watch::open(tid, key.address, key.width, key.writes, limit) {
+            Ok(watch) => {
+                self.refused = 0;
+                watches.push((key, watch));
+            }
+            // A thread that has just ended says nothing about breakpoints.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(_) => self.refused += 1,
+        }
+    }
+
+    fn close(&mut self, open: Open) {
+        let hits: Vec<(Key, Vec<Hit>)> = open.watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        self.note(&hits);
+        let any = hits.iter().any(|(_, hits)| !hits.is_empty());
+        if let Some(Suspect::Spin { trials, hits, next, .. }) = self.suspects.get_mut(open.suspect) {
+            *trials += 1;
+            *hits += u32::from(any);
+            *next += SPIN_THREADS;
+        }
+        self.spent_ns += traps(&hits);
+    }
+
+    /// Adds up one trial. Returns whether at least two threads hit.
+    fn note(&mut self, trial: &[(Key, Vec<Hit>)]) -> bool {
+        let shared = trial.iter().filter(|(_, hits)| !hits.is_empty()).count() >= 2;
+        for (key, hits) in trial {
+            let seen = self.seen.entry(*key).or_default();
+            seen.trials += 1;
+            seen.hit_trials += u32::from(!hits.is_empty());
+            seen.shared_trials += u32::from(shared && !hits.is_empty());
+            seen.hits += hits.len() as u64;
+            let gaps = hits.windows(2).map(|pair| pair[1].time_ns.saturating_sub(pair[0].time_ns));
+            let room = GAPS.saturating_sub(seen.gaps_ns.len());
+            seen.gaps_ns.extend(gaps.take(room));
+            for hit in hits {
+                *seen.ips.entry(hit.ip).or_default() += 1;
+            }
+        }
+        let mut all: Vec<(u64, usize)> = Vec::new();
+        for (index, (_, hits)) in trial.iter().enumerate() {
+            all.extend(hits.iter().map(|hit| (hit.time_ns, index)));
+        }
+        all.sort_unstable();
+        for pair in all.windows(2).filter(|pair| pair[0].1 != pair[1].1) {
+            if let Some(seen) = trial.get(pair[1].1).and_then(|(key, _)| self.seen.get_mut(key))
+                && seen.across_ns.len() < GAPS
+            {
+                seen.across_ns.push(pair[1].0 - pair[0].0);
+            }
+        }
+        shared
+    }
+
+    pub(super) fn finish(mut self) -> BTreeMap<Key, Seen> {
+        if let Some(open) = self.open.take() {
+            self.close(open);
+        }
+        self.seen
+    }
+}
+
+fn traps(hits: &[(Key, Vec<Hit>)]) -> u64 {
+    hits.iter().map(|(_, hits)| hits.len() as u64 * TRAP_NS).sum()
+}
+
+/// Up to `most` of them, from the one at `next` on, around the end.
+fn rotated<T: Clone>(all: Vec<T>, next: usize, most: usize) -> Vec<T> {
+    let (count, start) = (all.len(), if all.len() <= most { 0 } else { next % all.len() });
+    (0..count.min(most)).filter_map(|step| all.get((start + step) % count).cloned()).collect()
+}
+
+/// Breakpoints watch 1, 2, 4 or 8 bytes at a multiple of their number.
+fn aligned(address: u64, width: u16) -> (u64, u16) {
+    let width = match width {
+        0 | 1 => 1,
+        2 | 3 => 2,
+        4..=7 => 4,
+        _ => 8,
+    };
+    (address & !(u64::from(width) - 1), width)
+}
+
+/// The value that a quarter of the times do not exceed.
+pub(super) fn lower_quartile(times: &[u64]) -> Option<u64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len().saturating_sub(1) / 4).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(thread: u32) -> Key {
+        Key { image: 0, address: 64, thread, width: 8, writes: true }
+    }
+
+    fn hits(times: &[u64]) -> Vec<Hit> {
+        times.iter().map(|time_ns| Hit { time_ns: *time_ns, ip: 5 }).collect()
+    }
+
+    #[test]
+    fn a_trial_counts_for_both_threads_when_both_hit() {
+        let mut confirm = Confirm::new();
+        assert!(confirm.note(&[(key(1), hits(&[10, 30])), (key(2), hits(&[25, 70]))]));
+        assert!(!confirm.note(&[(key(1), hits(&[110, 130, 150])), (key(2), hits(&[]))]));
+        let (one, other) = (&confirm.seen[&key(1)], &confirm.seen[&key(2)]);
+        assert_eq!((one.trials, one.hit_trials, one.shared_trials, one.hits), (2, 2, 1, 5));
+        assert_eq!((other.trials, other.hit_trials, other.shared_trials, other.hits), (2, 1, 1, 2));
+        assert_eq!(one.gaps_ns, [20, 20, 20]);
+        assert_eq!((one.across_ns.as_slice(), other.across_ns.as_slice()), ([5].as_slice(), [15, 40].as_slice()));
+        assert_eq!(one.most_frequent(), Some(5));
+    }
+
+    #[test]
+    fn quartiles_and_alignment() {
+        assert_eq!(lower_quartile(&[]), None);
+        assert_eq!(lower_quartile(&[4, 3, 2, 1, 5]), Some(2));
+        assert_eq!(aligned(0x1003, 4), (0x1000, 4));
+        assert_eq!(aligned(0x1005, 16), (0x1000, 8));
+        assert_eq!(aligned(0x1007, 1), (0x1007, 1));
+        assert_eq!(rotated(vec![1, 2, 3, 4, 5], 4, 3), [5, 1, 2]);
+        assert_eq!(rotated(vec![1, 2], 7, 4), [1, 2]);
+    }
+}

@@ -1,0 +1,246 @@
+//! Accesses by cache line. Kept in full where several threads meet; of the rest, enough to notice when they do.
+//! May import: nothing of the other rooms.
+
+use super::LINE;
+use recording::RunId;
+use recording::tables::{AccessKind, AddressCertainty, Loss};
+use std::collections::{BTreeSet, HashMap};
+
+/// Rows of a line that one thread alone has touched so far: the latest are kept. A program that runs over much memory
+/// has millions of such lines.
+const ALONE: usize = 32;
+
+/// Lines that are followed at a time (some 30 MiB with few rows each).
+const FOLLOWED: usize = 1 << 17;
+
+/// Rows that are kept in all (some 100 MiB); further ones are counted.
+const ROWS: usize = 2 << 20;
+
+/// A line is suspected from so many accesses of each of two threads on, from so many writes, and when the threads touched
+/// it in so many of the same time windows: fewer meet by chance in a run over shared data. From prototypes on programs
+/// with and without sharing, where breakpoints confirmed no line below.
+const EACH: u32 = 5;
+const WRITES: u32 = 3;
+const WINDOWS: u32 = 3;
+const WINDOW_NS: u64 = 2_000_000;
+
+/// One access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) thread: u32,
+    pub(super) time_ns: u64,
+    pub(super) address: u64,
+    pub(super) instruction: u64,
+    pub(super) width: u16,
+    pub(super) kind: AccessKind,
+    pub(super) distance: i8,
+    pub(super) certainty: AddressCertainty,
+}
+
+fn writes(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Store | AccessKind::Update | AccessKind::Atomic)
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    rows: Vec<Row>,
+    /// Accesses by thread.
+    threads: Vec<(u32, u32)>,
+    writes: u32,
+    /// The current time window, who was in it, and whether it was counted as shared.
+    window: u64,
+    first: u32,
+    counted: bool,
+    shared_windows: u32,
+    nominated: bool,
+}
+
+impl Line {
+    fn add(&mut self, row: Row) {
+        match self.threads.iter_mut().find(|(thread, _)| *thread == row.thread) {
+            Some((_, count)) => *count += 1,
+            None => self.threads.push((row.thread, 1)),
+        }
+        self.writes += u32::from(writes(row.kind));
+        let window = row.time_ns / WINDOW_NS;
+        if window != self.window {
+            (self.window, self.first, self.counted) = (window, row.thread, false);
+        } else if row.thread != self.first && !self.counted {
+            self.counted = true;
+            self.shared_windows += 1;
+        }
+    }
+
+    fn suspect(&self) -> bool {
+        let often = self.threads.iter().filter(|(_, count)| *count >= EACH).count();
+        often >= 2 && self.writes >= WRITES && self.shared_windows >= WINDOWS
+    }
+}
+
+/// What a thread does most at a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Habit {
+    pub(super) thread: u32,
+    pub(super) address: u64,
+    pub(super) width: u16,
+    pub(super) writes: bool,
+}
+
+/// All lines of a run, by program image.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    lines: HashMap<(u32, u64), Line>,
+    nominated: Vec<(u32, u64)>,
+    rows: usize,
+    dropped: u64,
+    forgotten: u64,
+}
+
+impl Lines {
+    pub(super) fn add(&mut self, image: u32, row: Row) {
+        if self.lines.len() >= FOLLOWED {
+            self.forget();
+        }
+        let line = self.lines.entry((image, row.address / LINE)).or_default();
+        line.add(row);
+        if line.threads.len() == 1 && line.rows.len() >= ALONE {
+            line.rows.drain(..ALONE / 2);
+            self.rows = self.rows.saturating_sub(ALONE / 2);
+        }
+        if self.rows >= ROWS {
+            self.dropped += 1;
+        } else {
+            line.rows.push(row);
+            self.rows += 1;
+        }
+        if !line.nominated && line.suspect() {
+            line.nominated = true;
+            self.nominated.push((image, row.address / LINE));
+        }
+    }
+
+    /// Drops the lines that one thread touched a few times.
+    fn forget(&mut self) {
+        let (lines, rows) = (self.lines.len(), &mut self.rows);
+        self.lines.retain(|_, line| {
+            let keep = line.threads.len() > 1 || line.rows.len() >= ALONE / 2;
+            if !keep {
+                *rows = rows.saturating_sub(line.rows.len());
+            }
+            keep
+        });
+        // All are worth keeping, and there is no room: start over rather than grow.
+        if self.lines.len() * 2 > lines {
+            self.forgotten += self.lines.len() as u64;
+            self.lines.clear();
+            self.rows = 0;
+        }
+    }
+
+    /// Lines that became suspect since the last call: image, and address / [`LINE`].
+    pub(super) fn nominated(&mut self) -> Vec<(u32, u64)> {
+        std::mem::take(&mut self.nominated)
+    }
+
+    /// What each thread does most at a line: writes where it writes. Most frequent users first.
+    pub(super) fn habits(&self, image: u32, line: u64) -> Vec<Habit> {
+        let Some(line) = self.lines.get(&(image, line)) else { return Vec::new() };
+        let mut counts: HashMap<Doing, u32> = HashMap::new();
+        for row in &line.rows {
+            *counts.entry((row.thread, writes(row.kind), row.address, row.width)).or_default() += 1;
+        }
+        let mut threads = line.threads.clone();
+        threads.sort_by_key(|(thread, count)| (std::cmp::Reverse(*count), *thread));
+        let most = |(thread, _): &(u32, u32)| {
+            let own = counts.iter().filter(|((of, ..), _)| of == thread);
+            let ((_, writes, address, width), _) = own.max_by_key(|((_, writes, address, _), count)| (*writes, **count, *address))?;
+            Some(Habit { thread: *thread, address: *address, width: *width, writes: *writes })
+        };
+        threads.iter().filter_map(most).collect()
+    }
+
+    /// The rows of lines that several threads touched and one of them wrote, or that are among `also`, in order of time.
+    pub(super) fn shared(&mut self, also: &BTreeSet<(u32, u64)>) -> Vec<(u32, Row)> {
+        let wanted = |key: &(u32, u64), line: &Line| {
+            let written = line.rows.iter().any(|row| writes(row.kind));
+            line.threads.len() > 1 && written || also.contains(key)
+        };
+        let lines = self.lines.drain().filter(|(key, line)| wanted(key, line));
+        let mut rows: Vec<(u32, Row)> =
+            lines.flat_map(|((image, _), line)| line.rows.into_iter().map(move |row| (image, row))).collect();
+        rows.sort_by_key(|(_, row)| (row.time_ns, row.thread, row.distance, row.address));
+        rows
+    }
+
+    pub(super) fn losses(&self, run: RunId) -> Vec<Loss> {
+        let of = Some(self.rows as u64 + self.dropped);
+        let dropped = Loss { run, what: "memory accesses".to_owned(), count: self.dropped, of };
+        let forgotten = Loss { run, what: "cache lines".to_owned(), count: self.forgotten, of: None };
+        [dropped, forgotten].into_iter().filter(|loss| loss.count > 0).collect()
+    }
+}
+
+/// Thread, whether it writes, address, width.
+type Doing = (u32, bool, u64, u16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(thread: u32, time_ns: u64, address: u64, kind: AccessKind) -> Row {
+        Row {
+            thread,
+            time_ns,
+            address,
+            instruction: 1,
+            width: 8,
+            kind,
+            distance: -1,
+            certainty: AddressCertainty::Exact,
+        }
+    }
+
+    #[test]
+    fn a_line_is_suspected_when_threads_meet_there_often() {
+        let mut lines = Lines::default();
+        for step in 0..4 {
+            for thread in [1, 2] {
+                lines.add(0, row(thread, step * WINDOW_NS, 0x1000 + u64::from(thread) * 8, AccessKind::Update));
+            }
+        }
+        assert!(lines.nominated().is_empty(), "four each are too few");
+        for thread in [1, 2] {
+            lines.add(0, row(thread, 9 * WINDOW_NS, 0x1000 + u64::from(thread) * 8, AccessKind::Update));
+        }
+        assert_eq!(lines.nominated(), [(0, 0x1000 / LINE)]);
+        let habits = lines.habits(0, 0x1000 / LINE);
+        assert_eq!(habits.iter().map(|habit| (habit.thread, habit.address)).collect::<Vec<_>>(), [(1, 0x1008), (2, 0x1010)]);
+        assert_eq!(lines.shared(&BTreeSet::new()).len(), 10);
+    }
+
+    #[test]
+    fn threads_that_never_meet_and_lines_that_nobody_writes_are_not_suspected() {
+        let mut lines = Lines::default();
+        for step in 0..100 {
+            lines.add(0, row(step as u32 / 50, step * WINDOW_NS, 0x1000, AccessKind::Update));
+            lines.add(0, row(1, step * WINDOW_NS, 0x2000, AccessKind::Load));
+            lines.add(0, row(2, step * WINDOW_NS, 0x2000, AccessKind::Load));
+        }
+        assert!(lines.nominated().is_empty());
+        let shared = lines.shared(&BTreeSet::new());
+        assert!(shared.iter().all(|(_, row)| row.address == 0x1000));
+    }
+
+    #[test]
+    fn running_over_much_memory_keeps_little() {
+        let mut lines = Lines::default();
+        for step in 0..1_000_000 {
+            lines.add(0, row(1, step, step * LINE, AccessKind::Store));
+        }
+        for step in 0..1000 {
+            lines.add(0, row(1, step, 0, AccessKind::Store));
+        }
+        assert!(lines.lines.len() <= FOLLOWED);
+        assert!(lines.lines[&(0, 0)].rows.len() <= ALONE);
+    }
+}

@@ -1,0 +1,62 @@
+//! The memory of a process: its bytes and its map. May import: resolve's maps.
+
+use recording::tables::Region;
+use resolve::{MappedFile, Mapping, parse_maps};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// The memory of one process, while it lives.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pid: u32,
+    bytes: Option<File>,
+    mappings: Vec<Mapping>,
+    /// The stack pointer of each thread when it was sampled last.
+    stacks: HashMap<u32, u64>,
+}
+
+impl Memory {
+    pub(super) fn of(pid: u32) -> Memory {
+        let mut memory =
+            Memory { pid, bytes: File::open(format!("/proc/{pid}/mem")).ok(), mappings: Vec::new(), stacks: HashMap::new() };
+        memory.refresh();
+        memory
+    }
+
+    /// Copies bytes at an address; returns how many there are up to the first that cannot be read.
+    pub(super) fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let Some(file) = &self.bytes else { return 0 };
+        file.read_at(buffer, address).unwrap_or(0)
+    }
+
+    /// Notes where a thread's stack is.
+    pub(super) fn saw_stack(&mut self, thread: u32, sp: u64) {
+        let new = self.stacks.insert(thread, sp).is_none();
+        if new {
+            // A thread's stack is mapped before it runs: by now its mapping is there, and mostly the data's too.
+            self.refresh();
+        }
+    }
+
+    fn refresh(&mut self) {
+        let text = std::fs::read(format!("/proc/{}/maps", self.pid)).ok().filter(|text| !text.is_empty());
+        if let Some(mappings) = text.and_then(|text| parse_maps(text).ok()) {
+            self.mappings = mappings;
+        }
+    }
+
+    /// What kind of memory an address lies in.
+    pub(super) fn region(&self, address: u64) -> Region {
+        let holds = |mapping: &&Mapping, address: u64| (mapping.start..mapping.end).contains(&address);
+        let Some(mapping) = self.mappings.iter().find(|mapping| holds(mapping, address)) else {
+            return Region::Unknown;
+        };
+        match mapping.path {
+            MappedFile::Anonymous if self.stacks.values().any(|sp| holds(&mapping, *sp)) => Region::Stack,
+            MappedFile::Anonymous => Region::Heap,
+            MappedFile::File(_) => Region::File,
+            _ => Region::Unknown,
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What threads do to each other's memory: which cache lines several of them touch, and which loops wait for a write.
+//!
+//! Every CPU sample in user space comes with all registers and some bytes of the stack. From the code around the sampled
+//! instruction follow the addresses of the memory accesses there (`resolve::decode`); they are gathered by cache line
+//! (`lines`) and loop (`spins`). Lines that several threads touch at the same time are then watched by hardware
+//! breakpoints (`confirm` on `watch`) to see whether, and how often, the threads really do. At the end, all of it becomes
+//! rows, with the variables that lie there (`variables`).
+//!
+//! May import: `procfs`, `recording`, `resolve`, libc (in `watch` alone).
+
+mod confirm;
+mod lines;
+mod memory;
+mod spins;
+mod variables;
+mod watch;
+
+use recording::tables::{Access, AccessKind, AddressCertainty, Confirmation, Loss, Spin, Variable};
+use recording::{FrameId, RunId, StackId, ThreadId};
+use resolve::decode::replay::StackBytes;
+use resolve::decode::{self, Certainty, Code, CodeReader, Registers, Replay, SampledAccess};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use confirm::{Confirm, Seen};
+use lines::{Lines, Row};
+use memory::Memory;
+use spins::Tallies;
+
+/// Bytes of a cache line: 64 on x86-64, the only architecture whose code is decoded.
+pub(crate) const LINE: u64 = 64;
+
+/// Whether breakpoints may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirming {
+    /// Yes.
+    On,
+    /// No: what several threads touch stays a suspicion.
+    Off,
+}
+
+/// One CPU sample in user space.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampled<'a> {
+    /// The thread's handle.
+    pub(crate) thread: u32,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// Its program image.
+    pub(crate) image: u32,
+    /// When.
+    pub(crate) time_ns: u64,
+    /// The user registers as the kernel saves them (`struct pt_regs`).
+    pub(crate) registers: &'a [u64],
+    /// The bytes at the stack pointer.
+    pub(crate) stack: &'a [u8],
+    /// The bytes below it that a function may use; empty when they were not copied.
+    pub(crate) red_zone: &'a [u8],
+    /// Return addresses, the nearest first.
+    pub(crate) callers: &'a [u64],
+    /// The stack's handle.
+    pub(crate) user_stack: Option<StackId>,
+}
+
+/// What the caller knows about the code of a program image.
+pub(crate) trait ImageCode {
+    /// The start of the function around an address.
+    fn function_start(&self, address: u64) -> Option<u64>;
+    /// The variable at an address.
+    fn variable(&self, address: u64) -> Option<NamedVariable>;
+}
+
+/// A variable of the program or of a library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedVariable {
+    /// The path of the file that has it.
+    pub(crate) module: String,
+    /// Its name, when a symbol covers the address.
+    pub(crate) object: Option<resolve::Object>,
+}
+
+/// The rows of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) spins: Vec<Spin>,
+    pub(crate) confirmations: Vec<Confirmation>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// The code of one program image, and what was worked out from it.
+struct Image {
+    code: Code,
+    replay: Replay,
+    loops: decode::Spins,
+    memory: Memory,
+}
+
+/// Gathers what samples tell about memory that threads share.
+pub(crate) struct SharingSampler {
+    architecture: &'static str,
+    images: HashMap<u32, Option<Image>>,
+    lines: Lines,
+    spins: Tallies,
+    confirm: Option<Confirm>,
+    found: Vec<SampledAccess>,
+    stack: Vec<u8>,
+}
+
+impl SharingSampler {
+    pub(crate) fn new(confirming: Confirming) -> SharingSampler {
+        SharingSampler {
+            architecture: std::env::consts::ARCH,
+            images: HashMap::new(),
+            lines: Lines::default(),
+            spins: Tallies::default(),
+            confirm: (confirming == Confirming::On).then(Confirm::new),
+            found: Vec::new(),
+            stack: Vec::new(),
+        }
+    }
+
+    /// Whether the code of this machine can be read at all.
+    pub(crate) fn can_decode() -> bool {
+        decode::decoder(std::env::consts::ARCH).is_some()
+    }
+
+    /// Takes one sample.
+    pub(crate) fn sample(&mut self, sampled: &Sampled<'_>, known: &dyn ImageCode) {
+        let Some(registers) = Registers::from_x86_pt_regs(sampled.registers) else { return };
+        let architecture = self.architecture;
+        let image = self.images.entry(sampled.image).or_insert_with(|| {
+            let code = Code::new(decode::decoder(architecture)?);
+            let memory = Memory::of(sampled.pid);
+            Some(Image { code, replay: Replay::new(), loops: decode::Spins::new(), memory })
+        });
+        let Some(image) = image else { return };
+        image.code.explore(registers.ip, sampled.callers, &mut Reader { memory: &mut image.memory, known });
+        let sp = registers.general[usize::from(image.code.architecture().stack_pointer())];
+        let start = sp.wrapping_sub(sampled.red_zone.len() as u64);
+        self.stack.clear();
+        self.stack.extend_from_slice(sampled.red_zone);
+        self.stack.extend_from_slice(sampled.stack);
+        let stack = StackBytes { start, bytes: &self.stack };
+        image.memory.saw_stack(sampled.thread, sp);
+        image.replay.accesses(&image.code, &registers, stack, &mut self.found);
+        for access in &self.found {
+            let row = Row {
+                thread: sampled.thread,
+                time_ns: sampled.time_ns,
+                address: access.address,
+                instruction: access.instruction,
+                width: access.width,
+                kind: kind(access.kind),
+                distance: access.distance,
+                certainty: certainty(access.certainty),
+            };
+            self.lines.add(sampled.image, row);
+        }
+        if let Some(spin) = image.loops.at(&image.code, &registers, sampled.callers) {
+            self.spins.add(sampled, &spin, &self.found);
+        }
+    }
+
+    /// Watches what is suspected, for a short time and within a budget. `number`: the kernel's number of a thread;
+    /// `alive`: the handles of the threads that a process has now.
+    pub(crate) fn tick(
+        &mut self,
+        now_ns: u64,
+        number: &dyn Fn(u32) -> Option<u32>,
+        alive: &dyn Fn(u32) -> Vec<u32>,
+    ) {
+        let Some(confirm) = &mut self.confirm else { return };
+        for (image, line) in self.lines.nominated() {
+            confirm.suspect_line(image, line);
+        }
+        for (image, address, width) in self.spins.nominated() {
+            confirm.suspect_spin(image, address, width);
+        }
+        confirm.tick(now_ns, &self.lines, number, alive);
+    }
+
+    /// Everything as rows. `frame`: the handle of a code address of an image.
+    pub(crate) fn finish(
+        mut self,
+        run: RunId,
+        known: &dyn Fn(u32) -> Option<Box<dyn ImageCode>>,
+        frame: &mut dyn FnMut(u32, u64) -> Option<FrameId>,
+    ) -> Rows {
+        let mut rows = Rows::default();
+        let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        let polled: BTreeSet<(u32, u64)> = self.spins.lines().collect();
+        for (image, row) in self.lines.shared(&polled) {
+            let Some(frame) = frame(image, row.instruction) else { continue };
+            addresses.entry(image).or_default().insert(row.address);
+            rows.accesses.push(Access {
+                run,
+                thread: ThreadId(row.thread),
+                time_ns: row.time_ns,
+                address: row.address,
+                width: u32::from(row.width),
+                kind: row.kind,
+                frame,
+                distance: i32::from(row.distance),
+                certainty: row.certainty,
+            });
+        }
+        for tally in self.spins.all() {
+            let Some(frame) = frame(tally.image, tally.instruction) else { continue };
+            addresses.entry(tally.image).or_default().extend(tally.address);
+            rows.spins.push(Spin {
+                run,
+                thread: ThreadId(tally.thread),
+                frame,
+                address: tally.address,
+                width: u32::from(tally.width),
+                samples: tally.samples,
+                first_ns: tally.first_ns,
+                last_ns: tally.last_ns,
+                pauses: tally.pauses,
+                yields: tally.yields,
+                takes: tally.takes,
+                user_stack: tally.user_stack,
+            });
+        }
+        let confirmed = self.confirm.take().map(Confirm::finish).unwrap_or_default();
+        for (key, seen) in &confirmed {
+            addresses.entry(key.image).or_default().insert(key.address);
+            let at = seen.most_frequent().map(|ip| self.before(key.image, ip));
+            rows.confirmations.push(confirmation(run, key, seen, at.and_then(|ip| frame(key.image, ip))));
+        }
+        for (image, addresses) in addresses {
+            let memory = self.images.get_mut(&image).and_then(Option::as_mut).map(|image| &mut image.memory);
+            let named = known(image);
+            rows.variables.extend(variables::rows(run, &addresses, memory, named.as_deref()));
+        }
+        rows.losses = self.lines.losses(run);
+        rows
+    }
+
+    /// The instruction that made a breakpoint trap: the trap comes after it.
+    fn before(&self, image: u32, trapped: u64) -> u64 {
+        let code = self.images.get(&image).and_then(Option::as_ref).map(|image| &image.code);
+        let previous = code.and_then(|code| code.before(trapped).find(|edge| !edge.branch));
+        previous.map_or(trapped.saturating_sub(1), |edge| edge.from)
+    }
+}
+
+fn confirmation(run: RunId, key: &confirm::Key, seen: &Seen, frame: Option<FrameId>) -> Confirmation {
+    Confirmation {
+        run,
+        thread: ThreadId(key.thread),
+        address: key.address,
+        width: u32::from(key.width),
+        writes: key.writes,
+        frame,
+        trials: seen.trials,
+        hit_trials: seen.hit_trials,
+        shared_trials: seen.shared_trials,
+        hits: seen.hits,
+        gap_ns: confirm::lower_quartile(&seen.gaps_ns),
+        across_ns: confirm::lower_quartile(&seen.across_ns),
+    }
+}
+
+/// Code from the memory of the process, with what the caller knows about it.
+struct Reader<'a> {
+    memory: &'a mut Memory,
+    known: &'a dyn ImageCode,
+}
+
+impl CodeReader for Reader<'_> {
+    fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+        self.memory.read(address, buffer)
+    }
+
+    fn function_start(&mut self, address: u64) -> Option<u64> {
+        self.known.function_start(address)
+    }
+
+    fn pointer(&mut self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.memory.read(address, &mut bytes) == bytes.len()).then(|| u64::from_le_bytes(bytes))
+    }
+}
+
+fn kind(kind: decode::AccessKind) -> AccessKind {
+    match kind {
+        decode::AccessKind::Load => AccessKind::Load,
+        decode::AccessKind::Store => AccessKind::Store,
+        decode::AccessKind::Update => AccessKind::Update,
+        decode::AccessKind::Atomic => AccessKind::Atomic,
+    }
+}
+
+fn certainty(certainty: Certainty) -> AddressCertainty {
+    match certainty {
+        Certainty::Exact => AddressCertainty::Exact,
+        Certainty::Likely => AddressCertainty::Likely,
+    }
+}
