@@ -153,7 +153,8 @@ impl Lines {
         threads.sort_by_key(|(thread, count)| (std::cmp::Reverse(*count), *thread));
         let most = |(thread, _): &(u32, u32)| {
             let own = counts.iter().filter(|((of, ..), _)| of == thread);
-            let ((_, writes, address, width), _) = own.max_by_key(|((_, writes, address, _), count)| (*writes, **count, *address))?;
+            let ((_, writes, address, width), _) =
+                own.max_by_key(|((_, writes, address, _), count)| (*writes, **count, *address))?;
             Some(Habit { thread: *thread, address: *address, width: *width, writes: *writes })
         };
         threads.iter().filter_map(most).collect()
@@ -214,7 +215,10 @@ mod tests {
         }
         assert_eq!(lines.nominated(), [(0, 0x1000 / LINE)]);
         let habits = lines.habits(0, 0x1000 / LINE);
-        assert_eq!(habits.iter().map(|habit| (habit.thread, habit.address)).collect::<Vec<_>>(), [(1, 0x1008), (2, 0x1010)]);
+        assert_eq!(
+            habits.iter().map(|habit| (habit.thread, habit.address)).collect::<Vec<_>>(),
+            [(1, 0x1008), (2, 0x1010)]
+        );
         assert_eq!(lines.shared(&BTreeSet::new()).len(), 10);
     }
 

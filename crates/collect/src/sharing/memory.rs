@@ -18,8 +18,12 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn of(pid: u32) -> Memory {
-        let mut memory =
-            Memory { pid, bytes: File::open(format!("/proc/{pid}/mem")).ok(), mappings: Vec::new(), stacks: HashMap::new() };
+        let mut memory = Memory {
+            pid,
+            bytes: File::open(format!("/proc/{pid}/mem")).ok(),
+            mappings: Vec::new(),
+            stacks: HashMap::new(),
+        };
         memory.refresh();
         memory
     }

@@ -164,12 +164,7 @@ impl SharingSampler {
 
     /// Watches what is suspected, for a short time and within a budget. `number`: the kernel's number of a thread;
     /// `alive`: the handles of the threads that a process has now.
-    pub(crate) fn tick(
-        &mut self,
-        now_ns: u64,
-        number: &dyn Fn(u32) -> Option<u32>,
-        alive: &dyn Fn(u32) -> Vec<u32>,
-    ) {
+    pub(crate) fn tick(&mut self, now_ns: u64, number: &dyn Fn(u32) -> Option<u32>, alive: &dyn Fn(u32) -> Vec<u32>) {
         let Some(confirm) = &mut self.confirm else { return };
         for (image, line) in self.lines.nominated() {
             confirm.suspect_line(image, line);
@@ -181,10 +176,10 @@ impl SharingSampler {
     }
 
     /// Everything as rows. `frame`: the handle of a code address of an image.
-    pub(crate) fn finish(
+    pub(crate) fn finish<'k>(
         mut self,
         run: RunId,
-        known: &dyn Fn(u32) -> Option<Box<dyn ImageCode>>,
+        known: &dyn Fn(u32) -> Option<Box<dyn ImageCode + 'k>>,
         frame: &mut dyn FnMut(u32, u64) -> Option<FrameId>,
     ) -> Rows {
         let mut rows = Rows::default();

@@ -43,7 +43,8 @@ impl Tallies {
         let place = (sampled.image, sampled.thread, spin.head);
         let mut read: Vec<(u64, u64, u16)> = Vec::new();
         for polled in &spin.polled {
-            let seen = found.iter().find(|access| access.instruction == polled.instruction).map(|access| access.address);
+            let seen =
+                found.iter().find(|access| access.instruction == polled.instruction).map(|access| access.address);
             if let Some(address) = polled.fixed.or(seen) {
                 read.push((polled.instruction, address, polled.width));
             }
@@ -62,7 +63,8 @@ impl Tallies {
         // read last in a round, which is mostly the one reached through the others.
         let main = read.last().copied();
         let instruction = main.map(|(instruction, ..)| instruction);
-        let instruction = instruction.or_else(|| spin.polled.last().map(|polled| polled.instruction)).unwrap_or(spin.head);
+        let instruction =
+            instruction.or_else(|| spin.polled.last().map(|polled| polled.instruction)).unwrap_or(spin.head);
         let address = main.map(|(_, address, _)| address);
         let key = (sampled.image, sampled.thread, spin.head, address);
         let tally = self.tallies.entry(key).or_insert_with(|| Tally {

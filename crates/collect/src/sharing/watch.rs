@@ -61,6 +61,9 @@ pub(super) struct Watch {
     page: usize,
 }
 
+// SAFETY: the mapping belongs to the process, not to a thread, and a watch is its only user.
+unsafe impl Send for Watch {}
+
 impl Watch {
     /// Watches `width` bytes (1, 2, 4 or 8, aligned) of a thread until `limit` hits.
     ///

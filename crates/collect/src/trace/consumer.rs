@@ -7,6 +7,7 @@ use super::asleep::{Call as SleepingCall, Sleeper};
 use super::image::Image;
 use super::intern::Interner;
 use super::kept::Kept;
+use super::known::{Known, Variables};
 use super::rows::{Rows, text};
 use super::slices::{Slices, thread_id};
 use super::story::{FileKind, PathStacks, Story};
@@ -17,6 +18,7 @@ use crate::bpf::hardware::Event;
 use crate::error::Error;
 use crate::machine::usable_processors;
 use crate::procfs::{self, monotonic_ns};
+use crate::sharing::{Confirming, ImageCode, Sampled, SharingSampler};
 use recording::tables::*;
 use recording::{RunId, StackId, ThreadId, WaitId, Writer};
 use resolve::ModuleCache;
@@ -28,6 +30,9 @@ const BUFFERED_ROWS: usize = 1 << 20;
 
 /// Ended threads are read and their slots given back every so many polls.
 const RECYCLE_POLLS: u32 = 10;
+
+/// Return addresses that are looked at for a loop around a call: wrappers of atomics without optimisation.
+const CALLERS: usize = 4;
 
 /// The system call that a thread sleeps in, and the stack of user space.
 type Asleep = (Option<SleepingCall>, Option<StackId>);
@@ -93,6 +98,9 @@ pub(crate) struct Consumer<'a> {
     pub(super) timing: Timing,
     sampled: u64,
     cut_stacks: u64,
+    /// Absent where the code of this architecture is not decoded.
+    sharing: Option<SharingSampler>,
+    variables: Variables,
     untold_calls: u64,
     polls: u32,
     failed: Option<Error>,
@@ -134,6 +142,8 @@ impl<'a> Consumer<'a> {
             timing: Timing::new(),
             sampled: 0,
             cut_stacks: 0,
+            sharing: SharingSampler::can_decode().then(|| SharingSampler::new(Confirming::On)),
+            variables: Variables::default(),
             untold_calls: 0,
             polls: 0,
             failed: None,
@@ -149,6 +159,7 @@ impl<'a> Consumer<'a> {
         }
         self.take_events();
         self.take_samples();
+        self.watch_sharing();
         self.settle_images();
         self.polls += 1;
         if self.polls.is_multiple_of(RECYCLE_POLLS) {
@@ -249,7 +260,7 @@ impl<'a> Consumer<'a> {
         let futexes = std::mem::take(&mut self.futexes);
         let marks = std::mem::take(&mut self.marks);
         // Naming takes long and needs nothing of the kernel: detach first.
-        let Consumer { programs, interner, writer, failed, .. } = self;
+        let Consumer { run, programs, interner, writer, failed, sharing, images, variables, .. } = self;
         drop(programs);
         if let Some(error) = failed {
             return Err(error);
@@ -263,6 +274,19 @@ impl<'a> Consumer<'a> {
         rows.append(writer)?;
         writer.append(&samples)?;
         writer.append(&losses)?;
+        if let Some(sharing) = sharing {
+            let known = |image: u32| {
+                let image = images.get(&image)?;
+                Some(Box::new(Known { image, variables: &variables }) as Box<dyn ImageCode + '_>)
+            };
+            let mut frame = |image: u32, address: u64| Some(images.get(&image)?.frame(address, interner));
+            let shared = sharing.finish(run, &known, &mut frame);
+            writer.append(&shared.accesses)?;
+            writer.append(&shared.spins)?;
+            writer.append(&shared.confirmations)?;
+            writer.append(&shared.variables)?;
+            writer.append(&shared.losses)?;
+        }
         let (stacks, frames, modules) = interner.take_rows();
         writer.append(&stacks)?;
         writer.append(&frames)?;
@@ -350,6 +374,10 @@ impl<'a> Consumer<'a> {
             let user_stack = self.user_stack(event.image, event.pid, &event.registers, &stack, event.time_ns);
             let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
             let in_kernel = event.in_kernel != 0;
+            // A loop that gives its processor away spends its time in that call.
+            if !in_kernel || i64::from(event.kind) == libc::SYS_sched_yield {
+                self.shared(&event, &stack, user_stack);
+            }
             self.sampled += 1;
             self.samples.push(Sample {
                 run: self.run,
@@ -362,6 +390,44 @@ impl<'a> Consumer<'a> {
                 kernel_stack,
             });
         }
+    }
+
+    fn shared(&mut self, event: &SampleEvent, stack: &[u8], user_stack: Option<StackId>) {
+        let (Some(sharing), Some(image)) = (&mut self.sharing, self.images.get(&event.image)) else { return };
+        let callers: Vec<u64> = image.callers().take(CALLERS).collect();
+        let sampled = Sampled {
+            thread: event.header.thread,
+            pid: event.pid,
+            image: event.image,
+            time_ns: event.time_ns,
+            registers: &event.all_registers,
+            stack,
+            red_zone: &[],
+            callers: &callers,
+            user_stack,
+        };
+        sharing.sample(&sampled, &Known { image, variables: &self.variables });
+    }
+
+    fn watch_sharing(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let threads = &self.programs.threads;
+        let last = self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
+        let number = |thread: u32| {
+            let slot = (1..=last as usize)
+                .find(|slot| threads.peek(*slot, offset_of!(ThreadRecord, thread)) == Some(thread))?;
+            threads.peek(slot, offset_of!(ThreadRecord, tid))
+        };
+        let alive = |image: u32| {
+            let of = |slot: &usize| {
+                let state: Option<u32> = threads.peek(*slot, offset_of!(ThreadRecord, state));
+                let living = state.is_some_and(|state| state != THREAD_FREE && state != THREAD_ENDED);
+                living && threads.peek(*slot, offset_of!(ThreadRecord, image)) == Some(image)
+            };
+            let slots = (1..=last as usize).filter(of);
+            slots.filter_map(|slot| threads.peek(slot, offset_of!(ThreadRecord, thread))).collect()
+        };
+        sharing.tick(monotonic_ns(), &number, &alive);
     }
 
     fn exec(&mut self, event: &ExecEvent) {
