@@ -482,7 +482,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	read_registers(&event->registers, regs);
 	u64 sp = event->registers.sp;
 	event->stack_bytes = COPY_STACK(event->stack, SAMPLE_STACK, SAMPLE_STEP, sp);
-	event->padding = 0;
+	s64 failed = bpf_probe_read_user(event->red_zone, sizeof(event->red_zone), (void *)(sp - RED_ZONE));
+	event->red_zone_bytes = failed ? 0 : sizeof(event->red_zone);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return 0;
 }

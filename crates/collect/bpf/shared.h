@@ -26,6 +26,8 @@
 #define PLACE_STEP 1024
 #define SAMPLE_STACK 8192
 #define SAMPLE_STEP 1024
+/* Bytes below the stack pointer that a function which calls no other may use (System V ABI for x86-64). */
+#define RED_ZONE 128
 #define KERNEL_FRAMES 32
 /* Stack words that are looked at to tell call paths apart. */
 #define HASHED_WORDS 32
@@ -485,7 +487,8 @@ struct sample_event {
 	u64 all_registers[ALL_REGISTERS];
 	u64 kernel_stack[KERNEL_FRAMES];
 	u32 stack_bytes;
-	u32 padding;
+	u32 red_zone_bytes; /* 0 when they could not be read */
+	u8 red_zone[RED_ZONE];
 	u8 stack[SAMPLE_STACK + SAMPLE_STEP];
 };
 
@@ -514,6 +517,6 @@ SIZE(place_event, 64);
 SIZE(stack_event, 17728);
 SIZE(stack_value, 8);
 SIZE(exec_event, 32);
-SIZE(sample_event, 9824);
+SIZE(sample_event, 9952);
 
 #endif

@@ -22,7 +22,7 @@ fn observe(compiler: &str, level: &str, what: &str) -> Tables {
     tables
 }
 
-fn function<'t>(tables: &'t Tables, frame: recording::FrameId) -> (&'t str, Option<u32>) {
+fn function(tables: &Tables, frame: recording::FrameId) -> (&str, Option<u32>) {
     let row = tables.frames.iter().find(|row| row.frame == frame).unwrap();
     (row.function.as_deref().unwrap_or("?"), row.line)
 }
@@ -34,7 +34,9 @@ fn show(tables: &Tables, what: &str) {
     }
     eprintln!("== {what}: {} samples, {} accesses", tables.samples.len(), tables.accesses.len());
     for (line, users) in lines.iter().filter(|(_, users)| users.values().sum::<u32>() > 20) {
-        let name = |address: u64| tables.variables.iter().find(|v| v.address == address).map(|v| (v.name.clone(), v.offset, v.region));
+        let name = |address: u64| {
+            tables.variables.iter().find(|v| v.address == address).map(|v| (v.name.clone(), v.offset, v.region))
+        };
         eprintln!("  line {:#x}", line * 64);
         for ((thread, address, kind), count) in users {
             eprintln!("    thread {thread} {address:#x} {kind} {count} {:?}", name(*address));
@@ -42,12 +44,30 @@ fn show(tables: &Tables, what: &str) {
     }
     for spin in &tables.spins {
         let name = tables.variables.iter().find(|v| Some(v.address) == spin.address).and_then(|v| v.name.clone());
-        eprintln!("  spin thread {} {:?} {:x?} {name:?} samples {} pauses {} yields {} takes {}", spin.thread, function(tables, spin.frame), spin.address, spin.samples, spin.pauses, spin.yields, spin.takes);
+        eprintln!(
+            "  spin thread {} {:?} {:x?} {name:?} samples {} pauses {} yields {} takes {}",
+            spin.thread,
+            function(tables, spin.frame),
+            spin.address,
+            spin.samples,
+            spin.pauses,
+            spin.yields,
+            spin.takes
+        );
     }
     for row in &tables.confirmations {
         eprintln!(
             "  watched thread {} {:#x}+{} writes {} trials {} hit {} shared {} hits {} gap {:?} across {:?} by {:?}",
-            row.thread, row.address, row.width, row.writes, row.trials, row.hit_trials, row.shared_trials, row.hits, row.gap_ns, row.across_ns,
+            row.thread,
+            row.address,
+            row.width,
+            row.writes,
+            row.trials,
+            row.hit_trials,
+            row.shared_trials,
+            row.hits,
+            row.gap_ns,
+            row.across_ns,
             row.frame.map(|frame| function(tables, frame))
         );
     }

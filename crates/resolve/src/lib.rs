@@ -8,13 +8,9 @@
 //! | [`unwind`], `arch`, `leaving` | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
 //! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
-<<<<<<< HEAD
 //! | [`jit`] | names of code that was made at run time |
-=======
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
 //! | [`objects`] | data addresses → variables |
-//! | [`perf_map`] | names of code that was made at run time |
->>>>>>> 0db2a01 (collect: gather memory accesses by cache line, confirm by breakpoints)
 //! | [`mod@probes`] | the marks in a program's file, and where their arguments are |
 //! | [`error`] | what can go wrong; nothing of it ends a run |
 //!
@@ -38,11 +34,7 @@ mod leaving;
 mod lines;
 pub mod maps;
 pub mod module;
-<<<<<<< HEAD
-=======
 pub mod objects;
-pub mod perf_map;
->>>>>>> 0db2a01 (collect: gather memory accesses by cache line, confirm by breakpoints)
 pub mod probes;
 pub mod spans;
 mod symbol_table;
@@ -55,11 +47,7 @@ pub use error::{ModuleError, ModuleProblem, SymbolProblem};
 pub use jit::{Code, RuntimeCode};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};
-<<<<<<< HEAD
-=======
 pub use objects::{Object, Objects};
-pub use perf_map::PerfMap;
->>>>>>> 0db2a01 (collect: gather memory accesses by cache line, confirm by breakpoints)
 pub use probes::{Probe, ProbesError, probes, probes_in_file};
 pub use spans::{executable_spans, merge_spans};
 pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};

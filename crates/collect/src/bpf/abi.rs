@@ -15,6 +15,8 @@ pub(crate) const FUTEX_OPERATIONS: usize = 16;
 pub(crate) const BARS: usize = 32;
 pub(crate) const COUNTERS: usize = 4;
 pub(crate) const ALL_REGISTERS: usize = 34;
+/// Bytes below the stack pointer that a function may use.
+pub(crate) const RED_ZONE: usize = 128;
 pub(crate) const KIND_FAULT: u32 = 0xffff;
 pub(crate) const KIND_LOCK: u32 = 0x20000;
 pub(crate) const KIND_FAULT_SITE: u32 = 0x80000;
@@ -478,7 +480,8 @@ pub(crate) struct SampleEvent {
     pub(crate) all_registers: [u64; ALL_REGISTERS],
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) stack_bytes: u32,
-    pub(crate) padding: u32,
+    pub(crate) red_zone_bytes: u32,
+    pub(crate) red_zone: [u8; RED_ZONE],
 }
 
 const _: () = {
@@ -505,7 +508,7 @@ const _: () = {
     assert!(size_of::<PlaceEvent>() == 64);
     assert!(size_of::<StackEvent>() + 16384 + 1024 == 17728);
     assert!(size_of::<ExecEvent>() == 32);
-    assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9824);
+    assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9952);
 };
 
 /// Types that any bytes are a value of.

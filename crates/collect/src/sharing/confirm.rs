@@ -49,7 +49,7 @@ const GAPS: usize = 4096;
 /// Who was watched where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    pub(super) image: u32,
+    pub(super) space: u32,
     pub(super) address: u64,
     pub(super) thread: u32,
     pub(super) width: u16,
@@ -77,8 +77,8 @@ impl Seen {
 
 #[derive(Debug, Clone, Copy)]
 enum Suspect {
-    Line { image: u32, line: u64, trials: u32, agreeing: u32, next: usize },
-    Spin { image: u32, address: u64, width: u16, trials: u32, hits: u32, next: usize },
+    Line { space: u32, line: u64, trials: u32, agreeing: u32, next: usize },
+    Spin { space: u32, address: u64, width: u16, trials: u32, hits: u32, next: usize },
 }
 
 impl Suspect {
@@ -129,15 +129,15 @@ impl Confirm {
         }
     }
 
-    pub(super) fn suspect_line(&mut self, image: u32, line: u64) {
-        if self.known.insert((image, line * LINE, false)) {
-            self.suspects.push(Suspect::Line { image, line, trials: 0, agreeing: 0, next: 0 });
+    pub(super) fn suspect_line(&mut self, space: u32, line: u64) {
+        if self.known.insert((space, line * LINE, false)) {
+            self.suspects.push(Suspect::Line { space, line, trials: 0, agreeing: 0, next: 0 });
         }
     }
 
-    pub(super) fn suspect_spin(&mut self, image: u32, address: u64, width: u16) {
-        if self.known.insert((image, address, true)) {
-            self.suspects.push(Suspect::Spin { image, address, width, trials: 0, hits: 0, next: 0 });
+    pub(super) fn suspect_spin(&mut self, space: u32, address: u64, width: u16) {
+        if self.known.insert((space, address, true)) {
+            self.suspects.push(Suspect::Spin { space, address, width, trials: 0, hits: 0, next: 0 });
         }
     }
 
@@ -161,14 +161,14 @@ impl Confirm {
             let index = (self.turn + step) % count;
             let Some(suspect) = self.suspects.get(index).copied().filter(|suspect| !suspect.done()) else { continue };
             match suspect {
-                Suspect::Line { image, line, next, .. } => {
-                    let habits = rotated(lines.habits(image, line), next, LINE_THREADS);
-                    self.line_trial(index, image, &habits, number);
+                Suspect::Line { space, line, next, .. } => {
+                    let habits = rotated(lines.habits(space, line), next, LINE_THREADS);
+                    self.line_trial(index, space, &habits, number);
                 }
                 Suspect::Spin { .. } if self.open.is_some() => continue,
-                Suspect::Spin { image, address, width, next, .. } => {
-                    let threads = rotated(alive(image), next, SPIN_THREADS);
-                    self.spin_trial(index, now_ns, (image, address, width), &threads, number);
+                Suspect::Spin { space, address, width, next, .. } => {
+                    let threads = rotated(alive(space), next, SPIN_THREADS);
+                    self.spin_trial(index, now_ns, (space, address, width), &threads, number);
                 }
             }
             self.turn = index + 1;
@@ -176,13 +176,13 @@ impl Confirm {
         }
     }
 
-    fn line_trial(&mut self, index: usize, image: u32, habits: &[Habit], number: &dyn Fn(u32) -> Option<u32>) {
+    fn line_trial(&mut self, index: usize, space: u32, habits: &[Habit], number: &dyn Fn(u32) -> Option<u32>) {
         let begin = monotonic_ns();
         let mut watches = Vec::new();
         for habit in habits {
             let Some(tid) = number(habit.thread) else { continue };
             let (address, width) = aligned(habit.address, habit.width);
-            let key = Key { image, address, thread: habit.thread, width, writes: habit.writes };
+            let key = Key { space, address, thread: habit.thread, width, writes: habit.writes };
             self.watch(&mut watches, key, tid, LINE_HITS);
         }
         // One thread alone cannot share: it would cost and show nothing.
@@ -204,7 +204,7 @@ impl Confirm {
         &mut self,
         index: usize,
         now_ns: u64,
-        (image, address, width): (u32, u64, u16),
+        (space, address, width): (u32, u64, u16),
         threads: &[u32],
         number: &dyn Fn(u32) -> Option<u32>,
     ) {
@@ -212,7 +212,7 @@ impl Confirm {
         let mut watches = Vec::new();
         for thread in threads {
             let Some(tid) = number(*thread) else { continue };
-            let key = Key { image, address, thread: *thread, width, writes: true };
+            let key = Key { space, address, thread: *thread, width, writes: true };
             self.watch(&mut watches, key, tid, SPIN_LIMIT);
         }
         self.open = Some(Open { suspect: index, until_ns: now_ns + SPIN_TRIAL_NS, watches });
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     fn key(thread: u32) -> Key {
-        Key { image: 0, address: 64, thread, width: 8, writes: true }
+        Key { space: 0, address: 64, thread, width: 8, writes: true }
     }
 
     fn hits(times: &[u64]) -> Vec<Hit> {

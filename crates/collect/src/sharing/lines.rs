@@ -86,7 +86,7 @@ pub(super) struct Habit {
     pub(super) writes: bool,
 }
 
-/// All lines of a run, by program image.
+/// All lines of a run, by address space.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     lines: HashMap<(u32, u64), Line>,
@@ -97,11 +97,11 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn add(&mut self, image: u32, row: Row) {
+    pub(super) fn add(&mut self, space: u32, row: Row) {
         if self.lines.len() >= FOLLOWED {
             self.forget();
         }
-        let line = self.lines.entry((image, row.address / LINE)).or_default();
+        let line = self.lines.entry((space, row.address / LINE)).or_default();
         line.add(row);
         if line.threads.len() == 1 && line.rows.len() >= ALONE {
             line.rows.drain(..ALONE / 2);
@@ -115,7 +115,7 @@ impl Lines {
         }
         if !line.nominated && line.suspect() {
             line.nominated = true;
-            self.nominated.push((image, row.address / LINE));
+            self.nominated.push((space, row.address / LINE));
         }
     }
 
@@ -137,14 +137,14 @@ impl Lines {
         }
     }
 
-    /// Lines that became suspect since the last call: image, and address / [`LINE`].
+    /// Lines that became suspect since the last call: address space, and address / [`LINE`].
     pub(super) fn nominated(&mut self) -> Vec<(u32, u64)> {
         std::mem::take(&mut self.nominated)
     }
 
     /// What each thread does most at a line: writes where it writes. Most frequent users first.
-    pub(super) fn habits(&self, image: u32, line: u64) -> Vec<Habit> {
-        let Some(line) = self.lines.get(&(image, line)) else { return Vec::new() };
+    pub(super) fn habits(&self, space: u32, line: u64) -> Vec<Habit> {
+        let Some(line) = self.lines.get(&(space, line)) else { return Vec::new() };
         let mut counts: HashMap<Doing, u32> = HashMap::new();
         for row in &line.rows {
             *counts.entry((row.thread, writes(row.kind), row.address, row.width)).or_default() += 1;
@@ -168,7 +168,7 @@ impl Lines {
         };
         let lines = self.lines.drain().filter(|(key, line)| wanted(key, line));
         let mut rows: Vec<(u32, Row)> =
-            lines.flat_map(|((image, _), line)| line.rows.into_iter().map(move |row| (image, row))).collect();
+            lines.flat_map(|((space, _), line)| line.rows.into_iter().map(move |row| (space, row))).collect();
         rows.sort_by_key(|(_, row)| (row.time_ns, row.thread, row.distance, row.address));
         rows
     }

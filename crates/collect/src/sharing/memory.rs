@@ -18,18 +18,26 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn of(pid: u32) -> Memory {
-        let mut memory = Memory {
-            pid,
-            bytes: File::open(format!("/proc/{pid}/mem")).ok(),
-            mappings: Vec::new(),
-            stacks: HashMap::new(),
-        };
+        let mut memory = Memory { pid, bytes: None, mappings: Vec::new(), stacks: HashMap::new() };
         memory.refresh();
         memory
     }
 
+    /// Its number.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Gives the file descriptor back until bytes are asked for again.
+    pub(super) fn close(&mut self) {
+        self.bytes = None;
+    }
+
     /// Copies bytes at an address; returns how many there are up to the first that cannot be read.
-    pub(super) fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+        if self.bytes.is_none() {
+            self.bytes = File::open(format!("/proc/{}/mem", self.pid)).ok();
+        }
         let Some(file) = &self.bytes else { return 0 };
         file.read_at(buffer, address).unwrap_or(0)
     }

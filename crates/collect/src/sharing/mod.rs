@@ -29,14 +29,9 @@ use spins::Tallies;
 /// Bytes of a cache line: 64 on x86-64, the only architecture whose code is decoded.
 pub(crate) const LINE: u64 = 64;
 
-/// Whether breakpoints may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confirming {
-    /// Yes.
-    On,
-    /// No: what several threads touch stays a suspicion.
-    Off,
-}
+/// Processes after which the memory of the earlier ones is closed: each takes a file descriptor while it is open, and a
+/// program may make thousands of processes. It is opened again when it is asked for.
+const OPEN_MEMORIES: usize = 64;
 
 /// One CPU sample in user space.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +83,10 @@ pub(crate) struct Rows {
     pub(crate) losses: Vec<Loss>,
 }
 
-/// The code of one program image, and what was worked out from it.
-struct Image {
+/// One process while it has one program: its code, and what was worked out from it. Processes that were forked have the
+/// same program, but other memory at the same addresses.
+struct Space {
+    image: u32,
     code: Code,
     replay: Replay,
     loops: decode::Spins,
@@ -98,8 +95,9 @@ struct Image {
 
 /// Gathers what samples tell about memory that threads share.
 pub(crate) struct SharingSampler {
-    architecture: &'static str,
-    images: HashMap<u32, Option<Image>>,
+    spaces: Vec<Space>,
+    /// By program image and process.
+    space_ids: HashMap<(u32, u32), u32>,
     lines: Lines,
     spins: Tallies,
     confirm: Option<Confirm>,
@@ -108,13 +106,14 @@ pub(crate) struct SharingSampler {
 }
 
 impl SharingSampler {
-    pub(crate) fn new(confirming: Confirming) -> SharingSampler {
+    /// With `breakpoints`, suspicions are checked; without, they stay suspicions.
+    pub(crate) fn new(breakpoints: bool) -> SharingSampler {
         SharingSampler {
-            architecture: std::env::consts::ARCH,
-            images: HashMap::new(),
+            spaces: Vec::new(),
+            space_ids: HashMap::new(),
             lines: Lines::default(),
             spins: Tallies::default(),
-            confirm: (confirming == Confirming::On).then(Confirm::new),
+            confirm: breakpoints.then(Confirm::new),
             found: Vec::new(),
             stack: Vec::new(),
         }
@@ -128,22 +127,17 @@ impl SharingSampler {
     /// Takes one sample.
     pub(crate) fn sample(&mut self, sampled: &Sampled<'_>, known: &dyn ImageCode) {
         let Some(registers) = Registers::from_x86_pt_regs(sampled.registers) else { return };
-        let architecture = self.architecture;
-        let image = self.images.entry(sampled.image).or_insert_with(|| {
-            let code = Code::new(decode::decoder(architecture)?);
-            let memory = Memory::of(sampled.pid);
-            Some(Image { code, replay: Replay::new(), loops: decode::Spins::new(), memory })
-        });
-        let Some(image) = image else { return };
-        image.code.explore(registers.ip, sampled.callers, &mut Reader { memory: &mut image.memory, known });
-        let sp = registers.general[usize::from(image.code.architecture().stack_pointer())];
+        let Some(number) = self.space(sampled) else { return };
+        let Some(space) = self.spaces.get_mut(number as usize) else { return };
+        space.code.explore(registers.ip, sampled.callers, &mut Reader { memory: &mut space.memory, known });
+        let sp = registers.general[usize::from(space.code.architecture().stack_pointer())];
         let start = sp.wrapping_sub(sampled.red_zone.len() as u64);
         self.stack.clear();
         self.stack.extend_from_slice(sampled.red_zone);
         self.stack.extend_from_slice(sampled.stack);
         let stack = StackBytes { start, bytes: &self.stack };
-        image.memory.saw_stack(sampled.thread, sp);
-        image.replay.accesses(&image.code, &registers, stack, &mut self.found);
+        space.memory.saw_stack(sampled.thread, sp);
+        space.replay.accesses(&space.code, &registers, stack, &mut self.found);
         for access in &self.found {
             let row = Row {
                 thread: sampled.thread,
@@ -155,24 +149,57 @@ impl SharingSampler {
                 distance: access.distance,
                 certainty: certainty(access.certainty),
             };
-            self.lines.add(sampled.image, row);
+            self.lines.add(number, row);
         }
-        if let Some(spin) = image.loops.at(&image.code, &registers, sampled.callers) {
-            self.spins.add(sampled, &spin, &self.found);
+        if let Some(spin) = space.loops.at(&space.code, &registers, sampled.callers) {
+            self.spins.add(number, sampled, &spin, &self.found);
         }
     }
 
+    /// The number of the space of a sample; none where code is not decoded.
+    fn space(&mut self, sampled: &Sampled<'_>) -> Option<u32> {
+        let key = (sampled.image, sampled.pid);
+        if let Some(number) = self.space_ids.get(&key) {
+            return Some(*number);
+        }
+        if self.spaces.len().is_multiple_of(OPEN_MEMORIES) {
+            for space in &mut self.spaces {
+                space.memory.close();
+            }
+        }
+        let number = self.spaces.len() as u32;
+        self.spaces.push(Space {
+            image: sampled.image,
+            code: Code::new(decode::decoder(std::env::consts::ARCH)?),
+            replay: Replay::new(),
+            loops: decode::Spins::new(),
+            memory: Memory::of(sampled.pid),
+        });
+        self.space_ids.insert(key, number);
+        Some(number)
+    }
+
     /// Watches what is suspected, for a short time and within a budget. `number`: the kernel's number of a thread;
-    /// `alive`: the handles of the threads that a process has now.
-    pub(crate) fn tick(&mut self, now_ns: u64, number: &dyn Fn(u32) -> Option<u32>, alive: &dyn Fn(u32) -> Vec<u32>) {
+    /// `alive`: the handles of the threads that a process has now, by its program image and number.
+    pub(crate) fn tick(
+        &mut self,
+        now_ns: u64,
+        number: &dyn Fn(u32) -> Option<u32>,
+        alive: &dyn Fn(u32, u32) -> Vec<u32>,
+    ) {
         let Some(confirm) = &mut self.confirm else { return };
-        for (image, line) in self.lines.nominated() {
-            confirm.suspect_line(image, line);
+        for (space, line) in self.lines.nominated() {
+            confirm.suspect_line(space, line);
         }
-        for (image, address, width) in self.spins.nominated() {
-            confirm.suspect_spin(image, address, width);
+        for (space, address, width) in self.spins.nominated() {
+            confirm.suspect_spin(space, address, width);
         }
-        confirm.tick(now_ns, &self.lines, number, alive);
+        let spaces = &self.spaces;
+        let alive = |space: u32| {
+            let space = spaces.get(space as usize);
+            space.map_or_else(Vec::new, |space| alive(space.image, space.memory.pid()))
+        };
+        confirm.tick(now_ns, &self.lines, number, &alive);
     }
 
     /// Everything as rows. `frame`: the handle of a code address of an image.
@@ -182,12 +209,14 @@ impl SharingSampler {
         known: &dyn Fn(u32) -> Option<Box<dyn ImageCode + 'k>>,
         frame: &mut dyn FnMut(u32, u64) -> Option<FrameId>,
     ) -> Rows {
+        let images: Vec<u32> = self.spaces.iter().map(|space| space.image).collect();
         let mut rows = Rows::default();
+        let mut code = |space: u32, address: u64| frame(images.get(space as usize).copied()?, address);
         let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         let polled: BTreeSet<(u32, u64)> = self.spins.lines().collect();
-        for (image, row) in self.lines.shared(&polled) {
-            let Some(frame) = frame(image, row.instruction) else { continue };
-            addresses.entry(image).or_default().insert(row.address);
+        for (space, row) in self.lines.shared(&polled) {
+            let Some(frame) = code(space, row.instruction) else { continue };
+            addresses.entry(space).or_default().insert(row.address);
             rows.accesses.push(Access {
                 run,
                 thread: ThreadId(row.thread),
@@ -201,8 +230,8 @@ impl SharingSampler {
             });
         }
         for tally in self.spins.all() {
-            let Some(frame) = frame(tally.image, tally.instruction) else { continue };
-            addresses.entry(tally.image).or_default().extend(tally.address);
+            let Some(frame) = code(tally.space, tally.instruction) else { continue };
+            addresses.entry(tally.space).or_default().extend(tally.address);
             rows.spins.push(Spin {
                 run,
                 thread: ThreadId(tally.thread),
@@ -220,13 +249,13 @@ impl SharingSampler {
         }
         let confirmed = self.confirm.take().map(Confirm::finish).unwrap_or_default();
         for (key, seen) in &confirmed {
-            addresses.entry(key.image).or_default().insert(key.address);
-            let at = seen.most_frequent().map(|ip| self.before(key.image, ip));
-            rows.confirmations.push(confirmation(run, key, seen, at.and_then(|ip| frame(key.image, ip))));
+            addresses.entry(key.space).or_default().insert(key.address);
+            let at = seen.most_frequent().map(|ip| self.before(key.space, ip));
+            rows.confirmations.push(confirmation(run, key, seen, at.and_then(|ip| code(key.space, ip))));
         }
-        for (image, addresses) in addresses {
-            let memory = self.images.get_mut(&image).and_then(Option::as_mut).map(|image| &mut image.memory);
-            let named = known(image);
+        for (space, addresses) in addresses {
+            let Some(space) = self.spaces.get(space as usize) else { continue };
+            let (memory, named) = (&space.memory, known(space.image));
             rows.variables.extend(variables::rows(run, &addresses, memory, named.as_deref()));
         }
         rows.losses = self.lines.losses(run);
@@ -234,8 +263,8 @@ impl SharingSampler {
     }
 
     /// The instruction that made a breakpoint trap: the trap comes after it.
-    fn before(&self, image: u32, trapped: u64) -> u64 {
-        let code = self.images.get(&image).and_then(Option::as_ref).map(|image| &image.code);
+    fn before(&self, space: u32, trapped: u64) -> u64 {
+        let code = self.spaces.get(space as usize).map(|space| &space.code);
         let previous = code.and_then(|code| code.before(trapped).find(|edge| !edge.branch));
         previous.map_or(trapped.saturating_sub(1), |edge| edge.from)
     }

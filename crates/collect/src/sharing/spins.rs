@@ -11,7 +11,7 @@ const NOMINATED: u64 = 5;
 /// One thread in one loop, at one address.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
-    pub(super) image: u32,
+    pub(super) space: u32,
     pub(super) thread: u32,
     pub(super) instruction: u64,
     pub(super) address: Option<u64>,
@@ -26,7 +26,10 @@ pub(super) struct Tally {
     nominated: bool,
 }
 
-/// Image, thread, start of the loop, and address.
+/// Instruction, address, width.
+type Read = (u64, u64, u16);
+
+/// Address space, thread, start of the loop, and address.
 type Key = (u32, u32, u64, Option<u64>);
 
 /// All of a run.
@@ -34,14 +37,14 @@ type Key = (u32, u32, u64, Option<u64>);
 pub(super) struct Tallies {
     tallies: HashMap<Key, Tally>,
     /// What a thread was last seen to read in a loop: for samples that do not tell.
-    last: HashMap<(u32, u32, u64), Vec<(u64, u64, u16)>>,
+    last: HashMap<(u32, u32, u64), Vec<Read>>,
 }
 
 impl Tallies {
     /// Counts a sample in a loop. `found`: the accesses around it.
-    pub(super) fn add(&mut self, sampled: &Sampled<'_>, spin: &Spin, found: &[SampledAccess]) {
-        let place = (sampled.image, sampled.thread, spin.head);
-        let mut read: Vec<(u64, u64, u16)> = Vec::new();
+    pub(super) fn add(&mut self, space: u32, sampled: &Sampled<'_>, spin: &Spin, found: &[SampledAccess]) {
+        let place = (space, sampled.thread, spin.head);
+        let mut read: Vec<Read> = Vec::new();
         for polled in &spin.polled {
             let seen =
                 found.iter().find(|access| access.instruction == polled.instruction).map(|access| access.address);
@@ -52,7 +55,7 @@ impl Tallies {
         if read.len() < spin.polled.len() {
             // What the loop reads does not change from round to round: an earlier sample may have told.
             let known = self.last.get(&place).cloned().unwrap_or_default();
-            let missing = |one: &(u64, u64, u16)| !read.iter().any(|(instruction, ..)| *instruction == one.0);
+            let missing = |one: &Read| !read.iter().any(|(instruction, ..)| *instruction == one.0);
             let more: Vec<_> = known.into_iter().filter(missing).collect();
             read.extend(more);
         }
@@ -66,9 +69,9 @@ impl Tallies {
         let instruction =
             instruction.or_else(|| spin.polled.last().map(|polled| polled.instruction)).unwrap_or(spin.head);
         let address = main.map(|(_, address, _)| address);
-        let key = (sampled.image, sampled.thread, spin.head, address);
+        let key = (space, sampled.thread, spin.head, address);
         let tally = self.tallies.entry(key).or_insert_with(|| Tally {
-            image: sampled.image,
+            space,
             thread: sampled.thread,
             instruction,
             address,
@@ -87,19 +90,19 @@ impl Tallies {
         tally.last_ns = tally.last_ns.max(sampled.time_ns);
     }
 
-    /// Addresses that were read in loops often enough since the last call: image, address, width.
+    /// Addresses that were read in loops often enough since the last call: address space, address, width.
     pub(super) fn nominated(&mut self) -> Vec<(u32, u64, u16)> {
         let mut fresh = Vec::new();
         for tally in self.tallies.values_mut().filter(|tally| !tally.nominated && tally.samples >= NOMINATED) {
             tally.nominated = true;
-            fresh.extend(tally.address.map(|address| (tally.image, address, tally.width)));
+            fresh.extend(tally.address.map(|address| (tally.space, address, tally.width)));
         }
         fresh
     }
 
     /// The cache lines that loops read.
     pub(super) fn lines(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.tallies.values().filter_map(|tally| Some((tally.image, tally.address? / LINE)))
+        self.tallies.values().filter_map(|tally| Some((tally.space, tally.address? / LINE)))
     }
 
     /// All, in a fixed order.

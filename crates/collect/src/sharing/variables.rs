@@ -6,22 +6,18 @@ use recording::RunId;
 use recording::tables::{Region, Variable};
 use std::collections::BTreeSet;
 
-/// Addresses that are named at most, of one image: shared lines are few, unless the program works on shared data.
+/// Addresses that are named at most, of one process: shared lines are few, unless the program works on shared data.
 const NAMED: usize = 1 << 16;
 
 pub(super) fn rows(
     run: RunId,
     addresses: &BTreeSet<u64>,
-    memory: Option<&mut Memory>,
+    memory: &Memory,
     known: Option<&dyn ImageCode>,
 ) -> Vec<Variable> {
     let row = |address: &u64| {
         let named = known.and_then(|known| known.variable(*address));
-        let region = match (&named, &memory) {
-            (Some(_), _) => Region::Global,
-            (None, Some(memory)) => memory.region(*address),
-            (None, None) => Region::Unknown,
-        };
+        let region = if named.is_some() { Region::Global } else { memory.region(*address) };
         let (module, object) = match named {
             Some(NamedVariable { module, object }) => (Some(module), object),
             None => (None, None),

@@ -18,7 +18,7 @@ use crate::bpf::hardware::Event;
 use crate::error::Error;
 use crate::machine::usable_processors;
 use crate::procfs::{self, monotonic_ns};
-use crate::sharing::{Confirming, ImageCode, Sampled, SharingSampler};
+use crate::sharing::{ImageCode, Sampled, SharingSampler};
 use recording::tables::*;
 use recording::{RunId, StackId, ThreadId, WaitId, Writer};
 use resolve::ModuleCache;
@@ -142,7 +142,7 @@ impl<'a> Consumer<'a> {
             timing: Timing::new(),
             sampled: 0,
             cut_stacks: 0,
-            sharing: SharingSampler::can_decode().then(|| SharingSampler::new(Confirming::On)),
+            sharing: SharingSampler::can_decode().then(|| SharingSampler::new(true)),
             variables: Variables::default(),
             untold_calls: 0,
             polls: 0,
@@ -279,7 +279,7 @@ impl<'a> Consumer<'a> {
                 let image = images.get(&image)?;
                 Some(Box::new(Known { image, variables: &variables }) as Box<dyn ImageCode + '_>)
             };
-            let mut frame = |image: u32, address: u64| Some(images.get(&image)?.frame(address, interner));
+            let mut frame = |image: u32, address: u64| images.get(&image)?.frame(address, end_ns, interner);
             let shared = sharing.finish(run, &known, &mut frame);
             writer.append(&shared.accesses)?;
             writer.append(&shared.spins)?;
@@ -402,7 +402,7 @@ impl<'a> Consumer<'a> {
             time_ns: event.time_ns,
             registers: &event.all_registers,
             stack,
-            red_zone: &[],
+            red_zone: event.red_zone.get(..event.red_zone_bytes as usize).unwrap_or_default(),
             callers: &callers,
             user_stack,
         };
@@ -418,11 +418,12 @@ impl<'a> Consumer<'a> {
                 .find(|slot| threads.peek(*slot, offset_of!(ThreadRecord, thread)) == Some(thread))?;
             threads.peek(slot, offset_of!(ThreadRecord, tid))
         };
-        let alive = |image: u32| {
+        let alive = |image: u32, pid: u32| {
             let of = |slot: &usize| {
                 let state: Option<u32> = threads.peek(*slot, offset_of!(ThreadRecord, state));
                 let living = state.is_some_and(|state| state != THREAD_FREE && state != THREAD_ENDED);
-                living && threads.peek(*slot, offset_of!(ThreadRecord, image)) == Some(image)
+                let is = |field: usize, value: u32| threads.peek(*slot, field) == Some(value);
+                living && is(offset_of!(ThreadRecord, image), image) && is(offset_of!(ThreadRecord, pid), pid)
             };
             let slots = (1..=last as usize).filter(of);
             slots.filter_map(|slot| threads.peek(slot, offset_of!(ThreadRecord, thread))).collect()
