@@ -7,7 +7,7 @@
 
 use super::LINE;
 use super::lines::{Habit, Lines};
-use super::watch::{Hit, Watch};
+use super::watch::{Hit, Watch, thread_time_ns};
 use crate::procfs::monotonic_ns;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl Confirm {
     }
 
     fn line_trial(&mut self, index: usize, space: u32, habits: &[Habit], number: &dyn Fn(u32) -> Option<u32>) {
-        let begin = monotonic_ns();
+        let begin_ns = thread_time_ns();
         let mut watches = Vec::new();
         for habit in habits {
             let Some(tid) = number(habit.thread) else { continue };
@@ -189,7 +189,6 @@ impl Confirm {
         if watches.len() >= 2 {
             std::thread::sleep(TRIAL);
         }
-        let slept = if watches.len() >= 2 { TRIAL.as_nanos() as u64 } else { 0 };
         let hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
         let shared = self.note(&hits);
         if let Some(Suspect::Line { trials, agreeing, next, .. }) = self.suspects.get_mut(index) {
@@ -197,7 +196,7 @@ impl Confirm {
             *agreeing += u32::from(shared);
             *next += LINE_THREADS;
         }
-        self.spent_ns += monotonic_ns().saturating_sub(begin).saturating_sub(slept) + traps(&hits);
+        self.spent_ns += thread_time_ns().saturating_sub(begin_ns) + traps(&hits);
     }
 
     fn spin_trial(
@@ -208,6 +207,7 @@ impl Confirm {
         threads: &[u32],
         number: &dyn Fn(u32) -> Option<u32>,
     ) {
+        let begin_ns = thread_time_ns();
         let (address, width) = aligned(address, width);
         let mut watches = Vec::new();
         for thread in threads {
@@ -216,7 +216,7 @@ impl Confirm {
             self.watch(&mut watches, key, tid, SPIN_LIMIT);
         }
         self.open = Some(Open { suspect: index, until_ns: now_ns + SPIN_TRIAL_NS, watches });
-        self.spent_ns += monotonic_ns().saturating_sub(now_ns);
+        self.spent_ns += thread_time_ns().saturating_sub(begin_ns);
     }
 
     fn watch(&mut self, watches: &mut Vec<(Key, Watch)>, key: Key, tid: u32, limit: u32) {
@@ -293,7 +293,7 @@ fn rotated<T: Clone>(all: Vec<T>, next: usize, most: usize) -> Vec<T> {
 }
 
 /// Breakpoints watch 1, 2, 4 or 8 bytes at a multiple of their number.
-fn aligned(address: u64, width: u16) -> (u64, u16) {
+pub(super) fn aligned(address: u64, width: u16) -> (u64, u16) {
     let width = match width {
         0 | 1 => 1,
         2 | 3 => 2,

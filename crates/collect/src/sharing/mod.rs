@@ -229,15 +229,25 @@ impl SharingSampler {
                 certainty: row.certainty,
             });
         }
+        let confirmed = self.confirm.take().map(Confirm::finish).unwrap_or_default();
+        let mut written: HashMap<(u32, u64), u64> = HashMap::new();
+        for (key, seen) in confirmed.iter().filter(|(key, _)| key.writes) {
+            *written.entry((key.space, key.address)).or_default() += seen.hits * 1000 / u64::from(seen.trials.max(1));
+        }
         for tally in self.spins.all() {
-            let Some(frame) = code(tally.space, tally.instruction) else { continue };
-            addresses.entry(tally.space).or_default().extend(tally.address);
+            let (instruction, address, width) = tally.awaited(|space, address| {
+                let (address, _) = confirm::aligned(address, 8);
+                let hits = written.iter().filter(|((of, at), _)| *of == space && confirm::aligned(*at, 8).0 == address);
+                hits.map(|(_, hits)| *hits).sum()
+            });
+            let Some(frame) = code(tally.space, instruction) else { continue };
+            addresses.entry(tally.space).or_default().extend(address);
             rows.spins.push(Spin {
                 run,
                 thread: ThreadId(tally.thread),
                 frame,
-                address: tally.address,
-                width: u32::from(tally.width),
+                address,
+                width: u32::from(width),
                 samples: tally.samples,
                 first_ns: tally.first_ns,
                 last_ns: tally.last_ns,
@@ -247,7 +257,6 @@ impl SharingSampler {
                 user_stack: tally.user_stack,
             });
         }
-        let confirmed = self.confirm.take().map(Confirm::finish).unwrap_or_default();
         for (key, seen) in &confirmed {
             addresses.entry(key.space).or_default().insert(key.address);
             let at = seen.most_frequent().map(|ip| self.before(key.space, ip));

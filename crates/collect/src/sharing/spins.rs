@@ -3,19 +3,30 @@
 use super::{LINE, Sampled};
 use recording::StackId;
 use resolve::decode::{SampledAccess, Spin};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// A polled address is watched from so many samples on: a few milliseconds of waiting.
 const NOMINATED: u64 = 5;
 
-/// One thread in one loop, at one address.
+/// A load of a waiting loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Read {
+    pub(super) instruction: u64,
+    pub(super) address: u64,
+    pub(super) width: u16,
+}
+
+/// One thread in one loop that reads the same places.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
     pub(super) space: u32,
     pub(super) thread: u32,
-    pub(super) instruction: u64,
-    pub(super) address: Option<u64>,
-    pub(super) width: u16,
+    /// Of a load whose address is not known, or the loop's start.
+    instruction: u64,
+    /// Of a load whose address is not known.
+    width: u16,
+    /// In the order of the code.
+    reads: Vec<Read>,
     pub(super) samples: u64,
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
@@ -26,16 +37,22 @@ pub(super) struct Tally {
     nominated: bool,
 }
 
-/// Instruction, address, width.
-type Read = (u64, u64, u16);
+impl Tally {
+    /// What the loop waits for, as instruction, address and width: of several places that it looks at the one that
+    /// others were seen to write most. `written`: how much an address was.
+    pub(super) fn awaited(&self, written: impl Fn(u32, u64) -> u64) -> (u64, Option<u64>, u16) {
+        let most = self.reads.iter().max_by_key(|read| written(self.space, read.address));
+        most.map_or((self.instruction, None, self.width), |read| (read.instruction, Some(read.address), read.width))
+    }
+}
 
-/// Address space, thread, start of the loop, and address.
-type Key = (u32, u32, u64, Option<u64>);
+/// Address space, thread, start of the loop, and what it reads.
+type Key = (u32, u32, u64, Vec<Read>);
 
 /// All of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
-    tallies: HashMap<Key, Tally>,
+    tallies: BTreeMap<Key, Tally>,
     /// What a thread was last seen to read in a loop: for samples that do not tell.
     last: HashMap<(u32, u32, u64), Vec<Read>>,
 }
@@ -44,38 +61,32 @@ impl Tallies {
     /// Counts a sample in a loop. `found`: the accesses around it.
     pub(super) fn add(&mut self, space: u32, sampled: &Sampled<'_>, spin: &Spin, found: &[SampledAccess]) {
         let place = (space, sampled.thread, spin.head);
-        let mut read: Vec<Read> = Vec::new();
+        let mut reads: Vec<Read> = Vec::new();
         for polled in &spin.polled {
-            let seen =
-                found.iter().find(|access| access.instruction == polled.instruction).map(|access| access.address);
-            if let Some(address) = polled.fixed.or(seen) {
-                read.push((polled.instruction, address, polled.width));
+            let seen = found.iter().find(|access| access.instruction == polled.instruction);
+            if let Some(address) = polled.fixed.or(seen.map(|access| access.address)) {
+                reads.push(Read { instruction: polled.instruction, address, width: polled.width });
             }
         }
-        if read.len() < spin.polled.len() {
+        if reads.len() < spin.polled.len() {
             // What the loop reads does not change from round to round: an earlier sample may have told.
-            let known = self.last.get(&place).cloned().unwrap_or_default();
-            let missing = |one: &Read| !read.iter().any(|(instruction, ..)| *instruction == one.0);
-            let more: Vec<_> = known.into_iter().filter(missing).collect();
-            read.extend(more);
+            let known = self.last.get(&place).map(Vec::as_slice).unwrap_or_default();
+            let missing = |one: &&Read| !reads.iter().any(|read| read.instruction == one.instruction);
+            let more: Vec<Read> = known.iter().filter(missing).copied().collect();
+            reads.extend(more);
+            reads.sort_unstable();
         }
-        if !read.is_empty() {
-            self.last.insert(place, read.clone());
+        if !reads.is_empty() {
+            self.last.insert(place, reads.clone());
         }
-        // A loop that looks at several places waits for all of them: its time is counted once, with the place that was
-        // read last in a round, which is mostly the one reached through the others.
-        let main = read.last().copied();
-        let instruction = main.map(|(instruction, ..)| instruction);
-        let instruction =
-            instruction.or_else(|| spin.polled.last().map(|polled| polled.instruction)).unwrap_or(spin.head);
-        let address = main.map(|(_, address, _)| address);
-        let key = (space, sampled.thread, spin.head, address);
+        let last = spin.polled.last();
+        let key = (space, sampled.thread, spin.head, reads.clone());
         let tally = self.tallies.entry(key).or_insert_with(|| Tally {
             space,
             thread: sampled.thread,
-            instruction,
-            address,
-            width: main.map_or_else(|| spin.polled.last().map_or(0, |polled| polled.width), |(.., width)| width),
+            instruction: last.map_or(spin.head, |polled| polled.instruction),
+            width: last.map_or(0, |polled| polled.width),
+            reads,
             samples: 0,
             first_ns: sampled.time_ns,
             last_ns: sampled.time_ns,
@@ -95,19 +106,19 @@ impl Tallies {
         let mut fresh = Vec::new();
         for tally in self.tallies.values_mut().filter(|tally| !tally.nominated && tally.samples >= NOMINATED) {
             tally.nominated = true;
-            fresh.extend(tally.address.map(|address| (tally.space, address, tally.width)));
+            fresh.extend(tally.reads.iter().map(|read| (tally.space, read.address, read.width)));
         }
         fresh
     }
 
     /// The cache lines that loops read.
     pub(super) fn lines(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.tallies.values().filter_map(|tally| Some((tally.space, tally.address? / LINE)))
+        let reads = self.tallies.values().flat_map(|tally| tally.reads.iter().map(|read| (tally.space, read)));
+        reads.map(|(space, read)| (space, read.address / LINE))
     }
 
     /// All, in a fixed order.
-    pub(super) fn all(&self) -> Vec<Tally> {
-        let keys: BTreeSet<&Key> = self.tallies.keys().collect();
-        keys.into_iter().filter_map(|key| self.tallies.get(key).cloned()).collect()
+    pub(super) fn all(&self) -> impl Iterator<Item = &Tally> {
+        self.tallies.values()
     }
 }

@@ -33,7 +33,7 @@ static void *count_packed(void *number)
 	volatile uint64_t *own = &packed[(uintptr_t)number].value;
 	while (!stop)
 		for (int i = 0; i < 1000; i++)
-			++*own;
+			++*own; /* OWN COUNTER */
 	return NULL;
 }
 
@@ -70,11 +70,11 @@ static void *take_turns(void *number)
 {
 	uint64_t own = (uintptr_t)number, work = own;
 	while (!stop) {
-		while (turn % 2 != own && !stop)
-			; /* WAITS */
+		while (turn % 2 != own && !stop) /* WAITS FOR ITS TURN */
+			;
 		for (int i = 0; i < 200000; i++)
 			work = work * 6364136223846793005u + 1;
-		turn = turn + 1; /* RELEASES */
+		turn = turn + 1; /* ENDS ITS TURN */
 	}
 	__atomic_fetch_add(&sink, work, __ATOMIC_RELAXED);
 	return NULL;
@@ -84,8 +84,8 @@ static void *spin_lock(void *number)
 {
 	uint64_t work = (uintptr_t)number;
 	while (!stop) {
-		while (atomic_exchange(&locked, 1))
-			while (atomic_load(&locked))
+		while (atomic_exchange(&locked, 1)) /* TAKES THE LOCK */
+			while (atomic_load(&locked)) /* WAITS FOR THE LOCK */
 				__builtin_ia32_pause();
 		for (int i = 0; i < 2000; i++)
 			work = work * 6364136223846793005u + 1;
@@ -100,11 +100,11 @@ static void *yielding(void *number)
 {
 	uint64_t own = (uintptr_t)number, work = own;
 	while (!stop) {
-		while (turn % 2 != own && !stop)
+		while (turn % 2 != own && !stop) /* YIELDS UNTIL ITS TURN */
 			sched_yield();
 		for (int i = 0; i < 200000; i++)
 			work = work * 6364136223846793005u + 1;
-		turn = turn + 1;
+		turn = turn + 1; /* YIELDED TURN */
 	}
 	__atomic_fetch_add(&sink, work, __ATOMIC_RELAXED);
 	return NULL;
