@@ -34,6 +34,8 @@ pub struct View<'t> {
     pub leaf: Option<Code<'t>>,
     /// The primitive that the stack is in, by the names between the innermost and the first own frame.
     pub role: Option<Role>,
+    /// True when it is the Python interpreter's global lock that is taken.
+    pub interpreter_lock: bool,
     /// What the library is busy with, by the same names; it says more than the primitive that it uses for that.
     pub theme: Option<Theme>,
     /// The library's function that the program called: the outermost frame before the first own one.
@@ -117,13 +119,30 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool) -> View<'t> {
         // No own frame: the outermost with a name that is not a thread's start.
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !names::is_thread_start(n))),
     };
+    let interpreter_lock = takes_interpreter_lock(frames);
     View {
         leaf: frames.first().copied(),
-        role: role(before),
+        role: if interpreter_lock { Some(Role::Lock) } else { role(before) },
+        interpreter_lock,
         theme: before.iter().find_map(|c| c.theme),
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
     }
+}
+
+/// CPython takes its global lock with a timed wait at a condition (take_gil in Python/ceval_gil.c), and waits at no other
+/// condition with a time: its own locks are semaphores. The function has no symbol in most distributions.
+fn takes_interpreter_lock(frames: &[Code<'_>]) -> bool {
+    let python = |c: &Code<'_>| {
+        let file = crate::code::file_name(c.module);
+        file.starts_with("python3") || file.starts_with("libpython3")
+    };
+    let timed = |c: &Code<'_>| {
+        let name = c.name().map(names::c_name);
+        name.is_some_and(|n| n.starts_with("pthread_cond_timedwait") || n.starts_with("pthread_cond_clockwait"))
+    };
+    let caller = frames.iter().rposition(timed).and_then(|at| frames.get(at + 1));
+    caller.is_some_and(python) || frames.iter().any(|c| c.name().is_some_and(|n| names::c_name(n) == "take_gil"))
 }
 
 /// How many nameless frames at the start of the program's code are its copy of a thread library's.
@@ -200,6 +219,20 @@ mod tests {
         check(stack, |view, _| {
             assert_eq!((view.role, view.own.and_then(|c| c.name())), (Some(Role::Lock), Some("PyEval_Loop")));
         });
+    }
+
+    #[test]
+    fn the_interpreter_s_lock_is_known_without_its_name() {
+        let gil = |stack: &str| {
+            let mut found = None;
+            check(stack, |view, _| found = Some((view.interpreter_lock, view.role)));
+            found.unwrap()
+        };
+        let wait = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6";
+        assert_eq!(gil(&format!("{wait} < ?@python3.11 < PyEval_RestoreThread@python3.11")), (true, Some(Role::Lock)));
+        assert!(gil(&format!("{wait} < ?@libpython3.11.so.1.0 < ?@libpython3.11.so.1.0 < main@app")).0);
+        assert_eq!(gil(&format!("{wait} < wait_for@app app.c:3")), (false, Some(Role::Condition)));
+        assert!(!gil("sem_clockwait@libc.so.6 < PyThread_acquire_lock_timed@python3.11").0);
     }
 
     #[test]

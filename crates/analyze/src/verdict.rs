@@ -50,12 +50,31 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
     }
     let second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
     let first = speed(facts, verdict.causes.first().map(|c| c.threads));
-    verdict.summary = format!("{first} {second}").trim().to_owned();
+    let rival =
+        as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
+    verdict.summary = format!("{first} {second} {rival}").trim().to_owned();
     verdict
+}
+
+/// The second cause, when it cannot be told from the first in size: each lies in the other's interval.
+fn as_large(causes: &[Cause]) -> Option<&Cause> {
+    let [first, second, ..] = causes else { return None };
+    let inside = |a: &Cause, b: &Cause| (b.interval.low..=b.interval.high).contains(&a.lost_seconds);
+    let alike = first.threads == second.threads && inside(first, second) && inside(second, first);
+    alike.then_some(second)
 }
 
 /// The first sentence: how fast it is at the thread count that the verdict is about.
 fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
+    if let Some(ledger) = facts.ledgers.first().filter(|l| l.traced.alone) {
+        let length = ledger.traced.length_ns() as f64 * 1e-9;
+        return format!(
+            "The program ran for {} and kept {} of {} processors busy.",
+            duration(length),
+            two_digits(ledger.split.on_cpu / length.max(f64::MIN_POSITIVE)),
+            ledger.traced.processors()
+        );
+    }
     let base = facts.points.first();
     let point = facts.points.iter().find(|p| Some(p.threads) == threads);
     let (Some(base), Some(point)) = (base, point.or(facts.points.last())) else { return String::new() };
@@ -106,6 +125,14 @@ pub fn limitations(facts: &Facts<'_, '_>) -> Vec<Limitation> {
             Limitation { what: c.what.clone(), why, unlock: c.unlock.clone() }
         })
         .collect();
+    if facts.ledgers.iter().any(|l| l.traced.alone) {
+        let why =
+            "one run was observed: whether the program gets faster with more threads, and whether its code costs \
+                   more beside other threads (more work, memory, sharing, spinning), shows only in a sweep"
+                .to_owned();
+        let unlock = Some("knee sweep -t 1,2,4 -- COMMAND, with {threads} where the count goes".to_owned());
+        limitations.push(Limitation { what: "scaling".to_owned(), why, unlock });
+    }
     if facts.ledgers.is_empty() {
         let why = "no run was traced: there is a curve, but no account and no cause".to_owned();
         limitations.push(Limitation { what: "causes".to_owned(), why, unlock: None });
@@ -170,7 +197,7 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     let account = &ledger.account;
     let threads = account.threads;
     let mut warnings = Vec::new();
-    if !facts.points.iter().any(|p| p.threads == threads) {
+    if !ledger.traced.alone && !facts.points.iter().any(|p| p.threads == threads) {
         warnings.push(format!("no timed run with {}: its account is that of the traced run", count_threads(threads)));
     }
     if account.traced_over_clean > HEAVY_TRACE {

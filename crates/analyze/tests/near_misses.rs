@@ -143,7 +143,7 @@ fn one_traced_run_alone_has_an_account() {
     assert_balanced(&answer);
     let cause = found(&answer, CauseId::UserLock).unwrap();
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("random"));
-    assert!(answer.warnings.iter().any(|w| w.contains("no timed run")), "{:?}", answer.warnings);
+    assert!(answer.limitations.iter().any(|l| l.what == "scaling"), "{:?}", answer.limitations);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! Eeckhout 2013, "Criticality stacks: identifying critical threads in parallel programs using synchronization behavior").
 //! May import: `pieces`, `timeline`'s shapes.
 
-use super::pieces::Kind;
+use super::pieces::{Kind, Why};
 use super::timeline::Shape;
 use recording::tables::{Mode, Sample};
 use recording::{StackId, ThreadId};
@@ -63,6 +63,8 @@ pub struct Meanwhile {
     pub seen: HashMap<At, Seen>,
     /// Idle processor-seconds in which no thread ran at all, by reason.
     pub nobody: BTreeMap<Idle, f64>,
+    /// Seconds in which no thread ran and some waited for a lock, by what other threads did at the same time.
+    pub beside_locks: BTreeMap<Kind, f64>,
 }
 
 impl Meanwhile {
@@ -80,7 +82,12 @@ impl Meanwhile {
     }
 
     /// Takes a stretch in which no thread ran.
-    pub(super) fn nobody_ran(&mut self, instant: &Instant, seconds: f64) {
+    pub(super) fn nobody_ran(&mut self, instant: &Instant, present: impl Iterator<Item = Kind> + Clone, seconds: f64) {
+        if present.clone().any(|k| k == Kind::Blocked(Why::Lock)) {
+            for kind in present.filter(|k| *k != Kind::Blocked(Why::Lock)) {
+                *self.beside_locks.entry(kind).or_default() += seconds;
+            }
+        }
         for (idle, processors) in &instant.why {
             *self.nobody.entry(*idle).or_default() += processors * seconds;
         }

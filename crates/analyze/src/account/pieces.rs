@@ -104,7 +104,7 @@ impl Kind {
     pub const COUNT: usize = 4 + 2 * WHYS.len();
 
     /// All of them.
-    pub fn all() -> impl Iterator<Item = Kind> {
+    pub fn all() -> impl Iterator<Item = Kind> + Clone {
         let simple = [Kind::Running, Kind::Ready, Kind::Preempted, Kind::Unseen];
         simple.into_iter().chain(WHYS.into_iter().flat_map(|w| [Kind::Blocked(w), Kind::Woken(w)]))
     }

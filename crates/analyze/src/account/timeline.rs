@@ -170,7 +170,9 @@ impl Sweep {
             self.charge(idle, time);
             if self.running < NEARLY_NOBODY {
                 let instant = self.instant();
-                self.split.meanwhile.nobody_ran(&instant, time * ONE as f64);
+                let present = self.present;
+                let kinds = Kind::all().filter(|k| present.get(k.index()).is_some_and(|w| *w > 0));
+                self.split.meanwhile.nobody_ran(&instant, kinds, time * ONE as f64);
             }
         }
         self.now = to;

@@ -57,9 +57,13 @@ impl Group<'_, '_> {
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
     pub fn culprit(&self) -> Option<Culprit> {
         let found = blame::culprit(&self.views, Blamed::Responsible)?;
+        Some(Culprit { object: self.object().map(|a| format!("{a:#x}")), ..found })
+    }
+
+    /// The address of the lock, when most of the time was spent at one.
+    pub fn object(&self) -> Option<u64> {
         let heaviest = self.objects.iter().max_by(|a, b| a.1.total_cmp(b.1));
-        let lock = heaviest.filter(|(_, ns)| **ns > DOMINANT * self.blocked_ns()).map(|((_, address), _)| address);
-        Some(Culprit { object: lock.map(|a| format!("{a:#x}")), ..found })
+        heaviest.filter(|(_, ns)| **ns > DOMINANT * self.blocked_ns()).map(|((_, address), _)| *address)
     }
 }
 

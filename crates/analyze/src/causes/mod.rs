@@ -15,6 +15,7 @@ pub mod io_wait;
 pub mod kernel_lock;
 pub mod kernel_locks;
 pub mod lock_groups;
+pub mod lock_style;
 pub mod memory_bound;
 pub mod none;
 pub mod not_yet;

@@ -45,7 +45,11 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     if facts.ledgers.is_empty() {
         return "No run was traced, so what limits it is not known.".to_owned();
     }
+    let alone = facts.ledgers.iter().any(|l| l.traced.alone);
     let Some(ledger) = facts.focus() else {
+        if alone {
+            return "The program keeps its processors busy; whether more would help shows only in a sweep.".to_owned();
+        }
         return match threads < facts.processors {
             true => format!(
                 "Up to {threads} threads nothing limits it; more of the {} processors could be tried.",
@@ -56,9 +60,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     };
     let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
     let mostly = largest.map_or("not explained", |l| l.what.as_str());
+    let of = if alone { String::new() } else { format!(" with {}", count_threads(ledger.account.threads)) };
     format!(
-        "{:.0} % of the processor time with {} threads is lost, and no cause is proven; the largest part: {mostly}.",
-        100.0 * ledger.loss / ledger.account.capacity,
-        ledger.account.threads
+        "{:.0} % of the processor time{of} is lost, and no cause is proven; the largest part: {mostly}.",
+        100.0 * ledger.loss / ledger.account.capacity
     )
 }

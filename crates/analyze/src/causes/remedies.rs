@@ -6,6 +6,17 @@ struct Advice {
     remedies: &'static [&'static str],
 }
 
+/// What to try against the Python interpreter's global lock.
+pub fn for_interpreter_lock() -> Vec<String> {
+    [
+        "use processes instead of threads for what computes: multiprocessing, concurrent.futures.ProcessPoolExecutor",
+        "move the hot part into code that releases the lock (numpy, a C extension, Cython's nogil)",
+        "or use a free-threaded build of CPython (3.13 or later)",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
 const KNOWN: &[Advice] = &[
     Advice {
         functions: &["random", "srandom", "rand", "srand", "initstate", "setstate"],
@@ -77,19 +88,4 @@ const KNOWN: &[Advice] = &[
 pub fn for_function(name: &str) -> Option<Vec<String>> {
     let advice = KNOWN.iter().find(|a| a.functions.contains(&name))?;
     Some(advice.remedies.iter().map(|r| (*r).to_owned()).collect())
-}
-
-/// What to try for any other lock. `long`: threads wait much longer than a hand-over takes.
-pub fn generic(long: bool) -> Vec<String> {
-    let remedies: &[&str] = match long {
-        true => &[
-            "shorten what is done while the lock is held: prepare before, publish after, move input/output out",
-            "divide what the lock protects: a lock per shard, or data per thread that is merged at the end",
-        ],
-        false => &[
-            "take the lock less often: work in batches, or keep data per thread and merge it at the end",
-            "divide what the lock protects: a lock per shard",
-        ],
-    };
-    remedies.iter().map(|r| (*r).to_owned()).collect()
 }

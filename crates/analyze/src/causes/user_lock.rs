@@ -1,10 +1,12 @@
 //! `user-lock`: threads wait for each other at a lock of the program or of its libraries.
 //!
 //! Evidence: futex waits that are classified as a lock's, the idle capacity that the account charges to them, and the
-//! CPU time that lock and futex code takes beyond the smallest count. May import: `lock_groups`, `remedies`.
+//! CPU time that lock and futex code takes beyond the smallest count. May import: `lock_groups`, `lock_style`,
+//! `remedies`.
 
 use super::blame::by_weight;
 use super::lock_groups::{Group, groups, library_name};
+use super::lock_style::{self, Style};
 use super::remedies;
 use super::{Description, NOT_TRACED, Outcome, evidence};
 use crate::account::Ledger;
@@ -13,15 +15,11 @@ use crate::account::profile::Doing;
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::code::place;
 use crate::curve::seconds;
-use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
+use crate::facts::{Facts, MIN_SHARE, large, significant};
 use crate::model::Traced;
 use crate::names;
 use crate::words::count_threads;
 use std::collections::BTreeMap;
-
-/// A hand-over between threads takes a few microseconds (two context switches at about 3 µs); threads that wait ten
-/// times that long on average wait for what the holder does, not for the hand-over.
-const LONG_WAIT_NS: f64 = 30_000.0;
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -68,7 +66,7 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
     }
 }
 
-fn found(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, description: &Description) -> Vec<Cause> {
+fn found<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, description: &Description) -> Vec<Cause> {
     let (total, error) = ledger.charged(CauseId::UserLock);
     if !significant(ledger, (total, error)) {
         return Vec::new();
@@ -87,32 +85,59 @@ fn found(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, description: &Descripti
     causes
 }
 
-fn cause(
-    facts: &Facts<'_, '_>,
-    ledger: &Ledger<'_, '_>,
-    group: Option<&Group<'_, '_>>,
+fn cause<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    group: Option<&Group<'_, 't>>,
     lost: (f64, f64),
     description: &Description,
 ) -> Cause {
     let culprit = group.and_then(Group::culprit);
-    let long = group.is_some_and(|g| g.blocked_ns() > LONG_WAIT_NS * g.count() as f64);
-    let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(names::c_name);
-    let remedies = known.filter(|_| group.is_some_and(Group::in_library)).and_then(remedies::for_function);
+    let in_library = group.is_some_and(Group::in_library);
+    let interpreter = group.is_some_and(|g| g.views.iter().any(|(view, _)| view.interpreter_lock));
+    let held = group.filter(|g| !g.waits.is_empty()).map(|g| lock_style::held(facts, ledger, g));
+    let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(names::c_name).filter(|_| in_library);
+    let remedies = match interpreter {
+        true => Some(remedies::for_interpreter_lock()),
+        false => known.and_then(remedies::for_function),
+    };
+    let mut evidence = rows(facts, ledger, group);
+    let style = held.as_ref().map_or(Style::Short, |h| h.style);
+    let words = held.as_ref().and_then(|h| h.words.clone());
+    evidence.extend(held.into_iter().flat_map(|h| h.evidence));
     Cause {
-        id: CauseId::UserLock,
-        share: share(ledger, lost.0),
-        lost_seconds: lost.0,
-        interval: interval(ledger, lost),
-        threads: ledger.account.threads,
-        summary: summary(culprit.as_ref(), group.is_some_and(Group::in_library)),
-        evidence: rows(facts, ledger, group),
-        remedies: remedies.unwrap_or_else(|| remedies::generic(long)),
-        disproved_by: description.disproved_by.to_owned(),
+        summary: summary(culprit.as_ref(), in_library, interpreter, variable(ledger, facts, group).as_deref(), words),
+        evidence,
+        remedies: remedies.unwrap_or_else(|| lock_style::remedies(style)),
         culprit,
+        ..super::found(ledger, description, lost)
     }
 }
 
-fn summary(culprit: Option<&Culprit>, in_library: bool) -> String {
+/// The name of the variable that the lock lies in, where one is known.
+fn variable<'t>(ledger: &Ledger<'_, 't>, facts: &Facts<'_, 't>, group: Option<&Group<'_, 't>>) -> Option<String> {
+    let address = group?.object()?;
+    let variables = facts.model.tables.variables.iter();
+    let mut here = variables.filter(|v| v.run == ledger.traced.run.run);
+    let holds = |v: &recording::tables::Variable| {
+        let start = v.address.checked_sub(v.offset.unwrap_or(0));
+        start.zip(v.size).is_some_and(|(start, size)| (start..start.saturating_add(size)).contains(&address))
+    };
+    here.find(|v| holds(v)).and_then(|v| v.name.clone())
+}
+
+fn summary(
+    culprit: Option<&Culprit>,
+    in_library: bool,
+    interpreter: bool,
+    variable: Option<&str>,
+    held: Option<String>,
+) -> String {
+    let held = held.map(|h| format!("; {h}")).unwrap_or_default();
+    if interpreter {
+        return "Threads wait for the Python interpreter's global lock: only the one that holds it runs Python code."
+            .to_owned();
+    }
     let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
     let caller = culprit.callers.first().map(place);
     match (&culprit.function, in_library) {
@@ -121,14 +146,17 @@ fn summary(culprit: Option<&Culprit>, in_library: bool) -> String {
             let called = caller.map(|c| format!(", called from {c}")).unwrap_or_default();
             format!("Threads wait for the lock inside {library}'s {}{called}.", names::c_name(function))
         }
-        _ => match caller {
-            Some(caller) => format!("Threads wait for a lock that is taken in {caller}."),
-            None => "Threads wait for a lock whose place is not known.".to_owned(),
+        _ => match (caller, variable) {
+            (Some(caller), Some(name)) => {
+                format!("Threads wait for the lock {name}, which is taken in {caller}{held}.")
+            }
+            (Some(caller), None) => format!("Threads wait for a lock that is taken in {caller}{held}."),
+            (None, _) => format!("Threads wait for a lock whose place is not known{held}."),
         },
     }
 }
 
-fn rows(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: Option<&Group<'_, '_>>) -> Vec<Evidence> {
+fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group<'_, 't>>) -> Vec<Evidence> {
     let traced = ledger.traced;
     let futex = facts.model.numbers.futex;
     let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, "calls", "syscalls")];

@@ -1,0 +1,159 @@
+//! How locks cost their time, who holds them, and locks of interpreters.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::{Answer, CauseId};
+use common::*;
+use recording::Tables;
+use recording::synthetic::{Sketch, ms, us};
+use recording::tables::{Reason, Region, Variable};
+
+const WORK: &str = "work@app app.c:5";
+const WAIT: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < update@app app.c:40 < work@app app.c:9";
+
+fn flat() -> Sketch {
+    with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+}
+
+/// Two threads that take turns: one has the lock and runs `inside`, the other waits.
+fn turns(each: u64, rounds: u64, inside: &str) -> Tables {
+    flat()
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..rounds {
+                    thread = match round % 2 == i as u64 {
+                        true => thread.runs(each, inside),
+                        false => thread.locks(0x100, each, WAIT, other),
+                    };
+                }
+            }
+        })
+        .tables()
+}
+
+fn lock(answer: &Answer) -> &analyze::answer::Cause {
+    assert_balanced(answer);
+    found(answer, CauseId::UserLock).unwrap_or_else(|| panic!("{:#?}", answer.verdict))
+}
+
+#[test]
+fn a_long_critical_section_is_named_by_what_the_holder_does() {
+    let mut tables = turns(ms(10), 100, "rehash@app table.c:70 < update@app app.c:41 < work@app app.c:9");
+    let holder = |waiter: u32| Some(recording::ThreadId(1 - waiter));
+    for wake in &mut tables.wakes {
+        let waiter = tables.waits.iter().find(|w| w.run == wake.run && w.wait == wake.wait).unwrap().thread.0;
+        wake.holder = holder(waiter);
+    }
+    let answer = analyze(&tables);
+    let cause = lock(&answer);
+    assert!(cause.summary.contains("the holder works in rehash (table.c:70)"), "{}", cause.summary);
+    assert!(cause.evidence.iter().any(|e| e.what.contains("while thread") && e.value > 0.4), "{:?}", cause.evidence);
+    assert!(cause.remedies[0].contains("shorten"), "{:?}", cause.remedies);
+}
+
+#[test]
+fn a_short_critical_section_is_taken_too_often() {
+    let answer = analyze(&turns(us(10), 100_000, "update@app app.c:41 < work@app app.c:9"));
+    assert!(lock(&answer).remedies[0].contains("less often: work in batches"), "{:?}", lock(&answer).remedies);
+}
+
+#[test]
+fn a_lock_that_is_handed_to_sleepers_is_a_convoy() {
+    let tables = flat()
+        .traced(2, |run| {
+            // Of each 20 µs: one runs for 4, then the other is woken and needs 16 to run.
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..5000 {
+                    thread = match round % 2 == i {
+                        true => thread.runnable(us(16)).runs(us(4), WORK),
+                        false => thread.locks(0x100, us(20), WAIT, other),
+                    };
+                }
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert!(lock(&answer).summary.contains("still waking up"), "{}", lock(&answer).summary);
+}
+
+#[test]
+fn a_holder_that_waits_itself_is_said() {
+    let write = "write@libc.so.6 < flush@app log.c:9 < update@app app.c:42 < work@app app.c:9";
+    let tables = flat()
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(2), WORK).waits_for(Reason::Io, "/var/log/app", Some(1), ms(8), write),
+                        false => thread.locks(0x100, ms(10), WAIT, other),
+                    };
+                }
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert!(lock(&answer).summary.contains("waits for a file or a device meanwhile"), "{}", lock(&answer).summary);
+    assert!(found(&answer, CauseId::IoWait).is_some());
+}
+
+#[test]
+fn a_global_lock_has_its_variable_s_name() {
+    let mut tables = turns(ms(10), 100, WORK);
+    tables.variables.push(Variable {
+        run: tables.traces[1].run,
+        address: 0xf8,
+        region: Region::Global,
+        module: Some("/home/user/app".to_owned()),
+        name: Some("table_lock".to_owned()),
+        offset: Some(0),
+        size: Some(40),
+        member: None,
+    });
+    let answer = analyze(&tables);
+    assert!(lock(&answer).summary.contains("the lock table_lock"), "{}", lock(&answer).summary);
+    assert_eq!(lock(&answer).culprit.as_ref().unwrap().object.as_deref(), Some("0x100"));
+    tables.variables[0].size = Some(8);
+    let answer = analyze(&tables);
+    assert!(!lock(&answer).summary.contains("table_lock"), "{}", lock(&answer).summary);
+}
+
+#[test]
+fn the_python_interpreter_s_lock_is_called_by_its_name() {
+    let wait = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < ?@python3.11 < ?@python3.11";
+    let mut tables = turns(ms(5), 200, "?@python3.11");
+    let stacks = Sketch::new(1).traced(1, |run| {
+        let _ = run.thread("x").locks(1, 1, wait, "x");
+    });
+    // The same timeline, waiting in the interpreter.
+    let other = stacks.tables();
+    tables.stacks.extend(other.stacks.iter().map(|s| recording::tables::Stack {
+        stack: recording::StackId(s.stack.0 + 1000),
+        parent: s.parent.map(|p| recording::StackId(p.0 + 1000)),
+        frame: recording::FrameId(s.frame.0 + 1000),
+        ..s.clone()
+    }));
+    tables.frames.extend(other.frames.iter().map(|f| recording::tables::Frame {
+        frame: recording::FrameId(f.frame.0 + 1000),
+        module: recording::ModuleId(f.module.0 + 1000),
+        ..f.clone()
+    }));
+    tables.modules.extend(
+        other
+            .modules
+            .iter()
+            .map(|m| recording::tables::Module { module: recording::ModuleId(m.module.0 + 1000), ..m.clone() }),
+    );
+    let leaf = other.waits[0].user_stack.unwrap();
+    for wait in &mut tables.waits {
+        (wait.user_stack, wait.timed, wait.expected) = (Some(recording::StackId(leaf.0 + 1000)), true, Some(0));
+    }
+    let answer = analyze(&tables);
+    assert!(lock(&answer).summary.contains("Python interpreter's global lock"), "{}", lock(&answer).summary);
+    assert!(lock(&answer).remedies[0].contains("processes"), "{:?}", lock(&answer).remedies);
+}

@@ -1,0 +1,78 @@
+//! One observed run without a curve.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::CauseId;
+use common::*;
+use recording::Tables;
+use recording::synthetic::{Sketch, ms};
+
+const WAIT: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < update@app app.c:40";
+const WORK: &str = "work@app app.c:5";
+
+/// Two workers on four processors that share a lock, and write now and then.
+fn run(threads: u32) -> Tables {
+    let mut tables = Sketch::new(4)
+        .traced(threads, |run| {
+            main_joins(run, ms(999));
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(8), WORK).runs_in_kernel(ms(2), 1, "write@libc.so.6 < save@app app.c:9"),
+                        false => thread.locks(0x100, ms(10), WAIT, other),
+                    };
+                }
+                run.syscalls(name, 1, "write", 50);
+            }
+        })
+        .tables();
+    tables.meta.thread_counts.clear();
+    tables
+}
+
+#[test]
+fn one_run_has_an_account_of_all_processors_and_the_causes_that_a_run_shows() {
+    for threads in [0, 2] {
+        let answer = analyze(&run(threads));
+        assert_balanced(&answer);
+        assert!(answer.curve.is_empty() && answer.knee_at.is_none());
+        let account = &answer.account[0];
+        // Four processors for a second; of the two threads' time in user space 0.8 s is work.
+        assert!((account.capacity - 4.0).abs() < 0.01, "{account:?}");
+        assert!((account.useful - 0.8).abs() < 0.01, "{account:?}");
+        assert!(account.unexplained.abs() < 0.01, "{account:?}");
+        let line = |what: &str| account.lines.iter().find(|l| l.what == what).map_or(0.0, |l| l.seconds);
+        assert!((line("waiting for locks") - 1.0).abs() < 0.01, "{account:?}");
+        assert!((line("fewer threads than processors") - 2.0).abs() < 0.05, "{account:?}");
+        assert!((line("kernel time in write") - 0.2).abs() < 0.01, "{account:?}");
+        assert_eq!(answer.verdict.causes[0].id, CauseId::SerialPhase, "{:#?}", answer.verdict);
+        let lock = found(&answer, CauseId::UserLock).unwrap();
+        assert!(lock.summary.contains("update (app.c:40)"), "{}", lock.summary);
+        assert!(answer.verdict.summary.starts_with("The program ran for 1.0 s and kept 1.0 of 4 processors busy."));
+        for id in [CauseId::ExtraWork, CauseId::MemoryBound, CauseId::FalseSharing, CauseId::SpinWait] {
+            assert!(missing(&answer, id).contains("only in a sweep"), "{id:?}");
+        }
+        assert!(
+            answer.limitations.iter().any(|l| l.what == "scaling" && l.unlock.is_some()),
+            "{:?}",
+            answer.limitations
+        );
+    }
+}
+
+#[test]
+fn a_run_that_keeps_its_processors_busy_has_no_cause() {
+    let tables = Sketch::new(2)
+        .traced(0, |run| {
+            run.thread("a").runs(ms(500), WORK);
+            run.thread("b").runs(ms(500), WORK);
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    assert!(answer.verdict.summary.contains("only in a sweep"), "{}", answer.verdict.summary);
+}
