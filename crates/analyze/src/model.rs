@@ -6,10 +6,15 @@ use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
 };
 use recording::{RunId, Tables, ThreadId, WaitId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// More than Linux can be built for (8192); keeps sums of a hostile recording inside their types.
 const MOST_PROCESSORS: u32 = 1 << 16;
+
+/// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
+/// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
+/// cause.
+const HELPER_SHARE: f64 = crate::facts::MIN_SHARE / 5.0;
 
 /// System-call numbers that the analysis looks at, by architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +79,31 @@ impl<'t> Traced<'t> {
         threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
     }
 
-    /// Threads that were asked for, or that a run alone has had.
+    /// Threads that were asked for; for a run alone the most that lived at once and did more than wait, at least 1.
     pub fn asked(&self) -> u32 {
-        if self.alone { u32::try_from(self.threads.len()).unwrap_or(u32::MAX) } else { self.run.threads }
+        if !self.alone {
+            return self.run.threads;
+        }
+        let helpers = self.helpers();
+        let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread));
+        let mut changes: Vec<(u64, i32)> = workers.flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
+        // At the same instant ends come first: they sort below.
+        changes.sort_unstable();
+        let mut alive = 0;
+        let most = changes.into_iter().map(|(_, change)| {
+            alive += change;
+            alive
+        });
+        most.max().and_then(|most| u32::try_from(most).ok()).unwrap_or(1).max(1)
+    }
+
+    /// Threads that hardly ever run, of those that are not the only ones there.
+    pub fn helpers(&self) -> BTreeSet<ThreadId> {
+        let idle = |t: &&&Thread| {
+            let life = t.end_ns.saturating_sub(t.start_ns) as f64;
+            (t.running_ns as f64) < HELPER_SHARE * life && t.blocked_ns as f64 > life / 2.0
+        };
+        self.threads.values().filter(idle).map(|t| t.thread).collect()
     }
 
     /// Calls of one number by all threads.

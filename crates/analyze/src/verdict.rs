@@ -152,7 +152,9 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(meta.notes.iter().cloned());
     warnings.extend(facts.clean.warnings.iter().cloned());
     let tables = facts.model.tables;
-    for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced) {
+    // A run alone is never left out; how it ended stands in the notes.
+    let alone = facts.ledgers.iter().any(|l| l.traced.alone);
+    for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced && !alone) {
         if run.exit_status.is_some_and(|s| s != 0) {
             warnings.push(format!("the traced run with {} failed and was left out", count_threads(run.threads)));
         }

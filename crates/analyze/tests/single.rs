@@ -76,3 +76,15 @@ fn a_run_that_keeps_its_processors_busy_has_no_cause() {
     assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
     assert!(answer.verdict.summary.contains("only in a sweep"), "{}", answer.verdict.summary);
 }
+
+#[test]
+fn a_run_that_failed_is_answered_and_only_threads_that_work_count() {
+    let mut tables = run(3);
+    for row in &mut tables.runs {
+        row.exit_status = Some(3);
+    }
+    let answer = analyze(&tables);
+    assert_eq!(answer.account[0].threads, 2, "the main thread only waits for the two");
+    assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
+    assert!(!answer.warnings.iter().any(|w| w.contains("left out")), "{:?}", answer.warnings);
+}

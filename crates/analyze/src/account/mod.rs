@@ -188,8 +188,7 @@ fn draw_up<'t>(
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     Lines {
         account: Account {
-            // What a single run was asked for may not be known: then its own threads count.
-            threads: if threads == 0 { traced.asked().max(1) } else { threads },
+            threads: if traced.alone { traced.asked() } else { threads },
             capacity,
             useful,
             unexplained: loss - explained,

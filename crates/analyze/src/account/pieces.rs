@@ -5,9 +5,9 @@ use crate::model::Traced;
 use crate::stacks::Stacks;
 use crate::themes::Theme;
 use crate::waits::{FutexWait, Purpose};
-use recording::tables::{Reason, Slice, State, Thread, Wait};
+use recording::tables::{Reason, Slice, State, Wait};
 use recording::{ThreadId, WaitId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
 pub const ONE: i64 = 1 << 32;
@@ -163,25 +163,11 @@ pub struct Piece {
     pub wait: Option<WaitId>,
 }
 
-/// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
-/// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
-/// cause.
-const HELPER_SHARE: f64 = crate::facts::MIN_SHARE / 5.0;
-
-/// Threads that hardly ever run, of those that are not the only ones there.
-pub fn helpers(traced: &Traced<'_>) -> BTreeSet<ThreadId> {
-    let idle = |t: &&&Thread| {
-        let life = t.end_ns.saturating_sub(t.start_ns) as f64;
-        (t.running_ns as f64) < HELPER_SHARE * life && t.blocked_ns as f64 > life / 2.0
-    };
-    traced.threads.values().filter(idle).map(|t| t.thread).collect()
-}
-
 /// The pieces of a run.
 pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
     let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
     let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w, stacks, futexes))).collect();
-    let helpers = helpers(traced);
+    let helpers = traced.helpers();
     let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
     slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
     let mut pieces = Vec::with_capacity(slices.len());

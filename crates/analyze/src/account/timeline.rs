@@ -7,7 +7,7 @@
 //! capacity + surplus = on-CPU time + idle capacity, where the surplus is on-CPU time while R exceeds P.
 
 use super::meanwhile::{Idle, Instant, Meanwhile};
-use super::pieces::{Kind, ONE, Piece, Tier, helpers};
+use super::pieces::{Kind, ONE, Piece, Tier};
 use crate::curve::seconds;
 use crate::model::Traced;
 use recording::{ThreadId, WaitId};
@@ -107,7 +107,7 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
 
 /// Threads that are no workers: the first, which starts the others, and those that hardly ever run.
 pub fn others(traced: &Traced<'_>) -> BTreeSet<ThreadId> {
-    let mut others = helpers(traced);
+    let mut others = traced.helpers();
     others.extend(traced.main().map(|t| t.thread));
     others
 }
