@@ -1,13 +1,15 @@
 //! Runs a command once and measures it from outside: time, processor time, switches, faults.
 //!
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
-//! misses nothing. May import: libc, `output`, `counters`, `procfs`, `user`, `stop`.
+//! misses nothing. May import: libc, `output`, `counters`, `procfs`, `user`,
+//! `stop`, `unprivileged::cgroup`.
 
 use crate::counters::{Counters, Counting};
 use crate::error::Error;
 use crate::output::{OutputSink, drain};
 use crate::procfs::{MachineTime, monotonic_ns, unix_ns};
 use crate::stop::Stop;
+use crate::unprivileged::cgroup::Groups;
 use crate::user::{Caller, sudo_caller};
 use std::ffi::OsString;
 use std::fs::File;
@@ -148,7 +150,8 @@ pub(crate) fn run(
     }
     refuse_set_user_id(command)?;
 
-    let before = MachineTime::now();
+    let groups = Groups::own();
+    let (before, throttled_before) = (MachineTime::now(), groups.throttled());
     let started_unix_ns = unix_ns();
     let start = monotonic_ns();
     let mut child =
@@ -166,6 +169,7 @@ pub(crate) fn run(
     });
     let (status, usage) = waited?;
     let after = MachineTime::now();
+    let throttled = throttled_before.zip(groups.throttled()).map(|(before, after)| after.since(before));
 
     let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
     let (user_ns, system_ns) = (nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime));
@@ -189,8 +193,8 @@ pub(crate) fn run(
         counters: Counters::default(),
         foreign_ns: machine.map(|(b, a)| a.busy_ns.saturating_sub(b.busy_ns).saturating_sub(user_ns + system_ns)),
         steal_ns: machine.map(|(b, a)| a.steal_ns.saturating_sub(b.steal_ns)),
-        throttled_ns: None,
-        throttled_periods: None,
+        throttled_ns: throttled.map(|throttled| throttled.ns),
+        throttled_periods: throttled.map(|throttled| throttled.periods),
     })
 }
 

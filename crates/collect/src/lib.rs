@@ -1,6 +1,7 @@
 //! Everything privileged: running the target, measuring it from outside, and observing it through the kernel.
 //!
 //! Rooms: [`launch`] runs a command once and measures it; [`trace`] does so while observing it and writes the rows;
+//! `unprivileged` does the same with less, for users without rights; [`observer`] chooses between the two.
 //! [`machine`] and [`probe`] describe what is there; `bpf` is the loader's side of the programs in `../bpf`.
 //! Nothing here prints. Every `unsafe` of the project is in this crate, each with its reason.
 //!
@@ -11,6 +12,7 @@ mod counters;
 pub mod error;
 pub mod launch;
 pub mod machine;
+pub mod observer;
 mod output;
 pub mod probe;
 mod procfs;
@@ -18,10 +20,12 @@ mod sharing;
 pub mod stop;
 mod syscall_names;
 pub mod trace;
+mod unprivileged;
 pub mod user;
 
 pub use error::Error;
 pub use launch::{Command, Exit, Finished, RunOptions, run_clean};
+pub use observer::{Collector, Observer};
 pub use output::{OutputSink, Stream};
 pub use stop::Stop;
 pub use trace::{Attached, End, Tracer};

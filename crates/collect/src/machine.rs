@@ -40,6 +40,24 @@ fn online_processors() -> u32 {
     u32::try_from(online).unwrap_or(1).max(1)
 }
 
+/// The processors that are online, by number (/sys/devices/system/cpu/online: `0-3,8`).
+pub(crate) fn online() -> Option<Vec<u32>> {
+    processor_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
+}
+
+/// A list of processors as the kernel writes it: numbers and ranges between commas.
+pub(crate) fn processor_list(text: &str) -> Option<Vec<u32>> {
+    /// As many as [`possible_processors`] takes.
+    const MOST: u32 = 8192;
+    let mut processors = BTreeSet::new();
+    for range in text.trim().split(',').filter(|range| !range.is_empty()) {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        processors.extend((first..=last).take_while(|processor| *processor < MOST));
+    }
+    Some(processors.into_iter().collect())
+}
+
 /// Processors that the kernel could ever have; records are indexed by their number.
 pub(crate) fn possible_processors() -> u32 {
     // SAFETY: sysconf takes a number.
@@ -95,6 +113,15 @@ mod tests {
         assert!((1..=machine.usable_processors).contains(&machine.usable_cores));
         assert!(machine.memory_bytes > 0 && !machine.kernel.is_empty());
         assert!(possible_processors() >= machine.processors);
+    }
+
+    #[test]
+    fn lists_of_processors_have_ranges() {
+        assert_eq!(processor_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(processor_list("7-7,7"), Some(vec![7]));
+        assert_eq!(processor_list("\n"), Some(vec![]));
+        assert_eq!(processor_list("0-4294967295").map(|list| list.len()), Some(8192));
+        assert_eq!(processor_list("0-x"), None);
     }
 
     #[test]

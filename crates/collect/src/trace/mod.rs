@@ -8,14 +8,14 @@
 mod asleep;
 mod attach;
 mod consumer;
-mod image;
-mod intern;
+pub(crate) mod image;
+pub(crate) mod intern;
 mod kept;
 mod known;
 mod languages;
 mod rows;
 mod slices;
-mod story;
+pub(crate) mod story;
 mod timing;
 
 pub use attach::{Attached, End};

@@ -29,7 +29,7 @@ pub(super) struct PathStacks {
 
 /// What a descriptor stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FileKind {
+pub(crate) enum FileKind {
     Pipe,
     Socket,
     /// A file, folder or device, by path where that could be read in time.
@@ -40,7 +40,7 @@ pub(super) enum FileKind {
 
 impl FileKind {
     /// From the mode of the inode that the kernel saw, and the link in /proc, which may be of a later moment.
-    pub(super) fn of(mode: u32, link: Option<&Path>) -> Option<FileKind> {
+    pub(crate) fn of(mode: u32, link: Option<&Path>) -> Option<FileKind> {
         let text = link.map(|link| link.to_string_lossy().into_owned());
         match mode & libc::S_IFMT {
             libc::S_IFIFO => Some(FileKind::Pipe),
@@ -59,7 +59,7 @@ impl FileKind {
     }
 
     /// In words.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             FileKind::Pipe => "pipe".to_owned(),
             FileKind::Socket => "socket".to_owned(),
@@ -69,7 +69,7 @@ impl FileKind {
     }
 
     /// What a thread waits for that blocks in reading or writing such a file.
-    pub(super) fn reason(&self) -> Reason {
+    pub(crate) fn reason(&self) -> Reason {
         match self {
             FileKind::Pipe | FileKind::Socket => Reason::Pipe,
             FileKind::Named(_) => Reason::Io,

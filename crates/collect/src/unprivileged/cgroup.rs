@@ -1,0 +1,216 @@
+//! Control groups of this process, which the target inherits: quotas, how often they bit, processor sets, pressure.
+//! Both versions. May import: files of /proc and /sys, `machine`.
+
+use crate::machine::processor_list;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A quota of processor time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Quota {
+    /// Processors' worth of time: 1.5 allows 150 ms in each 100 ms.
+    pub(crate) processors: f64,
+}
+
+/// How often quotas have bitten so far, all groups together that have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Throttled {
+    /// Time that threads were kept from running, summed over processors.
+    pub(crate) ns: u64,
+    /// Periods in which that happened.
+    pub(crate) periods: u64,
+}
+
+/// The groups that this process is in, from its own up to the highest that can be seen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Groups {
+    cpu: Vec<PathBuf>,
+    cpuset: Option<PathBuf>,
+}
+
+impl Groups {
+    /// Those of this process.
+    pub(crate) fn own() -> Groups {
+        let read = |file| fs::read_to_string(file).unwrap_or_default();
+        Groups::of(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    }
+
+    /// From the texts of proc_pid_cgroup(5) and proc_pid_mountinfo(5).
+    fn of(cgroup: &str, mountinfo: &str) -> Groups {
+        let mut groups = Groups::default();
+        for line in cgroup.lines() {
+            let mut fields = line.splitn(3, ':');
+            let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+                continue;
+            };
+            let has = |wanted: &str| controllers.split(',').any(|controller| controller == wanted);
+            let unified = controllers.is_empty();
+            // On machines with both versions the second has no controllers of its own.
+            if has("cpu") || (unified && groups.cpu.is_empty()) {
+                groups.cpu = folders(mountinfo, if unified { None } else { Some("cpu") }, path);
+            }
+            if has("cpuset") || (unified && groups.cpuset.is_none()) {
+                groups.cpuset = folders(mountinfo, if unified { None } else { Some("cpuset") }, path).into_iter().next();
+            }
+        }
+        groups
+    }
+
+    /// The tightest quota.
+    pub(crate) fn quota(&self) -> Option<Quota> {
+        let quotas = self.cpu.iter().filter_map(|folder| {
+            let read = |file| fs::read_to_string(folder.join(file)).ok();
+            match read("cpu.max") {
+                Some(text) => parse_max(&text),
+                None => parse_quota(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?),
+            }
+        });
+        quotas.min_by(|a, b| a.processors.total_cmp(&b.processors))
+    }
+
+    /// How often quotas have bitten; `None` when no group has a quota to be told of.
+    pub(crate) fn throttled(&self) -> Option<Throttled> {
+        let all = self.cpu.iter().filter_map(|folder| parse_stat(&fs::read_to_string(folder.join("cpu.stat")).ok()?));
+        all.reduce(|a, b| Throttled { ns: a.ns.saturating_add(b.ns), periods: a.periods.saturating_add(b.periods) })
+    }
+
+    /// The processors that the group may use, when a set is given.
+    pub(crate) fn processors(&self) -> Option<Vec<u32>> {
+        let folder = self.cpuset.as_deref()?;
+        let read = |file| fs::read_to_string(folder.join(file)).ok();
+        let text = read("cpuset.cpus.effective").or_else(|| read("cpuset.effective_cpus"))?;
+        processor_list(&text).filter(|list| !list.is_empty())
+    }
+}
+
+impl Throttled {
+    /// What happened since.
+    pub(crate) fn since(self, before: Throttled) -> Throttled {
+        Throttled { ns: self.ns.saturating_sub(before.ns), periods: self.periods.saturating_sub(before.periods) }
+    }
+}
+
+/// The folders of a group and of those above it, in the hierarchy of a controller (none: version 2).
+fn folders(mountinfo: &str, controller: Option<&str>, path: &str) -> Vec<PathBuf> {
+    for line in mountinfo.lines() {
+        // Fields 4 and 5 are the mounted part of the hierarchy and where; behind ` - ` come type, source, options.
+        let Some((front, back)) = line.split_once(" - ") else { continue };
+        let front: Vec<&str> = front.split(' ').collect();
+        let back: Vec<&str> = back.split(' ').collect();
+        let (Some(root), Some(mount), Some(kind)) = (front.get(3), front.get(4), back.first()) else { continue };
+        let fits = match controller {
+            None => *kind == "cgroup2",
+            Some(name) => *kind == "cgroup" && back.get(2).is_some_and(|options| options.split(',').any(|o| o == name)),
+        };
+        if !fits {
+            continue;
+        }
+        // In a container the mount shows the part below its own group, and may not show this one.
+        let Ok(below) = Path::new(path).strip_prefix(root) else { continue };
+        if below.components().any(|part| part == std::path::Component::ParentDir) {
+            continue;
+        }
+        let mount = PathBuf::from(unescape(mount));
+        let own = mount.join(below);
+        return own.ancestors().take_while(|folder| folder.starts_with(&mount)).map(Path::to_owned).collect();
+    }
+    Vec::new()
+}
+
+/// Spaces and their kin in paths of mountinfo are `\040` and so on.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (code, character)| text.replace(code, character))
+}
+
+/// `cpu.max`: quota and period in microseconds, or `max`.
+fn parse_max(text: &str) -> Option<Quota> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    parse_quota(quota, period)
+}
+
+fn parse_quota(quota: &str, period: &str) -> Option<Quota> {
+    // Version 1 writes -1 for none, version 2 `max`.
+    let quota: u64 = quota.trim().parse().ok()?;
+    let period: u64 = period.trim().parse().ok().filter(|period| *period > 0)?;
+    Some(Quota { processors: quota as f64 / period as f64 })
+}
+
+/// `cpu.stat`: version 1 has the time in nanoseconds as `throttled_time`, version 2 in microseconds as `throttled_usec`.
+fn parse_stat(text: &str) -> Option<Throttled> {
+    let field = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+    };
+    let ns = field("throttled_time").or_else(|| field("throttled_usec")?.checked_mul(1000))?;
+    Some(Throttled { ns, periods: field("nr_throttled")? })
+}
+
+/// The share of the last ten seconds in which some thread of the machine was ready to run and had no processor, in per
+/// cent (/proc/pressure/cpu).
+pub(crate) fn pressure() -> Option<f64> {
+    parse_pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
+}
+
+fn parse_pressure(text: &str) -> Option<f64> {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    some.split_whitespace().find_map(|field| field.strip_prefix("avg10=")?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                      32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct\n\
+                      34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+                      41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn groups_of_both_versions_are_found() {
+        let groups = Groups::of("4:cpu,cpuacct:/a/b\n3:cpuset:/s\n0::/u\n", V1);
+        let cpu = ["/sys/fs/cgroup/cpu,cpuacct/a/b", "/sys/fs/cgroup/cpu,cpuacct/a", "/sys/fs/cgroup/cpu,cpuacct"];
+        assert_eq!(groups.cpu, cpu.map(PathBuf::from));
+        assert_eq!(groups.cpuset, Some(PathBuf::from("/sys/fs/cgroup/cpuset/s")));
+        let groups = Groups::of("0::/user.slice/x\n", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        assert_eq!(groups.cpu.first(), Some(&PathBuf::from("/sys/fs/cgroup/user.slice/x")));
+        assert_eq!(groups.cpu.len(), 3);
+    }
+
+    #[test]
+    fn a_container_sees_its_own_part() {
+        let mounts = "30 1 0:26 /docker/c /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(Groups::of("0::/docker/c\n", mounts).cpu, [PathBuf::from("/sys/fs/cgroup/")]);
+        assert_eq!(Groups::of("0::/elsewhere\n", mounts), Groups::default());
+        assert_eq!(Groups::of("0::/docker/c/../../x\n", mounts).cpu, Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn quotas_and_throttling_of_both_versions_are_read() {
+        assert_eq!(parse_max("150000 100000\n"), Some(Quota { processors: 1.5 }));
+        assert_eq!(parse_max("max 100000"), None);
+        assert_eq!(parse_quota("-1\n", "100000\n"), None);
+        assert_eq!(parse_quota("5", "0"), None);
+        let v1 = "nr_periods 10\nnr_throttled 3\nthrottled_time 4000\n";
+        assert_eq!(parse_stat(v1), Some(Throttled { ns: 4000, periods: 3 }));
+        let v2 = "usage_usec 1\nnr_periods 10\nnr_throttled 3\nthrottled_usec 4\n";
+        assert_eq!(parse_stat(v2), Some(Throttled { ns: 4000, periods: 3 }));
+        assert_eq!(parse_stat("usage_usec 7\n"), None);
+        assert_eq!(parse_stat("nr_throttled 1\nthrottled_usec 18446744073709551615\n"), None);
+        let (before, after) = (Throttled { ns: 5, periods: 1 }, Throttled { ns: 9, periods: 1 });
+        assert_eq!(after.since(before), Throttled { ns: 4, periods: 0 });
+    }
+
+    #[test]
+    fn pressure_is_that_of_some_threads() {
+        let text = "some avg10=12.50 avg60=1.00 avg300=0.10 total=1\nfull avg10=0.00 avg60=0 avg300=0 total=0\n";
+        assert_eq!(parse_pressure(text), Some(12.5));
+        assert_eq!(parse_pressure(""), None);
+    }
+
+    #[test]
+    fn reading_the_groups_of_this_process_fails_nowhere() {
+        let groups = Groups::own();
+        let _ = (groups.quota(), groups.throttled(), groups.processors(), pressure());
+    }
+}
