@@ -2,14 +2,14 @@
 //!
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
 //! misses nothing. May import: libc, `output`, `counters`, `procfs`, `user`,
-//! `stop`, `unprivileged::cgroup`.
+//! `stop`, `cgroup`.
 
+use crate::cgroup::Groups;
 use crate::counters::{Counters, Counting};
 use crate::error::Error;
 use crate::output::{OutputSink, drain};
 use crate::procfs::{MachineTime, monotonic_ns, unix_ns};
 use crate::stop::Stop;
-use crate::unprivileged::cgroup::Groups;
 use crate::user::{Caller, sudo_caller};
 use std::ffi::OsString;
 use std::fs::File;

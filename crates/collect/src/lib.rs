@@ -8,6 +8,7 @@
 //! May import: `recording`, `resolve`, aya, libc.
 
 mod bpf;
+mod cgroup;
 mod counters;
 pub mod error;
 pub mod launch;

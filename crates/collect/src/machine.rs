@@ -1,5 +1,7 @@
-//! The machine that runs the target, as far as it matters for scaling. May import: libc, files of /proc and /sys.
+//! The machine that runs the target, as far as it matters for scaling. May import: libc, `cgroup`, files of /proc and
+//! /sys.
 
+use crate::cgroup::Groups;
 use recording::meta::Machine;
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,6 +15,7 @@ pub fn machine() -> Machine {
         processors: online_processors(),
         usable_processors: usable.len().max(1) as u32,
         usable_cores: cores(&usable).max(1),
+        quota_milliprocessors: Groups::own().quota(),
         model: field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
         architecture: std::env::consts::ARCH.to_owned(),
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),

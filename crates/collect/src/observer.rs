@@ -132,6 +132,14 @@ impl Observer {
         })
     }
 
+    /// What the user should know about the names and stacks of all runs so far, in plain sentences.
+    pub fn notes(&self) -> Vec<String> {
+        match &self.0 {
+            Inner::Bpf(tracer) => tracer.notes(),
+            Inner::Unprivileged(observer) => observer.notes(),
+        }
+    }
+
     /// Runs the command observed and appends the rows of the run, all but its row in `runs`.
     ///
     /// # Errors

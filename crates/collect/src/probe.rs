@@ -1,9 +1,11 @@
 //! What this machine allows, found out by trying, and what each missing thing costs.
 //!
-//! May import: the BPF side, `counters`, files of /proc and /sys.
+//! May import: the BPF side, `counters`, `observer` (names), `unprivileged` (trying), files of /proc and /sys.
 
 use crate::bpf::Programs;
 use crate::counters;
+use crate::observer::Collector;
+use crate::unprivileged;
 use recording::meta::Capability;
 use std::fs;
 use std::path::Path;
@@ -11,7 +13,16 @@ use std::path::Path;
 /// Tries everything that knee uses. Takes about half a second where BPF works.
 pub fn probe() -> Vec<Capability> {
     let (bpf, locks) = bpf();
-    vec![bpf, locks, btf(), hardware_counters(), kernel_symbols(), libc_debug_info()]
+    vec![
+        bpf,
+        locks,
+        perf_events(),
+        proc_files(),
+        btf(),
+        hardware_counters(),
+        kernel_symbols(),
+        libc_debug_info(),
+    ]
 }
 
 fn is_root() -> bool {
@@ -46,14 +57,46 @@ fn bpf() -> (Capability, Capability) {
             Err(if is_root() { why } else { "needs root, or CAP_BPF and CAP_PERFMON".to_owned() })
         }
     };
-    let unlock = if is_root() { None } else { Some("run the same command with sudo".to_owned()) };
-    let costs = "the causes: who waited, for what, woken by whom; only the curve remains";
+    let unlock = if is_root() { None } else { Some(format!("run the same command with sudo, or once: {}", setcap())) };
+    let costs = "who wakes whom, who holds a lock, locks of the kernel, system calls; without it causes are often unsure";
     let lock_unlock = found.is_ok().then(|| "boot Linux 5.19 or newer".to_owned()).or_else(|| unlock.clone());
     let lock_costs = "the causes inside the kernel: which of its locks threads wait for";
     (
-        capability("kernel observation (eBPF)", found, costs, unlock),
+        capability(Collector::Bpf.capability(), found, costs, unlock),
         capability("waits for kernel locks", locks, lock_costs, lock_unlock),
     )
+}
+
+/// The command that lets everybody use this binary's BPF programs. They are loaded with CAP_BPF (BPF itself, Linux 5.8),
+/// CAP_PERFMON (programs that trace, CPU samples) and CAP_SYS_RESOURCE (locked memory, before Linux 5.11); other users'
+/// threads are read with CAP_SYS_PTRACE, kernel symbols with CAP_SYSLOG, the tracepoints' files with CAP_DAC_READ_SEARCH.
+fn setcap() -> String {
+    let binary = std::env::current_exe().unwrap_or_else(|_| "knee".into());
+    format!(
+        "sudo setcap cap_bpf,cap_perfmon,cap_sys_resource,cap_sys_ptrace,cap_syslog,cap_dac_read_search+ep {}",
+        binary.display()
+    )
+}
+
+fn perf_events() -> Capability {
+    let found = unprivileged::perf_allowed().map(|()| "of one's own programs".to_owned());
+    let found = found.map_err(|error| {
+        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+        format!("perf_event_open: {error}; kernel.perf_event_paranoid is {}", paranoid.trim())
+    });
+    // A container's filter refuses the call with EPERM as well; only outside of it this can be changed.
+    let unlock = "sudo sysctl kernel.perf_event_paranoid=2; in a container, allow it to call perf_event_open";
+    let costs = "exact times on and off processors, and which code runs, where eBPF is not allowed";
+    capability(Collector::Perf.capability(), found, costs, Some(unlock.to_owned()))
+}
+
+fn proc_files() -> Capability {
+    let found = fs::read_to_string("/proc/self/schedstat")
+        .map(|_| "of one's own programs".to_owned())
+        .map_err(|error| format!("/proc/self/schedstat: {error}"));
+    let unlock = "mount /proc, on a kernel built with CONFIG_SCHED_INFO=y (distribution kernels are)";
+    let costs = "anything beyond the curve, where neither eBPF nor perf events are allowed";
+    capability(Collector::Proc.capability(), found, costs, Some(unlock.to_owned()))
 }
 
 fn btf() -> Capability {

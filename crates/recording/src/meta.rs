@@ -34,10 +34,13 @@ pub enum Completion {
 pub struct Machine {
     /// Processors online.
     pub processors: u32,
-    /// Processors that the target was allowed to use (affinity, cpuset, quota rounded up).
+    /// Processors that the target was allowed to use (affinity, cpuset).
     pub usable_processors: u32,
     /// Physical cores among the usable ones; fewer than `usable_processors` when they are hardware threads.
     pub usable_cores: u32,
+    /// The tightest quota of the target's control groups, thousandths of a processor; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_milliprocessors: Option<u64>,
     /// Model name.
     pub model: String,
     /// Architecture, as `uname -m` says it.

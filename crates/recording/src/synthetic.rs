@@ -58,6 +58,7 @@ pub fn meta(processors: u32) -> Meta {
             processors,
             usable_processors: processors,
             usable_cores: processors,
+            quota_milliprocessors: None,
             model: "Synthetic".to_owned(),
             architecture: "x86_64".to_owned(),
             kernel: "6.1.0".to_owned(),

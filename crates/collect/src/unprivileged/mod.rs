@@ -3,7 +3,7 @@
 //! Rooms: `perf` fetches what perf events tell of context switches and samples; `track` makes one thread's time of them,
 //! `ticks` finds samples that the kernel did not show; `looks` reads in /proc what sleeping threads wait for, within
 //! `budget`; `waits` sums that up; `watch` is the consumer of all this. `poll` does with /proc alone, by way of `sampled`. `task` reads a
-//! thread's files, `books` writes the rows, `cgroup` knows quotas. May import: `launch`, `trace::image`,
+//! thread's files, `books` writes the rows. May import: `launch`, `trace::image`,
 //! `trace::intern`, `recording`, `resolve`, libc.
 //!
 //! The rows have the meaning that they have where the kernel tells everything. What cannot be known is absent: who woke a
@@ -12,7 +12,6 @@
 
 mod books;
 mod budget;
-pub(crate) mod cgroup;
 mod looks;
 mod perf;
 mod poll;
@@ -79,6 +78,11 @@ pub(crate) struct Unprivileged {
 impl Unprivileged {
     pub(crate) fn new(means: Means) -> Unprivileged {
         Unprivileged { interner: Interner::new(), cache: ModuleCache::new(), means }
+    }
+
+    /// As [`crate::trace::Tracer::notes`].
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.interner.sentences()
     }
 
     /// Runs the command observed and appends the rows of the run, all but its row in `runs`.

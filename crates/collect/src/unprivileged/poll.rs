@@ -227,7 +227,7 @@ impl<'a> Poll<'a> {
         let (stacks, cut) = (&mut self.stacks, &mut self.cut_stacks);
         let interner = &mut *self.interner;
         let user_stack = self.processes.get_mut(&pid).and_then(|process| {
-            let (unwound, _) = process.image.unwind(&registers, &story.stack, interner);
+            let (unwound, _) = process.image.unwind(&registers, &story.stack, monotonic_ns(), interner);
             *stacks += 1;
             *cut += u64::from(unwound.truncated);
             unwound.stack

@@ -205,7 +205,10 @@ mod tests {
         Reading { now_ns: now * MS, times, switches: Switches { voluntary, involuntary: turns - voluntary.min(turns) }, seen }
     }
 
-    fn states(readings: &[Reading]) -> (Vec<(State, u64, u64, u64, u32)>, Vec<(u64, u64)>) {
+    /// State, begin, end and time spent in milliseconds, count.
+    type Row = (State, u64, u64, u64, u32);
+
+    fn states(readings: &[Reading]) -> (Vec<Row>, Vec<(u64, u64)>) {
         let (mut waits, mut rows) = (Waits::default(), Vec::new());
         let mut thread = Sampled::new(ThreadId(0), 0, Times::default(), Switches::default());
         readings.iter().for_each(|reading| thread.read(reading, &mut waits, RUN, &mut rows));

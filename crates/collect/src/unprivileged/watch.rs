@@ -246,7 +246,7 @@ impl<'a> Watch<'a> {
             (Some(wait), _) => wait,
             (None, Some(story)) => {
                 let registers = Registers { ip: sleep.ip, sp: sleep.sp, fp: 0, lr: 0 };
-                let user_stack = self.user_stack(pid, &registers, &story.stack);
+                let user_stack = self.user_stack(time_ns, pid, &registers, &story.stack);
                 let place = Place { reason: story.reason, call: sleep.call, what: story.what, user_stack };
                 self.waits.place(thread, &sleep, || place)
             }
@@ -272,7 +272,7 @@ impl<'a> Watch<'a> {
             self.tracks[at].sample(time_ns, silent);
         }
         let user_stack = sample.start().and_then(|(ip, sp, fp, lr)| {
-            self.user_stack(pid, &Registers { ip, sp, fp, lr }, &sample.stack)
+            self.user_stack(time_ns, pid, &Registers { ip, sp, fp, lr }, &sample.stack)
         });
         self.sampled += 1;
         let thread = self.tracks[at].thread;
@@ -307,7 +307,7 @@ impl<'a> Watch<'a> {
         }));
     }
 
-    fn user_stack(&mut self, pid: u32, registers: &Registers, stack: &[u8]) -> Option<StackId> {
+    fn user_stack(&mut self, time_ns: u64, pid: u32, registers: &Registers, stack: &[u8]) -> Option<StackId> {
         let image = match self.image_of.get(&pid) {
             Some(image) => *image,
             None => {
@@ -316,7 +316,7 @@ impl<'a> Watch<'a> {
                 self.images.len() - 1
             }
         };
-        let (unwound, _) = self.images[image].unwind(registers, stack, self.interner);
+        let (unwound, _) = self.images[image].unwind(registers, stack, time_ns, self.interner);
         self.cut_stacks += u64::from(unwound.truncated);
         unwound.stack
     }

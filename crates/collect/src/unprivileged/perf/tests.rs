@@ -138,6 +138,7 @@ proptest! {
 
 /// Where the kernel allows it, a child is watched from its exec to its end.
 #[test]
+#[expect(clippy::print_stderr, reason = "says what it did not check")]
 fn a_child_is_told_of_from_its_program_to_its_end() {
     if let Err(error) = allowed() {
         eprintln!("NOT CHECKED: perf events are not allowed here: {error}");

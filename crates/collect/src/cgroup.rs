@@ -1,16 +1,8 @@
-//! Control groups of this process, which the target inherits: quotas, how often they bit, processor sets, pressure.
-//! Both versions. May import: files of /proc and /sys, `machine`.
+//! Control groups of this process, which the target inherits: quotas of processor time, and how often they bit. Both
+//! versions. (A cpuset shows in the affinity: see `machine`.) May import: files of /proc and /sys.
 
-use crate::machine::processor_list;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// A quota of processor time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Quota {
-    /// Processors' worth of time: 1.5 allows 150 ms in each 100 ms.
-    pub(crate) processors: f64,
-}
 
 /// How often quotas have bitten so far, all groups together that have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +17,6 @@ pub(crate) struct Throttled {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Groups {
     cpu: Vec<PathBuf>,
-    cpuset: Option<PathBuf>,
 }
 
 impl Groups {
@@ -49,15 +40,12 @@ impl Groups {
             if has("cpu") || (unified && groups.cpu.is_empty()) {
                 groups.cpu = folders(mountinfo, if unified { None } else { Some("cpu") }, path);
             }
-            if has("cpuset") || (unified && groups.cpuset.is_none()) {
-                groups.cpuset = folders(mountinfo, if unified { None } else { Some("cpuset") }, path).into_iter().next();
-            }
         }
         groups
     }
 
-    /// The tightest quota.
-    pub(crate) fn quota(&self) -> Option<Quota> {
+    /// The tightest quota of processor time, thousandths of a processor: 1500 allows 150 ms in each 100 ms.
+    pub(crate) fn quota(&self) -> Option<u64> {
         let quotas = self.cpu.iter().filter_map(|folder| {
             let read = |file| fs::read_to_string(folder.join(file)).ok();
             match read("cpu.max") {
@@ -65,21 +53,13 @@ impl Groups {
                 None => parse_quota(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?),
             }
         });
-        quotas.min_by(|a, b| a.processors.total_cmp(&b.processors))
+        quotas.min()
     }
 
     /// How often quotas have bitten; `None` when no group has a quota to be told of.
     pub(crate) fn throttled(&self) -> Option<Throttled> {
         let all = self.cpu.iter().filter_map(|folder| parse_stat(&fs::read_to_string(folder.join("cpu.stat")).ok()?));
         all.reduce(|a, b| Throttled { ns: a.ns.saturating_add(b.ns), periods: a.periods.saturating_add(b.periods) })
-    }
-
-    /// The processors that the group may use, when a set is given.
-    pub(crate) fn processors(&self) -> Option<Vec<u32>> {
-        let folder = self.cpuset.as_deref()?;
-        let read = |file| fs::read_to_string(folder.join(file)).ok();
-        let text = read("cpuset.cpus.effective").or_else(|| read("cpuset.effective_cpus"))?;
-        processor_list(&text).filter(|list| !list.is_empty())
     }
 }
 
@@ -125,16 +105,16 @@ fn unescape(text: &str) -> String {
 }
 
 /// `cpu.max`: quota and period in microseconds, or `max`.
-fn parse_max(text: &str) -> Option<Quota> {
+fn parse_max(text: &str) -> Option<u64> {
     let (quota, period) = text.trim().split_once(' ')?;
     parse_quota(quota, period)
 }
 
-fn parse_quota(quota: &str, period: &str) -> Option<Quota> {
+fn parse_quota(quota: &str, period: &str) -> Option<u64> {
     // Version 1 writes -1 for none, version 2 `max`.
     let quota: u64 = quota.trim().parse().ok()?;
     let period: u64 = period.trim().parse().ok().filter(|period| *period > 0)?;
-    Some(Quota { processors: quota as f64 / period as f64 })
+    Some(quota.saturating_mul(1000) / period)
 }
 
 /// `cpu.stat`: version 1 has the time in nanoseconds as `throttled_time`, version 2 in microseconds as `throttled_usec`.
@@ -144,17 +124,6 @@ fn parse_stat(text: &str) -> Option<Throttled> {
     };
     let ns = field("throttled_time").or_else(|| field("throttled_usec")?.checked_mul(1000))?;
     Some(Throttled { ns, periods: field("nr_throttled")? })
-}
-
-/// The share of the last ten seconds in which some thread of the machine was ready to run and had no processor, in per
-/// cent (/proc/pressure/cpu).
-pub(crate) fn pressure() -> Option<f64> {
-    parse_pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
-}
-
-fn parse_pressure(text: &str) -> Option<f64> {
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    some.split_whitespace().find_map(|field| field.strip_prefix("avg10=")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -171,7 +140,6 @@ mod tests {
         let groups = Groups::of("4:cpu,cpuacct:/a/b\n3:cpuset:/s\n0::/u\n", V1);
         let cpu = ["/sys/fs/cgroup/cpu,cpuacct/a/b", "/sys/fs/cgroup/cpu,cpuacct/a", "/sys/fs/cgroup/cpu,cpuacct"];
         assert_eq!(groups.cpu, cpu.map(PathBuf::from));
-        assert_eq!(groups.cpuset, Some(PathBuf::from("/sys/fs/cgroup/cpuset/s")));
         let groups = Groups::of("0::/user.slice/x\n", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         assert_eq!(groups.cpu.first(), Some(&PathBuf::from("/sys/fs/cgroup/user.slice/x")));
         assert_eq!(groups.cpu.len(), 3);
@@ -187,7 +155,7 @@ mod tests {
 
     #[test]
     fn quotas_and_throttling_of_both_versions_are_read() {
-        assert_eq!(parse_max("150000 100000\n"), Some(Quota { processors: 1.5 }));
+        assert_eq!(parse_max("150000 100000\n"), Some(1500));
         assert_eq!(parse_max("max 100000"), None);
         assert_eq!(parse_quota("-1\n", "100000\n"), None);
         assert_eq!(parse_quota("5", "0"), None);
@@ -202,15 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_that_of_some_threads() {
-        let text = "some avg10=12.50 avg60=1.00 avg300=0.10 total=1\nfull avg10=0.00 avg60=0 avg300=0 total=0\n";
-        assert_eq!(parse_pressure(text), Some(12.5));
-        assert_eq!(parse_pressure(""), None);
-    }
-
-    #[test]
     fn reading_the_groups_of_this_process_fails_nowhere() {
         let groups = Groups::own();
-        let _ = (groups.quota(), groups.throttled(), groups.processors(), pressure());
+        let _ = (groups.quota(), groups.throttled());
     }
 }
