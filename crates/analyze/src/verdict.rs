@@ -3,7 +3,7 @@
 
 use crate::account::Ledger;
 use crate::answer::{Cause, Limitation, Point, Unsure, Verdict};
-use crate::causes::{Outcome, all, none};
+use crate::causes::{Outcome, all, hidden, none};
 use crate::facts::{Facts, large};
 use crate::words::count_threads;
 use recording::meta::Completion;
@@ -33,7 +33,10 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
     for description in all() {
         match (description.detect)(facts, description) {
             Outcome::Found(causes) => verdict.causes.extend(causes),
-            Outcome::Clear(_) => verdict.clear.push(description.id),
+            Outcome::Clear(_) => match hidden::hiding(facts, description.id) {
+                Some(missing) => verdict.unsure.push(Unsure { id: description.id, missing }),
+                None => verdict.clear.push(description.id),
+            },
             Outcome::Unsure(missing) => verdict.unsure.push(Unsure { id: description.id, missing }),
         }
     }

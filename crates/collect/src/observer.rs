@@ -66,7 +66,8 @@ impl Collector {
 
     /// The best that a machine allows, by what [`crate::probe::probe`] found.
     pub fn best(capabilities: &[Capability]) -> Option<Collector> {
-        let found = |collector: &Collector| capabilities.iter().any(|c| c.what == collector.capability() && c.available);
+        let found =
+            |collector: &Collector| capabilities.iter().any(|c| c.what == collector.capability() && c.available);
         Collector::ALL.into_iter().find(found)
     }
 
@@ -83,7 +84,9 @@ impl Collector {
                 capability.available = false;
                 // Said once, where it starts.
                 capability.costs = match better {
-                    Collector::Bpf => format!("runs were observed with {}: it cannot tell {}", self.words(), self.lacks()),
+                    Collector::Bpf => {
+                        format!("runs were observed with {}: it cannot tell {}", self.words(), self.lacks())
+                    }
                     Collector::Perf | Collector::Proc => String::new(),
                 };
             }

@@ -13,16 +13,7 @@ use std::path::Path;
 /// Tries everything that knee uses. Takes about half a second where BPF works.
 pub fn probe() -> Vec<Capability> {
     let (bpf, locks) = bpf();
-    vec![
-        bpf,
-        locks,
-        perf_events(),
-        proc_files(),
-        btf(),
-        hardware_counters(),
-        kernel_symbols(),
-        libc_debug_info(),
-    ]
+    vec![bpf, locks, perf_events(), proc_files(), btf(), hardware_counters(), kernel_symbols(), libc_debug_info()]
 }
 
 fn is_root() -> bool {
@@ -58,7 +49,8 @@ fn bpf() -> (Capability, Capability) {
         }
     };
     let unlock = if is_root() { None } else { Some(format!("run the same command with sudo, or once: {}", setcap())) };
-    let costs = "who wakes whom, who holds a lock, locks of the kernel, system calls; without it causes are often unsure";
+    let costs =
+        "who wakes whom, who holds a lock, locks of the kernel, system calls; without it causes are often unsure";
     let lock_unlock = found.is_ok().then(|| "boot Linux 5.19 or newer".to_owned()).or_else(|| unlock.clone());
     let lock_costs = "the causes inside the kernel: which of its locks threads wait for";
     (

@@ -1,8 +1,10 @@
-//! The arguments: names, help texts, examples. May import: clap, `counts`.
+//! The arguments: names, help texts, examples. May import: clap, collect (names), `counts`.
 
 use crate::counts::Counts;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use collect::Collector;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,6 +76,9 @@ pub(crate) struct Sweep {
     /// Do not observe a run at each count: the curve without the causes
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) no_trace: bool,
+    /// Observe with bpf, perf or proc [default: the best that is allowed here]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = SWEEPING)]
+    pub(crate) collector: Option<Collector>,
     /// Seed of the random order of the runs, to repeat a sweep
     #[arg(long, value_name = "N", help_heading = SWEEPING)]
     pub(crate) seed: Option<u64>,
@@ -127,6 +132,9 @@ pub(crate) struct Record {
     /// Observe so long, such as 10s, 500ms or 2m [default: until the program ends, or Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET, requires = "pid")]
     pub(crate) length: Option<Duration>,
+    /// Observe with bpf, perf or proc [default: the best that is allowed here; with -p always bpf]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = TARGET)]
+    pub(crate) collector: Option<Collector>,
     /// Variable for the program
     #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
     pub(crate) env: Vec<OsString>,
@@ -173,6 +181,10 @@ pub(crate) enum Format {
     Text,
     /// For scripts (see docs/answer.schema.json)
     Json,
+}
+
+fn collector() -> impl TypedValueParser<Value = Collector> {
+    PossibleValuesParser::new(Collector::ALL.map(Collector::name)).try_map(|name| name.parse::<Collector>())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,7 +1,6 @@
 //! The door to crate `collect`: one run of the target, measured or observed. May import: collect, recording.
 
-use collect::{Error, Finished, OutputSink, RunOptions, Stop, Tracer};
-use recording::meta::Capability;
+use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
 use recording::tables::RunKind;
 use recording::{RunId, Writer};
 use std::ffi::OsString;
@@ -30,12 +29,13 @@ pub(crate) trait Executor {
 pub(crate) struct Processes {
     timeout: Option<Duration>,
     stop: Stop,
-    tracer: Tracer,
+    observer: Observer,
 }
 
 impl Processes {
-    pub(crate) fn new(timeout: Option<Duration>, stop: Stop) -> Processes {
-        Processes { timeout, stop, tracer: Tracer::new() }
+    /// Observed runs are observed with `collector`.
+    pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector) -> Processes {
+        Processes { timeout, stop, observer: Observer::new(collector) }
     }
 }
 
@@ -46,13 +46,8 @@ impl Executor for Processes {
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };
         match request.kind {
-            RunKind::Traced => self.tracer.run(&command, &options, sink, &self.stop, writer, request.run),
+            RunKind::Traced => self.observer.run(&command, &options, sink, &self.stop, writer, request.run),
             _ => collect::run_clean(&command, &options, sink, &self.stop),
         }
     }
-}
-
-/// Whether runs can be observed, by what [`collect::probe`] found.
-pub(crate) fn can_trace(capabilities: &[Capability]) -> bool {
-    capabilities.iter().any(|c| c.what.contains("eBPF") && c.available)
 }

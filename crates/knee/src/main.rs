@@ -1,7 +1,8 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
 //! Rooms: `cli` the arguments; `commands` one file a subcommand; `sweep` the runs; `throughput` numbers in the
-//! program's output; `executor` the door to crate `collect`; `plan`, `counts`, `template`, `target` small pure parts;
+//! program's output; `executor` the door to crate `collect`, `observing` the
+//! choice of a collector; `plan`, `counts`, `template`, `target` small pure parts;
 //! `failure` exit statuses; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C.
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ mod counts;
 mod executor;
 mod failure;
 mod interrupt;
+mod observing;
 mod plan;
 mod sweep;
 mod target;

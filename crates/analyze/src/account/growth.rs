@@ -7,6 +7,9 @@ use crate::answer::CauseId;
 use crate::model::{Model, Traced};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Part of the account for processor time of which no stack is known.
+pub const NO_STACK: &str = "on a processor, stack unknown";
+
 /// Line for functions that the base run has too.
 pub const SAME_FUNCTIONS: &str = "the same functions take more time";
 /// What that line is called when it is a gain.
@@ -156,7 +159,7 @@ fn named(doing: Doing<'_>) -> (Option<CauseId>, &'static str) {
         Doing::KernelLock => (Some(CauseId::KernelLock), "getting locks in the kernel"),
         Doing::Fault => (Some(CauseId::PageFault), "page faults in the kernel"),
         Doing::Interrupt => (Some(CauseId::ExtraWork), "interrupts and other kernel code"),
-        Doing::Call(_) | Doing::Function(..) | Doing::Unknown => (None, "on a processor, stack unknown"),
+        Doing::Call(_) | Doing::Function(..) | Doing::Unknown => (None, NO_STACK),
     }
 }
 

@@ -59,7 +59,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
                 (Some(CauseId::IoWait), READING)
             }
             Kind::Blocked(why) | Kind::Woken(why) => blocked(why),
-            Kind::Unseen => (None, "threads whose state was not recorded"),
+            Kind::Unseen => (None, UNSEEN),
         };
         by.add(&mut parts, Idle::Waiting(kind), (cause, what, charge));
     }
@@ -77,6 +77,10 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
     parts.list()
 }
 
+/// Part for threads of which nobody knows what they did.
+pub const UNSEEN: &str = "threads whose state was not recorded";
+/// Part for waits of which nobody knows what they were for.
+pub const UNKNOWN_WAIT: &str = "blocked for an unknown reason";
 /// Line for idle time before the first worker.
 pub const START_UP: &str = "before the first worker thread started";
 /// Line for idle time after the last worker.
@@ -181,6 +185,6 @@ fn blocked(why: Why) -> (Option<CauseId>, &'static str) {
         Why::KernelLock => (Some(CauseId::KernelLock), "waiting for locks in the kernel"),
         Why::Futex => (None, "waiting on a futex of unknown purpose"),
         Why::Call => (None, "blocked in other system calls"),
-        Why::Join | Why::Child | Why::Helper | Why::Unknown => (None, "blocked for an unknown reason"),
+        Why::Join | Why::Child | Why::Helper | Why::Unknown => (None, UNKNOWN_WAIT),
     }
 }

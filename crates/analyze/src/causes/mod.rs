@@ -10,6 +10,7 @@ pub mod cpu_pressure;
 pub mod cpu_quota;
 pub mod extra_work;
 pub mod failing_syscall;
+pub(crate) mod hidden;
 pub mod imbalance;
 pub mod io_wait;
 pub mod kernel_lock;

@@ -1,13 +1,13 @@
 //! The consumer of one run of which only /proc tells. May import: the other rooms of `unprivileged`, `trace::image` and
 //! `trace::intern`, `recording`, `resolve`, libc.
 
+use super::Consumer;
 use super::books::{self, Books, Processors};
 use super::budget::Budget;
 use super::looks;
 use super::sampled::{Reading, Sampled, Seen};
 use super::task::{self, Doing, Stat};
 use super::waits::{Place, Waits};
-use super::Consumer;
 use crate::bpf::abi::Registers;
 use crate::error::Error;
 use crate::procfs::{self, monotonic_ns};
@@ -169,7 +169,7 @@ impl<'a> Poll<'a> {
             }
             let from_ns = monotonic_ns();
             if !self.read(id) {
-                self.close(id);
+                self.close(id, from_ns);
             }
             self.budget.spend(monotonic_ns().saturating_sub(from_ns));
         }
@@ -252,10 +252,10 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// The row of a thread, up to when it was last seen.
-    fn close(&mut self, id: (u32, u32)) {
+    /// The row of a thread, up to when it was found to be gone.
+    fn close(&mut self, id: (u32, u32), gone_ns: u64) {
         let Some(Known { pid, tid, name, mut sampled, .. }) = self.threads.remove(&id) else { return };
-        sampled.end(&mut self.books.slices);
+        sampled.end(gone_ns, self.run, &mut self.books.slices);
         let (voluntary_switches, involuntary_switches) = sampled.switched();
         self.ran_ns += sampled.running_ns;
         self.books.threads.push(Thread {
@@ -320,7 +320,8 @@ impl Consumer for Poll<'_> {
 
     fn finish(mut self: Box<Self>, cpu_ns: Option<u64>) -> Result<(), Error> {
         let alive: Vec<(u32, u32)> = self.threads.keys().copied().collect();
-        alive.into_iter().for_each(|id| self.close(id));
+        let now_ns = monotonic_ns();
+        alive.into_iter().for_each(|id| self.close(id, now_ns));
         let ends = self.books.threads.iter().map(|thread| thread.end_ns);
         let begin_ns = self.begin_ns.unwrap_or(0);
         let end_ns = ends.max().unwrap_or(begin_ns).max(begin_ns);

@@ -117,7 +117,8 @@ impl Sampled {
             rest -= ahead;
         }
         let parts = voluntary + involuntary;
-        let woken = if parts == 0 { queued } else { (u128::from(queued) * u128::from(voluntary) / u128::from(parts)) as u64 };
+        let woken =
+            if parts == 0 { queued } else { (u128::from(queued) * u128::from(voluntary) / u128::from(parts)) as u64 };
         let blocks = if still { 0 } else { voluntary.max(1) };
         let wait = (rest > 0).then(|| self.wait(seen, rest / voluntary.max(1), waits));
         if let Some(wait) = wait {
@@ -129,12 +130,17 @@ impl Sampled {
         self.preempted_ns += queued - woken;
         self.running_ns += running;
         self.blocked_ns += rest;
-        self.rows(run, reading.now_ns, rows, &[
-            (State::Running, running, turns, None),
-            (State::Runnable, woken, voluntary, None),
-            (State::Preempted, queued - woken, involuntary, None),
-            (State::Blocked, rest, voluntary, wait),
-        ]);
+        self.rows(
+            run,
+            reading.now_ns,
+            rows,
+            &[
+                (State::Running, running, turns, None),
+                (State::Runnable, woken, voluntary, None),
+                (State::Preempted, queued - woken, involuntary, None),
+                (State::Blocked, rest, voluntary, wait),
+            ],
+        );
         (self.last_ns, self.times, self.seen) = (reading.now_ns, reading.times, seen);
         if !still {
             self.switches = reading.switches;
@@ -186,9 +192,26 @@ impl Sampled {
         }
     }
 
-    /// Gives out the last row.
-    pub(super) fn end(&mut self, rows: &mut Vec<Slice>) {
+    /// Gives out the last row. The thread ended at some time between the last reading and `gone_ns`: what it did in between
+    /// is not known, and that it was there is likelier than that it had ended at once.
+    pub(super) fn end(&mut self, gone_ns: u64, run: RunId, rows: &mut Vec<Slice>) {
         rows.extend(self.open.take());
+        let untold_ns = gone_ns.saturating_sub(self.last_ns);
+        if untold_ns > 0 {
+            rows.push(Slice {
+                run,
+                thread: self.thread,
+                start_ns: self.last_ns,
+                end_ns: gone_ns,
+                state: State::Unknown,
+                spent_ns: untold_ns,
+                count: 1,
+                wait: None,
+                processor: None,
+            });
+            self.blocked_ns += untold_ns;
+            self.last_ns = gone_ns;
+        }
     }
 }
 
@@ -202,7 +225,12 @@ mod tests {
 
     fn reading(now: u64, running: u64, queued: u64, turns: u64, voluntary: u64, seen: Seen) -> Reading {
         let times = Times { running_ns: running * MS, queued_ns: queued * MS, turns };
-        Reading { now_ns: now * MS, times, switches: Switches { voluntary, involuntary: turns - voluntary.min(turns) }, seen }
+        Reading {
+            now_ns: now * MS,
+            times,
+            switches: Switches { voluntary, involuntary: turns - voluntary.min(turns) },
+            seen,
+        }
     }
 
     /// State, begin, end and time spent in milliseconds, count.
@@ -212,7 +240,7 @@ mod tests {
         let (mut waits, mut rows) = (Waits::default(), Vec::new());
         let mut thread = Sampled::new(ThreadId(0), 0, Times::default(), Switches::default());
         readings.iter().for_each(|reading| thread.read(reading, &mut waits, RUN, &mut rows));
-        thread.end(&mut rows);
+        thread.end(0, RUN, &mut rows);
         let rows = rows.iter().map(|r| (r.state, r.start_ns / MS, r.end_ns / MS, r.spent_ns / MS, r.count)).collect();
         (rows, waits.rows(RUN).rows.iter().map(|row| (row.count, row.blocked_ns / MS)).collect())
     }
@@ -237,11 +265,7 @@ mod tests {
             reading(20, 2, 0, 1, 1, Seen::Same),
             reading(30, 2, 0, 1, 1, Seen::Same),
         ]);
-        let expected = [
-            (State::Running, 0, 10, 2, 1),
-            (State::Blocked, 0, 10, 8, 1),
-            (State::Blocked, 10, 30, 20, 1),
-        ];
+        let expected = [(State::Running, 0, 10, 2, 1), (State::Blocked, 0, 10, 8, 1), (State::Blocked, 10, 30, 20, 1)];
         assert_eq!(rows, expected);
         // The place's own number is the first that `Waits` gives out: none was made here.
         assert_eq!(waits, []);
@@ -263,7 +287,8 @@ mod tests {
     proptest! {
         #[test]
         fn rows_cover_a_life_and_sum_to_it(
-            steps in proptest::collection::vec((0..30_u64, 0..30_u64, 0..30_u64, 0..4_u64, 0..4_u64, 0..4_u8), 0..60)
+            steps in proptest::collection::vec((0..30_u64, 0..30_u64, 0..30_u64, 0..4_u64, 0..4_u64, 0..4_u8), 0..60),
+            gone in 0..50_u64,
         ) {
             let (mut waits, mut rows) = (Waits::default(), Vec::new());
             let mut thread = Sampled::new(ThreadId(0), 0, Times::default(), Switches::default());
@@ -278,7 +303,8 @@ mod tests {
                 last.seen = match seen { 0 => Seen::Ready, 1 => Seen::Asleep(WaitId(1)), 2 => Seen::Hidden, _ => Seen::Same };
                 thread.read(&last, &mut waits, RUN, &mut rows);
             }
-            thread.end(&mut rows);
+            last.now_ns += gone;
+            thread.end(last.now_ns, RUN, &mut rows);
             prop_assert_eq!(rows.iter().map(|row| row.spent_ns).sum::<u64>(), last.now_ns);
             let sum = thread.running_ns + thread.runnable_ns + thread.preempted_ns + thread.blocked_ns;
             prop_assert_eq!(sum, last.now_ns);

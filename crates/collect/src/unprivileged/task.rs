@@ -196,7 +196,9 @@ pub(super) fn reason_by_function_alone(pid: u32, tid: u32) -> Reason {
         () if starts(&["futex_"]) => Reason::Futex,
         () if starts(&["hrtimer_nanosleep", "do_nanosleep", "common_nsleep"]) => Reason::Sleep,
         () if starts(&["pipe_", "anon_pipe_", "unix_stream_", "sk_wait_"]) => Reason::Pipe,
-        () if starts(&["poll_schedule", "do_poll", "do_select", "ep_poll", "do_epoll", "inet_csk_accept"]) => Reason::Poll,
+        () if starts(&["poll_schedule", "do_poll", "do_select", "ep_poll", "do_epoll", "inet_csk_accept"]) => {
+            Reason::Poll
+        }
         () if starts(&["do_wait", "kernel_wait"]) => Reason::Child,
         () => reason_of_function(function).unwrap_or(Reason::None),
     }
@@ -248,7 +250,8 @@ mod tests {
     fn times_switches_and_faults_are_read() {
         assert_eq!(parse_schedstat("896063 17 1\n"), Some(Times { running_ns: 896_063, queued_ns: 17, turns: 1 }));
         assert_eq!(parse_schedstat("0"), None);
-        let status = "Name:\tnonvoluntary_ctxt_switches: 9\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
+        let status =
+            "Name:\tnonvoluntary_ctxt_switches: 9\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(parse_status(status), Some(Switches { voluntary: 12, involuntary: 3 }));
         let line = "12 (a) b (c) S 1 12 12 0 -1 4194304 101 0 7 0 3 2 0 0 20 0 1 0 555 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 17 1 0 0";
         let stat = parse_stat(line).unwrap();

@@ -224,7 +224,14 @@ impl Track {
     }
 
     /// Gives out the pieces that end by a reading of the queue's sum.
-    pub(super) fn settle(&mut self, read_ns: u64, queued_ns: u64, waits: &mut Waits, run: RunId, rows: &mut Vec<Slice>) {
+    pub(super) fn settle(
+        &mut self,
+        read_ns: u64,
+        queued_ns: u64,
+        waits: &mut Waits,
+        run: RunId,
+        rows: &mut Vec<Slice>,
+    ) {
         let met = self.pieces.partition_point(|piece| piece.end_ns <= read_ns);
         let mut pieces: Vec<Piece> = self.pieces.drain(..met).collect();
         match self.queued_ns {

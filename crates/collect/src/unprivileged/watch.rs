@@ -257,23 +257,15 @@ impl<'a> Watch<'a> {
         Some(wait)
     }
 
-    fn sample(
-        &mut self,
-        time_ns: u64,
-        pid: u32,
-        tid: u32,
-        processor: u32,
-        sample: &PerfSample,
-        silent: &mut Silent,
-    ) {
+    fn sample(&mut self, time_ns: u64, pid: u32, tid: u32, processor: u32, sample: &PerfSample, silent: &mut Silent) {
         let at = self.at(time_ns, pid, tid);
         let of_clock = self.events.of_clock(sample);
         if of_clock {
             self.tracks[at].sample(time_ns, silent);
         }
-        let user_stack = sample.start().and_then(|(ip, sp, fp, lr)| {
-            self.user_stack(time_ns, pid, &Registers { ip, sp, fp, lr }, &sample.stack)
-        });
+        let user_stack = sample
+            .start()
+            .and_then(|(ip, sp, fp, lr)| self.user_stack(time_ns, pid, &Registers { ip, sp, fp, lr }, &sample.stack));
         self.sampled += 1;
         let thread = self.tracks[at].thread;
         if !of_clock {

@@ -4,13 +4,13 @@
 use super::answer;
 use super::sweep::{create, default_folder, explain};
 use crate::cli;
-use crate::executor::can_trace;
 use crate::failure::{Failure, Status};
+use crate::observing;
 use crate::plan::Planned;
 use crate::sweep::record::row;
 use crate::template::variable;
 use crate::{interrupt, target, ui};
-use collect::{Attached, Command, End, Error, OutputSink, RunOptions, Stop, Stream, Tracer};
+use collect::{Attached, Collector, Command, End, Error, Observer, OutputSink, RunOptions, Stop, Stream, Tracer};
 use recording::meta::{Completion, Meta};
 use recording::tables::{Run, RunKind, Thread};
 use recording::{Recording, RunId, Writer};
@@ -29,16 +29,17 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
         target::check(program, std::env::var_os("PATH").as_deref())?;
     }
     let mut meta = describe(options, &env)?;
-    if !can_trace(&meta.capabilities) {
+    let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
+    let Some(collector) = observing::choose(asked, &mut meta.capabilities)? else {
         return Err(not_observable(&meta).into());
-    }
+    };
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&PathBuf::from(&meta.command[0])));
     let mut writer = create(&folder, &meta)?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
     let made = match options.pid {
         Some(pid) => attach(pid, options, &stop, &mut writer),
-        None => start(options, env, &stop, &mut writer),
+        None => start(collector, options, env, &stop, &mut writer),
     };
     let result = made.and_then(|(run, stopped)| conclude(run, stopped, &folder, &mut writer, &mut meta, options));
     if result.is_err() {
@@ -52,6 +53,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
 
 /// Starts the program and observes it to its end. True when the user stopped it.
 fn start(
+    collector: Collector,
     options: &cli::Record,
     env: Vec<(OsString, OsString)>,
     stop: &Stop,
@@ -59,7 +61,7 @@ fn start(
 ) -> anyhow::Result<(Run, bool)> {
     let command = Command { argv: options.command.clone(), env, cwd: None };
     let run_options = RunOptions { interactive: true, ..RunOptions::default() };
-    let finished = Tracer::new()
+    let finished = Observer::new(collector)
         .run(&command, &run_options, &mut Terminal, stop, writer, RUN)
         .map_err(|error| explain(error.into()))?;
     let threads = peak(writer.folder())?;
@@ -86,10 +88,10 @@ fn of_process(error: Error) -> anyhow::Error {
 }
 
 fn not_observable(meta: &Meta) -> Failure {
-    let found = meta.capabilities.iter().find(|c| c.what.contains("eBPF"));
+    let found = meta.capabilities.iter().find(|c| c.what == Collector::Bpf.capability());
     let why = found.map_or("eBPF is not available", |c| c.why.as_str());
     let unlock = found.and_then(|c| c.unlock.clone());
-    let failure = Failure::new(Status::Permission, format!("observing a single run needs eBPF: {why}"));
+    let failure = Failure::new(Status::Permission, format!("this machine lets knee observe nothing: {why}"));
     failure.hint(unlock.unwrap_or_else(|| "`knee doctor` says what this machine lacks".to_owned()))
 }
 

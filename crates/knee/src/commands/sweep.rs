@@ -2,15 +2,16 @@
 
 use super::answer;
 use crate::cli::{self, Format};
-use crate::executor::{Processes, can_trace};
+use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
+use crate::observing;
 use crate::plan::{Amounts, Planned, plan};
 use crate::sweep::{Outcome, Progress, ProgressMode, Sweep};
 use crate::template::{PLACEHOLDER, Template, variable};
 use crate::throughput::Forms;
 use crate::{interrupt, target, ui};
 use anyhow::Context;
-use collect::Stop;
+use collect::{Collector, Stop};
 use recording::Writer;
 use recording::meta::{Completion, Meta};
 use std::ffi::{OsStr, OsString};
@@ -26,7 +27,8 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     target::check(argv.first().map_or(OsStr::new(""), OsString::as_os_str), std::env::var_os("PATH").as_deref())?;
 
     let mut meta = describe(options, &template);
-    let traced = !options.no_trace && can_trace(&meta.capabilities);
+    let collector = observing::choose(options.collector, &mut meta.capabilities)?;
+    let traced = !options.no_trace && collector.is_some();
     let amounts = amounts(options, traced);
     meta.runs_per_count = amounts.timed;
     let plan = plan(&meta.thread_counts, amounts, meta.order_seed);
@@ -38,7 +40,13 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     let mut writer = create(&folder, &meta)?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
-    let outcome = sweep(options, &template, &plan, &forms, &stop, &mut writer, &mut meta);
+    // Without any, no run is observed.
+    let executor = Processes::new(
+        options.timeout.map(Duration::from_secs_f64),
+        stop.clone(),
+        collector.unwrap_or(Collector::Proc),
+    );
+    let outcome = sweep(executor, options, &template, &plan, &forms, &stop, &mut writer, &mut meta);
     let result = conclude(outcome, &folder, &mut writer, &mut meta, options.format);
     // Under sudo the files are the caller's. Failing that they stay root's, which the user can see and change.
     if let Err(error) = collect::user::give_to_caller(&folder) {
@@ -47,7 +55,9 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     result
 }
 
+#[expect(clippy::too_many_arguments, reason = "what a sweep is made of, named where it is called")]
 fn sweep(
+    mut executor: Processes,
     options: &cli::Sweep,
     template: &Template,
     plan: &[Planned],
@@ -63,8 +73,6 @@ fn sweep(
     };
     let mut stderr = ui::Stderr;
     let mut progress = Progress::new(&mut stderr, mode);
-    let timeout = options.timeout.map(Duration::from_secs_f64);
-    let mut executor = Processes::new(timeout, stop.clone());
     let output = writer.folder().join(answer::OUTPUT);
     let sweep = Sweep { template, plan, forms, stop, output, show_output: options.show_output };
     sweep.run(&mut executor, writer, meta, &mut progress)

@@ -99,7 +99,8 @@ fn a_copied_length_beyond_the_stack_is_cut() {
 #[test]
 fn impossible_sizes_end_the_reading() {
     let good = framed(14, 0, &trailer(), None);
-    for bad in [framed(14, 0, &trailer(), Some(0)), framed(14, 0, &trailer(), Some(7)), framed(9, 0, &[], Some(60_000))] {
+    for bad in [framed(14, 0, &trailer(), Some(0)), framed(14, 0, &trailer(), Some(7)), framed(9, 0, &[], Some(60_000))]
+    {
         assert_eq!(whats(&[good.clone(), bad, good.clone()].concat()), [What::In]);
     }
     // Too short for what it should hold: left out, and the next is read.
