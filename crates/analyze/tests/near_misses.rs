@@ -289,3 +289,25 @@ fn threads_that_spin_for_a_lock_are_seen_by_samples() {
     let culprit = cause.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("push"), Some(12)));
 }
+
+/// Without privileges many waits are too short to be looked at: what they were for is not known.
+#[test]
+fn waits_that_nobody_looked_at_leave_their_causes_open() {
+    let mut tables = birthday(&RANDOM);
+    for wait in &mut tables.waits {
+        (wait.reason, wait.user_stack, wait.syscall) = (recording::tables::Reason::None, None, None);
+    }
+    tables.wakes.clear();
+    for sample in &mut tables.samples {
+        sample.user_stack = None;
+    }
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    let open = |id| answer.verdict.unsure.iter().any(|u| u.id == id) && !answer.verdict.clear.contains(&id);
+    let waits = [CauseId::UserLock, CauseId::ConditionWait, CauseId::KernelLock, CauseId::IoWait];
+    let runs = [CauseId::ExtraWork, CauseId::MemoryBound, CauseId::FailingSyscall];
+    assert!(waits.into_iter().chain(runs).all(open), "{:#?}", answer.verdict);
+    // What needs neither is told all the same.
+    assert!(answer.verdict.clear.contains(&CauseId::CpuPressure));
+}

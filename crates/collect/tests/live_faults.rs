@@ -5,7 +5,7 @@
 mod common;
 
 use collect::{Error, Exit, RunOptions, Stop, Tracer};
-use common::{Kept, command, compile, trace};
+use common::{Kept, assert_whole, command, compile, lost, trace};
 use recording::{RunId, Tables, Writer};
 use std::path::Path;
 
@@ -13,24 +13,6 @@ fn unlucky(what: &str) -> (Tables, Exit) {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "unlucky");
     trace(folder.path(), &[program.to_str().unwrap(), what])
-}
-
-fn lost(tables: &Tables, what: &str) -> u64 {
-    tables.losses.iter().filter(|loss| loss.what == what).map(|loss| loss.count).sum()
-}
-
-/// Every thread's four times sum to its life, and its slices cover it.
-fn assert_whole(tables: &Tables) {
-    let mut covered = std::collections::HashMap::new();
-    for slice in &tables.slices {
-        *covered.entry(slice.thread).or_insert(0) += slice.spent_ns;
-    }
-    for thread in &tables.threads {
-        let life = thread.end_ns - thread.start_ns;
-        let sum = thread.running_ns + thread.runnable_ns + thread.preempted_ns + thread.blocked_ns;
-        assert_eq!(sum, life, "{thread:?}");
-        assert_eq!(covered.get(&thread.thread).copied().unwrap_or(0), life, "{thread:?}");
-    }
 }
 
 #[test]

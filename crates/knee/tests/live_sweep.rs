@@ -304,3 +304,41 @@ fn inside_a_pid_namespace_of_its_own_names_are_found() {
     assert!(wait.user_stack.is_some() && wait.reason == recording::tables::Reason::Sleep, "{wait:?}");
     assert!(tables.modules.iter().any(|module| module.path.contains("libc")), "{:?}", tables.modules);
 }
+
+/// A copy of knee that everybody may execute, in a folder where everybody may write.
+fn for_nobody() -> (tempfile::TempDir, PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("knee");
+    std::fs::copy(env!("CARGO_BIN_EXE_knee"), &copy).unwrap();
+    std::fs::copy(lab("birthday"), folder.path().join("birthday")).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    (folder, copy)
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn without_rights_no_verdict_is_wrong() {
+    for (asked, used) in [(None, "perf events"), (Some("perf"), "perf events"), (Some("proc"), "/proc alone")] {
+        let (folder, copy) = for_nobody();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&copy);
+        command.args(["sweep", "-t", "1,2", "--runs", "3", "--quiet", "--format", "json", "-o", "r"]);
+        command.args(asked.map(|name| format!("--collector={name}")));
+        command.args(["--", "./birthday", "--threads={threads}", "--attempts=1M", "--rng=random"]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_balanced(&answer);
+        let verdict = &answer["verdict"];
+        // The machine's other programs are nobody's invention; the lock may be seen, or stay open.
+        let named: Vec<&str> = verdict["causes"].as_array().unwrap().iter().filter_map(|c| c["id"].as_str()).collect();
+        assert!(named.iter().all(|id| ["user-lock", "none", "cpu-pressure"].contains(id)), "{named:?}");
+        let said = answer["limitations"].as_array().unwrap().iter().filter_map(|l| l["why"].as_str());
+        assert!(
+            said.into_iter().any(|why| why.contains(&format!("observed with {used}"))),
+            "{}",
+            answer["limitations"]
+        );
+    }
+}

@@ -22,13 +22,14 @@ const WAITS: [CauseId; 9] = [
 ];
 
 /// Causes that take processor time of which a missing stack would tell.
-const RUNS: [CauseId; 6] = [
+const RUNS: [CauseId; 7] = [
     CauseId::Allocator,
     CauseId::KernelLock,
     CauseId::PageFault,
     CauseId::ThreadCreation,
     CauseId::FailingSyscall,
     CauseId::ExtraWork,
+    CauseId::MemoryBound,
 ];
 
 /// Why the cause is not clear, if it is not: at a count with a loss, as much as makes a cause stays unexplained, and

@@ -68,6 +68,8 @@ pub(super) struct Poll<'a> {
     own_spent_ns: u64,
     ran_ns: u64,
     cut_stacks: u64,
+    /// Time for unwinding during the current look.
+    unwound_ns: u64,
     stacks: u64,
     hidden: bool,
 }
@@ -102,6 +104,7 @@ impl<'a> Poll<'a> {
             own_spent_ns: 0,
             ran_ns: 0,
             cut_stacks: 0,
+            unwound_ns: 0,
             stacks: 0,
             hidden: false,
         }
@@ -171,7 +174,8 @@ impl<'a> Poll<'a> {
             if !self.read(id) {
                 self.close(id, from_ns);
             }
-            self.budget.spend(monotonic_ns().saturating_sub(from_ns));
+            let unwound_ns = std::mem::take(&mut self.unwound_ns);
+            self.budget.spend(monotonic_ns().saturating_sub(from_ns).saturating_sub(unwound_ns));
         }
         self.next = (0, 0);
     }
@@ -226,12 +230,15 @@ impl<'a> Poll<'a> {
         let registers = Registers { ip: sleep.ip, sp: sleep.sp, fp: 0, lr: 0 };
         let (stacks, cut) = (&mut self.stacks, &mut self.cut_stacks);
         let interner = &mut *self.interner;
+        let from_ns = monotonic_ns();
         let user_stack = self.processes.get_mut(&pid).and_then(|process| {
             let (unwound, _) = process.image.unwind(&registers, &story.stack, monotonic_ns(), interner);
             *stacks += 1;
             *cut += u64::from(unwound.truncated);
             unwound.stack
         });
+        // Paid once a place; else a large program's files would keep knee from looking at all for seconds.
+        self.unwound_ns += monotonic_ns().saturating_sub(from_ns);
         let place = Place { reason: story.reason, call: sleep.call, what: story.what, user_stack };
         Some(self.waits.place(thread, sleep, || place))
     }

@@ -98,6 +98,10 @@ impl Sampled {
         }
         let still = reading.seen == Seen::Same;
         let seen = if still { self.seen } else { reading.seen };
+        // Without a new block all of the sleep is that in which it was seen last.
+        let same_block = reading.switches.voluntary <= self.switches.voluntary;
+        let goes_on = same_block && !matches!(self.seen, Seen::Ready);
+        let slept_in = if goes_on { self.seen } else { seen };
         let grown = |now: u64, before: u64| now.saturating_sub(before);
         let ran = grown(reading.times.running_ns, self.times.running_ns);
         let voluntary = grown(reading.switches.voluntary, self.switches.voluntary);
@@ -120,10 +124,10 @@ impl Sampled {
         let woken =
             if parts == 0 { queued } else { (u128::from(queued) * u128::from(voluntary) / u128::from(parts)) as u64 };
         let blocks = if still { 0 } else { voluntary.max(1) };
-        let wait = (rest > 0).then(|| self.wait(seen, rest / voluntary.max(1), waits));
+        let wait = (rest > 0).then(|| self.wait(slept_in, rest / voluntary.max(1), waits));
         if let Some(wait) = wait {
             let longest = if voluntary <= 1 { rest + self.so_far(wait) } else { 0 };
-            let count = if self.so_far(wait) > 0 && voluntary == 0 { 0 } else { blocks };
+            let count = if goes_on { 0 } else { blocks };
             waits.book(wait, count, rest, woken, longest);
         }
         self.runnable_ns += woken;
@@ -269,6 +273,18 @@ mod tests {
         assert_eq!(rows, expected);
         // The place's own number is the first that `Waits` gives out: none was made here.
         assert_eq!(waits, []);
+    }
+
+    #[test]
+    fn what_is_left_of_a_sleep_is_of_that_sleep() {
+        let (mut waits, mut rows) = (Waits::default(), Vec::new());
+        let at = waits.unseen(ThreadId(0), 1);
+        let mut thread = Sampled::new(ThreadId(0), 0, Times::default(), Switches::default());
+        thread.read(&reading(10, 2, 0, 1, 1, Seen::Asleep(at)), &mut waits, RUN, &mut rows);
+        // It woke up meanwhile, and has not slept again.
+        thread.read(&reading(100, 30, 0, 2, 1, Seen::Ready), &mut waits, RUN, &mut rows);
+        let told = waits.rows(RUN).rows;
+        assert_eq!(told.iter().map(|w| (w.wait, w.count, w.blocked_ns / MS)).collect::<Vec<_>>(), [(at, 1, 60)]);
     }
 
     #[test]

@@ -156,7 +156,9 @@ impl Waits {
     /// Everything as rows.
     pub(super) fn rows(&self, run: RunId) -> Told {
         let mut told = Told { rows: Vec::new(), blocks: 0, inferred: 0, unknown: 0 };
-        for (position, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.count > 0) {
+        for (position, entry) in
+            self.entries.iter().enumerate().filter(|(_, entry)| entry.count > 0 || entry.blocked_ns > 0)
+        {
             told.blocks += entry.count;
             let place = match &entry.known {
                 Known::Place(place) => Some(place),
@@ -183,7 +185,8 @@ impl Waits {
                 timed: futex && call.is_some_and(|(_, arguments)| arguments[3] != 0),
                 user_stack: place.and_then(|place| place.user_stack),
                 kernel_stack: None,
-                count: entry.count,
+                // A sleep that had just begun when it was seen first has its time from later readings alone.
+                count: entry.count.max(1),
                 blocked_ns: entry.blocked_ns,
                 runnable_ns: entry.runnable_ns,
                 longest_ns: entry.longest_ns,

@@ -1,7 +1,7 @@
 //! What the live tests share: compiling a target, running it observed, reading what was recorded.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use collect::{Command, Exit, OutputSink, RunOptions, Stop, Stream, Tracer};
+use collect::{Collector, Command, Exit, Observer, OutputSink, RunOptions, Stop, Stream};
 use recording::meta::Completion;
 use recording::{Recording, RunId, Tables, Writer};
 use std::path::{Path, PathBuf};
@@ -31,13 +31,36 @@ pub(crate) fn command(argv: &[&str]) -> Command {
 
 /// Runs a command observed and reads its recording.
 pub(crate) fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
+    observe(Collector::Bpf, folder, argv)
+}
+
+/// The same with a collector of choice.
+pub(crate) fn observe(collector: Collector, folder: &Path, argv: &[&str]) -> (Tables, Exit) {
     let path = folder.join("recording");
     let mut meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
     meta.completion = Completion::Finished;
     let mut writer = Writer::create(&path, &meta).unwrap();
     let run = RunId(0);
-    let finished = Tracer::new()
+    let finished = Observer::new(collector)
         .run(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, run)
         .unwrap();
     (Recording::open(&path).unwrap().tables().unwrap(), finished.exit)
+}
+
+pub(crate) fn lost(tables: &Tables, what: &str) -> u64 {
+    tables.losses.iter().filter(|loss| loss.what.starts_with(what)).map(|loss| loss.count).sum()
+}
+
+/// Every thread's four times sum to its life, and its slices cover it.
+pub(crate) fn assert_whole(tables: &Tables) {
+    let mut covered = std::collections::HashMap::new();
+    for slice in &tables.slices {
+        *covered.entry(slice.thread).or_insert(0) += slice.spent_ns;
+    }
+    for thread in &tables.threads {
+        let life = thread.end_ns - thread.start_ns;
+        let sum = thread.running_ns + thread.runnable_ns + thread.preempted_ns + thread.blocked_ns;
+        assert_eq!(sum, life, "{thread:?}");
+        assert_eq!(covered.get(&thread.thread).copied().unwrap_or(0), life, "{thread:?}");
+    }
 }
