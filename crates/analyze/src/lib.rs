@@ -1,9 +1,9 @@
 //! The analysis: from a recording to an answer.
 //!
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`names`],
-//! [`themes`], [`code`], [`stacks`], [`model`], [`waits`] what the traced runs say; [`account`] where the processors'
-//! time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words. Pure: no clock, no
-//! files, no environment. The same recording gives the same answer. May import: recording, serde.
+//! [`themes`], [`code`], [`stacks`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
+//! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words. Pure: no
+//! clock, no files, no environment. The same recording gives the same answer. May import: recording, serde.
 #![forbid(unsafe_code)]
 
 pub mod account;
@@ -16,6 +16,7 @@ pub mod knee;
 pub mod model;
 pub mod names;
 mod paths;
+pub mod sharing;
 pub mod stacks;
 pub mod statistics;
 pub mod themes;

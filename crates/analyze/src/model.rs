@@ -1,5 +1,6 @@
-//! The traced runs of a recording, with their rows at hand. May import: `stacks`, `statistics`.
+//! The traced runs of a recording, with their rows at hand. May import: `sharing`, `stacks`, `statistics`.
 
+use crate::sharing::Sharing;
 use crate::stacks::Stacks;
 use crate::statistics::median;
 use recording::tables::{
@@ -134,6 +135,8 @@ pub struct Model<'t> {
     pub tables: &'t Tables,
     /// Its stacks.
     pub stacks: Stacks<'t>,
+    /// What threads do to each other's memory.
+    pub sharing: Sharing<'t>,
     /// One traced run a thread count, ascending: of those that ended well the one nearest to the timed runs.
     pub traced: Vec<Traced<'t>>,
     /// System-call numbers of its machine.
@@ -205,7 +208,9 @@ impl<'t> Model<'t> {
         deal!(&tables.fault_sites, |t, row| t.fault_sites.push(row));
         deal!(&tables.foreign, |t, row| t.foreign.push(row));
         deal!(&tables.samples, |t, row| t.samples.push(row));
-        Model { tables, stacks: Stacks::new(tables), traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
+        let stacks = Stacks::new(tables);
+        let sharing = Sharing::new(tables, &stacks);
+        Model { tables, stacks, sharing, traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
     }
 }
 

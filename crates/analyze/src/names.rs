@@ -257,6 +257,11 @@ pub fn is_semaphore(name: &str) -> bool {
     ["sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_wait"].iter().any(|s| c.starts_with(s))
 }
 
+/// True for the functions of POSIX spin locks: who waits for one never sleeps.
+pub fn is_spin_lock(name: &str) -> bool {
+    plain(name).starts_with("pthread_spin_")
+}
+
 /// The C function without decoration: `__random` and `random@@GLIBC_2.2.5` are `random`.
 pub fn c_name(name: &str) -> &str {
     plain(name)

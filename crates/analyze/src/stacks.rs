@@ -95,6 +95,16 @@ impl<'t> Stacks<'t> {
         found
     }
 
+    /// The innermost code address of a stack.
+    pub fn innermost(&self, stack: StackId) -> Option<FrameId> {
+        self.stacks.get(&stack).map(|row| row.frame)
+    }
+
+    /// The functions at a code address, the innermost first.
+    pub fn code(&self, frame: FrameId) -> &[Code<'t>] {
+        self.frames.get(&frame).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// What a stack says. `in_call`: the thread was in a system call, so the innermost frame made it.
     pub fn view(&self, stack: Option<StackId>, in_call: bool) -> View<'t> {
         let Some(stack) = stack else { return View::default() };

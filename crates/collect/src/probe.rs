@@ -13,7 +13,17 @@ use std::path::Path;
 /// Tries everything that knee uses. Takes about half a second where BPF works.
 pub fn probe() -> Vec<Capability> {
     let (bpf, locks) = bpf();
-    vec![bpf, locks, perf_events(), proc_files(), btf(), hardware_counters(), kernel_symbols(), libc_debug_info()]
+    vec![
+        bpf,
+        locks,
+        perf_events(),
+        proc_files(),
+        btf(),
+        hardware_counters(),
+        shared_memory(),
+        kernel_symbols(),
+        libc_debug_info(),
+    ]
 }
 
 fn is_root() -> bool {
@@ -120,6 +130,13 @@ fn hardware_counters() -> Capability {
     let unlock = forbidden.then(|| "sudo sysctl kernel.perf_event_paranoid=1".to_owned());
     let costs = "instructions and cache misses as evidence; slower memory stays unsure";
     capability("hardware counters", found, costs, unlock)
+}
+
+fn shared_memory() -> Capability {
+    let found = crate::sharing::available().map(|()| "code is decoded, breakpoints can be set".to_owned());
+    let costs = "false sharing, true sharing and waiting loops stay unsure";
+    let unlock = (!is_root()).then(|| "run the same command with sudo".to_owned());
+    capability("memory that threads share", found, costs, unlock)
 }
 
 fn kernel_symbols() -> Capability {

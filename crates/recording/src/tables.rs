@@ -602,7 +602,8 @@ tables! {
         /// How sure the address is.
         certainty: AddressCertainty,
     }
-    /// A loop that only waits, in which samples of one thread fell, by the place that it reads again and again.
+    /// A loop that only waits, in which samples of one thread fell, by the place that it reads again and again and by call
+    /// stack: all samples of the thread with that stack fell into it.
     pub struct Spin in "spins" {
         /// The traced run.
         run: RunId,
@@ -626,7 +627,7 @@ tables! {
         yields: bool,
         /// The loop tries to take something by an atomic write.
         takes: bool,
-        /// Call stack of one of the samples.
+        /// Call stack of the samples.
         user_stack: Option<StackId>,
     }
     /// What hardware breakpoints showed of one thread at one address: that it really accesses it, and how often.

@@ -1,10 +1,12 @@
-//! On-CPU time beyond that of the smallest count, by cause. May import: `parts`, `profile`, `model`.
+//! On-CPU time beyond that of the smallest count, by cause. May import: `parts`, `profile`, `model`,
+//! `sharing`.
 
 use super::parts::{Part, Parts};
 use super::pieces::Why;
 use super::profile::{Doing, Profile, Within};
 use crate::answer::CauseId;
 use crate::model::{Model, Traced};
+use crate::sharing::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the account for processor time of which no stack is known.
@@ -58,7 +60,7 @@ impl<'t> Strength<'_, 't> {
         if self.profile.total == 0 {
             return self.on_cpu;
         }
-        let own = self.profile.counts.keys().filter(|d| matches!(d, Doing::Function(..) | Doing::Unknown));
+        let own = self.profile.counts.keys().filter(|d| d.is_own());
         own.map(|d| self.spent(*d).0).sum()
     }
 
@@ -107,8 +109,9 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
     for doing in keys {
         let (now, error) = run.spent(doing);
         let (before, base_error) = base_run.map_or((0.0, 0.0), |b| b.spent(doing));
-        let is_function = matches!(doing, Doing::Function(..) | Doing::Unknown);
-        let certain = matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier));
+        let is_function = doing.is_own();
+        let certain =
+            matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier) | Doing::Spinning);
         match base {
             Base::Unknown if !certain => continue,
             Base::Alone if is_function => {
@@ -159,6 +162,9 @@ fn named(doing: Doing<'_>) -> (Option<CauseId>, &'static str) {
         Doing::KernelLock => (Some(CauseId::KernelLock), "getting locks in the kernel"),
         Doing::Fault => (Some(CauseId::PageFault), "page faults in the kernel"),
         Doing::Interrupt => (Some(CauseId::ExtraWork), "interrupts and other kernel code"),
+        Doing::Sharing(Kind::False) => (Some(CauseId::FalseSharing), "held up at cache lines in which others write"),
+        Doing::Sharing(Kind::True) => (Some(CauseId::TrueSharing), "held up at variables that others write"),
+        Doing::Spinning => (Some(CauseId::SpinWait), "loops that wait for another thread"),
         Doing::Call(_) | Doing::Function(..) | Doing::Unknown => (None, NO_STACK),
     }
 }

@@ -1,4 +1,4 @@
-//! What the processors did, from the CPU samples of one traced run. May import: `model`, `names`, `stacks`, `themes`,
+//! What the processors did, from the CPU samples of one traced run. May import: `model`, `names`, `sharing`, `stacks`, `themes`,
 //! `waits`, `pieces`, `kernel_code`.
 
 use super::kernel_code::{self, KernelCode};
@@ -6,6 +6,7 @@ use super::pieces::Why;
 use crate::code::Owner;
 use crate::model::{Model, Traced};
 use crate::names::{self, Role};
+use crate::sharing::{Held, Kind};
 use crate::stacks::View;
 use crate::themes::Theme;
 use crate::waits::{FutexWait, Purpose};
@@ -42,8 +43,19 @@ pub enum Doing<'t> {
     Interrupt,
     /// A function in user space: its name, and its module.
     Function(Option<&'t str>, &'t str),
+    /// Held up in user space at an instruction that uses a cache line which threads share.
+    Sharing(Kind),
+    /// In a loop that waits for another thread to write.
+    Spinning,
     /// No stack to tell.
     Unknown,
+}
+
+impl Doing<'_> {
+    /// The program's work, as far as one run alone tells: how much longer than alone it takes shows only beside another.
+    pub fn is_own(self) -> bool {
+        matches!(self, Doing::Function(..) | Doing::Sharing(_) | Doing::Unknown)
+    }
 }
 
 /// What the allocator was doing.
@@ -143,7 +155,7 @@ pub fn profile<'t>(
 
 fn doing<'t>(
     model: &Model<'t>,
-    (mode, syscall, _, kernel_stack): Seen,
+    (mode, syscall, user_stack, kernel_stack): Seen,
     view: &View<'t>,
     owners: &BTreeSet<LibraryFunction<'t>>,
     purposes: &Purposes<'t>,
@@ -170,6 +182,13 @@ fn doing<'t>(
         Some(Theme::Creation) => return Doing::Creation,
         None => {}
     }
+    let held = model.sharing.held(&model.stacks, user_stack);
+    let yields = syscall == Some(model.numbers.sched_yield);
+    // Inside a lock that sleeps, looking again for a while is part of the lock.
+    let sleeps = view.role.is_some() && !view.leaf.and_then(|c| c.name()).is_some_and(names::is_spin_lock);
+    if held == Some(Held::Waiting) && (user || yields) && !sleeps {
+        return Doing::Spinning;
+    }
     let owned = library_function(view).is_some_and(|f| owners.contains(&f));
     let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
     match view.role {
@@ -186,7 +205,10 @@ fn doing<'t>(
             (Mode::Kernel, Some(number)) => Doing::Call(number),
             (Mode::Kernel, None) if kernel == KernelCode::Fault => Doing::Fault,
             (Mode::Kernel, None) => Doing::Interrupt,
-            _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
+            _ => match held {
+                Some(Held::At(kind)) => Doing::Sharing(kind),
+                _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
+            },
         },
     }
 }

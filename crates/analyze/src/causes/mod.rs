@@ -10,22 +10,26 @@ pub mod cpu_pressure;
 pub mod cpu_quota;
 pub mod extra_work;
 pub mod failing_syscall;
+pub mod false_sharing;
 pub(crate) mod hidden;
 pub mod imbalance;
 pub mod io_wait;
 pub mod kernel_lock;
 pub mod kernel_locks;
+mod line_sharing;
 pub mod lock_groups;
 pub mod lock_style;
 pub mod memory_bound;
 pub mod none;
-pub mod not_yet;
 pub mod oversubscription;
 pub mod page_fault;
 pub mod remedies;
 pub mod serial_phase;
+mod shared_memory;
 pub mod slower_code;
+pub mod spin_wait;
 pub mod thread_creation;
+pub mod true_sharing;
 pub mod user_lock;
 
 use crate::account::Ledger;
@@ -81,9 +85,11 @@ pub fn all() -> impl Iterator<Item = &'static Description> {
         &cpu_quota::DESCRIPTION,
         &memory_bound::DESCRIPTION,
         &extra_work::DESCRIPTION,
+        &spin_wait::DESCRIPTION,
+        &false_sharing::DESCRIPTION,
+        &true_sharing::DESCRIPTION,
     ]
     .into_iter()
-    .chain(not_yet::DESCRIPTIONS)
 }
 
 /// The documentation of a cause.

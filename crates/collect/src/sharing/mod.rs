@@ -33,6 +33,17 @@ pub(crate) const LINE: u64 = 64;
 /// program may make thousands of processes. It is opened again when it is asked for.
 const OPEN_MEMORIES: usize = 64;
 
+/// Whether sharing can be seen and proven on this machine.
+pub(crate) fn available() -> Result<(), String> {
+    if !SharingSampler::can_decode() {
+        return Err(format!("knee reads the code of x86-64 only, not of {}", std::env::consts::ARCH));
+    }
+    let here = 0_u64;
+    watch::Watch::open(0, (&raw const here).addr() as u64, 8, true, 1)
+        .map(drop)
+        .map_err(|error| format!("hardware breakpoints cannot be set: {error}"))
+}
+
 /// One CPU sample in user space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampled<'a> {

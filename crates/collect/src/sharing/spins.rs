@@ -16,7 +16,7 @@ pub(super) struct Read {
     pub(super) width: u16,
 }
 
-/// One thread in one loop that reads the same places.
+/// Samples of one thread with one call stack in one loop that reads the same places.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
     pub(super) space: u32,
@@ -34,7 +34,6 @@ pub(super) struct Tally {
     pub(super) yields: bool,
     pub(super) takes: bool,
     pub(super) user_stack: Option<StackId>,
-    nominated: bool,
 }
 
 impl Tally {
@@ -46,8 +45,8 @@ impl Tally {
     }
 }
 
-/// Address space, thread, start of the loop, and what it reads.
-type Key = (u32, u32, u64, Vec<Read>);
+/// Address space, thread, start of the loop, what it reads, and the call stack.
+type Key = (u32, u32, u64, Vec<Read>, Option<StackId>);
 
 /// All of a run.
 #[derive(Debug, Default)]
@@ -55,6 +54,9 @@ pub(super) struct Tallies {
     tallies: BTreeMap<Key, Tally>,
     /// What a thread was last seen to read in a loop: for samples that do not tell.
     last: HashMap<(u32, u32, u64), Vec<Read>>,
+    /// Samples by what was read, until it is nominated.
+    counts: HashMap<(u32, Read), u64>,
+    fresh: Vec<(u32, Read)>,
 }
 
 impl Tallies {
@@ -79,8 +81,15 @@ impl Tallies {
         if !reads.is_empty() {
             self.last.insert(place, reads.clone());
         }
+        for read in &reads {
+            let count = self.counts.entry((space, *read)).or_default();
+            *count += 1;
+            if *count == NOMINATED {
+                self.fresh.push((space, *read));
+            }
+        }
         let last = spin.polled.last();
-        let key = (space, sampled.thread, spin.head, reads.clone());
+        let key = (space, sampled.thread, spin.head, reads.clone(), sampled.user_stack);
         let tally = self.tallies.entry(key).or_insert_with(|| Tally {
             space,
             thread: sampled.thread,
@@ -94,7 +103,6 @@ impl Tallies {
             yields: spin.yields,
             takes: spin.takes,
             user_stack: sampled.user_stack,
-            nominated: false,
         });
         tally.samples += 1;
         tally.first_ns = tally.first_ns.min(sampled.time_ns);
@@ -103,12 +111,7 @@ impl Tallies {
 
     /// Addresses that were read in loops often enough since the last call: address space, address, width.
     pub(super) fn nominated(&mut self) -> Vec<(u32, u64, u16)> {
-        let mut fresh = Vec::new();
-        for tally in self.tallies.values_mut().filter(|tally| !tally.nominated && tally.samples >= NOMINATED) {
-            tally.nominated = true;
-            fresh.extend(tally.reads.iter().map(|read| (tally.space, read.address, read.width)));
-        }
-        fresh
+        self.fresh.drain(..).map(|(space, read)| (space, read.address, read.width)).collect()
     }
 
     /// The cache lines that loops read.

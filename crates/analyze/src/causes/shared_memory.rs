@@ -1,0 +1,105 @@
+//! What false sharing, true sharing and waiting loops have in common: what is said of memory, and what stays open.
+//!
+//! May import: `facts`, `account`, `sharing`, `slower_code`.
+
+use super::slower_code;
+use crate::account::Ledger;
+use crate::answer::CauseId;
+use crate::code::{Owner, file_name};
+use crate::facts::{Facts, has_loss, large};
+use crate::sharing::{LINE, Use};
+use crate::statistics::NORMAL_95;
+use crate::words::count_threads;
+use recording::tables::{Region, Variable};
+use recording::{FrameId, RunId, ThreadId};
+use std::collections::BTreeMap;
+
+/// The bytes at an address of a run in words: `total`, `counters[3].value`, `bytes 8 to 15 of counters`, an address.
+pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64) -> String {
+    let last = |first: u64| first.saturating_add(width.max(1) - 1);
+    let range = |first: u64| match width {
+        0 | 1 => format!("byte {first}"),
+        _ => format!("bytes {first} to {}", last(first)),
+    };
+    match facts.model.sharing.variable(run, address) {
+        Some(Variable { name: Some(name), member: Some(member), .. }) => format!("{name}{member}"),
+        Some(Variable { name: Some(name), offset: Some(0), size: Some(size), .. }) if *size <= width => name.clone(),
+        Some(Variable { name: Some(name), offset: Some(offset), .. }) => format!("{} of {name}", range(*offset)),
+        Some(Variable { region: Region::Heap, .. }) => format!("{address:#x} (heap)"),
+        Some(Variable { region: Region::Stack, .. }) => format!("{address:#x} (a thread's stack)"),
+        Some(Variable { region: Region::Global, module: Some(module), .. }) => {
+            format!("{address:#x} (a variable of {})", file_name(module))
+        }
+        _ => format!("{address:#x}"),
+    }
+}
+
+/// What threads of a run use in a line, most samples first: in words, who, and samples.
+pub(super) fn places<'u>(
+    facts: &Facts<'_, '_>,
+    run: RunId,
+    line: u64,
+    uses: impl Iterator<Item = &'u Use<'u>>,
+) -> Vec<(String, Vec<ThreadId>, usize)> {
+    let mut places: BTreeMap<(u64, u64), (Vec<ThreadId>, usize)> = BTreeMap::new();
+    for used in uses {
+        let place = places.entry((used.offset, used.width)).or_default();
+        place.0.push(used.thread);
+        place.1 += used.samples().max(1);
+    }
+    let mut named: Vec<_> = places
+        .into_iter()
+        .map(|((offset, width), (threads, samples))| {
+            (bytes(facts, run, line.saturating_add(offset.min(LINE)), width), threads, samples)
+        })
+        .collect();
+    named.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+    named
+}
+
+/// The name of a thread of a run with its number: `worker (4711)`.
+pub(super) fn thread(ledger: &Ledger<'_, '_>, thread: ThreadId) -> String {
+    ledger.traced.threads.get(&thread).map_or_else(|| thread.to_string(), |row| format!("{} ({})", row.name, row.tid))
+}
+
+/// The line of source of an instruction, of the program where it has inlined a library's code.
+pub(super) fn source(facts: &Facts<'_, '_>, frame: FrameId) -> Option<crate::answer::Site> {
+    let codes = facts.model.stacks.code(frame);
+    let own = codes.iter().find(|code| code.owner == Owner::Own);
+    own.or(codes.first()).map(crate::code::Code::site)
+}
+
+/// Why a cause of this kind can be neither found nor excluded, when nothing was found; none when it can be excluded.
+pub(super) fn open(facts: &Facts<'_, '_>, id: CauseId) -> Option<String> {
+    // What the account books itself: sched_yield to spinning.
+    let booked = |l: &&Ledger| {
+        let (seconds, error) = l.charged(id);
+        large(l, seconds) && seconds > NORMAL_95 * error
+    };
+    if let Some(ledger) = facts.in_order().into_iter().find(booked) {
+        let largest = ledger.account.lines.iter().find(|l| l.cause == id).map_or("", |l| l.what.as_str());
+        return Some(format!(
+            "the account books {:.3} s with {} to it ({largest}); which loop waits for what is not proven",
+            ledger.charged(id).0,
+            count_threads(ledger.account.threads)
+        ));
+    }
+    if facts.model.sharing.observed {
+        return None;
+    }
+    let open = slower_code::open(facts).or_else(|| unexplained(facts))?;
+    Some(format!("{open}; what would tell sharing and spinning from slower work is missing"))
+}
+
+/// A loss that nothing explains may hide anything.
+fn unexplained(facts: &Facts<'_, '_>) -> Option<String> {
+    let open = |l: &&Ledger| has_loss(l) && large(l, l.account.unexplained);
+    let ledger = facts.ledgers.iter().find(open)?;
+    let threads = count_threads(ledger.account.threads);
+    Some(format!("{:.3} s with {threads} stay unexplained", ledger.account.unexplained))
+}
+
+/// Seconds per unit of work that so many samples of a run stand for, in the unit of the lines.
+pub(super) fn seconds(ledger: &Ledger<'_, '_>, samples: u64) -> f64 {
+    super::blame::seconds_a_sample(ledger) * samples as f64 * ledger.scale
+}

@@ -1,0 +1,145 @@
+//! `spin-wait`: threads read a variable again and again until another thread writes it.
+//!
+//! Evidence: samples in small loops that do nothing but look (no store, nothing carried from round to round), and
+//! breakpoints that saw another thread write what they look at. May import: `blame`, `shared_memory`, `sharing`.
+
+use super::blame::{Blamed, culprit, sources};
+use super::shared_memory::{bytes, open, seconds, source, thread};
+use super::{Description, NOT_TRACED, Outcome, by_lines, evidence, found};
+use crate::account::Ledger;
+use crate::account::profile::Doing;
+use crate::answer::{Cause, CauseId, Evidence};
+use crate::code::place;
+use crate::facts::{Facts, has_loss, large};
+use crate::sharing::Waiting;
+use crate::words::count_threads;
+
+/// Loops that are told one by one.
+const TOLD: usize = 3;
+
+/// The cause.
+pub const DESCRIPTION: Description = Description {
+    id: CauseId::SpinWait,
+    title: "Waiting in a loop",
+    what: "Threads wait by reading a variable again and again.",
+    why: "It looks like work, uses a processor, and slows the thread that is waited for.",
+    example: "A worker loops until the row above it is finished.",
+    disproved_by: "Let the waiting threads sleep: if the CPU time does not fall, they were not spinning.",
+    detect,
+};
+
+fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
+    if facts.ledgers.is_empty() {
+        return Outcome::Unsure(NOT_TRACED.to_owned());
+    }
+    let found = by_lines(facts, description, |facts, ledger, lost, description| {
+        let loops = of(facts, ledger);
+        if loops.is_empty() {
+            return Err(suspected(facts).or_else(|| open(facts, description.id)).unwrap_or_default());
+        }
+        Ok(vec![cause(facts, ledger, &loops, lost, description)])
+    });
+    match found {
+        Outcome::Clear(_) => match suspected(facts).or_else(|| open(facts, description.id)) {
+            Some(open) => Outcome::Unsure(open),
+            None if facts.ledgers.iter().any(|l| l.traced.alone) && !facts.model.sharing.observed => {
+                Outcome::Unsure("whether loops of the program wait was not looked at".to_owned())
+            }
+            None => found,
+        },
+        other => other,
+    }
+}
+
+/// The confirmed loops of a run, most samples first.
+fn of<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>) -> Vec<&'a Waiting<'t>> {
+    let run = ledger.traced.run.run;
+    let loops = facts.model.sharing.loops.iter().filter(|one| one.run == run && !one.writers.is_empty());
+    let mut loops: Vec<&Waiting> = loops.collect();
+    loops.sort_by_key(|one| (std::cmp::Reverse(one.samples()), one.frame));
+    loops
+}
+
+/// Loops that look like waiting, and whose variable nobody was seen to write.
+fn suspected(facts: &Facts<'_, '_>) -> Option<String> {
+    facts.in_order().into_iter().filter(|l| has_loss(l)).find_map(|ledger| {
+        let run = ledger.traced.run.run;
+        let loops = facts.model.sharing.loops.iter().filter(|one| one.run == run && one.writers.is_empty());
+        let heaviest = loops.max_by_key(|one| one.samples())?;
+        let spent = seconds(ledger, heaviest.samples());
+        let at = source(facts, heaviest.frame).map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
+        large(ledger, spent).then(|| {
+            format!(
+                "{spent:.3} s with {} are spent in a loop at {at} that does nothing but look; no other thread was seen to \
+                 write what it looks at",
+                count_threads(ledger.account.threads)
+            )
+        })
+    })
+}
+
+fn cause<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    loops: &[&Waiting<'_>],
+    lost: (f64, f64),
+    description: &Description,
+) -> Cause {
+    let first = loops.first();
+    let site = first.and_then(|one| source(facts, one.frame));
+    let awaited = first.and_then(|one| address(facts, one));
+    let mut who = culprit(&sources(facts, ledger, |_| false, |doing| doing == Doing::Spinning), Blamed::Own);
+    if let (Some(who), Some(site)) = (&mut who, &site) {
+        (who.function, who.module) = (site.function.clone(), site.module.clone());
+        (who.file, who.line) = (site.file.clone(), site.line);
+        who.object = first.and_then(|one| one.addresses.first()).map(|address| format!("{address:#x}"));
+    }
+    let at = site.map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
+    let waits_for = awaited.map(|name| format!(" for {name}")).unwrap_or_default();
+    let writer = first.and_then(|one| writer(facts, one));
+    let until = writer.map(|line| format!(", which {line} writes")).unwrap_or_default();
+    Cause {
+        summary: format!("Threads wait in a loop at {at}{waits_for}{until}."),
+        evidence: rows(facts, ledger, loops),
+        remedies: vec![
+            "let the waiting thread sleep: a condition variable, a semaphore, a futex, a queue that blocks".to_owned(),
+            "or wait less: give a thread more work between two waits".to_owned(),
+            "with a pause in the loop, and never with more threads than processors".to_owned(),
+        ],
+        culprit: who,
+        ..found(ledger, description, lost)
+    }
+}
+
+/// What a loop waits for, in words.
+fn address(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Option<String> {
+    let (first, others) = (one.addresses.first()?, one.addresses.len() - 1);
+    let width = one.rows.first().map_or(0, |row| u64::from(row.width));
+    let name = bytes(facts, one.run, *first, width);
+    Some(if others == 0 { name } else { format!("{name} and {others} more like it") })
+}
+
+/// The line of source that writes what a loop waits for.
+fn writer(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Option<String> {
+    one.writers.iter().find_map(|row| source(facts, row.frame?)).map(|site| place(&site))
+}
+
+fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_>]) -> Vec<Evidence> {
+    let mut rows = Vec::new();
+    for one in loops.iter().take(TOLD) {
+        let at = source(facts, one.frame).map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
+        let spent = super::blame::seconds_a_sample(ledger) * one.samples() as f64;
+        rows.push(evidence(format!("CPU time in the loop at {at}"), spent, "seconds", "spins"));
+        let threads = one.threads().len();
+        rows.push(evidence(format!("threads that wait at {at}"), threads as f64, "threads", "spins"));
+        if let Some(row) = one.writers.first() {
+            let by = row
+                .frame
+                .and_then(|frame| source(facts, frame))
+                .map_or_else(String::new, |site| format!(" in {}", place(&site)));
+            let what = format!("writes by {}{by}, seen by breakpoints", thread(ledger, row.thread));
+            rows.push(evidence(what, row.hits as f64, "writes", "confirmations"));
+        }
+    }
+    rows
+}

@@ -1,0 +1,201 @@
+//! What the samples show of memory that threads share: cache lines that several of them use at the same time, and loops
+//! in which they wait.
+//!
+//! A line, and a loop, counts only when breakpoints showed who really touches the memory. Rooms of its own: `lines` puts
+//! the accesses of a run together by cache line. May import: `stacks`, recording.
+
+mod lines;
+
+use crate::stacks::Stacks;
+use recording::tables::{Confirmation, Sample, Spin, Variable};
+use recording::{FrameId, RunId, StackId, Tables, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+pub use lines::{Line, Use};
+
+/// What the capability is called that sampled memory accesses stand on (collect's probe).
+const CAPABILITY: &str = "memory that threads share";
+
+/// Bytes of a cache line.
+pub const LINE: u64 = 64;
+
+/// How two threads share a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// They use different parts of it.
+    False,
+    /// They use the same part.
+    True,
+}
+
+/// What a sample shows, as far as shared memory goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Held {
+    /// It waits in a loop.
+    Waiting,
+    /// It is held up at an instruction that uses a shared line.
+    At(Kind),
+}
+
+/// A loop that waits, with all samples of a run in it.
+#[derive(Debug)]
+pub struct Waiting<'t> {
+    /// The run.
+    pub run: RunId,
+    /// The instruction that reads.
+    pub frame: FrameId,
+    /// What it reads, where that is known: the addresses.
+    pub addresses: BTreeSet<u64>,
+    /// Its samples by thread and stack.
+    pub rows: Vec<&'t Spin>,
+    /// Who writes what it reads, by breakpoints: never empty when the loop is confirmed.
+    pub writers: Vec<&'t Confirmation>,
+}
+
+impl Waiting<'_> {
+    /// CPU samples in the loop.
+    pub fn samples(&self) -> u64 {
+        self.rows.iter().fold(0, |sum, row| sum.saturating_add(row.samples))
+    }
+
+    /// Threads that wait in it.
+    pub fn threads(&self) -> BTreeSet<ThreadId> {
+        self.rows.iter().map(|row| row.thread).collect()
+    }
+}
+
+/// All that is known of shared memory.
+#[derive(Debug)]
+pub struct Sharing<'t> {
+    /// Whether the machine could show it at all.
+    pub observed: bool,
+    /// Cache lines that several threads use, of all runs.
+    pub lines: Vec<Line<'t>>,
+    /// Loops that wait, of all runs.
+    pub loops: Vec<Waiting<'t>>,
+    /// Instructions at which most samples wait for a confirmed line.
+    held: HashMap<FrameId, Kind>,
+    /// Call stacks that stand in a confirmed loop.
+    waiting: HashSet<StackId>,
+    variables: HashMap<(RunId, u64), &'t Variable>,
+}
+
+/// A sampled instruction waits for a shared line when this share of its samples in the run show it there; else what else
+/// it does would be booked to the line.
+const MOSTLY: f64 = 0.5;
+
+impl<'t> Sharing<'t> {
+    /// Puts the rows together.
+    pub fn new(tables: &'t Tables, stacks: &Stacks<'t>) -> Sharing<'t> {
+        let processes: HashMap<(RunId, ThreadId), u32> =
+            tables.threads.iter().map(|row| ((row.run, row.thread), row.pid)).collect();
+        let process = |run: RunId, thread: ThreadId| processes.get(&(run, thread)).copied().unwrap_or(0);
+        let lines = lines::lines(tables, &process);
+        let loops = loops(tables, &process);
+        let confirmed = loops.iter().filter(|one| !one.writers.is_empty());
+        let waiting: HashSet<StackId> =
+            confirmed.flat_map(|one| one.rows.iter().filter_map(|row| row.user_stack)).collect();
+        let capable = |what: &str| tables.meta.capabilities.iter().any(|c| c.what.contains(what) && c.available);
+        Sharing {
+            observed: capable(CAPABILITY) && capable("eBPF"),
+            held: held(tables, stacks, &lines),
+            lines,
+            loops,
+            waiting,
+            variables: tables.variables.iter().map(|row| ((row.run, row.address), row)).collect(),
+        }
+    }
+
+    /// What a sample with this stack shows.
+    pub fn held(&self, stacks: &Stacks<'_>, stack: Option<StackId>) -> Option<Held> {
+        let stack = stack?;
+        if self.waiting.contains(&stack) {
+            return Some(Held::Waiting);
+        }
+        self.held.get(&stacks.innermost(stack)?).copied().map(Held::At)
+    }
+
+    /// The variable at an address of a run.
+    pub fn variable(&self, run: RunId, address: u64) -> Option<&'t Variable> {
+        self.variables.get(&(run, address)).copied()
+    }
+}
+
+/// Instructions at which samples wait for a confirmed line.
+fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[Line<'_>]) -> HashMap<FrameId, Kind> {
+    let mut at: HashMap<(RunId, ThreadId, u64), Kind> = HashMap::new();
+    for line in lines.iter().filter(|line| line.confirmed.is_ok()) {
+        for used in &line.uses {
+            for access in used.rows.iter().filter(|access| is_near(access.distance)) {
+                // A sample between two accesses of both kinds: what all threads write holds it up for certain.
+                let kind = at.entry((access.run, access.thread, access.time_ns)).or_insert(used.kind);
+                *kind = (*kind).max(used.kind);
+            }
+        }
+    }
+    if at.is_empty() {
+        return HashMap::new();
+    }
+    let runs: BTreeSet<RunId> = at.keys().map(|key| key.0).collect();
+    let mut counts: HashMap<(RunId, FrameId), [u64; 3]> = HashMap::new();
+    for sample in tables.samples.iter().filter(|sample| runs.contains(&sample.run)) {
+        let Some(frame) = sample.user_stack.and_then(|stack| stacks.innermost(stack)) else { continue };
+        let count = counts.entry((sample.run, frame)).or_default();
+        count[match at.get(&key_of(sample)) {
+            Some(Kind::False) => 0,
+            Some(Kind::True) => 1,
+            None => 2,
+        }] += 1;
+    }
+    let mut kinds: HashMap<FrameId, [u64; 2]> = HashMap::new();
+    for ((_, frame), [falsely, truly, not]) in counts {
+        if (falsely + truly) as f64 >= MOSTLY * (falsely + truly + not) as f64 {
+            let kind = kinds.entry(frame).or_default();
+            (kind[0], kind[1]) = (kind[0] + falsely, kind[1] + truly);
+        }
+    }
+    kinds.into_iter().map(|(frame, kind)| (frame, if kind[1] > kind[0] { Kind::True } else { Kind::False })).collect()
+}
+
+fn key_of(sample: &Sample) -> (RunId, ThreadId, u64) {
+    (sample.run, sample.thread, sample.time_ns)
+}
+
+/// Most samples of a stalled access are taken at the instruction after it, some at the access.
+pub(crate) fn is_near(distance: i32) -> bool {
+    (-1..=0).contains(&distance)
+}
+
+/// Loops by run and reading instruction, with who writes what they read.
+fn loops<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Vec<Waiting<'t>> {
+    let mut loops: BTreeMap<(RunId, FrameId), Waiting<'t>> = BTreeMap::new();
+    for row in &tables.spins {
+        let one = loops.entry((row.run, row.frame)).or_insert_with(|| Waiting {
+            run: row.run,
+            frame: row.frame,
+            addresses: BTreeSet::new(),
+            rows: Vec::new(),
+            writers: Vec::new(),
+        });
+        one.addresses.extend(row.address);
+        one.rows.push(row);
+    }
+    // Breakpoints watch up to eight bytes at a multiple of their number.
+    let word = |address: u64| address / 8;
+    let mut written: HashMap<(RunId, u32, u64), Vec<&Confirmation>> = HashMap::new();
+    for row in tables.confirmations.iter().filter(|row| row.writes && row.hits > 0) {
+        written.entry((row.run, process(row.run, row.thread), word(row.address))).or_default().push(row);
+    }
+    for one in loops.values_mut() {
+        let mut seen: BTreeSet<(ThreadId, u64)> = BTreeSet::new();
+        for row in &one.rows {
+            let Some(address) = row.address else { continue };
+            let writers = written.get(&(row.run, process(row.run, row.thread), word(address)));
+            // What only the waiting thread writes is not what it waits for.
+            let others = writers.into_iter().flatten().filter(|writer| writer.thread != row.thread);
+            one.writers.extend(others.filter(|writer| seen.insert((writer.thread, writer.address))));
+        }
+        one.writers.sort_by_key(|row| (std::cmp::Reverse(row.hits), row.thread, row.address));
+    }
+    loops.into_values().collect()
+}

@@ -1,0 +1,152 @@
+//! The accesses of a run by cache line: which thread uses which bytes. May import: `super`, recording.
+
+use super::{Kind, LINE, is_near};
+use recording::tables::{Access, AccessKind, Confirmation};
+use recording::{RunId, Tables, ThreadId};
+use std::collections::BTreeMap;
+
+/// Both threads must have hit the line in so many of the same trials, of 600 µs each: one that passes by hits in one.
+/// With prototypes, 120 runs of programs without sharing never reached it.
+const TRIALS: u32 = 3;
+
+/// Writes further apart than that, at the lower quartile, move the line too seldom to matter: a transfer takes less than
+/// half a microsecond.
+const RARE_NS: u64 = 50_000;
+
+/// When threads never come closer to each other than that, at the lower quartile, one hands the line on to the other.
+/// What a trap costs, up to 30 µs in a virtual machine, is in the measured times.
+const APART_NS: u64 = 30_000;
+
+/// A thread uses a place in a line when that many of its samples show it, and that share of the line's: who fills in the
+/// first values is not among those who share.
+const FEWEST: usize = 3;
+const SHARE: f64 = 0.01;
+
+/// What one thread does with some bytes of a line.
+#[derive(Debug)]
+pub struct Use<'t> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// First byte, from the start of the line.
+    pub offset: u64,
+    /// Bytes.
+    pub width: u64,
+    /// It writes them.
+    pub writes: bool,
+    /// How it shares them.
+    pub kind: Kind,
+    /// The accesses.
+    pub rows: Vec<&'t Access>,
+}
+
+impl Use<'_> {
+    /// Samples that were taken at or just after the access.
+    pub fn samples(&self) -> usize {
+        self.rows.iter().filter(|row| is_near(row.distance)).count()
+    }
+}
+
+/// A cache line that several threads use.
+#[derive(Debug)]
+pub struct Line<'t> {
+    /// The run.
+    pub run: RunId,
+    /// The address of its first byte.
+    pub address: u64,
+    /// Who uses what.
+    pub uses: Vec<Use<'t>>,
+    /// What breakpoints saw of it.
+    pub trials: Vec<&'t Confirmation>,
+    /// Whether breakpoints proved that threads use it at the same time; else what is missing.
+    pub confirmed: Result<(), String>,
+}
+
+impl Line<'_> {
+    /// Samples that were taken at or just after accesses of one kind.
+    pub fn samples(&self, kind: Kind) -> usize {
+        self.uses.iter().filter(|used| used.kind == kind).map(Use::samples).sum()
+    }
+}
+
+/// Thread, offset, width.
+type Place = (ThreadId, u64, u64);
+
+/// All lines of which different threads use parts, one of them writing.
+pub(super) fn lines<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Vec<Line<'t>> {
+    let mut by_line: BTreeMap<(RunId, u32, u64), BTreeMap<Place, Vec<&Access>>> = BTreeMap::new();
+    for row in &tables.accesses {
+        let line = by_line.entry((row.run, process(row.run, row.thread), row.address / LINE)).or_default();
+        let offset = row.address % LINE;
+        let width = u64::from(row.width).clamp(1, LINE - offset);
+        line.entry((row.thread, offset, width)).or_default().push(row);
+    }
+    let mut trials: BTreeMap<(RunId, u32, u64), Vec<&Confirmation>> = BTreeMap::new();
+    for row in &tables.confirmations {
+        trials.entry((row.run, process(row.run, row.thread), row.address / LINE)).or_default().push(row);
+    }
+    let mut lines = Vec::new();
+    for (key, places) in by_line {
+        let all: usize = places.values().map(Vec::len).sum();
+        let often = |rows: &Vec<&Access>| rows.len() >= FEWEST && rows.len() as f64 >= SHARE * all as f64;
+        let uses: Vec<Use> = places
+            .into_iter()
+            .filter(|(_, rows)| often(rows))
+            .map(|((thread, offset, width), rows)| Use {
+                thread,
+                offset,
+                width,
+                writes: rows.iter().any(|row| writes(row.kind)),
+                kind: Kind::False,
+                rows,
+            })
+            .collect();
+        let Some(uses) = shared(uses) else { continue };
+        let trials = trials.remove(&key).unwrap_or_default();
+        let confirmed = confirmed(&trials);
+        lines.push(Line { run: key.0, address: key.2 * LINE, uses, trials, confirmed });
+    }
+    lines
+}
+
+fn writes(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::Store | AccessKind::Update | AccessKind::Atomic)
+}
+
+/// The uses that share, each with its kind; none when nobody shares.
+fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
+    let seen: Vec<(ThreadId, u64, u64, bool)> = uses.iter().map(|u| (u.thread, u.offset, u.width, u.writes)).collect();
+    let shared: Vec<Use> = uses
+        .into_iter()
+        .filter_map(|mut used| {
+            let mut others = seen.iter().filter(|other| other.0 != used.thread && (other.3 || used.writes)).peekable();
+            others.peek()?;
+            let same = others.any(|other| other.1 < used.offset + used.width && used.offset < other.1 + other.2);
+            used.kind = if same { Kind::True } else { Kind::False };
+            Some(used)
+        })
+        .collect();
+    (!shared.is_empty()).then_some(shared)
+}
+
+/// Whether breakpoints proved it; what is missing, in words.
+fn confirmed(trials: &[&Confirmation]) -> Result<(), String> {
+    let tried = trials.iter().map(|row| row.trials).max().unwrap_or(0);
+    if tried == 0 {
+        return Err("no breakpoint was set on it".to_owned());
+    }
+    let together: Vec<&&Confirmation> = trials.iter().filter(|row| row.shared_trials >= TRIALS).collect();
+    let mut threads: Vec<ThreadId> = together.iter().map(|row| row.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    if threads.len() < 2 {
+        return Err(format!("in {tried} trials no two threads were seen there at the same time often enough"));
+    }
+    let close = |time: Option<u64>, limit: u64| time.is_some_and(|time| time <= limit);
+    if !together.iter().any(|row| row.writes && close(row.gap_ns, RARE_NS)) {
+        return Err("breakpoints saw it written rarely".to_owned());
+    }
+    if !together.iter().any(|row| close(row.across_ns, APART_NS)) {
+        return Err("breakpoints saw one thread hand it on to the other".to_owned());
+    }
+    Ok(())
+}
