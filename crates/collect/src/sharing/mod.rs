@@ -217,6 +217,7 @@ impl SharingSampler {
     pub(crate) fn finish<'k>(
         mut self,
         run: RunId,
+        thread: &dyn Fn(u32) -> ThreadId,
         known: &dyn Fn(u32) -> Option<Box<dyn ImageCode + 'k>>,
         frame: &mut dyn FnMut(u32, u64) -> Option<FrameId>,
     ) -> Rows {
@@ -230,7 +231,7 @@ impl SharingSampler {
             addresses.entry(space).or_default().insert(row.address);
             rows.accesses.push(Access {
                 run,
-                thread: ThreadId(row.thread),
+                thread: thread(row.thread),
                 time_ns: row.time_ns,
                 address: row.address,
                 width: u32::from(row.width),
@@ -255,7 +256,7 @@ impl SharingSampler {
             addresses.entry(tally.space).or_default().extend(address);
             rows.spins.push(Spin {
                 run,
-                thread: ThreadId(tally.thread),
+                thread: thread(tally.thread),
                 frame,
                 address,
                 width: u32::from(width),
@@ -271,7 +272,13 @@ impl SharingSampler {
         for (key, seen) in &confirmed {
             addresses.entry(key.space).or_default().insert(key.address);
             let at = seen.most_frequent().map(|ip| self.before(key.space, ip));
-            rows.confirmations.push(confirmation(run, key, seen, at.and_then(|ip| code(key.space, ip))));
+            rows.confirmations.push(confirmation(
+                run,
+                thread(key.thread),
+                key,
+                seen,
+                at.and_then(|ip| code(key.space, ip)),
+            ));
         }
         for (space, addresses) in addresses {
             let Some(space) = self.spaces.get(space as usize) else { continue };
@@ -290,10 +297,10 @@ impl SharingSampler {
     }
 }
 
-fn confirmation(run: RunId, key: &confirm::Key, seen: &Seen, frame: Option<FrameId>) -> Confirmation {
+fn confirmation(run: RunId, thread: ThreadId, key: &confirm::Key, seen: &Seen, frame: Option<FrameId>) -> Confirmation {
     Confirmation {
         run,
-        thread: ThreadId(key.thread),
+        thread,
         address: key.address,
         width: u32::from(key.width),
         writes: key.writes,

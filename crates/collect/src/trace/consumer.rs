@@ -280,7 +280,7 @@ impl<'a> Consumer<'a> {
                 Some(Box::new(Known { image, variables: &variables }) as Box<dyn ImageCode + '_>)
             };
             let mut frame = |image: u32, address: u64| images.get(&image)?.frame(address, end_ns, interner);
-            let shared = sharing.finish(run, &known, &mut frame);
+            let shared = sharing.finish(run, &thread_id, &known, &mut frame);
             writer.append(&shared.accesses)?;
             writer.append(&shared.spins)?;
             writer.append(&shared.confirmations)?;
