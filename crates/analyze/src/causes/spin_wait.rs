@@ -3,8 +3,8 @@
 //! Evidence: samples in small loops that do nothing but look (no store, nothing carried from round to round), and
 //! breakpoints that saw another thread write what they look at. May import: `blame`, `shared_memory`, `sharing`.
 
-use super::blame::{Blamed, culprit, sources};
-use super::shared_memory::{bytes, open, seconds, source, thread};
+use super::blame::{Blamed, by_weight, culprit, sources};
+use super::shared_memory::{bytes, open, seconds, source};
 use super::{Description, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::profile::Doing;
@@ -13,6 +13,7 @@ use crate::code::place;
 use crate::facts::{Facts, has_loss, large};
 use crate::sharing::Waiting;
 use crate::words::count_threads;
+use std::collections::BTreeMap;
 
 /// Loops that are told one by one.
 const TOLD: usize = 3;
@@ -96,8 +97,8 @@ fn cause<'t>(
     }
     let at = site.map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
     let waits_for = awaited.map(|name| format!(" for {name}")).unwrap_or_default();
-    let writer = first.and_then(|one| writer(facts, one));
-    let until = writer.map(|line| format!(", which {line} writes")).unwrap_or_default();
+    let writer = first.and_then(|one| writers(facts, one).into_iter().next());
+    let until = writer.map(|(line, _)| format!(", which is written in {line}")).unwrap_or_default();
     Cause {
         summary: format!("Threads wait in a loop at {at}{waits_for}{until}."),
         evidence: rows(facts, ledger, loops),
@@ -119,9 +120,15 @@ fn address(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Option<String> {
     Some(if others == 0 { name } else { format!("{name} and {others} more like it") })
 }
 
-/// The line of source that writes what a loop waits for.
-fn writer(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Option<String> {
-    one.writers.iter().find_map(|row| source(facts, row.frame?)).map(|site| place(&site))
+/// Who writes what a loop waits for, by line of source, most writes first.
+fn writers(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Vec<(String, f64)> {
+    let mut lines: BTreeMap<String, f64> = BTreeMap::new();
+    for row in &one.writers {
+        let site = row.frame.and_then(|frame| source(facts, frame));
+        let line = site.map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
+        *lines.entry(line).or_default() += row.hits as f64;
+    }
+    by_weight(lines)
 }
 
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_>]) -> Vec<Evidence> {
@@ -132,13 +139,9 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_
         rows.push(evidence(format!("CPU time in the loop at {at}"), spent, "seconds", "spins"));
         let threads = one.threads().len();
         rows.push(evidence(format!("threads that wait at {at}"), threads as f64, "threads", "spins"));
-        if let Some(row) = one.writers.first() {
-            let by = row
-                .frame
-                .and_then(|frame| source(facts, frame))
-                .map_or_else(String::new, |site| format!(" in {}", place(&site)));
-            let what = format!("writes by {}{by}, seen by breakpoints", thread(ledger, row.thread));
-            rows.push(evidence(what, row.hits as f64, "writes", "confirmations"));
+        for (line, writes) in writers(facts, one).into_iter().take(TOLD) {
+            let what = format!("writes in {line} to what is waited for there, seen by breakpoints");
+            rows.push(evidence(what, writes, "writes", "confirmations"));
         }
     }
     rows

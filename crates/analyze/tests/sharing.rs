@@ -1,0 +1,321 @@
+//! What threads do to each other's memory: found, near misses, and what stays unsure.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::CauseId;
+use common::*;
+use recording::meta::Capability;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::*;
+use recording::{FrameId, RunId, Tables, ThreadId};
+
+const WORK: &str = "work@app app.c:5";
+const COUNT: &str = "count@app app.c:7 < work@app app.c:9";
+const LINE: u64 = 0x5000;
+
+/// A program whose function `count` takes a second more with two threads: 0.5 s of it with one, 1.5 s with two.
+fn slower() -> Tables {
+    let mut tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(2.0))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(500), WORK).runs(ms(500), COUNT);
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(250), WORK).runs(ms(750), COUNT);
+            }
+        })
+        .tables();
+    for what in ["kernel observation (eBPF)", "memory that threads share"] {
+        tables.meta.capabilities.push(Capability {
+            what: what.to_owned(),
+            available: true,
+            why: String::new(),
+            costs: String::new(),
+            unlock: None,
+        });
+    }
+    tables
+}
+
+fn frame_of(tables: &Tables, function: &str) -> FrameId {
+    tables.frames.iter().find(|row| row.function.as_deref() == Some(function)).unwrap().frame
+}
+
+fn traced(tables: &Tables) -> RunId {
+    tables.runs.iter().find(|row| row.kind == RunKind::Traced && row.threads == 2).unwrap().run
+}
+
+/// Every sample in `count` of the run with two threads comes after an access: by thread, what it does and where.
+fn accesses(tables: &mut Tables, what: [(AccessKind, u64); 2]) {
+    let (run, frame) = (traced(tables), frame_of(tables, "count"));
+    let stack = tables.stacks.iter().find(|row| row.frame == frame).unwrap().stack;
+    let samples = tables.samples.iter().filter(|row| row.run == run && row.user_stack == Some(stack));
+    let rows = samples.map(|sample| {
+        let (kind, address) = what[sample.thread.0 as usize];
+        Access {
+            run,
+            thread: sample.thread,
+            time_ns: sample.time_ns,
+            address,
+            width: 8,
+            kind,
+            frame,
+            distance: -1,
+            certainty: AddressCertainty::Exact,
+        }
+    });
+    tables.accesses = rows.collect();
+}
+
+/// Breakpoints that saw both threads at their addresses in eight trials.
+fn confirm(tables: &mut Tables, what: [(bool, u64); 2]) {
+    let (run, frame) = (traced(tables), frame_of(tables, "count"));
+    for (thread, (writes, address)) in what.into_iter().enumerate() {
+        tables.confirmations.push(Confirmation {
+            run,
+            thread: ThreadId(thread as u32),
+            address,
+            width: 8,
+            writes,
+            frame: Some(frame),
+            trials: 8,
+            hit_trials: 8,
+            shared_trials: 8,
+            hits: 48,
+            gap_ns: Some(9_000),
+            across_ns: Some(2_000),
+        });
+    }
+}
+
+fn variable(tables: &mut Tables, name: &str, size: u64, at: &[u64]) {
+    let run = traced(tables);
+    for address in at {
+        tables.variables.push(Variable {
+            run,
+            address: *address,
+            region: Region::Global,
+            module: Some("app".to_owned()),
+            name: Some(name.to_owned()),
+            offset: Some(address - LINE),
+            size: Some(size),
+            member: None,
+        });
+    }
+}
+
+#[test]
+fn different_bytes_of_one_line_are_false_sharing_with_their_names() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    variable(&mut tables, "counters", 64, &[LINE, LINE + 8]);
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::FalseSharing], "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::FalseSharing).unwrap();
+    assert!((cause.lost_seconds - 1.0).abs() < 0.1, "a second more at the same instructions: {cause:?}");
+    assert!(cause.summary.contains("bytes 0 to 7 of counters and bytes 8 to 15 of counters"), "{}", cause.summary);
+    let culprit = cause.culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.line), (Some("count"), Some(7)));
+    assert_eq!(culprit.object.as_deref(), Some("0x5000"));
+    assert!(answer.verdict.clear.contains(&CauseId::TrueSharing) && answer.verdict.clear.contains(&CauseId::SpinWait));
+}
+
+#[test]
+fn one_thread_that_only_reads_beside_what_the_other_writes_is_false_sharing_too() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Load, LINE + 16), (AccessKind::Store, LINE + 8)]);
+    confirm(&mut tables, [(false, LINE + 16), (true, LINE + 8)]);
+    assert_eq!(ids(&analyze(&tables)), [CauseId::FalseSharing]);
+}
+
+#[test]
+fn the_same_bytes_are_true_sharing() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    variable(&mut tables, "total", 8, &[LINE]);
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::TrueSharing], "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::TrueSharing).unwrap();
+    assert!(cause.summary.contains("use total all the time"), "{}", cause.summary);
+    assert!(answer.verdict.clear.contains(&CauseId::FalseSharing));
+}
+
+#[test]
+fn without_proof_by_breakpoints_sharing_stays_unsure() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::None]);
+    assert!(missing(&answer, CauseId::FalseSharing).contains("no breakpoint was set on it"));
+
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    for row in &mut tables.confirmations {
+        row.gap_ns = Some(400_000);
+    }
+    let answer = analyze(&tables);
+    assert!(missing(&answer, CauseId::FalseSharing).contains("written rarely"), "{:?}", answer.verdict.unsure);
+
+    for row in &mut tables.confirmations {
+        (row.gap_ns, row.across_ns) = (Some(9_000), Some(500_000));
+    }
+    assert!(missing(&analyze(&tables), CauseId::FalseSharing).contains("hand it on"));
+
+    tables.confirmations[0].shared_trials = 1;
+    assert!(missing(&analyze(&tables), CauseId::FalseSharing).contains("at the same time"));
+}
+
+#[test]
+fn threads_that_only_read_share_nothing() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Load, LINE), (AccessKind::Load, LINE)]);
+    let answer = analyze(&tables);
+    for id in [CauseId::FalseSharing, CauseId::TrueSharing, CauseId::SpinWait] {
+        assert!(answer.verdict.clear.contains(&id), "{:?}", answer.verdict);
+    }
+}
+
+#[test]
+fn a_thread_that_fills_in_first_values_is_not_among_those_who_share() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    // The first thread wrote the other's counter twice, at the beginning.
+    for row in 0..2 {
+        let access = Access { address: LINE + 8, ..tables.accesses[row].clone() };
+        tables.accesses.push(access);
+    }
+    assert_eq!(ids(&analyze(&tables)), [CauseId::FalseSharing]);
+}
+
+#[test]
+fn processes_that_were_forked_have_other_memory_at_the_same_addresses() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    let run = traced(&tables);
+    tables.threads.iter_mut().find(|row| row.run == run && row.thread == ThreadId(1)).unwrap().pid += 1;
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::None]);
+    assert!(answer.verdict.clear.contains(&CauseId::FalseSharing));
+}
+
+#[test]
+fn sharing_that_costs_nothing_is_not_reported() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    // With one thread as much time is spent there, and the program scales.
+    let mut fast = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.5), &around(1.0))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(500), WORK).runs(ms(500), COUNT);
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(250), WORK).runs(ms(250), COUNT);
+            }
+        })
+        .tables();
+    fast.meta = tables.meta.clone();
+    (fast.accesses, fast.confirmations) = (tables.accesses, tables.confirmations);
+    let answer = analyze(&fast);
+    assert_eq!(ids(&answer), [CauseId::None]);
+    assert!(answer.verdict.clear.contains(&CauseId::FalseSharing), "{:?}", answer.verdict);
+}
+
+/// Waiting loops in `count` of both threads.
+fn spins(tables: &mut Tables) {
+    let (run, frame) = (traced(tables), frame_of(tables, "count"));
+    let stack = tables.stacks.iter().find(|row| row.frame == frame).unwrap().stack;
+    for thread in [ThreadId(0), ThreadId(1)] {
+        tables.spins.push(Spin {
+            run,
+            thread,
+            frame,
+            address: Some(LINE),
+            width: 4,
+            samples: 750,
+            first_ns: 0,
+            last_ns: ms(1000),
+            pauses: true,
+            yields: false,
+            takes: false,
+            user_stack: Some(stack),
+        });
+    }
+}
+
+#[test]
+fn a_loop_that_reads_what_another_thread_writes_is_a_spin_wait() {
+    let mut tables = slower();
+    spins(&mut tables);
+    confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    variable(&mut tables, "turn", 4, &[LINE]);
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::SpinWait], "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::SpinWait).unwrap();
+    let expected = "Threads wait in a loop at count (app.c:7) for turn, which is written in count (app.c:7).";
+    assert_eq!(cause.summary, expected);
+    assert!((cause.lost_seconds - 1.0).abs() < 0.1, "{cause:?}");
+}
+
+#[test]
+fn a_loop_that_nobody_writes_for_stays_unsure() {
+    let mut tables = slower();
+    spins(&mut tables);
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::None]);
+    assert!(missing(&answer, CauseId::SpinWait).contains("no other thread was seen to write"), "{:?}", answer.verdict);
+    // What only the waiting thread writes is not what it waits for.
+    confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    tables.confirmations.truncate(1);
+    tables.spins.truncate(1);
+    assert!(missing(&analyze(&tables), CauseId::SpinWait).contains("no other thread was seen to write"));
+}
+
+#[test]
+fn one_run_alone_tells_what_is_shared_and_not_what_it_costs() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    let run = traced(&tables);
+    tables.runs.retain(|row| row.run == run);
+    tables.traces.retain(|row| row.run == run);
+    let answer = analyze(&tables);
+    assert!(missing(&answer, CauseId::FalseSharing).contains("only in a sweep"), "{:?}", answer.verdict);
+}
+
+#[test]
+fn where_memory_was_not_looked_at_nothing_is_excluded() {
+    let mut tables = slower();
+    tables.meta.capabilities.clear();
+    let answer = analyze(&tables);
+    for id in [CauseId::FalseSharing, CauseId::TrueSharing, CauseId::SpinWait] {
+        assert!(missing(&answer, id).contains("most in count"), "{:?}", answer.verdict);
+    }
+}
+
+#[test]
+fn senseless_rows_do_no_harm() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, u64::MAX), (AccessKind::Update, u64::MAX - 3)]);
+    confirm(&mut tables, [(true, u64::MAX), (true, u64::MAX - 3)]);
+    spins(&mut tables);
+    tables.spins[0].samples = u64::MAX;
+    tables.spins[1].address = Some(u64::MAX);
+    for row in tables.accesses.iter_mut().step_by(3) {
+        (row.width, row.thread, row.frame) = (u32::MAX, ThreadId(77), FrameId(99));
+    }
+    assert_balanced(&analyze(&tables));
+}
