@@ -43,9 +43,10 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
     match found {
         Outcome::Clear(_) => match suspected(facts).or_else(|| open(facts, description.id)) {
             Some(open) => Outcome::Unsure(open),
-            None if facts.ledgers.iter().any(|l| l.traced.alone) && !facts.model.sharing.observed => {
-                Outcome::Unsure("whether loops of the program wait was not looked at".to_owned())
-            }
+            None if facts.ledgers.iter().any(|l| l.traced.alone) && !facts.model.sharing.observed => Outcome::Unsure(
+                "the code was not looked at, and whether it gets slower beside other threads shows only in a sweep"
+                    .to_owned(),
+            ),
             None => found,
         },
         other => other,
