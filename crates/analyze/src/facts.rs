@@ -39,11 +39,12 @@ impl<'a, 't> Facts<'a, 't> {
         has_loss(only).then_some(only)
     }
 
-    /// All accounts in the order in which a cause is looked for: the focus, then within the processors from the largest
-    /// count down, then beyond them upwards.
+    /// The accounts in the order in which a cause is looked for: the focus, then within the processors from the largest
+    /// count down, then beyond them upwards. Of several the smallest count is left out: what it loses keeps no further
+    /// thread from helping, unless the others lose it as well.
     pub fn in_order(&self) -> Vec<&'a Ledger<'a, 't>> {
         let focus = self.focus().map(|l| l.account.threads);
-        let mut order: Vec<&Ledger> = self.ledgers.iter().collect();
+        let mut order: Vec<&Ledger> = self.ledgers.iter().skip(usize::from(self.ledgers.len() > 1)).collect();
         order.sort_by_key(|l| {
             let threads = l.account.threads;
             let beyond = threads > self.processors;

@@ -1,10 +1,12 @@
-//! The traced runs of a recording, with their rows at hand. May import: `sharing`, `stacks`, `statistics`.
+//! The traced runs of a recording, with their rows at hand. May import: `curve`, `sharing`, `stacks`, `statistics`.
 
+use crate::curve::Clean;
+use crate::facts::MIN_SHARE;
 use crate::sharing::Sharing;
 use crate::stacks::Stacks;
 use crate::statistics::median;
 use recording::tables::{
-    CallSite, FaultSite, Foreign, KernelLock, Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
+    CallSite, FaultSite, Foreign, KernelLock, MarkKind, Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
 };
 use recording::{RunId, Tables, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,7 +17,7 @@ const MOST_PROCESSORS: u32 = 1 << 16;
 /// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
 /// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
 /// cause.
-const HELPER_SHARE: f64 = crate::facts::MIN_SHARE / 5.0;
+const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
 
 /// System-call numbers that the analysis looks at, by architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,9 @@ pub struct Traced<'t> {
     pub trace: &'t Trace,
     /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
     pub alone: bool,
+    /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else of
+    /// the whole trace. Nanoseconds.
+    pub measured: (u64, u64),
     /// Its threads, by handle.
     pub threads: BTreeMap<ThreadId, &'t Thread>,
     /// Its timelines, in the order of the recording.
@@ -74,17 +79,32 @@ pub struct Traced<'t> {
 
 impl<'t> Traced<'t> {
     /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose
-    /// program chose its threads by itself, all of them.
+    /// program chose its threads by itself, all of them. A program that used more than it was asked to (a pipeline of
+    /// so many threads and two more) could have used those of all its working threads.
     pub fn processors(&self) -> u32 {
-        let threads = if self.alone { self.trace.processors } else { self.run.threads };
+        let threads = match self.alone {
+            true => self.trace.processors,
+            false if self.uses_more() => self.run.threads.max(self.working()),
+            false => self.run.threads,
+        };
         threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
+    }
+
+    /// True when the threads ran for more time than as many processors as threads that were asked for have, by more
+    /// than the smallest loss that is called a cause.
+    fn uses_more(&self) -> bool {
+        let ran = self.threads.values().fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
+        let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns) as f64;
+        ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)
     }
 
     /// Threads that were asked for; for a run alone the most that lived at once and did more than wait, at least 1.
     pub fn asked(&self) -> u32 {
-        if !self.alone {
-            return self.run.threads;
-        }
+        if self.alone { self.working() } else { self.run.threads }
+    }
+
+    /// The most threads that lived at once and did more than wait, at least 1.
+    fn working(&self) -> u32 {
         let helpers = self.helpers();
         let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread));
         let mut changes: Vec<(u64, i32)> = workers.flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
@@ -122,9 +142,15 @@ impl<'t> Traced<'t> {
         self.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))
     }
 
-    /// Wall time, nanoseconds.
+    /// Wall time of the measured part, nanoseconds.
     pub fn length_ns(&self) -> u64 {
-        self.trace.end_ns.saturating_sub(self.trace.begin_ns)
+        self.measured.1.saturating_sub(self.measured.0)
+    }
+
+    /// The measured part's share of the trace, 0 to 1.
+    pub fn measured_share(&self) -> f64 {
+        let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns);
+        if whole == 0 { 1.0 } else { self.length_ns() as f64 / whole as f64 }
     }
 }
 
@@ -160,6 +186,8 @@ impl<'t> Model<'t> {
         // What a single run's program was asked for, and how it ended, is its own business.
         let ended_well = |r: &Run| alone || (r.threads > 0 && r.exit_status.is_none_or(|s| s == 0));
         let whole = |r: &&Run| r.kind == RunKind::Traced && ended_well(r);
+        // Timed runs do not tell when their measured part was: only what they print is of that part alone.
+        let by_marks = alone || Clean::new(tables).by_throughput;
         let mut candidates: Vec<(f64, &Run)> =
             tables.runs.iter().filter(whole).map(|r| (distance(tables, r), r)).collect();
         candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -169,6 +197,10 @@ impl<'t> Model<'t> {
                     run,
                     trace,
                     alone,
+                    measured: match by_marks {
+                        true => measured(tables, trace).unwrap_or((trace.begin_ns, trace.end_ns)),
+                        false => (trace.begin_ns, trace.end_ns),
+                    },
                     threads: BTreeMap::new(),
                     slices: Vec::new(),
                     waits: BTreeMap::new(),
@@ -207,11 +239,40 @@ impl<'t> Model<'t> {
         deal!(&tables.kernel_locks, |t, row| t.kernel_locks.push(row));
         deal!(&tables.fault_sites, |t, row| t.fault_sites.push(row));
         deal!(&tables.foreign, |t, row| t.foreign.push(row));
-        deal!(&tables.samples, |t, row| t.samples.push(row));
+        deal!(&tables.samples, |t, row| {
+            if (t.measured.0..=t.measured.1).contains(&row.time_ns) || t.measured == (t.trace.begin_ns, t.trace.end_ns)
+            {
+                t.samples.push(row);
+            }
+        });
         let stacks = Stacks::new(tables);
         let sharing = Sharing::new(tables, &stacks);
         Model { tables, stacks, sharing, traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
     }
+}
+
+/// From the first mark that begins the measured part to the last that ends it, inside the trace; absent without marks.
+/// A part that is never ended lasts to the end of the trace.
+fn measured(tables: &Tables, trace: &Trace) -> Option<(u64, u64)> {
+    let mut begin: Option<u64> = None;
+    let mut end: Option<u64> = None;
+    let mut open = 0_i64;
+    for mark in tables.marks.iter().filter(|m| m.run == trace.run) {
+        match mark.kind {
+            MarkKind::Begin => {
+                open += 1;
+                begin = Some(begin.map_or(mark.time_ns, |b| b.min(mark.time_ns)));
+            }
+            MarkKind::End => {
+                open -= 1;
+                end = Some(end.map_or(mark.time_ns, |e| e.max(mark.time_ns)));
+            }
+            _ => {}
+        }
+    }
+    let end = end.filter(|_| open <= 0).unwrap_or(trace.end_ns).min(trace.end_ns);
+    let begin = begin?.max(trace.begin_ns);
+    (end > begin).then_some((begin, end))
 }
 
 /// How far a run's time for a unit of work is from that of the timed runs of its count: |ln(time / median)|.

@@ -23,9 +23,11 @@ pub const ONE_ALONE: &str = "while one thread did what only one may do";
 pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &Alone<'t>) -> Vec<Part> {
     let by = Running { split, alone, creating: &|at| creates(model, at) };
     let mut parts = Parts::default();
-    let mut throttled = traced.run.throttled_ns.map_or(0.0, seconds);
-    let mut foreign = seconds(traced.trace.foreign_ns);
-    let mut observer = seconds(traced.trace.observer_ns);
+    // Known for the whole trace only.
+    let share = traced.measured_share();
+    let mut throttled = traced.run.throttled_ns.map_or(0.0, seconds) * share;
+    let mut foreign = seconds(traced.trace.foreign_ns) * share;
+    let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
     let order = |kind: &Kind| match kind {
         Kind::Preempted => 0,

@@ -120,7 +120,9 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
     let printed = traced.run.throughput.is_some();
     let usual = || clean.median(traced.run.threads, |r| clean.work(r));
-    let own = Some(clean.work(traced.run)).filter(|_| printed || !clean.by_throughput);
+    // What is printed is a speed of the measured part: times its length it is the work done there.
+    let share = if printed && clean.by_throughput { traced.measured_share() } else { 1.0 };
+    let own = Some(clean.work(traced.run) * share).filter(|_| printed || !clean.by_throughput);
     own.or_else(usual).filter(|w| w.is_finite() && *w > 0.0).unwrap_or(1.0)
 }
 
@@ -159,6 +161,7 @@ fn draw_up<'t>(
     let traced_loss = traced_capacity - traced_useful.unwrap_or(useful);
     let scale = scale(loss, traced_loss, capacity, traced_capacity);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
+    let time = time * traced.measured_share();
     let (mut found, mut grown) = (idle::idle(model, traced, split, &draft.alone), Vec::new());
     for part in &mut found {
         part.seconds /= draft.work;

@@ -165,7 +165,7 @@ pub struct Piece {
 
 /// The pieces of a run.
 pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
-    let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
+    let (begin, end) = traced.measured;
     let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w, stacks, futexes))).collect();
     let helpers = traced.helpers();
     let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();

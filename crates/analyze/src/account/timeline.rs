@@ -67,7 +67,7 @@ enum What {
 
 /// Sweeps over the pieces of a run.
 pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
-    let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
+    let (begin, end) = traced.measured;
     let mut sweep = Sweep::new(traced);
     let mut events: Vec<(u64, What, u32)> = Vec::with_capacity(pieces.len() * 2 + traced.threads.len() * 2);
     for (i, piece) in pieces.iter().enumerate() {
@@ -140,7 +140,7 @@ impl Sweep {
         let capacity = f64::from(traced.processors()) * seconds(traced.length_ns());
         Sweep {
             split: Split { capacity, ..Split::default() },
-            now: traced.trace.begin_ns,
+            now: traced.measured.0,
             processors: i64::from(traced.processors()) * ONE,
             running: 0,
             first: 0,

@@ -50,12 +50,32 @@ fn explain<'t>(
     }
     if significant(ledger, rest) || rest.0 > finished.0 {
         let charge = if significant(ledger, finished) { rest } else { lost };
-        causes.push(barrier(facts, ledger, charge, description));
+        match held_back(ledger, charge.0) {
+            None => causes.push(barrier(facts, ledger, charge, description)),
+            Some(why) => missing = missing.or(Some(why)),
+        }
     }
     match missing {
         Some(why) if causes.is_empty() => Err(why),
         _ => Ok(causes),
     }
+}
+
+/// Why waiting at barriers may be the doing of other programs: they held threads back for as long as others waited, and
+/// the threads' own work is too equal to explain even half of the waiting.
+fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
+    let (pressure, _) = ledger.charged(CauseId::CpuPressure);
+    let traced = ledger.traced;
+    let not_workers = others(traced);
+    let ran = || traced.threads.values().filter(|t| !not_workers.contains(&t.thread)).map(|t| seconds(t.running_ns));
+    let most = ran().fold(0.0, f64::max);
+    let unequal: f64 = ran().map(|r| most - r).sum::<f64>() * ledger.scale;
+    (pressure >= waited && unequal < waited / 2.0).then(|| {
+        format!(
+            "threads waited {waited:.3} s at barriers, but other programs held threads back for {pressure:.3} s and all \
+             had equally much to do: repeat it on an idle machine"
+        )
+    })
 }
 
 /// Who ran while others waited for it, by thread, and where.

@@ -325,6 +325,7 @@ fn durations(run: RunId, of: Timed, id: u32, bars: &[u32; BARS], rows: &mut Vec<
 
 fn foreign(run: RunId, others: impl Iterator<Item = (u32, ForeignValue)>) -> Vec<Foreign> {
     let mut rows: Vec<Foreign> = others
+        .filter(|(pid, _)| *pid != std::process::id()) // knee's own time is in the trace's row
         .map(|(pid, value)| Foreign { run, pid, name: text(&value.comm), running_ns: value.running_ns })
         .collect();
     rows.sort_by_key(|row| (std::cmp::Reverse(row.running_ns), row.pid));
