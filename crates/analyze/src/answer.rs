@@ -24,6 +24,8 @@ pub struct Answer {
     pub knee_at: Option<u32>,
     /// One account a traced thread count, ascending.
     pub account: Vec<Account>,
+    /// What takes more per unit of work the more threads there are, by kind, largest growth first.
+    pub growth: Vec<Growth>,
     /// Why it does not get faster.
     pub verdict: Verdict,
     /// What could not be seen.
@@ -251,4 +253,101 @@ pub struct Limitation {
     pub why: String,
     /// The command that unlocks it.
     pub unlock: Option<String>,
+}
+
+/// What kind of thing is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A line of the account, processor-seconds.
+    Loss,
+    /// A function in user space, seconds on processors.
+    Function,
+    /// A lock of the program or its libraries, seconds that threads were blocked by it.
+    Lock,
+    /// A system call, in calls.
+    SystemCall,
+}
+
+/// One thing at each traced thread count.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Growth {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// Its largest amount over that of the smallest count, less that: seconds or calls per unit of work.
+    pub growth: f64,
+    /// Standard error of the growth from sampling; 0 for what was counted.
+    pub sampling_error: f64,
+    /// Its amounts.
+    pub at: Vec<At>,
+}
+
+/// An amount at one thread count.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct At {
+    /// The thread count.
+    pub threads: u32,
+    /// Seconds or calls per unit of work.
+    pub per_unit: f64,
+}
+
+/// Two recordings, before and after a change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// One sentence.
+    pub summary: String,
+    /// Times at the thread counts that both have.
+    pub curve: Vec<CurveChange>,
+    /// What takes more or less by more than the noise, by thread count and kind, largest change first.
+    pub changes: Vec<Change>,
+    /// What the reader should know before believing the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// Whether a change is told from the noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// Faster: the whole interval is.
+    Better,
+    /// Slower: the whole interval is.
+    Worse,
+    /// The interval holds both.
+    Unclear,
+}
+
+/// One thread count before and after.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CurveChange {
+    /// The thread count.
+    pub threads: u32,
+    /// Median seconds per unit of work before.
+    pub before: f64,
+    /// And after.
+    pub after: f64,
+    /// Speed after over speed before.
+    pub speed: f64,
+    /// Its 95 % interval; null when one of the two has fewer than two runs.
+    pub interval: Option<Interval>,
+    /// Better, worse, or not told from noise.
+    pub judgement: Judgement,
+}
+
+/// One thing that changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// The thread count.
+    pub threads: u32,
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// Seconds or calls per unit of work before.
+    pub before: f64,
+    /// And after.
+    pub after: f64,
+    /// Standard error of the difference from sampling; 0 for what was counted.
+    pub sampling_error: f64,
 }

@@ -2,16 +2,20 @@
 //!
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`names`],
 //! [`themes`], [`code`], [`stacks`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
-//! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words. Pure: no
+//! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words;
+//! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings. Pure: no
 //! clock, no files, no environment. The same recording gives the same answer. May import: recording, serde.
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod amounts;
 pub mod answer;
 pub mod causes;
 pub mod code;
+pub mod compare;
 pub mod curve;
 pub mod facts;
+pub mod growth;
 pub mod knee;
 pub mod model;
 pub mod names;
@@ -51,6 +55,7 @@ pub fn analyze(tables: &Tables) -> Answer {
         machine: tables.meta.machine.clone(),
         throughput: tables.meta.throughput.clone().filter(|_| clean.by_throughput),
         knee_at: knee::knee(&clean),
+        growth: growth::growth(&facts),
         verdict: verdict::verdict(&facts),
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),

@@ -119,6 +119,26 @@ pub fn interval(series: &[&[Measured]], seed: u64, statistic: impl Fn(&[f64]) ->
     Some(Interval { low: quantile(&found, TAIL)?, high: quantile(&found, 1.0 - TAIL)? })
 }
 
+/// The 95 % interval of median(`a`) / median(`b`), of series that share no blocks: each is resampled by itself. Absent
+/// when one of them has fewer than two values.
+pub fn ratio_interval(a: &[Measured], b: &[Measured], seed: u64) -> Option<Interval> {
+    if a.len() < 2 || b.len() < 2 {
+        return None;
+    }
+    let mut random = SplitMix64::new(seed);
+    let mut draw = |of: &[Measured]| {
+        let drawn: Vec<f64> = of.iter().filter_map(|_| of.get(random.below(of.len()))).map(|m| m.value).collect();
+        median(&drawn)
+    };
+    let mut found: Vec<f64> =
+        (0..RESAMPLES).filter_map(|_| Some(draw(a)? / draw(b)?)).filter(|ratio| ratio.is_finite()).collect();
+    if found.len() < FEWEST_USABLE {
+        return None;
+    }
+    found.sort_by(f64::total_cmp);
+    Some(Interval { low: quantile(&found, TAIL)?, high: quantile(&found, 1.0 - TAIL)? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

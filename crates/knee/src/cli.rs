@@ -25,6 +25,10 @@ pub(crate) enum Command {
     Record(Record),
     /// Shows the answer of a recording again
     Report(Report),
+    /// Compares two recordings, before and after a change
+    Diff(Diff),
+    /// Says what a cause is, what it costs and what would disprove it
+    Explain(Explain),
     /// Says what this machine lets knee see, and how to unlock the rest
     Doctor(Doctor),
     /// Prints a completion script for a shell
@@ -157,6 +161,26 @@ pub(crate) struct Report {
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// Folder of the recording before the change
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// Folder of the recording after it
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    /// How to print the comparison
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The cause, such as user-lock; without it all are listed
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -53,6 +53,8 @@ fn usage_errors() {
         (&["sweep", "-t", "1", "-o", ".", "--", "true", "{threads}"], "-o DIR"),
         (&["sweep", "-t", "1", "-o", "no/such/parent", "--", "true", "{threads}"], "No such file"),
         (&["swep"], "'sweep'"),
+        (&["explain", "gremlins"], "no cause `gremlins`"),
+        (&["diff", "."], "<AFTER>"),
     ] {
         let (status, errors) = fails(arguments);
         assert_eq!(status, 2, "{arguments:?}: {errors}");
@@ -73,6 +75,7 @@ fn unreadable_recordings() {
     let (status, errors) = fails(&["report", "."]);
     assert_eq!((status, errors.contains("no meta.json")), (5, true), "{errors}");
     assert_eq!(fails(&["report", "missing"]).0, 5);
+    assert_eq!(fails(&["diff", "missing", "."]).0, 5);
 }
 
 const QUICK: [&str; 7] = ["sweep", "-t", "1,2", "--runs", "2", "--warm-up", "0"];
@@ -133,6 +136,23 @@ fn a_sweep_leaves_a_recording_that_report_reads_again() {
     assert_eq!(again.stdout, output.stdout);
     let shown = knee(folder.path(), &["report", "out"]);
     assert!(text(&shown.stdout).contains("Recording      out with verdict.json, output/"), "{}", text(&shown.stdout));
+    let same = knee(folder.path(), &["diff", "out", "out"]);
+    assert!(text(&same.stdout).contains("not told from noise with 1, 2 threads"), "{}", text(&same.stdout));
+    let json = knee(folder.path(), &["diff", "out", "out", "--format", "json"]);
+    let comparison: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(comparison["curve"][1]["speed"], 1.0);
+}
+
+#[test]
+fn causes_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = text(&knee(folder.path(), &["explain"]).stdout);
+    for line in all.lines().take_while(|line| !line.is_empty()) {
+        let id = line.split(' ').next().unwrap();
+        let one = text(&knee(folder.path(), &["explain", id]).stdout);
+        assert!(one.starts_with(&format!("{id}: ")) && one.contains("What would disprove it"), "{id}: {one}");
+    }
+    assert_eq!(all.lines().take_while(|line| !line.is_empty()).count(), 19);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::ui;
 use ::report::terminal::Places;
 use analyze::answer::Answer;
 use anyhow::Context;
-use recording::Recording;
+use recording::{Recording, Tables};
 use std::fs;
 use std::path::Path;
 
@@ -20,7 +20,15 @@ pub(super) const OUTPUT: &str = "output";
 /// # Errors
 /// When the recording cannot be read.
 pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
-    let tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
+    Ok(analyze::analyze(&tables(folder)?))
+}
+
+/// Reads a recording.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
+    Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
         let status = match &error {
             recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 Status::Permission
@@ -28,9 +36,12 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
             _ => Status::Recording,
         };
         let failure = Failure::new(status, format!("{:#}", anyhow::Error::from(error)));
-        if status == Status::Permission { failure.hint("recordings belong to the user who made them") } else { failure }
-    })?;
-    Ok(analyze::analyze(&tables))
+        let failure = match status {
+            Status::Permission => failure.hint("recordings belong to the user who made them"),
+            _ => failure,
+        };
+        failure.into()
+    })
 }
 
 /// As [`of`], and writes the answer for scripts beside the recording.

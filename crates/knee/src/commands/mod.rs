@@ -2,7 +2,9 @@
 
 mod answer;
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod sweep;

@@ -1,12 +1,14 @@
 //! One screen of text: the verdict, the curve, the account, the causes, what could not be seen, where the files are.
 //!
 //! Rooms: `page` the only way to the output (makes text harmless, keeps to the width, colours); `table` columns;
-//! `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee doctor`.
+//! `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee doctor`;
+//! `comparison` the page of `knee diff`.
 //! May import: `text`, `words`, anstyle.
 
 mod account;
 mod capabilities;
 mod causes;
+mod comparison;
 mod curve;
 mod ending;
 mod page;
@@ -14,6 +16,7 @@ mod table;
 
 use analyze::answer::{Answer, CauseId};
 pub use capabilities::render as render_capabilities;
+pub use comparison::render as render_comparison;
 use page::{Page, Tone};
 use std::io::{self, Write};
 use std::path::Path;

@@ -78,6 +78,13 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
         curve,
         knee_at: None,
         account: Vec::new(),
+        growth: vec![Growth {
+            kind: Kind::Function,
+            name: "simulate (birthday)".to_owned(),
+            growth: 0.4,
+            sampling_error: 0.1,
+            at: vec![At { threads: 1, per_unit: 0.5 }, At { threads: 2, per_unit: 0.9 }],
+        }],
         verdict,
         limitations: Vec::new(),
         warnings: Vec::new(),

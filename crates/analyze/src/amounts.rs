@@ -1,0 +1,61 @@
+//! What a traced run spent per unit of work, thing by thing: the rows that thread counts and recordings are compared by.
+//! May import: `account`, `causes::lock_groups`, `code`, `model`.
+
+use crate::account::Ledger;
+use crate::account::profile::Doing;
+use crate::answer::Kind;
+use crate::causes::lock_groups::groups;
+use crate::code::{file_name, place};
+use crate::model::Model;
+use std::collections::BTreeMap;
+
+/// How much, per unit of work.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Amount {
+    /// Seconds, or calls for [`Kind::SystemCall`].
+    pub value: f64,
+    /// Variance from sampling; 0 for what was counted.
+    pub variance: f64,
+}
+
+/// Amounts by kind and name.
+pub type Amounts = BTreeMap<(Kind, String), Amount>;
+
+/// All things of a traced run, in clean seconds per unit of work.
+pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
+    let mut found: Amounts = BTreeMap::new();
+    let mut add = |kind, name: String, value: f64, variance: f64| {
+        let entry = found.entry((kind, name)).or_default();
+        entry.value += value;
+        entry.variance += variance;
+    };
+    // Samples share out the exact time on processors; each is one draw of it.
+    let each = ledger.split.on_cpu / ledger.work / ledger.profile.total.max(1) as f64;
+    for (doing, count) in &ledger.profile.counts {
+        if let Doing::Function(name, module) = doing {
+            let module = file_name(module);
+            let name = name.map_or_else(|| format!("code without a name in {module}"), |n| format!("{n} ({module})"));
+            add(Kind::Function, name, *count as f64 * each, *count as f64 * each * each);
+        }
+    }
+    for call in &ledger.traced.syscalls {
+        add(Kind::SystemCall, model.call_name(call.number), call.count as f64 / ledger.work, 0.0);
+    }
+    for group in groups(ledger) {
+        let blocked = group.blocked_ns() * 1e-9 / ledger.work;
+        if let Some(culprit) = group.culprit().filter(|_| blocked > 0.0) {
+            let site = culprit.callers.first().map(place);
+            let name = match (culprit.function.filter(|_| group.in_library()), site) {
+                (Some(function), Some(site)) => format!("{function} called from {site}"),
+                (Some(function), None) => function,
+                (None, Some(site)) => site,
+                (None, None) => "a lock without a known place".to_owned(),
+            };
+            add(Kind::Lock, name, blocked, 0.0);
+        }
+    }
+    for line in &ledger.account.lines {
+        add(Kind::Loss, line.what.clone(), line.seconds, line.sampling_error.powi(2));
+    }
+    found
+}

@@ -1,0 +1,49 @@
+//! What takes more per unit of work the more threads there are. May import: `account`, `amounts`, `answer`, `facts`,
+//! `model`, `statistics`.
+
+use crate::amounts::{Amounts, amounts};
+use crate::answer::{At, Growth, Kind};
+use crate::facts::Facts;
+use crate::statistics::NORMAL_95;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows kept of each kind, those that grow most.
+const MOST: usize = 20;
+
+/// Functions, locks, system calls and losses at each traced count, those that grow most first. Empty for fewer than two
+/// counts. What grows by less than its sampling error is left out.
+pub fn growth(facts: &Facts<'_, '_>) -> Vec<Growth> {
+    if facts.ledgers.len() < 2 {
+        return Vec::new();
+    }
+    let counts: Vec<(u32, Amounts)> =
+        facts.ledgers.iter().map(|l| (l.account.threads, amounts(facts.model, l))).collect();
+    let names: BTreeSet<&(Kind, String)> = counts.iter().flat_map(|(_, found)| found.keys()).collect();
+    let mut rows: Vec<Growth> = names.into_iter().filter_map(|name| row(name, &counts)).collect();
+    rows.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.growth.total_cmp(&a.growth)).then(a.name.cmp(&b.name)));
+    let mut kept: BTreeMap<Kind, usize> = BTreeMap::new();
+    rows.retain(|row| {
+        let kept = kept.entry(row.kind).or_default();
+        *kept += 1;
+        *kept <= MOST
+    });
+    rows
+}
+
+fn row(name: &(Kind, String), counts: &[(u32, Amounts)]) -> Option<Growth> {
+    let at = |found: &Amounts| found.get(name).copied().unwrap_or_default();
+    let base = at(&counts.first()?.1);
+    // Largest growth of any count, so that what falls again is seen as well.
+    let grown = counts.iter().skip(1).map(|(_, found)| {
+        let amount = at(found);
+        (amount.value - base.value, (amount.variance + base.variance).sqrt())
+    });
+    let (growth, error) = grown.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (growth > NORMAL_95 * error && growth > 0.0).then(|| Growth {
+        kind: name.0,
+        name: name.1.clone(),
+        growth,
+        sampling_error: error,
+        at: counts.iter().map(|(threads, found)| At { threads: *threads, per_unit: at(found).value }).collect(),
+    })
+}
