@@ -173,9 +173,33 @@ fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
 /// The innermost primitive decides, but a lock, a barrier or a join around a condition is what it is used for.
 fn role(before: &[Code<'_>]) -> Option<Role> {
     let roles = || before.iter().filter_map(|c| c.role);
-    match roles().next()? {
+    let Some(innermost) = roles().next() else { return of_team(before) };
+    match innermost {
         Role::Condition => Some(roles().find(|r| *r != Role::Condition).unwrap_or(Role::Condition)),
         innermost => Some(innermost),
+    }
+}
+
+/// What a thread does inside the runtime of OpenMP: such teams wait for their slowest member and for the next parallel
+/// part, and their runtimes' inner functions have no symbols in distributions. Taking the next share of a loop is no
+/// waiting.
+fn of_team(before: &[Code<'_>]) -> Option<Role> {
+    let runtime = |c: &&Code<'_>| {
+        let file = crate::code::file_name(c.module);
+        ["libgomp.so", "libomp.so", "libiomp5.so"].iter().any(|name| file.starts_with(name))
+    };
+    before.iter().find(runtime)?;
+    let named = |parts: &[&str]| {
+        before.iter().filter(runtime).filter_map(Code::name).any(|n| parts.iter().any(|p| n.contains(p)))
+    };
+    match () {
+        () if named(&["_critical", "set_lock", "set_nest_lock", "GOMP_atomic", "GOMP_ordered"]) => Some(Role::Lock),
+        () if named(&["_next", "_start", "_dispatch", "GOMP_task", "omp_task", "malloc"])
+            && !named(&["thread_start"]) =>
+        {
+            None
+        }
+        () => Some(Role::Barrier),
     }
 }
 
@@ -220,6 +244,20 @@ mod tests {
         let stack = "syscall@libc.so.6 < std::sys::sync::condvar::futex::Condvar::wait@app /rustc/x.rs:1 < \
                      std::sync::barrier::Barrier::wait@app /rustc/x.rs:2 < work@app w.rs:3";
         check(stack, |view, _| assert_eq!(view.role, Some(Role::Barrier)));
+    }
+
+    #[test]
+    fn a_team_of_openmp_waits_at_barriers_and_takes_locks() {
+        let role = |stack: &str| {
+            let mut found = None;
+            check(stack, |view, _| found = view.role);
+            found
+        };
+        assert_eq!(role("?@libgomp.so.1 < ?@libgomp.so.1 < ?@libgomp.so.1 < ?@libc.so.6"), Some(Role::Barrier));
+        assert_eq!(role("?@libgomp.so.1 < GOMP_parallel@libgomp.so.1 < main@app a.c:3"), Some(Role::Barrier));
+        assert_eq!(role("?@libgomp.so.1 < GOMP_critical_start@libgomp.so.1 < sum@app a.c:9"), Some(Role::Lock));
+        assert_eq!(role("GOMP_loop_dynamic_next@libgomp.so.1 < work._omp_fn.0@app a.c:5"), None);
+        assert_eq!(role("?@libc.so.6 < wait@app a.c:5 < work._omp_fn.0@app a.c:5 < ?@libgomp.so.1"), None);
     }
 
     #[test]

@@ -94,6 +94,20 @@ struct Traffic<'t> {
     /// Blocked time ended at a thread's end.
     by_exit: f64,
     outsiders: BTreeSet<ThreadId>,
+    /// Blocked time ended by a thread that is known, however.
+    by_known: f64,
+    /// Wake-ups, and those of them whose thread is known.
+    wakes: u64,
+    known: u64,
+}
+
+impl Traffic<'_> {
+    /// The blocked time of which a share says who wakes. Wake-ups that an interrupt passed on have no thread, and
+    /// their waits are the longest where others have the processors; when most wake-ups are known, these speak for all.
+    fn woken(&self) -> f64 {
+        let mostly = self.known as f64 > MOST * self.wakes as f64;
+        if mostly && self.by_known > 0.0 { self.by_known } else { self.blocked }
+    }
 }
 
 /// Classifies all futex waits of a run.
@@ -150,6 +164,11 @@ fn traffic<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BT
         let Some(at) = traffic.get_mut(&object(traced, wait)) else { continue };
         for wake in traced.wakes.get(&wait.wait).into_iter().flatten() {
             let blocked = wake.blocked_ns as f64;
+            at.wakes = at.wakes.saturating_add(wake.count);
+            if wake.waker.is_some() {
+                at.known = at.known.saturating_add(wake.count);
+                at.by_known += blocked;
+            }
             let exits = wake.waker_syscall.is_some_and(|n| numbers.exit.contains(&n));
             match wake.waker {
                 _ if exits => at.by_exit += blocked,
@@ -182,6 +201,7 @@ fn by_structure(
     waits_alike: impl Fn(&ThreadId) -> bool,
 ) -> Purpose {
     let most = |part: f64| part > MOST * at.blocked;
+    let most_woken = |part: f64| part > MOST * at.woken();
     let one_waiter = at.waiters.len() == 1;
     let for_a_thread = |w: &Wait| !w.timed && w.expected.is_some_and(|v| tids.contains(&v));
     if one_waiter && (most(at.by_exit) || at.waits.iter().all(|w| for_a_thread(w))) {
@@ -190,7 +210,7 @@ fn by_structure(
     if most(at.timed) || at.blocked <= 0.0 {
         return Purpose::Unknown;
     }
-    if most(at.by_waiter) {
+    if most_woken(at.by_waiter) {
         return match () {
             () if most(at.lock_value) => Purpose::Lock,
             // All but the last of three or more are woken together: nothing but a barrier does that again and again.
@@ -200,7 +220,7 @@ fn by_structure(
     }
     // A futex a thread is how parking locks work: whoever wakes it waits at the same place of the code at other times.
     // That is no queue, and without a name it cannot be told from two threads that hand work to each other.
-    if most(at.by_outsider) && !at.outsiders.iter().any(waits_alike) {
+    if most_woken(at.by_outsider) && !at.outsiders.iter().any(waits_alike) {
         return Purpose::Condition;
     }
     Purpose::Unknown

@@ -157,3 +157,45 @@ fn the_python_interpreter_s_lock_is_called_by_its_name() {
     assert!(lock(&answer).summary.contains("Python interpreter's global lock"), "{}", lock(&answer).summary);
     assert!(lock(&answer).remedies[0].contains("processes"), "{:?}", lock(&answer).remedies);
 }
+
+#[test]
+fn a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups() {
+    const SEM: &str = "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < critical@app app.c:5 < work@app app.c:9";
+    let tables = |unknown_each: u64| {
+        let mut tables = flat()
+            .traced(2, |run| {
+                for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                    let mut thread = run.thread(name);
+                    for round in 0..400_usize {
+                        thread = match round % 2 == i {
+                            true => thread.runs(ms(3), "critical@app app.c:5 < work@app app.c:9"),
+                            false => thread.locks(0x100, ms(3), SEM, other),
+                        };
+                    }
+                }
+            })
+            .tables();
+        for wait in &mut tables.waits {
+            wait.expected = Some(0);
+        }
+        // Of ten wake-ups so many are unknown, and those end nine tenths of the waiting.
+        let mut parted = tables.wakes.clone();
+        for wake in &mut tables.wakes {
+            wake.count = 10 - unknown_each;
+            wake.blocked_ns /= 10;
+        }
+        for wake in &mut parted {
+            wake.waker = None;
+            wake.waker_syscall = None;
+            wake.same_object = false;
+            wake.count = unknown_each;
+            wake.blocked_ns = wake.blocked_ns * 9 / 10;
+        }
+        tables.wakes.extend(parted);
+        tables
+    };
+    assert_eq!(lock(&analyze(&tables(2))).culprit.as_ref().unwrap().function.as_deref(), Some("critical"));
+    // When most wake-ups are unknown, the few known ones do not speak for them.
+    let answer = analyze(&tables(8));
+    assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
+}
