@@ -1,0 +1,157 @@
+//! Lanes in buckets of equal length, each with what took most of it. May import: `timeline`.
+
+use super::timeline::{Class, Lane, Span, Timeline};
+
+/// A stretch of equal buckets: how many, and their kind; none where the thread did not live or nothing is known.
+pub type Stretch = (u64, Option<u32>);
+
+/// One lane in `count` buckets that divide the run, neighbours with the same kind joined.
+///
+/// The kind of a bucket is the heaviest of its heaviest class: twenty different locks of four percent each are waiting
+/// for locks, even where running is ten percent.
+pub fn bucketed(timeline: &Timeline, lane: &Lane, count: u64) -> Vec<Stretch> {
+    let mut made = Made { stretches: Vec::new(), timeline, now: Vec::new(), at: 0 };
+    let length = u128::from(timeline.length());
+    let bucket = |time: u64| (u128::from(time - timeline.begin) * u128::from(count) / length) as u64;
+    let from = |bucket: u64| timeline.begin + (u128::from(bucket) * length).div_ceil(u128::from(count)) as u64;
+    for span in lane.spans.iter().filter(|s| s.start >= timeline.begin && s.end <= timeline.end && s.end > s.start) {
+        let (first, last) = (bucket(span.start), bucket(span.end - 1).min(count - 1));
+        made.go_to(first);
+        if first == last {
+            made.add(lane, span, span.end - span.start);
+            continue;
+        }
+        made.add(lane, span, from(first + 1).saturating_sub(span.start));
+        made.go_to(first + 1);
+        if last > first + 1 {
+            let kind = made.heaviest(lane, span);
+            made.push(last - first - 1, Some(kind));
+            made.at = last;
+        }
+        made.add(lane, span, span.end.saturating_sub(from(last)));
+    }
+    made.go_to(count);
+    made.stretches
+}
+
+struct Made<'a> {
+    stretches: Vec<Stretch>,
+    timeline: &'a Timeline,
+    /// What the bucket at hand holds: kinds and nanoseconds.
+    now: Vec<(u32, f64)>,
+    at: u64,
+}
+
+impl Made<'_> {
+    fn go_to(&mut self, bucket: u64) {
+        if bucket <= self.at {
+            return;
+        }
+        let kind = dominant(self.timeline, &self.now);
+        self.now.clear();
+        self.push(1, kind);
+        self.push(bucket - self.at - 1, None);
+        self.at = bucket;
+    }
+
+    fn push(&mut self, count: u64, kind: Option<u32>) {
+        match self.stretches.last_mut() {
+            _ if count == 0 => {}
+            Some((n, same)) if *same == kind => *n += count,
+            _ => self.stretches.push((count, kind)),
+        }
+    }
+
+    fn add(&mut self, lane: &Lane, span: &Span, ns: u64) {
+        let mix = lane.mixes.get(span.mix as usize).filter(|_| span.mix > 0);
+        let Some(mix) = mix else { return self.put(span.kind, ns as f64) };
+        let all: f64 = mix.iter().map(|m| m.1 as f64).sum::<f64>().max(1.0);
+        for (kind, spent) in mix {
+            self.put(*kind, ns as f64 * *spent as f64 / all);
+        }
+    }
+
+    fn put(&mut self, kind: u32, ns: f64) {
+        match self.now.iter_mut().find(|n| n.0 == kind) {
+            Some(known) => known.1 += ns,
+            None => self.now.push((kind, ns)),
+        }
+    }
+
+    fn heaviest(&self, lane: &Lane, span: &Span) -> u32 {
+        let mix = lane.mixes.get(span.mix as usize).filter(|_| span.mix > 0);
+        let parts: Vec<(u32, f64)> = mix.into_iter().flatten().map(|(k, ns)| (*k, *ns as f64)).collect();
+        dominant(self.timeline, &parts).unwrap_or(span.kind)
+    }
+}
+
+fn dominant(timeline: &Timeline, parts: &[(u32, f64)]) -> Option<u32> {
+    if let [(only, _)] = parts {
+        return Some(*only);
+    }
+    let mut classes: Vec<(Class, f64)> = Vec::new();
+    for (kind, ns) in parts {
+        let class = timeline.class(*kind);
+        match classes.iter_mut().find(|c| c.0 == class) {
+            Some(known) => known.1 += ns,
+            None => classes.push((class, *ns)),
+        }
+    }
+    let heaviest = classes.iter().max_by(|a, b| a.1.total_cmp(&b.1))?.0;
+    let of_it = parts.iter().filter(|(kind, _)| timeline.class(*kind) == heaviest);
+    of_it.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(kind, _)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::Kind;
+    use super::*;
+    use recording::ThreadId;
+
+    fn timeline(spans: &[(u64, u64, u32)], end: u64) -> Timeline {
+        let kind = |class| Kind { class, label: String::new(), waker: None };
+        let spans = spans.iter().map(|(start, end, kind)| Span { start: *start, end: *end, kind: *kind, mix: 0 });
+        let lane = Lane { thread: ThreadId(0), spans: spans.collect(), mixes: vec![Vec::new()] };
+        let kinds = vec![kind(Class::User), kind(Class::Lock), kind(Class::Lock), kind(Class::System)];
+        Timeline { begin: 100, end: 100 + end, kinds, lanes: vec![lane], left_out: 0 }
+    }
+
+    fn buckets(spans: &[(u64, u64, u32)], end: u64, count: u64) -> Vec<Stretch> {
+        let timeline = timeline(spans, end);
+        bucketed(&timeline, &timeline.lanes[0], count)
+    }
+
+    #[test]
+    fn long_spans_are_joined_and_gaps_stay_empty() {
+        assert_eq!(buckets(&[(100, 400, 0), (600, 1100, 1)], 1000, 10), [(3, Some(0)), (2, None), (5, Some(1))]);
+        assert_eq!(buckets(&[], 1000, 10), [(10, None)]);
+        assert_eq!(buckets(&[(100, 1100, 0)], 1000, 1), [(1, Some(0))]);
+    }
+
+    #[test]
+    fn the_heaviest_class_wins_then_its_heaviest_kind() {
+        // User has most of any kind, but both locks together have more.
+        let spans = [(100, 140, 0), (140, 165, 1), (165, 200, 2)];
+        assert_eq!(buckets(&spans, 100, 1), [(1, Some(2))]);
+    }
+
+    #[test]
+    fn every_level_covers_the_run() {
+        let spans = [(100, 133, 0), (133, 134, 1), (134, 777, 2), (780, 1103, 3)];
+        for count in [1, 2, 3, 7, 64, 1000, 4096, 100_000] {
+            let made = buckets(&spans, 1003, count);
+            assert_eq!(made.iter().map(|s| s.0).sum::<u64>(), count, "{count}");
+            assert!(made.windows(2).all(|w| w[0].1 != w[1].1), "{count}");
+        }
+    }
+
+    #[test]
+    fn finest_buckets_are_the_spans() {
+        assert_eq!(buckets(&[(100, 103, 0), (103, 104, 1), (106, 110, 2)], 10, 10), [
+            (3, Some(0)),
+            (1, Some(1)),
+            (2, None),
+            (4, Some(2))
+        ]);
+    }
+}

@@ -1,0 +1,329 @@
+//! Slices and system calls as one sequence of spans a thread. May import: analyze, recording, `show::scene`.
+
+use crate::show::scene::Observed;
+use analyze::account::pieces::Why;
+use recording::tables::{Call, Slice, State};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, HashMap};
+
+/// What a thread did, as coarse as colours are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Class {
+    /// On a processor, in its own code as far as is known.
+    User = 1,
+    /// On a processor, in a system call.
+    System = 2,
+    /// Woken, waiting for a processor.
+    Runnable = 3,
+    /// Taken off the processor.
+    Preempted = 4,
+    /// Waiting for a lock.
+    Lock = 5,
+    /// Waiting for a condition, a barrier, another thread, or a futex of unknown purpose.
+    Wait = 6,
+    /// Waiting for a file, a pipe, a socket, a child.
+    Io = 7,
+    /// Waiting for the clock.
+    Sleep = 8,
+    /// Waiting for a page or a lock inside the kernel.
+    Kernel = 9,
+    /// The recording does not say.
+    Unknown = 10,
+}
+
+impl Class {
+    /// All of them, in the order of legends.
+    pub const ALL: [Class; 10] = [
+        Class::User,
+        Class::System,
+        Class::Lock,
+        Class::Wait,
+        Class::Kernel,
+        Class::Io,
+        Class::Sleep,
+        Class::Runnable,
+        Class::Preempted,
+        Class::Unknown,
+    ];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::User => "running, own code",
+            Class::System => "running, system call",
+            Class::Runnable => "woken, waiting for a processor",
+            Class::Preempted => "preempted",
+            Class::Lock => "waiting for a lock",
+            Class::Wait => "waiting for other threads",
+            Class::Io => "waiting for input or output",
+            Class::Sleep => "sleeping",
+            Class::Kernel => "waiting for a kernel lock or a page",
+            Class::Unknown => "not recorded",
+        }
+    }
+
+    /// A name for style sheets.
+    pub fn key(self) -> &'static str {
+        match self {
+            Class::User => "user",
+            Class::System => "system",
+            Class::Runnable => "runnable",
+            Class::Preempted => "preempted",
+            Class::Lock => "lock",
+            Class::Wait => "wait",
+            Class::Io => "io",
+            Class::Sleep => "sleep",
+            Class::Kernel => "kernel",
+            Class::Unknown => "unknown",
+        }
+    }
+
+    fn of(why: Why) -> Class {
+        match why {
+            Why::Lock | Why::Allocator => Class::Lock,
+            Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Helper | Why::Creation => Class::Wait,
+            Why::Io | Why::Poll | Why::Child | Why::Call => Class::Io,
+            Why::Sleep => Class::Sleep,
+            Why::Fault | Why::KernelLock => Class::Kernel,
+            Why::Unknown => Class::Unknown,
+        }
+    }
+}
+
+/// A class with what is known beyond it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    /// The colour.
+    pub class: Class,
+    /// More in words: the system call, the lock and its place.
+    pub label: String,
+    /// The thread that ends such waits mostly, and its share of them.
+    pub waker: Option<(ThreadId, f64)>,
+}
+
+/// A stretch of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Begin.
+    pub start: u64,
+    /// End, after the begin.
+    pub end: u64,
+    /// Index into [`Timeline::kinds`]: what took most of it.
+    pub kind: u32,
+    /// For a stretch that is summed up: the index into [`Lane::mixes`]; 0 for none.
+    pub mix: u32,
+}
+
+/// One thread.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    /// Which.
+    pub thread: ThreadId,
+    /// Its spans, ascending and apart.
+    pub spans: Vec<Span>,
+    /// What summed-up stretches are made of: kinds and nanoseconds. The first is empty.
+    pub mixes: Vec<Vec<(u32, u64)>>,
+}
+
+/// All lanes of a run.
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    /// Begin of the run.
+    pub begin: u64,
+    /// Its end.
+    pub end: u64,
+    /// What spans say.
+    pub kinds: Vec<Kind>,
+    /// The lanes: threads in the order of their creation.
+    pub lanes: Vec<Lane>,
+    /// Threads that were left out.
+    pub left_out: usize,
+}
+
+/// More kinds than this are not told apart: a recording with a wait for each of forty thousand joins would else need
+/// as many names.
+const MOST_KINDS: usize = 4096;
+
+struct Kinds<'a, 'o, 't> {
+    observed: &'o Observed<'a, 't>,
+    kinds: Vec<Kind>,
+    plain: BTreeMap<Class, u32>,
+    calls: HashMap<u32, u32>,
+    waits: HashMap<WaitId, u32>,
+    /// Equal labels share a kind.
+    equal: HashMap<(Class, String, Option<ThreadId>), u32>,
+}
+
+impl Kinds<'_, '_, '_> {
+    fn add(&mut self, kind: Kind) -> u32 {
+        let key = (kind.class, kind.label.clone(), kind.waker.map(|w| w.0));
+        if let Some(known) = self.equal.get(&key) {
+            return *known;
+        }
+        if self.kinds.len() >= MOST_KINDS && !kind.label.is_empty() {
+            return self.plain(kind.class);
+        }
+        let index = self.kinds.len() as u32;
+        self.kinds.push(kind);
+        self.equal.insert(key, index);
+        index
+    }
+
+    fn plain(&mut self, class: Class) -> u32 {
+        if let Some(known) = self.plain.get(&class) {
+            return *known;
+        }
+        let index = self.add(Kind { class, label: String::new(), waker: None });
+        self.plain.insert(class, index);
+        index
+    }
+
+    fn call(&mut self, number: u32) -> u32 {
+        if let Some(known) = self.calls.get(&number) {
+            return *known;
+        }
+        let kind = Kind { class: Class::System, label: self.observed.model.call_name(number), waker: None };
+        let index = self.add(kind);
+        self.calls.insert(number, index);
+        index
+    }
+
+    fn wait(&mut self, id: WaitId) -> u32 {
+        if let Some(known) = self.waits.get(&id) {
+            return *known;
+        }
+        let index = match self.observed.traced.waits.get(&id) {
+            Some(wait) => {
+                let mut label = self.observed.wait_in_words(wait);
+                if let (Class::Lock, Some(object)) = (Class::of(self.observed.why(wait)), wait.object) {
+                    label += &format!(" [{object:#x}]");
+                }
+                let kind = Kind { class: Class::of(self.observed.why(wait)), label, waker: self.observed.waker(id) };
+                self.add(kind)
+            }
+            None => self.plain(Class::Unknown),
+        };
+        self.waits.insert(id, index);
+        index
+    }
+
+    fn slice(&mut self, slice: &Slice) -> u32 {
+        match (slice.state, slice.wait) {
+            (State::Running, _) => self.plain(Class::User),
+            (State::Runnable, _) => self.plain(Class::Runnable),
+            (State::Preempted, _) => self.plain(Class::Preempted),
+            (State::Blocked, Some(wait)) => self.wait(wait),
+            (State::Blocked, None) | (State::Unknown, _) => self.plain(Class::Unknown),
+        }
+    }
+}
+
+impl Timeline {
+    /// The lanes of a run: at most `most` threads, those that lived through the most of it.
+    pub fn new(observed: &Observed<'_, '_>, most: usize) -> Timeline {
+        let traced = observed.traced;
+        let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
+        let mut threads: Vec<_> = traced.threads.values().collect();
+        threads.sort_by_key(|t| (std::cmp::Reverse(t.end_ns.saturating_sub(t.start_ns)), t.thread));
+        let left_out = threads.len().saturating_sub(most);
+        threads.truncate(most);
+        threads.sort_by_key(|t| (t.start_ns, t.thread));
+        let mut slices: HashMap<ThreadId, Vec<&Slice>> = threads.iter().map(|t| (t.thread, Vec::new())).collect();
+        for slice in &traced.slices {
+            if let Some(of_thread) = slices.get_mut(&slice.thread) {
+                of_thread.push(slice);
+            }
+        }
+        let mut calls: HashMap<ThreadId, Vec<&Call>> = HashMap::new();
+        for call in observed.model.tables.calls.iter().filter(|c| c.run == traced.run.run) {
+            if slices.contains_key(&call.thread) {
+                calls.entry(call.thread).or_default().push(call);
+            }
+        }
+        let mut kinds = Kinds {
+            observed,
+            kinds: Vec::new(),
+            plain: BTreeMap::new(),
+            calls: HashMap::new(),
+            waits: HashMap::new(),
+            equal: HashMap::new(),
+        };
+        let lanes = threads.iter().map(|t| {
+            let slices = slices.remove(&t.thread).unwrap_or_default();
+            let calls = calls.remove(&t.thread).unwrap_or_default();
+            lane(t.thread, slices, calls, (begin, end), &mut kinds)
+        });
+        let lanes = lanes.collect();
+        Timeline { begin, end, kinds: kinds.kinds, lanes, left_out }
+    }
+
+    /// Length of the run, nanoseconds; at least 1.
+    pub fn length(&self) -> u64 {
+        self.end.saturating_sub(self.begin).max(1)
+    }
+
+    /// The class of a kind.
+    pub fn class(&self, kind: u32) -> Class {
+        self.kinds.get(kind as usize).map_or(Class::Unknown, |k| k.class)
+    }
+}
+
+fn lane(
+    thread: ThreadId,
+    mut slices: Vec<&Slice>,
+    mut calls: Vec<&Call>,
+    (begin, end): (u64, u64),
+    kinds: &mut Kinds<'_, '_, '_>,
+) -> Lane {
+    slices.sort_by_key(|s| (s.start_ns, s.end_ns));
+    calls.sort_by_key(|c| c.start_ns);
+    let mut lane = Lane { thread, spans: Vec::with_capacity(slices.len()), mixes: vec![Vec::new()] };
+    let mut calls = calls.into_iter().peekable();
+    let mut last = begin;
+    for stretch in slices.chunk_by(|a, b| (a.start_ns, a.end_ns) == (b.start_ns, b.end_ns)) {
+        let Some(first) = stretch.first() else { continue };
+        // Rows that overlap come from a damaged recording: the earlier one stays.
+        let (start, stop) = (first.start_ns.max(last), first.end_ns.min(end));
+        if stop <= start {
+            continue;
+        }
+        last = stop;
+        if stretch.len() > 1 {
+            let mut mix: Vec<(u32, u64)> = stretch.iter().map(|s| (kinds.slice(s), s.spent_ns)).collect();
+            mix.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+            let kind = mix.first().map_or(0, |m| m.0);
+            lane.spans.push(Span { start, end: stop, kind, mix: lane.mixes.len() as u32 });
+            lane.mixes.push(mix);
+            continue;
+        }
+        let kind = kinds.slice(first);
+        if first.state != State::Running {
+            lane.spans.push(Span { start, end: stop, kind, mix: 0 });
+            continue;
+        }
+        // A running stretch is the program's own code but for the system calls in it.
+        let mut at = start;
+        while let Some(call) = calls.peek() {
+            if call.start_ns >= stop {
+                break;
+            }
+            let (from, to) = (call.start_ns.max(at), call.end_ns.min(stop));
+            if to > from {
+                if from > at {
+                    lane.spans.push(Span { start: at, end: from, kind, mix: 0 });
+                }
+                lane.spans.push(Span { start: from, end: to, kind: kinds.call(call.number), mix: 0 });
+                at = to;
+            }
+            if call.end_ns > stop {
+                break;
+            }
+            calls.next();
+        }
+        if at < stop {
+            lane.spans.push(Span { start: at, end: stop, kind, mix: 0 });
+        }
+    }
+    lane
+}

@@ -1,0 +1,160 @@
+//! Functions and lines by processor time, and what grew. May import: `pick`, `scene`, `view`.
+
+use super::pick::Pick;
+use super::scene::Observed;
+use super::view::{Cell, View, column};
+use recording::StackId;
+use recording::tables::Mode;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A function or a line with its module.
+type Key = (String, String);
+
+/// Processor time by key, seconds per unit of work: in itself, and with all that it calls.
+#[derive(Debug, Default)]
+struct Spent {
+    by: BTreeMap<Key, (f64, f64)>,
+    samples: BTreeMap<Key, u64>,
+}
+
+/// What the kernel's part of a sample is called.
+pub(crate) fn kernel_name(observed: &Observed<'_, '_>, syscall: Option<u32>) -> String {
+    syscall.map_or_else(|| "[fault or interrupt]".to_owned(), |n| format!("[{}]", observed.model.call_name(n)))
+}
+
+/// Processor-seconds per unit of work that a sample of the run stands for: its threads' running time divided among the
+/// samples, so that the sums are what the scheduler counted.
+pub(crate) fn seconds_per_sample(observed: &Observed<'_, '_>) -> f64 {
+    let running: f64 = observed.traced.threads.values().map(|t| t.running_ns as f64).sum();
+    let samples = observed.traced.samples.len() as f64;
+    if samples > 0.0 { running / samples / 1e9 / observed.work } else { 0.0 }
+}
+
+fn name_of(function: Option<&str>, module: &str, address: u64) -> String {
+    match function {
+        Some(name) => name.to_owned(),
+        None => format!("{}+{address:#x}", analyze::code::file_name(module)),
+    }
+}
+
+/// Which keys a stack has, innermost first.
+fn keys(observed: &Observed<'_, '_>, stack: StackId, lines: bool) -> Vec<Key> {
+    let frames = observed.model.stacks.frames(stack);
+    let key = |code: &analyze::code::Code<'_>| -> Key {
+        let module = analyze::code::file_name(code.module).to_owned();
+        let name = name_of(code.name(), code.module, code.frame.address);
+        match (&code.frame.file, code.frame.line) {
+            (Some(file), Some(line)) if lines => (format!("{}:{line}", analyze::code::file_name(file)), name),
+            _ if lines => (String::new(), module),
+            _ => (name, module),
+        }
+    };
+    frames.iter().map(key).collect()
+}
+
+fn spent(observed: &Observed<'_, '_>, pick: Pick, lines: bool) -> Spent {
+    let each = seconds_per_sample(observed);
+    let (from, to) = pick.range(observed);
+    let meant = pick.threads(observed);
+    let mut found = Spent::default();
+    let mut known: HashMap<StackId, Vec<Key>> = HashMap::new();
+    for sample in &observed.traced.samples {
+        let inside = pick.between.is_none() || (from..to).contains(&sample.time_ns);
+        if !inside || !meant.contains(&sample.thread) {
+            continue;
+        }
+        let of_stack = match sample.user_stack {
+            Some(stack) => known.entry(stack).or_insert_with(|| keys(observed, stack, lines)).as_slice(),
+            None => &[],
+        };
+        let kernel = match sample.mode {
+            Mode::Kernel if !lines => Some((kernel_name(observed, sample.syscall), "kernel".to_owned())),
+            _ => None,
+        };
+        let own = || kernel.iter().chain(of_stack);
+        match own().next() {
+            Some(leaf) => {
+                found.by.entry(leaf.clone()).or_default().0 += each;
+                *found.samples.entry(leaf.clone()).or_default() += 1;
+            }
+            None => found.by.entry(("(no stack)".to_owned(), String::new())).or_default().0 += each,
+        }
+        // A function that calls itself is on the stack once, for its total.
+        for key in own().collect::<BTreeSet<_>>() {
+            found.by.entry(key.clone()).or_default().1 += each;
+        }
+    }
+    found
+}
+
+/// One row a function. With a run to compare with, ordered by growth.
+pub fn functions(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pick: Pick) -> View {
+    let columns = &[
+        column("function", "function", "The function; in brackets the kernel's work in a system call."),
+        column("module", "module", "The file that holds it."),
+    ];
+    table("functions", columns, observed, base, pick, false)
+}
+
+/// One row a source line.
+pub fn lines(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pick: Pick) -> View {
+    let columns = &[
+        column("line", "line", "The source line."),
+        column("function", "function", "The function there."),
+    ];
+    let mut view = table("lines", columns, observed, base, pick, true);
+    let all = view.rows.len();
+    view.rows.retain(|row| matches!(row.first(), Some(Cell::Text(line)) if line.contains(':')));
+    if view.rows.len() < all {
+        view.notes.push("Code without line tables is left out; build with -g to see it.".to_owned());
+    }
+    view
+}
+
+fn table(
+    title: &'static str,
+    first: &[super::view::Column],
+    observed: &Observed<'_, '_>,
+    base: Option<Observed<'_, '_>>,
+    pick: Pick,
+    by_line: bool,
+) -> View {
+    let mut columns = first.to_vec();
+    columns.extend([
+        column("self_s", "self", "Processor time in it, per unit of work."),
+        column("share", "self %", "Of all processor time of the run."),
+        column("total_s", "total", "The same with all that it calls."),
+        column("base_s", "self at base", "Its own time at the smallest thread count, per unit of work."),
+        column("growth_s", "growth", "How much its own time grew against the smallest thread count."),
+        column("samples", "samples", "Samples that this rests on: fewer than about ten say little."),
+    ]);
+    let mut view = View::new(title, &columns);
+    let base = base.filter(|b| b.traced.run.run != observed.traced.run.run);
+    let now = spent(observed, pick, by_line);
+    let before = base.map(|b| spent(&b, Pick::default(), by_line));
+    let all: f64 = now.by.values().map(|s| s.0).sum();
+    let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
+    let mut names: BTreeSet<&Key> = now.by.keys().collect();
+    names.extend(before.iter().flat_map(|b| b.by.keys()));
+    for key in names {
+        let (own, total) = now.by.get(key).copied().unwrap_or_default();
+        let was = before.as_ref().map(|b| b.by.get(key).copied().unwrap_or_default().0);
+        let samples = now.samples.get(key).copied().unwrap_or(0);
+        rows.push((
+            was.map_or(own, |w| own - w),
+            vec![
+                Cell::text(key.0.clone()),
+                Cell::text(key.1.clone()),
+                Cell::Seconds(own),
+                if all > 0.0 { Cell::Share(own / all) } else { Cell::None },
+                Cell::Seconds(total),
+                was.map_or(Cell::None, Cell::Seconds),
+                was.map_or(Cell::None, |w| Cell::Seconds(own - w)),
+                Cell::count(samples),
+            ],
+        ));
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    view.rows = rows.into_iter().map(|(_, row)| row).collect();
+    view
+}

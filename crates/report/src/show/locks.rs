@@ -1,0 +1,151 @@
+//! Locks that threads waited for: the program's and the kernel's. May import: `pick`, `scene`, `view`.
+
+use super::pick::Pick;
+use super::scene::{Observed, place_of};
+use super::view::{Cell, View, column};
+use super::waits::inside;
+use analyze::account::pieces::Why;
+use recording::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+struct Lock {
+    threads: BTreeSet<ThreadId>,
+    count: f64,
+    blocked: f64,
+    runnable: f64,
+    longest: u64,
+    /// The place with the most time.
+    place: (f64, String, String),
+    released_by: BTreeMap<ThreadId, f64>,
+}
+
+/// One row a lock.
+pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
+    let mut view = View::new(
+        "locks",
+        &[
+            column("lock", "lock", "The kernel lock's name, or the address of the program's."),
+            column("kind", "kind", "Whose lock it is and how it was waited for."),
+            column("in", "in", "The library function or call with the most waiting."),
+            column("from", "from", "The place in the program with the most waiting."),
+            column("threads", "threads", "Threads that had to wait for it."),
+            column("waits", "waits", "Times that one had to wait."),
+            column("blocked_s", "blocked", "Time off the processor, all threads."),
+            column("spun_s", "spun", "Time spent spinning for it in the kernel."),
+            column("runnable_s", "to run", "Time from being woken to running again."),
+            column("longest_s", "longest", "The longest wait."),
+            column("released_by", "mostly released by", "The thread that ended most of the waiting."),
+        ],
+    );
+    let meant = pick.threads(observed);
+    let parts = inside(observed, pick);
+    let mut found: BTreeMap<(u32, u64), Lock> = BTreeMap::new();
+    for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
+        let part = parts.part(wait.wait);
+        if observed.why(wait) != Why::Lock || part == 0.0 {
+            continue;
+        }
+        let pid = observed.traced.pid(wait.thread).unwrap_or(0);
+        let lock = found.entry((pid, wait.object.unwrap_or(0))).or_default();
+        lock.threads.insert(wait.thread);
+        let blocked = wait.blocked_ns as f64 * part;
+        lock.count += wait.count as f64 * part;
+        lock.blocked += blocked;
+        lock.runnable += wait.runnable_ns as f64 * part;
+        lock.longest = lock.longest.max(wait.longest_ns);
+        if blocked >= lock.place.0 {
+            let view = observed.model.stacks.view(wait.user_stack, true);
+            let name = view.entry.and_then(|c| c.name()).unwrap_or_default();
+            lock.place = (blocked, name.to_owned(), place_of(view.own));
+        }
+        for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
+            if let Some(waker) = wake.waker {
+                *lock.released_by.entry(waker).or_default() += wake.blocked_ns as f64;
+            }
+        }
+    }
+    let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
+    for ((_, object), lock) in found {
+        let released = lock.released_by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| observed.thread(*t));
+        rows.push((
+            lock.blocked,
+            vec![
+                Cell::text(format!("{object:#x}")),
+                Cell::text("of the program or a library"),
+                Cell::text(lock.place.1),
+                Cell::text(lock.place.2),
+                Cell::count(lock.threads.len() as u64),
+                Cell::Count(lock.count.round()),
+                Cell::Seconds(lock.blocked / 1e9),
+                Cell::None,
+                Cell::Seconds(lock.runnable / 1e9),
+                Cell::ns(lock.longest),
+                Cell::text(released.unwrap_or_default()),
+            ],
+        ));
+    }
+    // Kernel locks are counted over the run as a whole and have no times of their own.
+    if pick.between.is_none() {
+        rows.extend(kernel(observed, &meant));
+    } else {
+        view.notes.push("Locks inside the kernel are summed over the whole run and left out here.".to_owned());
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    view.rows = rows.into_iter().map(|(_, row)| row).collect();
+    view
+}
+
+fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, Vec<Cell>)> {
+    #[derive(Default)]
+    struct Sum {
+        threads: BTreeSet<ThreadId>,
+        count: u64,
+        waited: u64,
+        blocked: u64,
+        longest: u64,
+        place: (u64, String, String),
+    }
+    let mut found: BTreeMap<(&str, String), Sum> = BTreeMap::new();
+    for row in observed.traced.kernel_locks.iter().filter(|k| meant.contains(&k.thread)) {
+        let how = format!("kernel, {}", recording_word(row.how));
+        let sum = found.entry((&row.lock, how)).or_default();
+        sum.threads.insert(row.thread);
+        sum.count = sum.count.saturating_add(row.count);
+        sum.waited = sum.waited.saturating_add(row.waited_ns);
+        sum.blocked = sum.blocked.saturating_add(row.blocked_ns);
+        sum.longest = sum.longest.max(row.longest_ns);
+        if row.waited_ns >= sum.place.0 {
+            let call = row.syscall.map_or_else(|| "page fault".to_owned(), |n| observed.model.call_name(n));
+            sum.place = (row.waited_ns, call, observed.where_(row.user_stack, row.syscall.is_some()).1);
+        }
+    }
+    let row = |((lock, how), s): ((&str, String), Sum)| {
+        let cells = vec![
+            Cell::text(lock),
+            Cell::text(how),
+            Cell::text(s.place.1),
+            Cell::text(s.place.2),
+            Cell::count(s.threads.len() as u64),
+            Cell::count(s.count),
+            Cell::ns(s.blocked),
+            Cell::ns(s.waited.saturating_sub(s.blocked)),
+            Cell::None,
+            Cell::ns(s.longest),
+            Cell::None,
+        ];
+        (s.waited as f64, cells)
+    };
+    found.into_iter().map(row).collect()
+}
+
+fn recording_word(how: recording::tables::KernelWait) -> &'static str {
+    use recording::tables::KernelWait;
+    match how {
+        KernelWait::Mutex => "mutex",
+        KernelWait::Read => "to read",
+        KernelWait::Write => "to write",
+        KernelWait::Spin => "spinning",
+        KernelWait::Other => "other",
+    }
+}

@@ -1,0 +1,266 @@
+//! A table with typed cells, written as text, JSON or CSV. May import: `text`, `words`, serde_json.
+
+use crate::text;
+use crate::words;
+use serde_json::{Map, Value};
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Words, perhaps from the target.
+    Text(String),
+    /// A number of things.
+    Count(f64),
+    /// A time in seconds.
+    Seconds(f64),
+    /// A share of 1.
+    Share(f64),
+    /// It is not known or there is none.
+    None,
+}
+
+impl Cell {
+    /// A time given in nanoseconds.
+    pub fn ns(ns: u64) -> Cell {
+        Cell::Seconds(ns as f64 / 1e9)
+    }
+
+    /// A count.
+    pub fn count(count: u64) -> Cell {
+        Cell::Count(count as f64)
+    }
+
+    /// A text, or none when it is empty.
+    pub fn text(text: impl Into<String>) -> Cell {
+        let text = text.into();
+        if text.is_empty() { Cell::None } else { Cell::Text(text) }
+    }
+
+    /// As people read it, names made harmless.
+    pub fn shown(&self) -> String {
+        match self {
+            Cell::Text(text) => text::harmless(text),
+            Cell::Count(n) => words::count(*n),
+            Cell::Seconds(s) if *s == 0.0 => "0".to_owned(),
+            Cell::Seconds(s) => words::time(*s),
+            Cell::Share(s) => words::percent(*s),
+            Cell::None => String::new(),
+        }
+    }
+
+    /// The number, for sorting and drawing.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Cell::Count(n) | Cell::Seconds(n) | Cell::Share(n) => Some(*n),
+            Cell::Text(_) | Cell::None => None,
+        }
+    }
+
+    /// Numbers by size, texts by letter, what is missing last.
+    fn order(&self, other: &Cell) -> Ordering {
+        match (self, other) {
+            (Cell::None, Cell::None) => Ordering::Equal,
+            (Cell::None, _) => Ordering::Greater,
+            (_, Cell::None) => Ordering::Less,
+            (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
+            (a, b) => b.number().unwrap_or(0.0).total_cmp(&a.number().unwrap_or(0.0)),
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Cell::Text(text) => text.as_str().into(),
+            Cell::Count(n) | Cell::Seconds(n) | Cell::Share(n) => (*n).into(),
+            Cell::None => Value::Null,
+        }
+    }
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in JSON and CSV, and for `--sort`; times end in `_s`.
+    pub key: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// What it is, in a sentence.
+    pub what: &'static str,
+}
+
+/// Shorthand for a column.
+pub const fn column(key: &'static str, title: &'static str, what: &'static str) -> Column {
+    Column { key, title, what }
+}
+
+/// A table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// What it is called.
+    pub title: &'static str,
+    /// What the reader should know about the numbers, in sentences.
+    pub notes: Vec<String>,
+    /// Columns.
+    pub columns: Vec<Column>,
+    /// Rows, one cell a column.
+    pub rows: Vec<Vec<Cell>>,
+    /// Rows that were cut off.
+    pub more: usize,
+}
+
+/// A column that there is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoColumn {
+    /// The columns that there are.
+    pub known: Vec<&'static str>,
+}
+
+impl View {
+    /// An empty table.
+    pub fn new(title: &'static str, columns: &[Column]) -> View {
+        View { title, columns: columns.to_vec(), ..View::default() }
+    }
+
+    /// Sorts by a column, the largest first, then cuts off behind `limit` rows.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    pub fn arrange(mut self, sort: Option<&str>, limit: usize) -> Result<View, NoColumn> {
+        if let Some(key) = sort {
+            let Some(at) = self.columns.iter().position(|c| c.key == key || c.key.trim_end_matches("_s") == key) else {
+                return Err(NoColumn { known: self.columns.iter().map(|c| c.key).collect() });
+            };
+            let cell = |row: &Vec<Cell>| row.get(at).cloned().unwrap_or(Cell::None);
+            self.rows.sort_by(|a, b| cell(a).order(&cell(b)));
+        }
+        self.more += self.rows.len().saturating_sub(limit);
+        self.rows.truncate(limit);
+        Ok(self)
+    }
+
+    /// As JSON: one object a row.
+    pub fn value(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            let pairs = self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_owned(), cell.value()));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        });
+        serde_json::json!({ "table": self.title, "rows": rows.collect::<Vec<_>>(), "more": self.more, "notes": self.notes })
+    }
+
+    /// As CSV (RFC 4180), times in seconds. A text that a spreadsheet would take for a formula gets a quote before it,
+    /// because names are the target's choice.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        let keys: Vec<&str> = self.columns.iter().map(|c| c.key).collect();
+        write!(out, "{}\r\n", keys.join(","))?;
+        for row in &self.rows {
+            let cells = row.iter().map(|cell| match cell {
+                Cell::Text(text) => quoted(text),
+                Cell::None => String::new(),
+                other => other.number().map(|n| n.to_string()).unwrap_or_default(),
+            });
+            write!(out, "{}\r\n", cells.collect::<Vec<_>>().join(","))?;
+        }
+        Ok(())
+    }
+
+    /// As text in columns: numbers to the right, the widest text shortened until the line fits.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn text(&self, width: usize, unicode: bool, out: &mut dyn Write) -> io::Result<()> {
+        let plain = |text: String| if unicode { text } else { text::ascii(&text) };
+        let shown: Vec<Vec<String>> = self.rows.iter().map(|r| r.iter().map(|c| plain(c.shown())).collect()).collect();
+        // A column that says nothing anywhere is left out.
+        let kept: Vec<usize> = (0..self.columns.len())
+            .filter(|i| shown.is_empty() || shown.iter().any(|r| r.get(*i).is_some_and(|c| !c.is_empty())))
+            .collect();
+        let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
+        let title = |i: usize| self.columns.get(i).map_or("", |c| c.title);
+        let mut widths: Vec<usize> = kept
+            .iter()
+            .map(|i| shown.iter().map(|r| text::width(&cell(r, *i))).chain([text::width(title(*i))]).max().unwrap_or(0))
+            .collect();
+        let room = width.saturating_sub(2 * kept.len().saturating_sub(1)).max(kept.len());
+        while widths.iter().sum::<usize>() > room {
+            let Some(widest) = widths.iter_mut().max().filter(|w| **w > 8) else { break };
+            *widest -= 1;
+        }
+        let is_number = |i: usize| self.rows.iter().any(|r| r.get(i).is_some_and(|c| c.number().is_some()));
+        let mut line = |cells: Vec<String>| {
+            let mut text = String::new();
+            for ((i, cell), width) in kept.iter().zip(cells).zip(&widths) {
+                let cell = plain(text::shorten(&cell, *width));
+                let pad = " ".repeat(width.saturating_sub(text::width(&cell)));
+                let (before, after) = if is_number(*i) { (pad, String::new()) } else { (String::new(), pad) };
+                text += &format!("{before}{cell}{after}  ");
+            }
+            writeln!(out, "{}", text.trim_end())
+        };
+        line(kept.iter().map(|i| title(*i).to_owned()).collect())?;
+        for row in &shown {
+            line(kept.iter().map(|i| cell(row, *i)).collect())?;
+        }
+        if self.rows.is_empty() {
+            writeln!(out, "(nothing)")?;
+        }
+        if self.more > 0 {
+            writeln!(out, "and {} more; --limit N shows them", self.more)?;
+        }
+        for note in &self.notes {
+            for line in text::wrap(&plain(text::harmless(note)), width) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = format!("{}{text}", if formula { "'" } else { "" });
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view() -> View {
+        let mut view = View::new("t", &[column("name", "name", "n"), column("blocked_s", "blocked", "b")]);
+        view.rows.push(vec![Cell::text("a"), Cell::Seconds(0.5)]);
+        view.rows.push(vec![Cell::text("=b,\"c\""), Cell::Seconds(2.0)]);
+        view.rows.push(vec![Cell::text("\u{1b}[2J"), Cell::None]);
+        view
+    }
+
+    #[test]
+    fn sorted_by_a_column_the_largest_first_and_what_is_missing_last() {
+        let sorted = view().arrange(Some("blocked"), 2).unwrap();
+        assert_eq!(sorted.rows[0][1], Cell::Seconds(2.0));
+        assert_eq!((sorted.rows.len(), sorted.more), (2, 1));
+        assert_eq!(view().arrange(Some("x"), 2).unwrap_err().known, ["name", "blocked_s"]);
+    }
+
+    #[test]
+    fn csv_keeps_its_shape_and_starts_no_formula() {
+        let mut out = Vec::new();
+        view().csv(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "name,blocked_s\r\na,0.5\r\n\"'=b,\"\"c\"\"\",2\r\n\u{1b}[2J,\r\n");
+    }
+
+    #[test]
+    fn text_is_harmless_and_keeps_to_the_width() {
+        let mut out = Vec::new();
+        let mut wide = view();
+        wide.rows.push(vec![Cell::text("x".repeat(100_000)), Cell::Seconds(1.0)]);
+        wide.text(40, false, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.is_ascii() && !text.contains('\u{1b}'));
+        assert!(text.lines().all(|l| l.len() <= 40), "{text}");
+    }
+}
