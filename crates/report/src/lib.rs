@@ -6,6 +6,7 @@
 //! that the analysis did not say. May import: analyze, recording (read).
 #![forbid(unsafe_code)]
 
+pub mod html;
 pub mod json;
 pub mod lanes;
 pub mod show;

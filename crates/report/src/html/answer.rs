@@ -1,0 +1,217 @@
+//! The answer in words: verdict, causes, what could not be seen. May import: `markup`, `words`.
+
+use super::markup::Markup;
+use crate::words;
+use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
+use std::collections::BTreeSet;
+
+pub(super) fn section(answer: &Answer) -> String {
+    let mut m = Markup::default();
+    m.p("verdict", if answer.verdict.summary.is_empty() { "No verdict." } else { &answer.verdict.summary });
+    facts(answer, &mut m);
+    let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|c| c.id != CauseId::None).collect();
+    if causes.is_empty() {
+        for none in answer.verdict.causes.iter().filter(|c| !c.evidence.is_empty()) {
+            m.raw("<article class=\"cause\" id=\"cause-none\"><h3>No cause found</h3>\n");
+            details(none, &mut m);
+            m.raw("</article>\n");
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for (i, one) in causes.iter().enumerate() {
+        // The account links to a cause by its name: only the first of equal ones can be meant.
+        let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", name(one.id)) } else { String::new() };
+        m.raw(&format!("<article class=\"cause\"{id}>"));
+        cause(i, one, &mut m);
+        m.raw("</article>\n");
+    }
+    rest(answer, &mut m);
+    m.into_html()
+}
+
+/// The numbers that readers look for first.
+fn facts(answer: &Answer, m: &mut Markup) {
+    let mut facts: Vec<(String, &str)> = Vec::new();
+    if let Some(last) = answer.curve.last().filter(|_| answer.curve.len() > 1) {
+        let interval = (last.runs > 1).then_some((last.speedup_interval.low, last.speedup_interval.high));
+        facts.push((words::times(last.speedup, interval), ""));
+        if let Some(fact) = facts.last_mut() {
+            fact.1 = "speed-up at the largest count";
+        }
+        facts.push((words::percent(last.efficiency), "efficiency there"));
+    }
+    match answer.knee_at {
+        Some(threads) if answer.curve.len() > 1 => {
+            facts.push((words::plural(threads.into(), "thread"), "the knee: last count worth using"));
+        }
+        None if answer.curve.len() > 1 => facts.push(("none".to_owned(), "the knee: the curve has not bent")),
+        _ => {}
+    }
+    if let Some(first) = answer.verdict.causes.first().filter(|c| c.id != CauseId::None) {
+        facts.push((words::percent(first.share), "of the loss has the first cause"));
+    }
+    if facts.is_empty() {
+        return;
+    }
+    m.raw("<dl class=\"facts\">");
+    for (value, what) in facts {
+        m.raw("<div><dd>").text(&value).raw("</dd><dt>").text(what).raw("</dt></div>");
+    }
+    m.raw("</dl>\n");
+}
+
+fn cause(index: usize, cause: &Cause, m: &mut Markup) {
+    let id = name(cause.id);
+    m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
+    m.text(&format!("{}. {}", index + 1, title(cause.id))).raw("</h3>\n");
+    m.p(
+        "lost",
+        &format!(
+            "{} of the loss with {}: {} ({} to {}) of processor time",
+            words::percent(cause.share),
+            words::plural(cause.threads.into(), "thread"),
+            words::about(cause.lost_seconds),
+            words::about(cause.interval.low),
+            words::about(cause.interval.high),
+        ),
+    );
+    m.p("", &cause.summary);
+    if let Some(culprit) = &cause.culprit {
+        blame(culprit, m);
+    }
+    details(cause, m);
+}
+
+fn blame(culprit: &Culprit, m: &mut Markup) {
+    m.raw("<div class=\"culprit\"><span class=\"label\">Culprit</span> <strong>");
+    match (&culprit.function, &culprit.object) {
+        (Some(function), _) => m.text(&super::markup::readable(function)),
+        (None, Some(object)) => m.text(&format!("the object at {object}")),
+        (None, None) => m.text("code without a name"),
+    };
+    m.raw("</strong> in <code>").text(&culprit.module).raw("</code>");
+    if let Some(file) = &culprit.file {
+        m.raw(" at <code>").text(&place(file, culprit.line)).raw("</code>");
+    }
+    if let (Some(_), Some(object)) = (&culprit.function, &culprit.object) {
+        m.raw(", object <code>").text(object).raw("</code>");
+    }
+    if !culprit.callers.is_empty() {
+        m.raw("<div class=\"callers\">called from");
+        m.raw("<ul>");
+        for site in culprit.callers.iter().take(8) {
+            m.raw("<li><code>").text(&super::markup::readable(&caller(site))).raw("</code></li>");
+        }
+        m.raw("</ul></div>");
+    }
+    m.raw("</div>\n");
+}
+
+fn caller(site: &Site) -> String {
+    let function = site.function.clone().unwrap_or_else(|| format!("{}+{}", site.module, site.address));
+    match &site.file {
+        Some(file) => format!("{function} ({})", place(file, site.line)),
+        None => format!("{function} ({})", site.module),
+    }
+}
+
+fn place(file: &str, line: Option<u32>) -> String {
+    line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
+}
+
+fn details(cause: &Cause, m: &mut Markup) {
+    if !cause.remedies.is_empty() {
+        m.raw("<h4>What to try</h4><ul>");
+        for remedy in &cause.remedies {
+            m.raw("<li>").text(remedy).raw("</li>");
+        }
+        m.raw("</ul>\n");
+    }
+    if !cause.evidence.is_empty() {
+        m.raw("<details open><summary>Evidence</summary><div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">what</th>");
+        m.raw("<th scope=\"col\" class=\"n\">measured</th><th scope=\"col\">source</th></tr></thead><tbody>");
+        for row in &cause.evidence {
+            m.raw("<tr><td>").text(&row.what).raw("</td><td class=\"n\">").text(&value(row));
+            m.raw("</td><td class=\"source\">").text(row.source).raw("</td></tr>");
+        }
+        m.raw("</tbody></table></div></details>\n");
+    }
+    if !cause.disproved_by.is_empty() {
+        m.raw("<p class=\"disproved\"><span class=\"label\">What would disprove it</span> ");
+        m.text(&cause.disproved_by).raw("</p>\n");
+    }
+}
+
+fn value(evidence: &Evidence) -> String {
+    match evidence.unit {
+        "seconds" => words::time(evidence.value),
+        "ratio" => format!("{}×", words::number(evidence.value, 2)),
+        "share" => words::percent(evidence.value),
+        "" | "count" | "calls" => words::count(evidence.value),
+        unit if evidence.what.contains(unit) => words::count(evidence.value),
+        unit => format!("{} {unit}", words::count(evidence.value)),
+    }
+}
+
+/// What stays open and what to know before believing the numbers.
+fn rest(answer: &Answer, m: &mut Markup) {
+    for warning in &answer.warnings {
+        m.raw("<p class=\"warning\"><span class=\"label\">Warning</span> ").text(warning).raw("</p>\n");
+    }
+    if !answer.verdict.unsure.is_empty() {
+        m.raw("<details><summary>");
+        let count = words::plural(answer.verdict.unsure.len() as u64, "cause");
+        m.text(&format!("Unsure about {count}")).raw("</summary><dl class=\"open\">");
+        for unsure in &answer.verdict.unsure {
+            m.raw("<dt>").text(title(unsure.id)).raw("</dt><dd>").text(&unsure.missing).raw("</dd>");
+        }
+        m.raw("</dl></details>\n");
+    }
+    if !answer.verdict.clear.is_empty() {
+        let clear: Vec<&str> = answer.verdict.clear.iter().map(|id| title(*id)).collect();
+        m.raw("<details><summary>Looked for and not there</summary><p>");
+        m.text(&clear.join(", ")).raw("</p></details>\n");
+    }
+    if !answer.limitations.is_empty() {
+        m.raw("<details><summary>What could not be seen</summary><dl class=\"open\">");
+        for limitation in &answer.limitations {
+            m.raw("<dt>").text(&limitation.what).raw("</dt><dd>").text(&limitation.why);
+            if let Some(unlock) = &limitation.unlock {
+                m.raw(" <code>").text(unlock).raw("</code>");
+            }
+            m.raw("</dd>");
+        }
+        m.raw("</dl></details>\n");
+    }
+}
+
+/// The name that the JSON has, too.
+pub(super) fn name(id: CauseId) -> String {
+    let name = serde_json::to_value(id).ok();
+    name.as_ref().and_then(|n| n.as_str()).unwrap_or("unknown").to_owned()
+}
+
+/// As a title.
+pub(super) fn title(id: CauseId) -> &'static str {
+    match id {
+        CauseId::UserLock => "Contended lock",
+        CauseId::ConditionWait => "Waiting for a condition or a queue",
+        CauseId::Imbalance => "Imbalance",
+        CauseId::SerialPhase => "Serial phase",
+        CauseId::SpinWait => "Spinning",
+        CauseId::KernelLock => "Lock inside the kernel",
+        CauseId::PageFault => "Page faults",
+        CauseId::ThreadCreation => "Creating threads",
+        CauseId::FailingSyscall => "Failing system calls",
+        CauseId::Allocator => "Memory allocator",
+        CauseId::FalseSharing => "False sharing",
+        CauseId::TrueSharing => "True sharing",
+        CauseId::IoWait => "Input and output",
+        CauseId::Oversubscription => "More threads than processors",
+        CauseId::CpuPressure => "Other programs on the processors",
+        CauseId::CpuQuota => "Processor quota",
+        CauseId::MemoryBound => "Slower memory",
+        CauseId::ExtraWork => "More work",
+        CauseId::None => "No cause",
+    }
+}

@@ -1,0 +1,60 @@
+//! Axes of drawings. May import: nothing.
+
+/// Where values lie on a drawing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Axis {
+    /// From `low` at `from` to `high` at `to`.
+    pub(super) fn new((low, high): (f64, f64), (from, to): (f64, f64), log: bool) -> Axis {
+        let high = if high > low { high } else { low + 1.0 };
+        Axis { low, high, from, to, log: log && low > 0.0 }
+    }
+
+    /// The place of a value.
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let of = |v: f64| if self.log { v.max(self.low / 16.0).ln() } else { v };
+        let share = (of(value) - of(self.low)) / (of(self.high) - of(self.low));
+        let place = self.from + share * (self.to - self.from);
+        // Hundredths of a pixel are enough, and a hostile number shall not become "NaN" in the page.
+        if place.is_finite() { (place * 100.0).round() / 100.0 } else { self.from }
+    }
+}
+
+/// Round values from 0 up to `high`, about so many.
+pub(super) fn ticks(high: f64, about: f64) -> Vec<f64> {
+    if !(high.is_finite() && high > 0.0) {
+        return vec![0.0];
+    }
+    let raw = high / about;
+    let magnitude = 10_f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * magnitude).find(|s| *s >= raw).unwrap_or(raw);
+    (0..100).map(|i| f64::from(i) * step).take_while(|t| *t <= high * 1.0001).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        assert_eq!(ticks(2.1, 4.0), [0.0, 1.0, 2.0]);
+        assert_eq!(ticks(4.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(ticks(0.0, 4.0), [0.0]);
+        assert_eq!(ticks(f64::NAN, 4.0), [0.0]);
+    }
+
+    #[test]
+    fn places_are_always_numbers() {
+        let axis = Axis::new((1.0, 1.0), (0.0, 100.0), true);
+        assert_eq!(axis.at(1.0), 0.0);
+        assert!(Axis::new((f64::NAN, 2.0), (0.0, 1.0), false).at(f64::INFINITY).is_finite());
+        assert_eq!(Axis::new((1.0, 16.0), (0.0, 4.0), true).at(4.0), 2.0);
+    }
+}

@@ -1,0 +1,132 @@
+//! What grew between two thread counts: functions, lines, and the flame graph's call tree.
+//! May import: `markup`, `tables`, `data`, `show`.
+
+use super::data::Names;
+use super::markup::Markup;
+use super::{focus, tables};
+use crate::show::functions::{functions, kernel_name, lines, seconds_per_sample};
+use crate::show::{Observed, Pick, Scene};
+use crate::words;
+use analyze::answer::Answer;
+use recording::StackId;
+use recording::tables::{Mode, Sample};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// Rows of each table.
+const MOST_ROWS: usize = 40;
+/// A call path with less than this share of a run's processor time, in all runs, is left out of the picture: it would
+/// be narrower than a pixel.
+const SMALLEST: f64 = 0.0005;
+
+pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
+    let now = scene.at(focus(answer))?;
+    if now.traced.samples.is_empty() {
+        return None;
+    }
+    let base = scene.base();
+    let mut m = Markup::default();
+    let compared = base.filter(|b| b.traced.run.run != now.traced.run.run);
+    let with = words::plural(now.traced.run.threads.into(), "thread");
+    m.p("lead", &match &compared {
+        Some(base) => format!(
+            "Processor time per unit of work with {with}, against {}: what grew comes first.",
+            words::plural(base.traced.run.threads.into(), "thread")
+        ),
+        None => "Processor time by function. A sweep over several thread counts would show what grows.".to_owned(),
+    });
+    m.raw("<div id=\"flame\" hidden></div>\n");
+    let of = |view: crate::show::View| view.arrange(None, MOST_ROWS).unwrap_or_default();
+    m.raw("<h3>Functions</h3>\n");
+    tables::table(&of(functions(&now, base, Pick::default())), &mut m);
+    let by_line = of(lines(&now, base, Pick::default()));
+    if !by_line.rows.is_empty() {
+        m.raw("<h3>Source lines</h3>\n");
+        tables::table(&by_line, &mut m);
+    }
+    Some(m.into_html())
+}
+
+/// The innermost function of a sample.
+pub(super) fn leaf(observed: &Observed<'_, '_>, sample: &Sample) -> String {
+    if sample.mode == Mode::Kernel {
+        return kernel_name(observed, sample.syscall);
+    }
+    let view = observed.model.stacks.view(sample.user_stack, false);
+    view.leaf.map_or_else(|| "(no stack)".to_owned(), |c| frame(&c))
+}
+
+fn frame(code: &analyze::code::Code<'_>) -> String {
+    match code.name() {
+        Some(name) => name.to_owned(),
+        None => format!("{}+{:#x}", analyze::code::file_name(code.module), code.frame.address),
+    }
+}
+
+#[derive(Default)]
+struct Node {
+    children: BTreeMap<String, usize>,
+    /// Seconds per unit of work with all that it calls, one a run.
+    spent: Vec<f64>,
+}
+
+/// The call tree of all runs: nodes `[parent, name, seconds per unit of work of each run ...]`, parents first.
+pub(super) fn flame(scene: &Scene<'_>, names: &mut Names) -> Value {
+    let runs: Vec<Observed<'_, '_>> = scene.observed().collect();
+    let mut tree: Vec<Node> = vec![Node { spent: vec![0.0; runs.len()], ..Node::default() }];
+    for (r, observed) in runs.iter().enumerate() {
+        let each = seconds_per_sample(observed);
+        let mut counts: HashMap<(Mode, Option<u32>, Option<StackId>), f64> = HashMap::new();
+        for sample in &observed.traced.samples {
+            *counts.entry((sample.mode, sample.syscall, sample.user_stack)).or_default() += each;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|a| a.0);
+        for ((mode, syscall, stack), seconds) in counts {
+            let mut path: Vec<String> = Vec::new();
+            path.extend((mode == Mode::Kernel).then(|| kernel_name(observed, syscall)));
+            path.extend(stack.iter().flat_map(|s| observed.model.stacks.frames(*s)).map(|c| frame(&c)));
+            let mut at = 0;
+            add(&mut tree, at, r, seconds);
+            for name in path.into_iter().rev() {
+                at = child(&mut tree, at, name, runs.len());
+                add(&mut tree, at, r, seconds);
+            }
+        }
+    }
+    let whole: Vec<f64> = tree.first().map(|n| n.spent.clone()).unwrap_or_default();
+    let seen = |n: &Node| n.spent.iter().zip(&whole).any(|(s, all)| *s > SMALLEST * all);
+    let mut nodes: Vec<Value> = Vec::new();
+    let mut open: Vec<(usize, Option<usize>, usize)> = vec![(0, None, names.of("all"))];
+    while let Some((at, parent, name)) = open.pop() {
+        let Some(node) = tree.get(at).filter(|n| seen(n)) else { continue };
+        let mut row = vec![json!(parent), json!(name)];
+        row.extend(node.spent.iter().map(|s| json!((s * 1e9).round() / 1e9)));
+        let index = nodes.len();
+        nodes.push(Value::Array(row));
+        for (name, child) in node.children.iter().rev() {
+            if tree.get(*child).is_some_and(&seen) {
+                open.push((*child, Some(index), names.of(name)));
+            }
+        }
+    }
+    Value::Array(nodes)
+}
+
+fn add(tree: &mut [Node], at: usize, run: usize, seconds: f64) {
+    if let Some(spent) = tree.get_mut(at).and_then(|n| n.spent.get_mut(run)) {
+        *spent += seconds;
+    }
+}
+
+fn child(tree: &mut Vec<Node>, at: usize, name: String, runs: usize) -> usize {
+    let next = tree.len();
+    let index = match tree.get_mut(at) {
+        Some(node) => *node.children.entry(name).or_insert(next),
+        None => return at,
+    };
+    if index == next {
+        tree.push(Node { spent: vec![0.0; runs], ..Node::default() });
+    }
+    index
+}

@@ -1,0 +1,86 @@
+//! The lanes: a drawing that needs no script, and the place for the one that zooms. May import: `markup`, `lanes`.
+
+use super::markup::{Markup, readable};
+use super::pack::Packed;
+use crate::lanes::levels::bucketed;
+use crate::lanes::{Class, Timeline};
+use crate::show::Scene;
+use crate::words;
+use analyze::model::Traced;
+
+/// Lanes in the drawing.
+const MOST_LANES: usize = 24;
+/// Its columns.
+const COLUMNS: u64 = 600;
+const LANE: f64 = 16.0;
+const NAMES: f64 = 120.0;
+
+pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
+    let observed = scene.at(None)?;
+    let timeline = Timeline::new(&observed, MOST_LANES);
+    let mut m = Markup::default();
+    m.p(
+        "lead",
+        "One lane a thread: what it did when. High bars run, low ones wait. Where several things happen within one \
+         column, what took most of the time is drawn.",
+    );
+    legend(&mut m);
+    m.raw("<div id=\"lanes-view\" hidden></div>\n<div id=\"lanes-still\">\n");
+    still(&timeline, observed.traced, &|t| observed.thread(t), &mut m);
+    if timeline.left_out > 0 {
+        m.p("note", &format!("{} not drawn here.", words::plural(timeline.left_out as u64, "thread")));
+    }
+    m.raw("</div>\n");
+    for note in &packed.thinned {
+        m.p("note", note);
+    }
+    Some(m.into_html())
+}
+
+fn legend(m: &mut Markup) {
+    m.raw("<ul class=\"legend lanes-legend\">");
+    for class in Class::ALL {
+        m.raw(&format!("<li><span class=\"swatch l-{}\"></span>", class.key())).text(class.name()).raw("</li>");
+    }
+    m.raw("</ul>\n");
+}
+
+/// How high a class is drawn, as a share of the lane: what runs is told from what waits without any colour.
+fn height(class: Class) -> f64 {
+    match class {
+        Class::User | Class::System | Class::Kernel => 1.0,
+        Class::Preempted | Class::Runnable => 0.7,
+        Class::Lock => 0.5,
+        Class::Wait | Class::Io | Class::Sleep | Class::Unknown => 0.28,
+    }
+}
+
+fn still(timeline: &Timeline, traced: &Traced<'_>, name: &dyn Fn(recording::ThreadId) -> String, m: &mut Markup) {
+    let width = NAMES + COLUMNS as f64;
+    let tall = 22.0 + timeline.lanes.len() as f64 * (LANE + 4.0);
+    let with = words::plural(traced.run.threads.into(), "thread");
+    m.raw(&format!("<svg class=\"chart still\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"What each thread did over time with {with}\">\n"));
+    m.raw(&format!("<text class=\"tick\" x=\"{NAMES}\" y=\"12\">0</text>"));
+    m.raw(&format!("<text class=\"tick\" x=\"{width}\" y=\"12\" text-anchor=\"end\">"));
+    m.text(&words::time(timeline.length() as f64 / 1e9)).raw("</text>\n");
+    for (i, lane) in timeline.lanes.iter().enumerate() {
+        let top = 20.0 + i as f64 * (LANE + 4.0);
+        m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">", NAMES - 6.0, top + 12.0));
+        m.text(&crate::text::shorten(&readable(&name(lane.thread)), 18)).raw("</text>");
+        let mut x = 0;
+        for (count, kind) in bucketed(timeline, lane, COLUMNS) {
+            if let Some(class) = kind.map(|k| timeline.class(k)) {
+                let tall = (height(class) * LANE * 10.0).round() / 10.0;
+                m.raw(&format!(
+                    "<rect class=\"l-{}\" x=\"{}\" y=\"{}\" width=\"{count}\" height=\"{tall}\"/>",
+                    class.key(),
+                    NAMES + x as f64,
+                    ((top + LANE - tall) * 10.0).round() / 10.0
+                ));
+            }
+            x += count;
+        }
+        m.raw("\n");
+    }
+    m.raw("</svg>\n");
+}

@@ -1,0 +1,101 @@
+//! The run: machine, commands, noise, what tracing cost, what was lost. May import: `markup`, `words`.
+
+use super::Subject;
+use super::markup::Markup;
+use crate::words;
+use recording::meta::Completion;
+
+pub(super) fn section(subject: &Subject<'_>) -> String {
+    let meta = &subject.tables.meta;
+    let machine = &meta.machine;
+    let mut m = Markup::default();
+    m.raw("<dl class=\"open\">");
+    let mut row = |what: &str, value: String| {
+        if !value.is_empty() {
+            m.raw("<dt>").text(what).raw("</dt><dd>").text(&value).raw("</dd>");
+        }
+    };
+    row("Processors", format!("{} of {} usable, {} cores, {}", machine.usable_processors, machine.processors, machine.usable_cores, machine.model));
+    row("Memory", format!("{} GiB", words::number(machine.memory_bytes as f64 / f64::from(1 << 30), 1)));
+    row("System", format!("Linux {} {}{}", machine.kernel, machine.architecture, machine.distribution.as_ref().map(|d| format!(", {d}")).unwrap_or_default()));
+    row("Virtual machine", machine.hypervisor.clone().unwrap_or_default());
+    row(
+        "Recording",
+        format!(
+            "format {}, by knee {}, {}",
+            meta.format,
+            meta.knee,
+            match meta.completion {
+                Completion::Finished => "finished",
+                Completion::Interrupted => "interrupted by the user",
+                Completion::Unfinished => "unfinished: its writer was killed",
+            }
+        ),
+    );
+    row("Runs", format!("{} timed at each count, in random order (seed {})", meta.runs_per_count, meta.order_seed));
+    let environment: Vec<String> = meta.environment.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    row("Environment", environment.join(" "));
+    for account in &subject.answer.account {
+        let threads = words::plural(account.threads.into(), "thread");
+        row(&format!("Tracing, {threads}"), format!("{}× the time of the timed runs", words::number(account.traced_over_clean, 2)));
+    }
+    for loss in &subject.tables.losses {
+        let of = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
+        if loss.count > 0 {
+            row("Not recorded", format!("{}{of} {} (run {})", words::count(loss.count as f64), loss.what, loss.run));
+        }
+    }
+    for note in &meta.notes {
+        row("Note", note.clone());
+    }
+    for capability in &meta.capabilities {
+        row(&capability.what, format!("{}: {}", if capability.available { "available" } else { "not available" }, capability.why));
+    }
+    m.raw("</dl>\n<h3>Repeat it</h3>\n<pre class=\"repeat\"><code>");
+    m.text(&repeat(subject)).raw("</code></pre>\n");
+    m.into_html()
+}
+
+/// The command that makes such a recording again.
+fn repeat(subject: &Subject<'_>) -> String {
+    let meta = &subject.tables.meta;
+    let mut words = vec!["knee".to_owned()];
+    let alone = meta.thread_counts.is_empty() || !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));
+    if alone {
+        words.push("record".to_owned());
+    } else {
+        let counts: Vec<String> = meta.thread_counts.iter().map(u32::to_string).collect();
+        words.extend(["sweep".to_owned(), "-t".to_owned(), counts.join(",")]);
+        if meta.runs_per_count > 0 {
+            words.extend(["--runs".to_owned(), meta.runs_per_count.to_string()]);
+        }
+        if let Some(throughput) = meta.throughput.as_ref().filter(|t| t.given) {
+            words.extend(["--throughput".to_owned(), quoted(&throughput.pattern)]);
+        }
+    }
+    for (name, value) in &meta.environment {
+        words.extend(["--env".to_owned(), quoted(&format!("{name}={value}"))]);
+    }
+    words.push("--".to_owned());
+    words.extend(meta.command.iter().map(|w| quoted(w)));
+    words.join(" ")
+}
+
+/// One word of a POSIX shell: what is not plain stands in single quotes.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_the_shell() {
+        assert_eq!(quoted("--threads=4"), "--threads=4");
+        assert_eq!(quoted("--threads={threads}"), "'--threads={threads}'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted("a;rm -rf ~"), "'a;rm -rf ~'");
+    }
+}

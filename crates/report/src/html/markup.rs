@@ -1,0 +1,92 @@
+//! The only way to write a text into the page: what came from the target is made harmless and escaped here.
+//! May import: `text`.
+
+use crate::text;
+
+/// Longer names lose their middle: a name of 100 kB is an attack or a template, and nobody reads either.
+const LONGEST: usize = 300;
+
+/// HTML being written.
+#[derive(Debug, Default)]
+pub(super) struct Markup(String);
+
+impl Markup {
+    /// Markup of the page's own. Never anything that came from a recording.
+    pub(super) fn raw(&mut self, html: &str) -> &mut Markup {
+        self.0.push_str(html);
+        self
+    }
+
+    /// A text: for elements and for attributes in double quotes.
+    pub(super) fn text(&mut self, text: &str) -> &mut Markup {
+        self.0.push_str(&escape(text));
+        self
+    }
+
+    /// A paragraph.
+    pub(super) fn p(&mut self, class: &str, text: &str) -> &mut Markup {
+        self.raw(&format!("<p class=\"{class}\">")).text(text).raw("</p>\n")
+    }
+
+    pub(super) fn html(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn into_html(self) -> String {
+        self.0
+    }
+}
+
+/// A text without control characters, of a length that can be read.
+pub(super) fn readable(text: &str) -> String {
+    // Cut before it is looked at closely: a name may have a hundred thousand characters, a page ten thousand names.
+    let few = if text.len() > 8 * LONGEST { cut(text, 4 * LONGEST) } else { text.to_owned() };
+    text::shorten(&text::harmless(&few), LONGEST)
+}
+
+/// Both ends, whole characters.
+fn cut(text: &str, each: usize) -> String {
+    let head = text.char_indices().map(|(i, _)| i).take_while(|i| *i <= each).last().unwrap_or(0);
+    let from = text.len().saturating_sub(each);
+    let tail = text.char_indices().map(|(i, _)| i).find(|i| *i >= from).unwrap_or(text.len());
+    format!("{}…{}", text.get(..head).unwrap_or(""), text.get(tail..).unwrap_or(""))
+}
+
+/// The five characters that mean something in HTML, in a [`readable`] text. The words between sentences of the analysis
+/// are short of the limit, so nothing of them is cut but names.
+pub(super) fn escape(text: &str) -> String {
+    let whole = if text.len() <= 2000 { text::harmless(text) } else { readable(text) };
+    let mut safe = String::with_capacity(whole.len());
+    for c in whole.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_text() {
+        let hostile = "</script><img src=x onerror='alert(1)'>&\"\u{202e}\u{0}\u{1b}[2J";
+        let safe = escape(hostile);
+        assert!(!safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{0}', '\u{1b}']), "{safe}");
+        assert!(safe.starts_with("&lt;/script&gt;&lt;img"));
+    }
+
+    #[test]
+    fn long_names_are_cut_at_whole_characters() {
+        let long = "日".repeat(100_000);
+        let short = readable(&long);
+        assert!(short.len() < 2000 && short.contains('…'));
+        assert!(readable("short") == "short");
+    }
+}

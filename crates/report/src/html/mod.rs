@@ -1,0 +1,133 @@
+//! The page: one HTML file with the answer, pictures, tables and lanes. No network, no build step.
+//!
+//! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and
+//! searching. Rooms: `markup` the only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`,
+//! `grew`, `tables`, `sharing`, `machine` the sections; `chart` axes; `data` and `pack` what the scripts read.
+//! May import: analyze, recording, `show`, `lanes`, `text`, `words`, flate2, base64, sha2.
+
+mod account;
+mod answer;
+mod chart;
+mod data;
+mod grew;
+mod lanes;
+mod machine;
+mod markup;
+mod pack;
+mod scaling;
+mod sharing;
+mod tables;
+
+use crate::show::Scene;
+use analyze::answer::Answer;
+use analyze::model::Model;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use markup::Markup;
+use recording::Tables;
+use sha2::{Digest, Sha256};
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("../../assets/page.css");
+
+/// The scripts, in the order of their definitions; one classic script, so that a page opened from disk may run it.
+const SCRIPTS: &[&str] = &[
+    include_str!("../../assets/util.js"),
+    include_str!("../../assets/data.js"),
+    include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/flame.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/main.js"),
+];
+
+/// What the page is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// What the analysis says.
+    pub answer: &'a Answer,
+    /// The recording that it says it of.
+    pub tables: &'a Tables,
+    /// The folder of the recording, as the reader can type it.
+    pub folder: &'a str,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
+    let model = Model::new(subject.tables);
+    let scene = Scene::new(&model);
+    let packed = data::pack(&scene, subject.answer)?;
+    let script = format!("(()=>{{\"use strict\";\n{}}})();", SCRIPTS.concat());
+    let mut m = Markup::default();
+    let title = subject.answer.command.first().map_or("", |c| c.rsplit('/').next().unwrap_or(c));
+    m.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
+    m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    m.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+    // Data blocks are no scripts to the policy, and nothing else may run or be fetched.
+    m.raw(&format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}'; style-src '{}'; \
+         base-uri 'none'; form-action 'none'\">\n",
+        hash(&script),
+        hash(STYLE)
+    ));
+    m.raw("<title>").text(&format!("{title}: why it does not scale")).raw(" – knee</title>\n");
+    m.raw("<style>").raw(STYLE).raw("</style></head>\n<body>\n");
+    m.raw("<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
+    let sections = sections(subject, &scene, &packed);
+    header(subject.answer, &sections, &mut m);
+    m.raw("<main>\n");
+    for section in &sections {
+        m.raw(&format!("<section id=\"{}\" aria-labelledby=\"h-{0}\"><h2 id=\"h-{0}\">", section.id));
+        m.text(section.title).raw("</h2>\n").raw(&section.body).raw("</section>\n");
+    }
+    m.raw("</main>\n<footer>Made by knee ").text(&subject.answer.knee.version).raw(" from ");
+    m.raw("<code>").text(subject.folder).raw("</code>. The page needs no network and sends nothing.</footer>\n");
+    out.write_all(m.html().as_bytes())?;
+    packed.write(out)?;
+    write!(out, "<script>{script}</script>\n</body></html>\n")
+}
+
+/// A part of the page.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    body: String,
+}
+
+fn sections(subject: &Subject<'_>, scene: &Scene<'_>, packed: &pack::Packed) -> Vec<Section> {
+    let answer = subject.answer;
+    let parts: [(&str, &str, Option<String>); 8] = [
+        ("answer", "The answer", Some(answer::section(answer))),
+        ("scaling", "Scaling", scaling::section(answer)),
+        ("account", "Where the time went", account::section(answer)),
+        ("lanes", "Threads over time", lanes::section(scene, packed)),
+        ("grew", "What grew", grew::section(scene, answer)),
+        ("tables", "Locks, waits, system calls, threads", tables::section(scene, answer, subject.folder)),
+        ("sharing", "Shared cache lines", sharing::section(scene, answer)),
+        ("run", "The run", Some(machine::section(subject))),
+    ];
+    parts.into_iter().filter_map(|(id, title, body)| Some(Section { id, title, body: body? })).collect()
+}
+
+fn header(answer: &Answer, sections: &[Section], m: &mut Markup) {
+    m.raw("<header><p class=\"command\"><code>").text(&answer.command.join(" ")).raw("</code></p>\n");
+    m.raw("<nav aria-label=\"Sections\"><ul>");
+    for section in sections {
+        m.raw(&format!("<li><a href=\"#{}\">", section.id)).text(section.title).raw("</a></li>");
+    }
+    m.raw("</ul></nav></header>\n");
+}
+
+/// A source expression of a content security policy (CSP level 3, 2.3.1).
+fn hash(inline: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(inline.as_bytes())))
+}
+
+/// The thread count whose tables are shown: the one that the verdict is about, else the largest traced.
+fn focus(answer: &Answer) -> Option<u32> {
+    let traced: Vec<u32> = answer.account.iter().map(|a| a.threads).collect();
+    let spoken_of = answer.verdict.causes.iter().map(|c| c.threads).find(|t| traced.contains(t));
+    spoken_of.filter(|t| Some(t) != traced.first()).or(traced.last().copied())
+}
