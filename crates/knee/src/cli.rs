@@ -158,6 +158,9 @@ pub(crate) struct Report {
     /// Folder of the recording
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    /// Write the page with pictures, lanes and tables to this file instead of printing the answer
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    pub(crate) html: Option<PathBuf>,
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: Format,

@@ -1,0 +1,137 @@
+// The flame graph: call paths from the thread's start at the top to the innermost function, as wide as their processor
+// time at one thread count, coloured by their growth since another.
+
+const FLAME_ROW = 19;
+
+class Flame {
+  /**
+   * @param {HTMLElement} place
+   * @param {Index} index
+   */
+  constructor(place, index) {
+    this.index = index;
+    this.place = place;
+    /** @type {number[][]} */
+    this.children = index.flame.map(() => []);
+    index.flame.forEach((node, i) => {
+      const parent = node[0];
+      if (parent !== null && parent !== undefined) this.children[parent]?.push(i);
+    });
+    this.now = Math.max(0, index.runs.findIndex((r) => r.threads === index.focus));
+    this.base = 0;
+    this.root = 0;
+    this.wanted = "";
+    /** @type {{x: number, y: number, w: number, node: number}[]} */
+    this.boxes = [];
+    this.draw = onFrame(() => this.paint());
+    const chooser = (/** @type {number} */ selected, /** @type {string} */ label, /** @type {(i: number) => void} */ act) => {
+      const select = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": label, change: () => { act(Number(select.value)); this.draw(); } }));
+      index.runs.forEach((run, i) => select.append(el("option", { value: i, selected: i === selected }, run.threads > 0 ? plural(run.threads, "thread") : "one run")));
+      return select;
+    };
+    const search = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: "search a function", "aria-label": "search the flame graph",
+      input: () => { this.wanted = search.value.trim().toLowerCase(); this.draw(); } }));
+    this.canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: 0, role: "img", "aria-label": "Flame graph; the table below has the same numbers" }));
+    this.readout = el("p", { class: "readout" }, "");
+    const two = index.runs.length > 1;
+    place.append(el("h3", {}, "Call paths"), el("div", { class: "tools" }, "width: ", chooser(this.now, "thread count shown", (i) => (this.now = i)),
+      ...(two ? [" colour: against ", chooser(0, "thread count compared with", (i) => (this.base = i))] : []),
+      search, el("button", { type: "button", click: () => this.go(0) }, "whole"), el("span", { class: "spring" }),
+      ...(two ? [el("span", { class: "scale" }, "less", el("span", { class: "swatch d-less" }), el("span", { class: "swatch d-same" }), el("span", { class: "swatch d-more" }), "more")] : [])),
+      el("div", { class: "flame" }, el("div", { class: "box" }, this.canvas)), this.readout);
+    this.canvas.addEventListener("click", (event) => {
+      const box = this.at(event);
+      if (box) this.go(box.node === this.root ? Math.max(0, this.index.flame[box.node]?.[0] ?? 0) : box.node);
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      const box = this.at(event);
+      if (box) this.readout.textContent = this.words(box.node);
+    });
+    this.canvas.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.go(0);
+    });
+    new ResizeObserver(this.draw).observe(place);
+  }
+
+  /** @param {number} root */
+  go(root) {
+    this.root = root;
+    this.draw();
+  }
+
+  /** @param {MouseEvent} event */
+  at(event) {
+    return this.boxes.find((b) => event.offsetX >= b.x && event.offsetX < b.x + b.w && event.offsetY >= b.y && event.offsetY < b.y + FLAME_ROW);
+  }
+
+  /**
+   * @param {number} node
+   * @param {number} run
+   */
+  spent(node, run) {
+    return this.index.flame[node]?.[2 + run] ?? 0;
+  }
+
+  /** @param {number} node */
+  name(node) {
+    return this.index.names[this.index.flame[node]?.[1] ?? 0] ?? "";
+  }
+
+  /** @param {number} node */
+  words(node) {
+    const [now, base] = [this.spent(node, this.now), this.spent(node, this.base)];
+    let words = `${this.name(node)}: ${time(now * 1e9)} of processor time, ${percent(now / (this.spent(0, this.now) || 1))}`;
+    if (this.now !== this.base) words += `; was ${time(base * 1e9)}, ${now >= base ? "+" : "−"}${time(Math.abs(now - base) * 1e9)}`;
+    return words;
+  }
+
+  /** @param {number} node */
+  colour(node) {
+    if (this.now === this.base) return ["less", 0.35];
+    const grown = this.spent(node, this.now) - this.spent(node, this.base);
+    // Against the whole growth: what explains a quarter of it has full colour.
+    const all = Math.max(Math.abs(this.spent(0, this.now) - this.spent(0, this.base)), this.spent(0, this.now) * 0.05) || 1;
+    const strength = Math.min(1, Math.abs(grown) / all / 0.25);
+    return strength < 0.04 ? ["same", 1] : [grown > 0 ? "more" : "less", 0.25 + 0.75 * strength];
+  }
+
+  paint() {
+    const width = this.place.clientWidth - 4;
+    if (width < 50) return;
+    /** @type {{x: number, y: number, w: number, node: number}[]} */
+    const boxes = [];
+    const total = this.spent(this.root, this.now) || 1;
+    let deepest = 1;
+    const lay = (/** @type {number} */ node, /** @type {number} */ x, /** @type {number} */ depth) => {
+      const w = (this.spent(node, this.now) / total) * width;
+      if (w < 0.6) return;
+      boxes.push({ x, y: depth * FLAME_ROW, w, node });
+      deepest = Math.max(deepest, depth + 1);
+      for (const child of this.children[node] ?? []) {
+        lay(child, x, depth + 1);
+        x += (this.spent(child, this.now) / total) * width;
+      }
+    };
+    lay(this.root, 0, 0);
+    this.boxes = boxes;
+    const context = prepare(this.canvas, width, deepest * FLAME_ROW + 2);
+    context.textAlign = "left";
+    for (const { x, y, w, node } of boxes) {
+      const [key, alpha] = this.colour(node);
+      const name = this.name(node);
+      const found = this.wanted !== "" && name.toLowerCase().includes(this.wanted);
+      context.globalAlpha = this.wanted && !found ? 0.15 : Number(alpha);
+      context.fillStyle = colours.of(String(key));
+      context.fillRect(x, y, Math.max(0.5, w - 1), FLAME_ROW - 1);
+      context.globalAlpha = 1;
+      if (found) {
+        context.strokeStyle = colours.of("ink");
+        context.strokeRect(x + 0.5, y + 0.5, Math.max(1, w - 2), FLAME_ROW - 2);
+      }
+      if (w > 28) {
+        context.fillStyle = colours.of("ink");
+        context.fillText(fit(context, name, w - 8), x + 4, y + FLAME_ROW / 2);
+      }
+    }
+  }
+}

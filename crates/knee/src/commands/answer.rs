@@ -15,20 +15,15 @@ pub(super) const VERDICT: &str = "verdict.json";
 /// Beside the recording: what the target printed.
 pub(super) const OUTPUT: &str = "output";
 
-/// Reads and analyses a recording.
-///
-/// # Errors
-/// When the recording cannot be read.
-pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
-    Ok(analyze::analyze(&tables(folder)?))
-}
+/// Beside the recording: the page for people.
+pub(super) const PAGE: &str = "report.html";
 
 /// Reads a recording.
 ///
 /// # Errors
 /// When it cannot be read.
 pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
-    Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
+    let tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
         let status = match &error {
             recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 Status::Permission
@@ -36,23 +31,42 @@ pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
             _ => Status::Recording,
         };
         let failure = Failure::new(status, format!("{:#}", anyhow::Error::from(error)));
-        let failure = match status {
-            Status::Permission => failure.hint("recordings belong to the user who made them"),
-            _ => failure,
-        };
-        failure.into()
-    })
+        if status == Status::Permission { failure.hint("recordings belong to the user who made them") } else { failure }
+    })?;
+    Ok(tables)
 }
 
-/// As [`of`], and writes the answer for scripts beside the recording.
+/// Reads and analyses a recording.
+///
+/// # Errors
+/// As [`tables`].
+pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
+    Ok(analyze::analyze(&tables(folder)?))
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(super) fn write_page(answer: &Answer, tables: &Tables, folder: &Path, file: &Path) -> anyhow::Result<()> {
+    let name = folder.to_string_lossy();
+    let subject = ::report::html::Subject { answer, tables, folder: &name };
+    let mut out = Vec::new();
+    ::report::html::render(&subject, &mut out)?;
+    fs::write(file, out).with_context(|| format!("failed to write {}", file.display()))
+}
+
+/// As [`of`], and writes the answer for scripts and the page for people beside the recording.
 ///
 /// # Errors
 /// As [`of`], and when the answer cannot be written.
 pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
-    let answer = of(folder)?;
+    let tables = tables(folder)?;
+    let answer = analyze::analyze(&tables);
     let mut json = Vec::new();
     ::report::json::render(&answer, &mut json)?;
     fs::write(folder.join(VERDICT), json).context("failed to write the answer")?;
+    write_page(&answer, &tables, folder, &folder.join(PAGE))?;
     Ok(answer)
 }
 
@@ -62,7 +76,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
 /// When standard output cannot be written.
 pub(super) fn print(answer: &Answer, folder: &Path, format: Format) -> anyhow::Result<()> {
     let beside: Vec<&str> =
-        [VERDICT, "output/"].into_iter().filter(|name| folder.join(name.trim_end_matches('/')).exists()).collect();
+        [VERDICT, PAGE, "output/"].into_iter().filter(|name| folder.join(name.trim_end_matches('/')).exists()).collect();
     let places = Places { recording: folder, beside: &beside };
     ui::out(|mut out| match format {
         Format::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),
