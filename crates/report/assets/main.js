@@ -2,6 +2,18 @@
 
 function start() {
   for (const table of document.querySelectorAll("table.data")) enliven(/** @type {HTMLTableElement} */ (table));
+  const tiny = [...document.querySelectorAll("tr.tiny")];
+  const account = document.getElementById("account-lines");
+  if (account && tiny.length > 2) {
+    const show = (/** @type {boolean} */ open) => {
+      for (const row of tiny) /** @type {HTMLElement} */ (row).hidden = !open;
+      button.textContent = open ? "show fewer" : `show ${tiny.length} lines below half a percent`;
+    };
+    const button = el("button", { type: "button", class: "fold", click: () => show(/** @type {HTMLElement} */ (tiny[0]).hidden) });
+    (account.closest(".scroll") ?? account).after(button);
+    show(false);
+    window.addEventListener("beforeprint", () => show(true));
+  }
   const index = readIndex();
   const lanes = document.getElementById("lanes-view");
   const flame = document.getElementById("flame");

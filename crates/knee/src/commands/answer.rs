@@ -75,8 +75,10 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
 /// # Errors
 /// When standard output cannot be written.
 pub(super) fn print(answer: &Answer, folder: &Path, format: Format) -> anyhow::Result<()> {
-    let beside: Vec<&str> =
-        [VERDICT, PAGE, "output/"].into_iter().filter(|name| folder.join(name.trim_end_matches('/')).exists()).collect();
+    let beside: Vec<&str> = [VERDICT, PAGE, "output/"]
+        .into_iter()
+        .filter(|name| folder.join(name.trim_end_matches('/')).exists())
+        .collect();
     let places = Places { recording: folder, beside: &beside };
     ui::out(|mut out| match format {
         Format::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),

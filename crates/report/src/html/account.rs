@@ -17,6 +17,9 @@ const BAR: f64 = 60.0;
 /// A piece lower than this has no room for its share in figures.
 const LEAST_LABEL: f64 = 15.0;
 
+/// Lines below this share of the capacity at every count are folded: `<1 %` is all that they would say.
+const SMALL: f64 = 0.005;
+
 /// One piece of a bar.
 struct Piece {
     class: String,
@@ -47,8 +50,12 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
 
 /// From the bottom up; gains (negative lines) have no height and stand in the table.
 fn pieces(account: &Account) -> Vec<Piece> {
-    let mut pieces =
-        vec![Piece { class: "useful".to_owned(), what: "useful work".to_owned(), seconds: account.useful, cause: None }];
+    let mut pieces = vec![Piece {
+        class: "useful".to_owned(),
+        what: "useful work".to_owned(),
+        seconds: account.useful,
+        cause: None,
+    }];
     for line in account.lines.iter().filter(|l| l.seconds > 0.0) {
         pieces.push(Piece {
             class: format!("c-{}", name(line.cause)),
@@ -75,7 +82,11 @@ fn drawing(answer: &Answer, m: &mut Markup) {
         let at = y.at(tick);
         let label = if tick == 0.0 { "0".to_owned() } else { words::about(tick) };
         m.raw(&format!("<line class=\"grid\" x1=\"{LEFT}\" x2=\"{width}\" y1=\"{at}\" y2=\"{at}\"/>"));
-        m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>\n", LEFT - 8.0, at + 4.0));
+        m.raw(&format!(
+            "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>\n",
+            LEFT - 8.0,
+            at + 4.0
+        ));
     }
     for (i, account) in answer.account.iter().enumerate() {
         let left = LEFT + SLOT * i as f64 + (SLOT - BAR) / 2.0;
@@ -91,13 +102,19 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             if let Some(cause) = link {
                 m.raw(&format!("<a href=\"#cause-{}\">", name(cause)));
             }
-            m.raw(&format!("<rect class=\"piece {}\" x=\"{left}\" y=\"{to}\" width=\"{BAR}\" height=\"{height}\"><title>", piece.class));
+            m.raw(&format!(
+                "<rect class=\"piece {}\" x=\"{left}\" y=\"{to}\" width=\"{BAR}\" height=\"{height}\"><title>",
+                piece.class
+            ));
             let share = piece.seconds / account.capacity;
             m.text(&format!("{}: {}, {}", piece.what, words::time(piece.seconds), words::percent(share)));
             m.raw("</title></rect>");
             if height >= LEAST_LABEL {
                 let middle = left + BAR / 2.0;
-                m.raw(&format!("<text class=\"share\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", (to + height / 2.0 + 4.0).round()));
+                m.raw(&format!(
+                    "<text class=\"share\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">",
+                    (to + height / 2.0 + 4.0).round()
+                ));
                 m.text(&words::percent(share)).raw("</text>");
             }
             if link.is_some() {
@@ -105,7 +122,11 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             }
             m.raw("\n");
         }
-        m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">", left + BAR / 2.0, HEIGHT - BOTTOM + 18.0));
+        m.raw(&format!(
+            "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">",
+            left + BAR / 2.0,
+            HEIGHT - BOTTOM + 18.0
+        ));
         m.text(&words::plural(account.threads.into(), "thread")).raw("</text>\n");
     }
     m.raw("</svg></figure>\n");
@@ -148,18 +169,27 @@ fn legend(answer: &Answer, m: &mut Markup) {
 fn table(answer: &Answer, m: &mut Markup) {
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"account\"><table class=\"plain\" id=\"account-lines\"><thead><tr><th scope=\"col\"></th>");
     for account in &answer.account {
-        m.raw("<th scope=\"col\" class=\"n\" colspan=\"2\">").text(&words::plural(account.threads.into(), "thread")).raw("</th>");
+        m.raw("<th scope=\"col\" class=\"n\" colspan=\"2\">")
+            .text(&words::plural(account.threads.into(), "thread"))
+            .raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
     let mut row = |class: &str, label: &str, of: &dyn Fn(&Account) -> Option<f64>| {
-        m.raw(&format!("<tr><th scope=\"row\"><span class=\"swatch {class}\" aria-hidden=\"true\"></span>")).text(label).raw("</th>");
+        let small = |a: &Account| of(a).is_none_or(|s| s.abs() < SMALL * a.capacity);
+        let tiny = class.starts_with("c-") && answer.account.iter().all(small);
+        m.raw(if tiny { "<tr class=\"tiny\"><th scope=\"row\">" } else { "<tr><th scope=\"row\">" });
+        m.raw(&format!("<span class=\"swatch {class}\" aria-hidden=\"true\"></span>")).text(label).raw("</th>");
         for account in &answer.account {
             let scale = words::Scale::time(account.capacity);
             let decimals = scale.decimals(account.capacity, 3);
             let seconds = of(account);
             m.raw("<td class=\"n\">").text(&seconds.map_or(String::new(), |s| scale.fixed(s, decimals)));
             m.raw("</td><td class=\"n faint\">");
-            m.text(&seconds.filter(|_| account.capacity > 0.0).map_or(String::new(), |s| words::percent(s / account.capacity)));
+            m.text(
+                &seconds
+                    .filter(|_| account.capacity > 0.0)
+                    .map_or(String::new(), |s| words::percent(s / account.capacity)),
+            );
             m.raw("</td>");
         }
         m.raw("</tr>\n");
@@ -172,6 +202,6 @@ fn table(answer: &Answer, m: &mut Markup) {
         });
     }
     row("unexplained", "unexplained", &|a| Some(a.unexplained));
-    row("", "= capacity", &|a| Some(a.capacity));
+    row("nothing", "= capacity", &|a| Some(a.capacity));
     m.raw("</tbody></table></div>\n");
 }

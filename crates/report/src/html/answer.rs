@@ -120,6 +120,7 @@ fn place(file: &str, line: Option<u32>) -> String {
 }
 
 fn details(cause: &Cause, m: &mut Markup) {
+    m.raw("<div class=\"sides\"><div>");
     if !cause.remedies.is_empty() {
         m.raw("<h4>What to try</h4><ul>");
         for remedy in &cause.remedies {
@@ -127,6 +128,10 @@ fn details(cause: &Cause, m: &mut Markup) {
         }
         m.raw("</ul>\n");
     }
+    if !cause.disproved_by.is_empty() {
+        m.raw("<h4>What would disprove it</h4><p>").text(&cause.disproved_by).raw("</p>\n");
+    }
+    m.raw("</div>");
     if !cause.evidence.is_empty() {
         m.raw("<details open><summary>Evidence</summary><div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">what</th>");
         m.raw("<th scope=\"col\" class=\"n\">measured</th><th scope=\"col\">source</th></tr></thead><tbody>");
@@ -136,10 +141,7 @@ fn details(cause: &Cause, m: &mut Markup) {
         }
         m.raw("</tbody></table></div></details>\n");
     }
-    if !cause.disproved_by.is_empty() {
-        m.raw("<p class=\"disproved\"><span class=\"label\">What would disprove it</span> ");
-        m.text(&cause.disproved_by).raw("</p>\n");
-    }
+    m.raw("</div>\n");
 }
 
 fn value(evidence: &Evidence) -> String {

@@ -80,7 +80,9 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], packed: &mut Packed) -> io::Res
     let mut used = 0;
     let mut count = COARSEST;
     while open.iter().any(|o| *o) {
-        for (i, (observed, timeline)) in runs.iter().enumerate().filter(|(i, _)| open.get(*i) == Some(&true)).collect::<Vec<_>>() {
+        for (i, (observed, timeline)) in
+            runs.iter().enumerate().filter(|(i, _)| open.get(*i) == Some(&true)).collect::<Vec<_>>()
+        {
             let spans: usize = timeline.lanes.iter().map(|l| l.spans.len()).sum();
             let buckets = count.saturating_mul(timeline.lanes.len() as u64);
             // Where buckets are no coarser than the spans, the spans themselves are the better picture.

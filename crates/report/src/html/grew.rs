@@ -28,13 +28,16 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
     let mut m = Markup::default();
     let compared = base.filter(|b| b.traced.run.run != now.traced.run.run);
     let with = words::plural(now.traced.run.threads.into(), "thread");
-    m.p("lead", &match &compared {
-        Some(base) => format!(
-            "Processor time per unit of work with {with}, against {}: what grew comes first.",
-            words::plural(base.traced.run.threads.into(), "thread")
-        ),
-        None => "Processor time by function. A sweep over several thread counts would show what grows.".to_owned(),
-    });
+    m.p(
+        "lead",
+        &match &compared {
+            Some(base) => format!(
+                "Processor time per unit of work with {with}, against {}: what grew comes first.",
+                words::plural(base.traced.run.threads.into(), "thread")
+            ),
+            None => "Processor time by function. A sweep over several thread counts would show what grows.".to_owned(),
+        },
+    );
     m.raw("<div id=\"flame\" hidden></div>\n");
     let of = |view: crate::show::View| view.arrange(None, MOST_ROWS).unwrap_or_default();
     m.raw("<h3>Functions</h3>\n");

@@ -15,9 +15,23 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
             m.raw("<dt>").text(what).raw("</dt><dd>").text(&value).raw("</dd>");
         }
     };
-    row("Processors", format!("{} of {} usable, {} cores, {}", machine.usable_processors, machine.processors, machine.usable_cores, machine.model));
+    row(
+        "Processors",
+        format!(
+            "{} of {} usable, {} cores, {}",
+            machine.usable_processors, machine.processors, machine.usable_cores, machine.model
+        ),
+    );
     row("Memory", format!("{} GiB", words::number(machine.memory_bytes as f64 / f64::from(1 << 30), 1)));
-    row("System", format!("Linux {} {}{}", machine.kernel, machine.architecture, machine.distribution.as_ref().map(|d| format!(", {d}")).unwrap_or_default()));
+    row(
+        "System",
+        format!(
+            "Linux {} {}{}",
+            machine.kernel,
+            machine.architecture,
+            machine.distribution.as_ref().map(|d| format!(", {d}")).unwrap_or_default()
+        ),
+    );
     row("Virtual machine", machine.hypervisor.clone().unwrap_or_default());
     row(
         "Recording",
@@ -37,7 +51,10 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
     row("Environment", environment.join(" "));
     for account in &subject.answer.account {
         let threads = words::plural(account.threads.into(), "thread");
-        row(&format!("Tracing, {threads}"), format!("{}× the time of the timed runs", words::number(account.traced_over_clean, 2)));
+        row(
+            &format!("Tracing, {threads}"),
+            format!("{}× the time of the timed runs", words::number(account.traced_over_clean, 2)),
+        );
     }
     for loss in &subject.tables.losses {
         let of = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
@@ -49,7 +66,10 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
         row("Note", note.clone());
     }
     for capability in &meta.capabilities {
-        row(&capability.what, format!("{}: {}", if capability.available { "available" } else { "not available" }, capability.why));
+        row(
+            &capability.what,
+            format!("{}: {}", if capability.available { "available" } else { "not available" }, capability.why),
+        );
     }
     m.raw("</dl>\n<h3>Repeat it</h3>\n<pre class=\"repeat\"><code>");
     m.text(&repeat(subject)).raw("</code></pre>\n");
@@ -60,7 +80,8 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
 fn repeat(subject: &Subject<'_>) -> String {
     let meta = &subject.tables.meta;
     let mut words = vec!["knee".to_owned()];
-    let alone = meta.thread_counts.is_empty() || !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));
+    let alone = meta.thread_counts.is_empty()
+        || !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));
     if alone {
         words.push("record".to_owned());
     } else {
@@ -84,7 +105,11 @@ fn repeat(subject: &Subject<'_>) -> String {
 /// One word of a POSIX shell: what is not plain stands in single quotes.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,11 @@ impl Packed {
     /// As data blocks: elements whose type no browser runs (HTML standard, 4.12.1).
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         for (name, bytes) in &self.parts {
-            writeln!(out, "<script type=\"application/octet-stream\" id=\"{name}\">{}</script>", STANDARD.encode(bytes))?;
+            writeln!(
+                out,
+                "<script type=\"application/octet-stream\" id=\"{name}\">{}</script>",
+                STANDARD.encode(bytes)
+            )?;
         }
         // A `<` in a string could end the element.
         let index = self.index.to_string().replace('<', "\\u003c");

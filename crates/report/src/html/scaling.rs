@@ -29,7 +29,9 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
             let Interval { low, high } = p.speedup_interval;
             (f64::from(p.threads), p.speedup, (low, high))
         });
-        drawing(&mut m, answer, "Speed-up", &speedup.collect(), true, &|v| words::number(v, if v < 10.0 && v.fract() != 0.0 { 1 } else { 0 }));
+        drawing(&mut m, answer, "Speed-up", &speedup.collect(), true, &|v| {
+            words::number(v, if v < 10.0 && v.fract() != 0.0 { 1 } else { 0 })
+        });
         match &answer.throughput {
             Some(throughput) => {
                 let rates = answer.curve.iter().filter_map(|p| Some((f64::from(p.threads), p.throughput?)));
@@ -37,7 +39,9 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
             }
             None => {
                 let times = answer.curve.iter().map(|p| (f64::from(p.threads), p.seconds));
-                drawing(&mut m, answer, "Time of a run", &series(times), false, &|v| if v == 0.0 { "0".to_owned() } else { words::about(v) });
+                drawing(&mut m, answer, "Time of a run", &series(times), false, &|v| {
+                    if v == 0.0 { "0".to_owned() } else { words::about(v) }
+                });
             }
         }
         m.raw("</div>\n");
@@ -76,19 +80,27 @@ fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal:
     for point in points {
         let at = x.at(point.0);
         if at >= next {
-            m.raw(&format!("<text class=\"tick\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", HEIGHT - BOTTOM + 18.0, point.0));
+            m.raw(&format!(
+                "<text class=\"tick\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                HEIGHT - BOTTOM + 18.0,
+                point.0
+            ));
             next = at + 24.0;
         }
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
-    m.raw(&format!("<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">threads</text>\n", HEIGHT - 4.0));
+    m.raw(&format!(
+        "<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">threads</text>\n",
+        HEIGHT - 4.0
+    ));
     if ideal {
         // Ideal: as many times faster as there are more threads, up to the processors that there are.
         let mut path = String::new();
         let steps = 40;
         for i in 0..=steps {
             let share = f64::from(i) / f64::from(steps);
-            let threads = if log { first.0 * (last.0 / first.0).powf(share) } else { first.0 + (last.0 - first.0) * share };
+            let threads =
+                if log { first.0 * (last.0 / first.0).powf(share) } else { first.0 + (last.0 - first.0) * share };
             let value = threads.min(machine.max(first.0)) / first.0;
             if value <= high {
                 path += &format!("{}{},{}", if path.is_empty() { "M" } else { "L" }, x.at(threads), y.at(value));
@@ -99,7 +111,11 @@ fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal:
     if let Some(knee) = answer.knee_at.map(f64::from).filter(|k| points.iter().any(|p| p.0 == *k)) {
         let at = x.at(knee);
         m.raw(&format!("<line class=\"knee\" x1=\"{at}\" x2=\"{at}\" y1=\"{TOP}\" y2=\"{}\"/>", HEIGHT - BOTTOM));
-        m.raw(&format!("<text class=\"tick knee-label\" x=\"{}\" y=\"{}\">knee</text>\n", at + 5.0, HEIGHT - BOTTOM - 6.0));
+        m.raw(&format!(
+            "<text class=\"tick knee-label\" x=\"{}\" y=\"{}\">knee</text>\n",
+            at + 5.0,
+            HEIGHT - BOTTOM - 6.0
+        ));
     }
     let upper = points.iter().map(|p| format!("{},{}", x.at(p.0), y.at(p.2.1)));
     let lower = points.iter().rev().map(|p| format!("{},{}", x.at(p.0), y.at(p.2.0)));
@@ -109,7 +125,11 @@ fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal:
     m.raw(&format!("<polyline class=\"curve\" points=\"{}\"/>\n", line.join(" ")));
     for (threads, value, (low, high)) in points {
         let (cx, cy) = (x.at(*threads), y.at(*value));
-        m.raw(&format!("<line class=\"whisker\" x1=\"{cx}\" x2=\"{cx}\" y1=\"{}\" y2=\"{}\"/>", y.at(*low), y.at(*high)));
+        m.raw(&format!(
+            "<line class=\"whisker\" x1=\"{cx}\" x2=\"{cx}\" y1=\"{}\" y2=\"{}\"/>",
+            y.at(*low),
+            y.at(*high)
+        ));
         m.raw(&format!("<circle class=\"point\" cx=\"{cx}\" cy=\"{cy}\" r=\"4\"><title>"));
         m.text(&format!("{threads} threads: {} ({} to {})", label(*value), label(*low), label(*high)));
         m.raw("</title></circle>\n");
@@ -157,7 +177,8 @@ fn cells(point: &Point, rate: bool, knee: bool) -> Vec<String> {
         let of = |name: &str| point.counters.get(name).copied();
         Some(words::count(of("voluntary_switches")? + of("involuntary_switches")?))
     };
-    let mut cells = vec![if knee { format!("knee {}", point.threads) } else { point.threads.to_string() }, point.runs.to_string()];
+    let mut cells =
+        vec![if knee { format!("knee {}", point.threads) } else { point.threads.to_string() }, point.runs.to_string()];
     if rate {
         cells.push(point.throughput.map_or(String::new(), |t| measured(t, words::Scale::count(t.median))));
     }

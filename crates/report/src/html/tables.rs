@@ -44,14 +44,18 @@ pub(super) fn table(view: &View, m: &mut Markup) {
         m.p("note", "Nothing of the kind was seen.");
         return notes(view, m);
     }
-    let filled =
-        |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| !matches!(c, Cell::None)));
+    let filled = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| !matches!(c, Cell::None)));
     let kept: Vec<usize> = (0..view.columns.len()).filter(|i| filled(*i)).collect();
     let numeric = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| c.number().is_some()));
     // What bars are drawn behind: the first column of times.
-    let bar = kept.iter().copied().find(|i| view.columns.get(*i).is_some_and(|c| c.key == "growth_s" || c.key == "blocked_s"));
-    let bar = bar.or(kept.iter().copied().find(|i| view.rows.iter().any(|r| matches!(r.get(*i), Some(Cell::Seconds(_))))));
-    let longest = bar.map_or(0.0, |i| view.rows.iter().filter_map(|r| r.get(i)?.number()).fold(0.0, |a: f64, b| a.max(b.abs())));
+    let bar = kept
+        .iter()
+        .copied()
+        .find(|i| view.columns.get(*i).is_some_and(|c| c.key == "growth_s" || c.key == "blocked_s"));
+    let bar =
+        bar.or(kept.iter().copied().find(|i| view.rows.iter().any(|r| matches!(r.get(*i), Some(Cell::Seconds(_))))));
+    let longest =
+        bar.map_or(0.0, |i| view.rows.iter().filter_map(|r| r.get(i)?.number()).fold(0.0, |a: f64, b| a.max(b.abs())));
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").text(view.title);
     m.raw(&format!("\"><table class=\"data\" data-fold=\"{FOLDED}\"><thead><tr>"));
     for i in &kept {

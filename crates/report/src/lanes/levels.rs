@@ -147,11 +147,9 @@ mod tests {
 
     #[test]
     fn finest_buckets_are_the_spans() {
-        assert_eq!(buckets(&[(100, 103, 0), (103, 104, 1), (106, 110, 2)], 10, 10), [
-            (3, Some(0)),
-            (1, Some(1)),
-            (2, None),
-            (4, Some(2))
-        ]);
+        assert_eq!(
+            buckets(&[(100, 103, 0), (103, 104, 1), (106, 110, 2)], 10, 10),
+            [(3, Some(0)), (1, Some(1)), (2, None), (4, Some(2))]
+        );
     }
 }

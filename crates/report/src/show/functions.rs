@@ -98,10 +98,7 @@ pub fn functions(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pi
 
 /// One row a source line.
 pub fn lines(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pick: Pick) -> View {
-    let columns = &[
-        column("line", "line", "The source line."),
-        column("function", "function", "The function there."),
-    ];
+    let columns = &[column("line", "line", "The source line."), column("function", "function", "The function there.")];
     let mut view = table("lines", columns, observed, base, pick, true);
     let all = view.rows.len();
     view.rows.retain(|row| matches!(row.first(), Some(Cell::Text(line)) if line.contains(':')));
@@ -149,7 +146,7 @@ fn table(
                 if all > 0.0 { Cell::Share(own / all) } else { Cell::None },
                 Cell::Seconds(total),
                 was.map_or(Cell::None, Cell::Seconds),
-                was.map_or(Cell::None, |w| Cell::Seconds(own - w)),
+                was.map_or(Cell::None, |w| Cell::Change(own - w)),
                 Cell::count(samples),
             ],
         ));

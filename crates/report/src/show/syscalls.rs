@@ -46,7 +46,8 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
                 sum.longest = sum.longest.max(call.end_ns.saturating_sub(call.start_ns));
             }
         }
-        view.notes.push("From the calls on the timeline: where calls come fast, only some of them are there.".to_owned());
+        view.notes
+            .push("From the calls on the timeline: where calls come fast, only some of them are there.".to_owned());
     } else {
         let mut placed: BTreeMap<&str, f64> = BTreeMap::new();
         for site in observed.traced.call_sites.iter().filter(|s| meant.contains(&s.thread)) {
@@ -71,7 +72,8 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
             }
         }
         if observed.traced.call_sites.iter().any(|s| s.calls_high > s.calls_low) {
-            view.notes.push("Where calls come too fast to time each, numbers are estimates from some windows.".to_owned());
+            view.notes
+                .push("Where calls come too fast to time each, numbers are estimates from some windows.".to_owned());
         }
     }
     let mut rows: Vec<_> = found.into_iter().collect();

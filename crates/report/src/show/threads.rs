@@ -117,7 +117,13 @@ pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
         .into_iter()
         .map(|((waiter, waker), (ns, times, _, what))| {
             let waker = waker.map_or_else(|| "the kernel".to_owned(), |w| observed.thread(w));
-            vec![Cell::text(observed.thread(waiter)), Cell::text(waker), Cell::ns(ns), Cell::count(times), Cell::text(what)]
+            vec![
+                Cell::text(observed.thread(waiter)),
+                Cell::text(waker),
+                Cell::ns(ns),
+                Cell::count(times),
+                Cell::text(what),
+            ]
         })
         .collect();
     if pick.between.is_some() {

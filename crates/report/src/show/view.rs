@@ -15,6 +15,8 @@ pub enum Cell {
     Count(f64),
     /// A time in seconds.
     Seconds(f64),
+    /// How much a time in seconds changed.
+    Change(f64),
     /// A share of 1.
     Share(f64),
     /// It is not known or there is none.
@@ -45,6 +47,9 @@ impl Cell {
             Cell::Count(n) => words::count(*n),
             Cell::Seconds(s) if *s == 0.0 => "0".to_owned(),
             Cell::Seconds(s) => words::time(*s),
+            Cell::Change(s) if *s > 0.0 => format!("+{}", words::time(*s)),
+            Cell::Change(s) if *s == 0.0 => "0".to_owned(),
+            Cell::Change(s) => words::time(*s),
             Cell::Share(s) => words::percent(*s),
             Cell::None => String::new(),
         }
@@ -53,7 +58,7 @@ impl Cell {
     /// The number, for sorting and drawing.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Cell::Count(n) | Cell::Seconds(n) | Cell::Share(n) => Some(*n),
+            Cell::Count(n) | Cell::Seconds(n) | Cell::Change(n) | Cell::Share(n) => Some(*n),
             Cell::Text(_) | Cell::None => None,
         }
     }
@@ -72,7 +77,7 @@ impl Cell {
     fn value(&self) -> Value {
         match self {
             Cell::Text(text) => text.as_str().into(),
-            Cell::Count(n) | Cell::Seconds(n) | Cell::Share(n) => (*n).into(),
+            Cell::Count(n) | Cell::Seconds(n) | Cell::Change(n) | Cell::Share(n) => (*n).into(),
             Cell::None => Value::Null,
         }
     }

@@ -110,7 +110,8 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
         })
         .collect();
     if pick.between.is_some() {
-        view.notes.push("Times counted in the stretch are estimated from the share of each wait that lies in it.".to_owned());
+        view.notes
+            .push("Times counted in the stretch are estimated from the share of each wait that lies in it.".to_owned());
     }
     view
 }
