@@ -1,7 +1,7 @@
 // The lanes: zoom, pan, search, range selection, minimap.
 
 /** Pixels of the names beside the lanes, of a lane, of its bar, of the time axis, of the minimap. */
-const LANE = { axis: 22, height: 20, bar: 14, tasks: 7, minimap: 34 };
+const LANE = { axis: 22, height: 20, bar: 14, tasks: 9, minimap: 34 };
 /** Arrows are drawn where the eye can still follow them. */
 const MOST_ARROWS = 400;
 /** How high a class is drawn: what runs is told from what waits without any colour. */
@@ -331,7 +331,7 @@ class Lanes {
     context.beginPath();
     for (const [lane, from, to, name, depth] of this.run.tasks) {
       if (lane < first || lane >= last || to < this.from || from > this.to) continue;
-      const y = Math.round(LANE.axis + lane * rows - top + 2 + Math.min(depth, 1) * 2) + 0.5;
+      const y = Math.round(LANE.axis + lane * rows - top + 4 + Math.min(depth, 1) * 2) + 0.5;
       const [a, b] = [Math.max(this.xOf(from), this.names()), Math.min(this.xOf(to), this.names() + this.plot())];
       if (b - a < 1.5) {
         context.moveTo(a, y);
@@ -345,8 +345,10 @@ class Lanes {
       if (b - a > 40) {
         const label = fit(context, this.index.names[name] ?? "", b - a - 12);
         const wide = context.measureText(label).width;
-        context.fillText(label, a + 6, y + 4);
-        void wide;
+        context.fillStyle = colours.of("ground");
+        context.fillRect(a + 4, y - 1, wide + 4, 3);
+        context.fillStyle = colours.of("ink");
+        context.fillText(label, a + 6, y + 3);
       }
     }
     context.stroke();

@@ -9,7 +9,7 @@ function start() {
       for (const row of tiny) /** @type {HTMLElement} */ (row).hidden = !open;
       button.textContent = open ? "show fewer" : `show ${tiny.length} lines below half a percent`;
     };
-    const button = el("button", { type: "button", class: "fold", click: () => show(/** @type {HTMLElement} */ (tiny[0]).hidden) });
+    const button = el("button", { type: "button", class: "fold", click: () => show((/** @type {HTMLElement} */ (tiny[0])).hidden === true) });
     (account.closest(".scroll") ?? account).after(button);
     show(false);
     window.addEventListener("beforeprint", () => show(true));

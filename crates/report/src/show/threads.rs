@@ -87,6 +87,9 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
     view
 }
 
+/// Blocked nanoseconds, blocks, nanoseconds of the wait with most of them, and that wait in words.
+type Edge = (u64, u64, u64, String);
+
 /// One row a pair of threads: who waited for whom.
 pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
@@ -100,7 +103,7 @@ pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
         ],
     );
     let meant = pick.threads(observed);
-    let mut edges: BTreeMap<(ThreadId, Option<ThreadId>), (u64, u64, u64, String)> = BTreeMap::new();
+    let mut edges: BTreeMap<(ThreadId, Option<ThreadId>), Edge> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
             let edge = edges.entry((wait.thread, wake.waker)).or_default();

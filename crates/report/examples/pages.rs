@@ -1,0 +1,30 @@
+//! Writes the pages that the browser's tests look at: `pages DIR`. Recordings named behind it get a page each, too.
+
+#[path = "../tests/common/hostile.rs"]
+mod hostile;
+
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let folder = arguments.next().ok_or("usage: pages DIR [RECORDING ...]")?;
+    let folder = Path::new(&folder);
+    std::fs::create_dir_all(folder)?;
+    let mut pages = vec![
+        ("hostile".to_owned(), hostile::hostile()),
+        ("many".to_owned(), hostile::many(64, 400)),
+        ("empty".to_owned(), recording::Tables::empty(recording::synthetic::meta(2))),
+    ];
+    for recording in arguments {
+        let name = Path::new(&recording).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        pages.push((name, recording::Recording::open(&recording)?.tables()?));
+    }
+    for (name, tables) in pages {
+        let answer = analyze::analyze(&tables);
+        let mut out = Vec::new();
+        let subject = report::html::Subject { answer: &answer, tables: &tables, folder: &name };
+        report::html::render(&subject, &mut out)?;
+        std::fs::write(folder.join(format!("{name}.html")), out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The page: nothing of the target runs in it, and it stays small. What it looks like is tested in a browser
+//! (`tests/browser`).
+
+#[path = "common/hostile.rs"]
+mod hostile;
+
+use recording::Tables;
+use report::html::{Subject, render};
+
+fn page(tables: &Tables) -> String {
+    let answer = analyze::analyze(tables);
+    let mut out = Vec::new();
+    render(&Subject { answer: &answer, tables, folder: "/tmp/<i>'\"" }, &mut out).expect("a Vec takes everything");
+    String::from_utf8(out).expect("the page is UTF-8")
+}
+
+#[test]
+fn nothing_of_the_target_becomes_markup() {
+    let page = page(&hostile::hostile());
+    // The page's own elements, none of which has a handler; a name that got through would add others.
+    let mut rest = page.as_str();
+    let mut scripts = 0;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+        if name == "script" {
+            scripts += 1;
+            let end = rest.find("</script>").expect("every script ends");
+            assert!(rest.starts_with("script>") || rest.starts_with("script type=\"application/"));
+            rest = &rest[end + 1..];
+            continue;
+        }
+        if name == "style" {
+            rest = &rest[rest.find("</style>").expect("the style ends") + 1..];
+            continue;
+        }
+        let tag = &rest[..rest.find('>').expect("every tag ends")];
+        let known = ["img", "b", "i", "iframe", "object", "embed", "form", "base", "link"];
+        assert!(!known.contains(&name.as_str()), "<{tag}>");
+        // Outside quotes: an attribute of a name's own, such as a handler.
+        let attributes: String = tag.split('"').step_by(2).collect();
+        assert!(!attributes.contains(" on") && !attributes.contains('\''), "<{tag}>");
+    }
+    assert!(scripts >= 4, "index, lanes, samples and the code: {scripts}");
+    for c in ['\u{202e}', '\u{2066}', '\u{200f}', '\u{1b}', '\u{0}', '\u{2028}', '\u{7}'] {
+        assert!(!page.contains(c), "{:x}", c as u32);
+    }
+    assert!(!page.contains(" style="), "the policy forbids style attributes");
+    assert!(page.len() < 3_000_000, "{}", page.len());
+}
+
+#[test]
+fn the_policy_allows_the_page_s_own_code_and_nothing_else() {
+    let page = page(&hostile::many(4, 10));
+    let policy = page.split("Content-Security-Policy\" content=\"").nth(1).and_then(|p| p.split('"').next());
+    let policy = policy.expect("there is a policy");
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    for never in
+        ["http://", "https://", "//cdn", "@import", "fetch(", "XMLHttp", "innerHTML", "eval(", "document.write"]
+    {
+        assert!(!page.contains(never), "{never}");
+    }
+}
+
+#[test]
+fn many_threads_fit_the_page() {
+    let page = page(&hostile::many(64, 200));
+    assert!(page.len() < 3_000_000, "{}", page.len());
+    assert!(page.contains("<svg class=\"chart still\""), "the lanes can be seen without scripts");
+}
+
+#[test]
+fn a_recording_without_rows_has_a_page() {
+    let page = page(&Tables::empty(recording::synthetic::meta(2)));
+    assert!(page.contains("id=\"answer\"") && page.ends_with("</body></html>\n"));
+}

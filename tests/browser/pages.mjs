@@ -1,0 +1,161 @@
+// The page in a real browser: `node --test tests/browser/pages.mjs`, by `./dev browser`.
+//
+// KNEE_PAGES is the folder of the pages, KNEE_PICTURES the one for the pictures, KNEE_MODULES where playwright-core is,
+// KNEE_CHROMIUM the browser. Every page is opened at two widths, light and dark, as a file from disk.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+
+const { KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM } = process.env;
+for (const [name, value] of Object.entries({ KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM })) {
+  if (!value) throw new Error(`${name} is not set: run ./dev browser`);
+}
+const { chromium } = createRequire(join(resolve(KNEE_MODULES), "x.js"))("playwright-core");
+const pages = readdirSync(KNEE_PAGES).filter((file) => file.endsWith(".html")).map((file) => file.slice(0, -5));
+assert.ok(pages.includes("hostile") && pages.includes("many") && pages.includes("empty"), `pages: ${pages}`);
+mkdirSync(KNEE_PICTURES, { recursive: true });
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({ executablePath: KNEE_CHROMIUM, args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+/** Opens a page; whatever it complains of or asks the network for fails the test. */
+async function open(name, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith("file:")) complaints.push(`request: ${request.url().slice(0, 100)}`);
+  });
+  await page.goto(`file://${resolve(KNEE_PAGES, `${name}.html`)}`);
+  await page.waitForLoadState("load");
+  return { page, complaints, close: () => context.close() };
+}
+
+for (const name of pages) {
+  for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"]]) {
+    test(`${name} at ${width} pixels, ${colorScheme}`, async () => {
+      const { page, complaints, close } = await open(name, { viewport: { width, height: 900 }, colorScheme });
+      if ((await page.locator("#lanes-view").count()) > 0) await page.locator(".lanes canvas").last().waitFor();
+      // Two frames: what is drawn at the next one is there.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `the page is ${wide} pixels wide`);
+      for (const section of await page.locator("section").all()) {
+        const id = await section.getAttribute("id");
+        await section.screenshot({ path: join(KNEE_PICTURES, `${name}-${id}-${width}-${colorScheme}.png`) });
+      }
+      assert.deepEqual(complaints, []);
+      assert.notEqual(await page.title(), "owned");
+      await close();
+    });
+  }
+}
+
+test("without scripts the answer, the tables and the still lanes are there", async () => {
+  const { page, complaints, close } = await open("many", { javaScriptEnabled: false });
+  assert.ok(await page.locator("#answer .verdict").isVisible());
+  assert.ok(await page.locator("#lanes-still svg").isVisible());
+  assert.ok(await page.locator("#scaling svg").first().isVisible());
+  assert.ok(await page.locator("#tables table").first().isVisible());
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("nothing of a hostile recording runs or leaves its place", async () => {
+  const { page, complaints, close } = await open("hostile");
+  assert.equal(await page.locator("img, iframe, object, embed").count(), 0);
+  assert.equal(await page.locator("[onerror], [onmouseover], [onfocus], [autofocus]").count(), 0);
+  assert.ok(await page.locator("#run").isVisible(), "a comment or a style sheet would hide what follows");
+  for (const cell of await page.locator("table.data th button").all()) await cell.click();
+  await page.locator(".lanes .body canvas").hover();
+  await page.locator(".flame canvas").hover();
+  await page.getByLabel("search the lanes").fill("<img");
+  assert.notEqual(await page.title(), "owned");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+/** The brightness of every pixel of the lanes, to see that something changed. */
+const picture = (page) => page.locator(".lanes .body canvas").evaluate((canvas) => canvas.toDataURL());
+
+test("the lanes zoom, pan, search, select and change the run", async () => {
+  const { page, complaints, close } = await open("many");
+  const canvas = page.locator(".lanes .body canvas");
+  await canvas.scrollIntoViewIfNeeded();
+  const frame = () => page.evaluate(() => new Promise((done) => setTimeout(done, 120)));
+  await frame();
+  const whole = await picture(page);
+  await canvas.focus();
+  for (let i = 0; i < 4; i++) await page.keyboard.press("w");
+  await frame();
+  const near = await picture(page);
+  assert.notEqual(near, whole, "w zooms in");
+  await page.keyboard.press("d");
+  await frame();
+  assert.notEqual(await picture(page), near, "d pans");
+  await page.screenshot({ path: join(KNEE_PICTURES, "many-zoomed.png") });
+  for (let i = 0; i < 5; i++) await page.keyboard.press("w");
+  await frame();
+  await page.screenshot({ path: join(KNEE_PICTURES, "many-arrows.png") });
+  await page.keyboard.press("0");
+  await frame();
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + 400, box.y + 100);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 600, box.y + 100, { steps: 4 });
+  await page.mouse.up();
+  const range = page.locator(".range");
+  assert.ok(await range.isVisible(), "dragging selects a range");
+  assert.match(await range.innerText(), /running, own code/);
+  await page.screenshot({ path: join(KNEE_PICTURES, "many-range.png") });
+  await range.getByRole("button", { name: "end the selection" }).click();
+  assert.ok(!(await range.isVisible()));
+  await page.getByLabel("search the lanes").fill("lock");
+  await frame();
+  assert.notEqual(await picture(page), whole, "matches stand out");
+  await page.getByLabel("thread count", { exact: true }).selectOption({ label: "8 threads" });
+  await frame();
+  assert.notEqual(await picture(page), whole);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("tables are sorted and filtered, the flame graph zooms", async () => {
+  const { page, complaints, close } = await open("many");
+  const table = page.locator("#tables table.data", { has: page.getByRole("button", { name: "tid", exact: true }) });
+  const first = () => table.locator("tbody tr:not([hidden]) td").nth(1).innerText();
+  await table.getByRole("button", { name: "name", exact: true }).click();
+  assert.equal(await first(), "worker 0");
+  await table.getByRole("button", { name: "name", exact: true }).click();
+  assert.equal(await first(), "worker 9");
+  await page.getByLabel("filter threads").fill("worker 63");
+  assert.equal(await table.locator("tbody tr:not([hidden])").count(), 1);
+  const flame = page.locator(".flame canvas");
+  const before = await flame.evaluate((canvas) => canvas.toDataURL());
+  const box = await flame.boundingBox();
+  await flame.click({ position: { x: box.width / 3, y: 19 * 2 + 8 } });
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 100)));
+  assert.notEqual(await flame.evaluate((canvas) => canvas.toDataURL()), before);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("it prints", async () => {
+  const { page, close } = await open("many");
+  await page.emulateMedia({ media: "print" });
+  assert.ok(await page.locator("#lanes-still svg").isVisible(), "paper gets the still lanes");
+  assert.ok(!(await page.locator(".tools").first().isVisible()));
+  await page.pdf({ path: join(KNEE_PICTURES, "many.pdf") });
+  await close();
+});
