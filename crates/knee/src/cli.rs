@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Record(Record),
     /// Shows the answer of a recording again
     Report(Report),
+    /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
+    Show(Show),
     /// Compares two recordings, before and after a change
     Diff(Diff),
     /// Says what a cause is, what it costs and what would disprove it
@@ -166,6 +168,77 @@ pub(crate) struct Report {
     pub(crate) format: Format,
 }
 
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  knee show locks knee-server-20261121-101112
+  knee show functions DIR --threads 4 --sort growth --limit 10
+  knee show timeline DIR --between 0.2 0.25
+  knee show waits DIR --thread 4711 --format csv";
+
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub(crate) struct Show {
+    /// What to show
+    #[arg(value_enum, value_name = "TABLE")]
+    pub(crate) table: Table,
+    /// Folder of the recording
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The observed run with so many threads [default: the largest count]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    /// Only this thread, by its id
+    #[arg(long, value_name = "TID")]
+    pub(crate) thread: Option<u32>,
+    /// Only what happened between two times, in seconds since the run's begin
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], value_parser = moment)]
+    pub(crate) between: Option<Vec<f64>>,
+    /// Column to sort by, the largest first; its name is that of the CSV [default: what matters most]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<String>,
+    /// At most so many rows or lanes [default: 20 rows or 40 lanes of text, else all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: ShowFormat,
+}
+
+/// What `knee show` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Table {
+    /// Threads, and what each did with its life
+    Threads,
+    /// Locks that threads waited for, the program's and the kernel's
+    Locks,
+    /// Waits by place and reason
+    Waits,
+    /// Who waits for whom
+    Wakers,
+    /// System calls with their errors and times
+    Syscalls,
+    /// Functions by processor time and by growth against the smallest thread count
+    Functions,
+    /// Source lines by the same
+    Lines,
+    /// Cache lines that several threads touch
+    Sharing,
+    /// The lanes of the threads over time
+    Timeline,
+}
+
+/// For whom a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For scripts
+    Json,
+    /// For spreadsheets
+    Csv,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// Folder of the recording before the change
@@ -219,6 +292,14 @@ fn seconds(text: &str) -> Result<f64, String> {
         // An upper end keeps it a duration: a year is longer than any run.
         Ok(value) if value > 0.0 && value <= 31_536_000.0 => Ok(value),
         _ => Err("expected a number of seconds above 0, such as 60 or 0.5".to_owned()),
+    }
+}
+
+/// A moment of a run.
+fn moment(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected seconds since the run's begin, such as 0.25".to_owned()),
     }
 }
 

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => commands::sweep::run(&options),
         Command::Record(options) => commands::record::run(&options),
         Command::Report(options) => commands::report::run(&options),
+        Command::Show(options) => commands::show::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),

@@ -7,5 +7,6 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod record;
 pub(crate) mod report;
+pub(crate) mod show;
 pub(crate) mod sweep;
 pub(crate) mod welcome;

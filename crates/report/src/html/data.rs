@@ -4,12 +4,12 @@ use super::markup::readable;
 use super::pack::{Packed, compress, number};
 use super::{focus, grew};
 use crate::lanes::levels::bucketed;
+use crate::lanes::tasks::{Task, tasks as all_tasks};
 use crate::lanes::{Class, Timeline};
 use crate::show::{Observed, Scene};
 use crate::words;
 use analyze::answer::Answer;
 use recording::ThreadId;
-use recording::tables::MarkKind;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
@@ -211,33 +211,8 @@ fn tasks(
     place: &HashMap<ThreadId, usize>,
     names: &mut Names,
 ) -> Vec<Value> {
-    let run = observed.traced.run.run;
-    let mut marks: Vec<_> = observed.model.tables.marks.iter().filter(|m| m.run == run).collect();
-    marks.sort_by_key(|m| m.time_ns);
-    let mut open: HashMap<ThreadId, Vec<(u64, usize)>> = HashMap::new();
-    let mut found = Vec::new();
-    let since = |time: u64| time.clamp(timeline.begin, timeline.end) - timeline.begin;
-    let mut close = |thread: ThreadId, from: u64, to: u64, name: usize, depth: usize| {
-        if let (Some(lane), true) = (place.get(&thread), found.len() < MOST_TASKS) {
-            found.push(json!([lane, since(from), since(to), name, depth]));
-        }
-    };
-    for mark in marks {
-        let of_thread = open.entry(mark.thread).or_default();
-        match mark.kind {
-            MarkKind::TaskBegin => of_thread.push((mark.time_ns, names.of(mark.name.as_deref().unwrap_or("task")))),
-            MarkKind::TaskEnd => {
-                if let Some((from, name)) = of_thread.pop() {
-                    close(mark.thread, from, mark.time_ns, name, of_thread.len());
-                }
-            }
-            MarkKind::Begin | MarkKind::End | MarkKind::Work | MarkKind::Unknown => {}
-        }
-    }
-    for (thread, tasks) in open {
-        for (depth, (from, name)) in tasks.into_iter().enumerate() {
-            close(thread, from, timeline.end, name, depth);
-        }
-    }
-    found
+    let since = |time: u64| time.saturating_sub(timeline.begin);
+    let shown = all_tasks(observed).into_iter().filter_map(|t| Some((place.get(&t.thread)?, t)));
+    let row = |(lane, t): (&usize, Task<'_>)| json!([lane, since(t.start), since(t.end), names.of(t.name), t.depth]);
+    shown.take(MOST_TASKS).map(row).collect()
 }

@@ -1,0 +1,104 @@
+//! `knee show`: one table, or the lanes, of one observed run. May import: `answer`, analyze, report, `ui`.
+
+use super::answer;
+use crate::cli::{Show, ShowFormat, Table};
+use crate::failure::{Failure, Status};
+use crate::ui;
+use ::report::show::lanes::Lanes;
+use ::report::show::{Observed, Pick, Scene, View, functions, locks, sharing, syscalls, threads, waits};
+use analyze::model::Model;
+use std::path::Path;
+
+/// Rows of a text for people; scripts get all.
+const FEW: usize = 20;
+/// Lanes of a text for people: a screen.
+const LANES: usize = 40;
+
+pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
+    let tables = answer::tables(&options.folder)?;
+    let model = Model::new(&tables);
+    let scene = Scene::new(&model);
+    let observed = chosen(&scene, options.threads, &options.folder)?;
+    let pick = Pick { tid: options.thread, between: stretch(options) };
+    if pick.threads(&observed).is_empty() && options.thread.is_some() {
+        let hint = format!("knee show threads {} lists them", options.folder.display());
+        return Err(Failure::new(Status::Usage, "no thread of the run has this id").hint(hint).into());
+    }
+    let style = ui::style();
+    if options.table == Table::Timeline {
+        let few = options.limit.unwrap_or(LANES);
+        let most = if options.format == ShowFormat::Text { few } else { usize::MAX };
+        let lanes = Lanes::new(&observed, pick, most);
+        let limit = options.limit.unwrap_or(usize::MAX);
+        ui::out(|out| match options.format {
+            ShowFormat::Text => lanes.text(style.width, style.unicode, style.colour, out),
+            ShowFormat::Json => writeln!(out, "{}", lanes.value(limit)),
+            ShowFormat::Csv => lanes.csv(limit, out),
+        })?;
+        return Ok(ui::OK);
+    }
+    let few = if options.format == ShowFormat::Text { FEW } else { usize::MAX };
+    let mut views = vec![view(options.table, &scene, &observed, pick)];
+    // Scripts get one table; people who look at waits or threads also want to know who ends the waiting.
+    if options.format == ShowFormat::Text && matches!(options.table, Table::Waits) {
+        views.push(threads::wakers(&observed, pick));
+    }
+    for (i, view) in views.into_iter().enumerate() {
+        let sort = options.sort.as_deref().filter(|_| i == 0);
+        let view = view
+            .arrange(sort, options.limit.unwrap_or(few))
+            .map_err(|e| Failure::new(Status::Usage, format!("no such column; there are: {}", e.known.join(", "))))?;
+        ui::out(|out| match options.format {
+            ShowFormat::Text => {
+                if i > 0 {
+                    writeln!(out, "\n{}", view.title)?;
+                }
+                view.text(style.width, style.unicode, out)
+            }
+            ShowFormat::Json => writeln!(out, "{}", view.value()),
+            ShowFormat::Csv => view.csv(out),
+        })?;
+    }
+    Ok(ui::OK)
+}
+
+/// The observed run at a thread count.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn chosen<'s, 't>(
+    scene: &'s Scene<'t>,
+    threads: Option<u32>,
+    folder: &Path,
+) -> anyhow::Result<Observed<'s, 't>> {
+    let found = scene.at(threads);
+    Ok(found.ok_or_else(|| {
+        let known: Vec<String> = scene.observed().map(|o| o.traced.run.threads.to_string()).collect();
+        if known.is_empty() {
+            let what = format!("{} holds no observed run", folder.display());
+            return Failure::new(Status::Recording, what).hint("observing needs rights: see knee doctor");
+        }
+        let what = format!("no observed run has this thread count; there are: {}", known.join(", "));
+        Failure::new(Status::Usage, what)
+    })?)
+}
+
+fn stretch(options: &Show) -> Option<(f64, f64)> {
+    match options.between.as_deref() {
+        Some([from, to]) => Some((*from, *to)),
+        _ => None,
+    }
+}
+
+fn view(table: Table, scene: &Scene<'_>, observed: &Observed<'_, '_>, pick: Pick) -> View {
+    match table {
+        Table::Threads => threads::threads(observed, pick),
+        Table::Locks => locks::locks(observed, pick),
+        Table::Waits => waits::waits(observed, pick),
+        Table::Wakers => threads::wakers(observed, pick),
+        Table::Syscalls => syscalls::syscalls(observed, pick),
+        Table::Functions => functions::functions(observed, scene.base(), pick),
+        Table::Lines => functions::lines(observed, scene.base(), pick),
+        Table::Sharing | Table::Timeline => sharing::sharing(observed, pick),
+    }
+}

@@ -1,0 +1,57 @@
+//! Call paths in words, the same in every format. May import: recording, `show`, `text`.
+
+use crate::show::Observed;
+use crate::show::functions::kernel_name;
+use crate::text;
+use recording::StackId;
+use recording::tables::{Mode, Sample};
+
+/// Names of templates can be thousands of characters long, hostile ones longer; every viewer cuts them much earlier.
+const LONGEST: usize = 500;
+
+/// One function of a call path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// Its name, or its module and address.
+    pub(super) function: String,
+    /// Path of its module; empty for the kernel's part.
+    pub(super) module: String,
+    /// Its source file; empty when unknown.
+    pub(super) file: String,
+    /// Its line; 0 when unknown.
+    pub(super) line: u32,
+    /// Address in the module's file; 0 for the kernel's part.
+    pub(super) address: u64,
+}
+
+/// A name without control characters, of a length that viewers show.
+pub(super) fn clean(name: &str) -> String {
+    let cut: String = if name.len() > 8 * LONGEST { name.chars().take(2 * LONGEST).collect() } else { name.to_owned() };
+    text::shorten(&text::harmless(&cut), LONGEST)
+}
+
+/// The call path of a stack, innermost first.
+pub(super) fn path(observed: &Observed<'_, '_>, stack: StackId) -> Vec<Place> {
+    let frames = observed.model.stacks.frames(stack);
+    let place = |code: &analyze::code::Code<'_>| Place {
+        function: clean(&match code.name() {
+            Some(name) => name.to_owned(),
+            None => format!("{}+{:#x}", analyze::code::file_name(code.module), code.frame.address),
+        }),
+        module: clean(code.module),
+        file: clean(code.frame.file.as_deref().unwrap_or("")),
+        line: code.frame.line.unwrap_or(0),
+        address: code.frame.address,
+    };
+    frames.iter().map(place).collect()
+}
+
+/// What stands for the kernel's part of a call path.
+pub(super) fn kernel(name: String) -> Place {
+    Place { function: clean(&name), module: String::new(), file: String::new(), line: 0, address: 0 }
+}
+
+/// The kernel's part of a sample, if it is one of the kernel.
+pub(super) fn kernel_of(observed: &Observed<'_, '_>, sample: &Sample) -> Option<Place> {
+    (sample.mode == Mode::Kernel).then(|| kernel(kernel_name(observed, sample.syscall)))
+}
