@@ -135,7 +135,13 @@ fn a_sweep_leaves_a_recording_that_report_reads_again() {
     let again = knee(folder.path(), &["report", "out", "--format", "json"]);
     assert_eq!(again.stdout, output.stdout);
     let shown = knee(folder.path(), &["report", "out"]);
-    assert!(text(&shown.stdout).contains("Recording      out with verdict.json, output/"), "{}", text(&shown.stdout));
+    let files = "Recording      out with verdict.json, report.html, output/";
+    assert!(text(&shown.stdout).contains(files), "{}", text(&shown.stdout));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("id=\"scaling\""), "{}", page.len());
+    let elsewhere = knee(folder.path(), &["report", "out", "--html", "page.html"]);
+    assert!(elsewhere.status.success() && elsewhere.stdout.is_empty(), "{}", text(&elsewhere.stderr));
+    assert!(folder.path().join("page.html").exists());
     let same = knee(folder.path(), &["diff", "out", "out"]);
     assert!(text(&same.stdout).contains("not told from noise with 1, 2 threads"), "{}", text(&same.stdout));
     let json = knee(folder.path(), &["diff", "out", "out", "--format", "json"]);
