@@ -150,6 +150,25 @@ fn the_same_bytes_are_true_sharing() {
 }
 
 #[test]
+fn what_a_thread_uses_beside_a_variable_that_all_write_is_not_to_blame() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    variable(&mut tables, "state", 8, &[LINE]);
+    variable(&mut tables, "options", 8, &[LINE + 8]);
+    // Most samples come after the load of what lies beside: it is the first access to the line in each round.
+    for row in tables.accesses.iter_mut().step_by(4) {
+        row.distance = -3;
+    }
+    let beside: Vec<Access> =
+        tables.accesses.iter().map(|row| Access { kind: AccessKind::Load, address: LINE + 8, ..row.clone() }).collect();
+    tables.accesses.extend(beside);
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::TrueSharing], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].summary.contains("use state all the time"), "{:#?}", answer.verdict);
+}
+
+#[test]
 fn without_proof_by_breakpoints_sharing_stays_unsure() {
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);

@@ -102,13 +102,21 @@ fn suspected(facts: &Facts<'_, '_>, kind: Kind) -> Option<String> {
     None
 }
 
+/// Of what is shared in one way, what should be named: of the same bytes those, not what else the thread uses beside.
+fn is_named(used: &Use<'_>, kind: Kind) -> bool {
+    used.kind == kind && (used.overlaps || kind == Kind::False)
+}
+
 /// What threads use in a line, in words.
 fn variables(facts: &Facts<'_, '_>, line: &Line<'_>, kind: Kind) -> String {
     let mut names: Vec<String> =
-        places(facts, line.run, line.address, line.uses.iter().filter(|used| used.kind == kind))
+        places(facts, line.run, line.address, line.uses.iter().filter(|used| is_named(used, kind)))
             .into_iter()
             .map(|place| place.0)
             .collect();
+    let mut seen = std::collections::BTreeSet::new();
+    // One address used with several widths is one place.
+    names.retain(|name| seen.insert(name.clone()));
     let more = names.len().saturating_sub(TOLD);
     names.truncate(TOLD);
     match more {
@@ -151,7 +159,7 @@ fn cause<'t>(
 /// The source line with most samples at accesses to these lines; the others as callers.
 fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lines: &[&Line<'_>], kind: Kind) -> Option<Culprit> {
     let mut sites: BTreeMap<Site, f64> = BTreeMap::new();
-    let uses = lines.iter().flat_map(|line| line.uses.iter().filter(|used| used.kind == kind));
+    let uses = lines.iter().flat_map(|line| line.uses.iter().filter(|used| is_named(used, kind)));
     for row in uses.flat_map(|used| used.rows.iter().filter(|row| is_near(row.distance))) {
         if let Some(mut site) = source(facts, row.frame) {
             if site.line.is_some() {
@@ -198,7 +206,7 @@ fn rows<'t>(
         "samples",
     )];
     for line in lines.iter().take(TOLD) {
-        let uses = || line.uses.iter().filter(|used| used.kind == kind);
+        let uses = || line.uses.iter().filter(|used| is_named(used, kind));
         for (name, threads, samples) in places(facts, line.run, line.address, uses()).into_iter().take(TOLD) {
             let who: Vec<String> = threads.iter().take(TOLD).map(|id| thread(ledger, *id)).collect();
             let does =

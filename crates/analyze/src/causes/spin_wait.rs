@@ -3,7 +3,7 @@
 //! Evidence: samples in small loops that do nothing but look (no store, nothing carried from round to round), and
 //! breakpoints that saw another thread write what they look at. May import: `blame`, `shared_memory`, `sharing`.
 
-use super::blame::{Blamed, by_weight, culprit, sources};
+use super::blame::{Blamed, by_weight, culprit, named, sources};
 use super::shared_memory::{bytes, open, seconds, source};
 use super::{Description, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
@@ -91,12 +91,21 @@ fn cause<'t>(
     let site = first.and_then(|one| source(facts, one.frame));
     let awaited = first.and_then(|one| address(facts, one));
     let mut who = culprit(&sources(facts, ledger, |_| false, |doing| doing == Doing::Spinning), Blamed::Own);
-    if let (Some(who), Some(site)) = (&mut who, &site) {
-        (who.function, who.module) = (site.function.clone(), site.module.clone());
-        (who.file, who.line) = (site.file.clone(), site.line);
+    let inside = first
+        .is_some_and(|one| facts.model.stacks.code(one.frame).iter().all(|code| code.owner != crate::code::Owner::Own));
+    let mut at = site.as_ref().map_or_else(|| "a place without a name".to_owned(), place);
+    match (&mut who, &site) {
+        // Of a loop inside a library, the program's line is what can be changed.
+        (Some(who), Some(_)) if inside => at = format!("{at}, called from {}", named(who)),
+        (Some(who), Some(site)) => {
+            (who.function, who.module) = (site.function.clone(), site.module.clone());
+            (who.file, who.line) = (site.file.clone(), site.line);
+        }
+        _ => {}
+    }
+    if let Some(who) = &mut who {
         who.object = first.and_then(|one| one.addresses.first()).map(|address| format!("{address:#x}"));
     }
-    let at = site.map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
     let waits_for = awaited.map(|name| format!(" for {name}")).unwrap_or_default();
     let writer = first.and_then(|one| writers(facts, one).into_iter().next());
     let until = writer.map(|(line, _)| format!(", which is written in {line}")).unwrap_or_default();

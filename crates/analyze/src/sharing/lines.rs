@@ -22,6 +22,10 @@ const APART_NS: u64 = 30_000;
 const FEWEST: usize = 3;
 const SHARE: f64 = 0.01;
 
+/// A thread that makes this part of its accesses to a line at bytes which others use too would wait for the line all the
+/// same with everything else moved out of it: whichever access comes first pays.
+const MIXED: f64 = 0.1;
+
 /// What one thread does with some bytes of a line.
 #[derive(Debug)]
 pub struct Use<'t> {
@@ -33,7 +37,9 @@ pub struct Use<'t> {
     pub width: u64,
     /// It writes them.
     pub writes: bool,
-    /// How it shares them.
+    /// Another thread uses some of the same bytes.
+    pub overlaps: bool,
+    /// What its time there is due to.
     pub kind: Kind,
     /// The accesses.
     pub rows: Vec<&'t Access>,
@@ -96,6 +102,7 @@ pub(super) fn lines<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) ->
                 offset,
                 width,
                 writes: rows.iter().any(|row| writes(row.kind)),
+                overlaps: false,
                 kind: Kind::False,
                 rows,
             })
@@ -115,16 +122,26 @@ fn writes(kind: AccessKind) -> bool {
 /// The uses that share, each with its kind; none when nobody shares.
 fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
     let seen: Vec<(ThreadId, u64, u64, bool)> = uses.iter().map(|u| (u.thread, u.offset, u.width, u.writes)).collect();
-    let shared: Vec<Use> = uses
+    let mut shared: Vec<Use> = uses
         .into_iter()
         .filter_map(|mut used| {
             let mut others = seen.iter().filter(|other| other.0 != used.thread && (other.3 || used.writes)).peekable();
             others.peek()?;
-            let same = others.any(|other| other.1 < used.offset + used.width && used.offset < other.1 + other.2);
-            used.kind = if same { Kind::True } else { Kind::False };
+            used.overlaps = others.any(|other| other.1 < used.offset + used.width && used.offset < other.1 + other.2);
             Some(used)
         })
         .collect();
+    // Rows of each thread at what others use too, and all.
+    let mut threads: BTreeMap<ThreadId, (usize, usize)> = BTreeMap::new();
+    for used in &shared {
+        let rows = threads.entry(used.thread).or_default();
+        rows.0 += if used.overlaps { used.rows.len() } else { 0 };
+        rows.1 += used.rows.len();
+    }
+    for used in &mut shared {
+        let (same, all) = threads.get(&used.thread).copied().unwrap_or_default();
+        used.kind = if same as f64 >= MIXED * all as f64 { Kind::True } else { Kind::False };
+    }
     (!shared.is_empty()).then_some(shared)
 }
 

@@ -350,3 +350,75 @@ fn certainty(certainty: Certainty) -> AddressCertainty {
         Certainty::Likely => AddressCertainty::Likely,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// Knows nothing but where the code begins that the samples are in.
+    struct Begins(u64);
+
+    impl ImageCode for Begins {
+        fn function_start(&self, _: u64) -> Option<u64> {
+            Some(self.0)
+        }
+
+        fn variable(&self, _: u64) -> Option<NamedVariable> {
+            None
+        }
+    }
+
+    #[test]
+    fn breakpoints_are_asked_for_before_they_are_promised() {
+        // Whatever this machine allows, a refusal says why.
+        assert!(
+            available().is_ok() || available().is_err_and(|why| why.contains("cannot be set") || why.contains("x86"))
+        );
+    }
+
+    /// A million samples in a thousand places of this program's own code, of sixteen threads that touch the same lines.
+    #[test]
+    #[ignore = "measures time: wants an optimised build and a quiet machine"]
+    fn a_million_samples_are_decoded_and_gathered_in_three_seconds() {
+        let begin = (SharingSampler::sample as *const ()).addr() as u64;
+        let known = Begins(begin);
+        let mut memory = Memory::of(std::process::id());
+        let mut code = Code::new(decode::decoder(std::env::consts::ARCH).expect("x86-64"));
+        let mut places = Vec::new();
+        let mut next = begin;
+        while places.len() < 1000 {
+            code.explore(next, &[], &mut Reader { memory: &mut memory, known: &known });
+            let Some(instruction) = code.at(next) else { break };
+            places.push(next);
+            next = instruction.next();
+        }
+        assert!(places.len() > 300, "{} instructions", places.len());
+        let (shared, stack) = (vec![0_u64; 4096], vec![0x55_u8; 8192]);
+        let (shared, bottom) = (shared.as_ptr().addr() as u64, stack.as_ptr().addr() as u64);
+        let mut sampler = SharingSampler::new(false);
+        let start = Instant::now();
+        for number in 0..1_000_000_u64 {
+            let mut registers = [shared + number % 64 * 8; 21];
+            // `struct pt_regs`: rbp, ip and sp.
+            (registers[4], registers[19]) = (bottom + 64, bottom);
+            registers[16] = places[(number * 7 % places.len() as u64) as usize];
+            let sampled = Sampled {
+                thread: (number % 16) as u32 + 1,
+                pid: std::process::id(),
+                image: 1,
+                time_ns: number * 60_000,
+                registers: &registers,
+                stack: &stack,
+                red_zone: &[],
+                callers: &[],
+                user_stack: None,
+            };
+            sampler.sample(&sampled, &known);
+        }
+        let rows = sampler.finish(RunId(0), &ThreadId, &|_| None, &mut |_, _| Some(FrameId(0)));
+        let taken = start.elapsed();
+        assert!(rows.accesses.len() > 100_000, "{} accesses", rows.accesses.len());
+        assert!(taken.as_secs_f64() < 3.0, "{taken:?} for {} accesses", rows.accesses.len());
+    }
+}
