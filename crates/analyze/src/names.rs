@@ -262,6 +262,15 @@ pub fn is_spin_lock(name: &str) -> bool {
     plain(name).starts_with("pthread_spin_")
 }
 
+/// True for the functions in which the HotSpot virtual machine enters a Java monitor (`synchronized`): of its own C++ code
+/// (ObjectMonitor, ObjectSynchronizer, SharedRuntime::complete_monitor_locking_C), not of its internal mutexes.
+pub fn is_java_monitor(name: &str, module: &str) -> bool {
+    module.starts_with("libjvm")
+        && ["ObjectMonitor", "ObjectSynchronizer", "complete_monitor", "monitorenter"]
+            .iter()
+            .any(|part| name.contains(part))
+}
+
 /// The C function without decoration: `__random` and `random@@GLIBC_2.2.5` are `random`.
 pub fn c_name(name: &str) -> &str {
     plain(name)

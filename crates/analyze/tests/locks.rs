@@ -199,3 +199,31 @@ fn a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups() {
     let answer = analyze(&tables(8));
     assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
 }
+
+#[test]
+fn a_java_monitor_is_called_so() {
+    let monitor = "?@libc.so.6 < ?@libjvm.so < ObjectMonitor::enter@libjvm.so < \
+                   SharedRuntime::complete_monitor_locking_C@libjvm.so";
+    let tables = |wait: &str| {
+        flat()
+            .traced(2, |run| {
+                for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                    let mut thread = run.thread(name);
+                    for round in 0..400_usize {
+                        thread = match round % 2 == i {
+                            true => thread.runs(ms(3), WORK),
+                            false => thread.locks(0x100, ms(3), wait, other),
+                        };
+                    }
+                }
+            })
+            .tables()
+    };
+    let answer = analyze(&tables(monitor));
+    let cause = lock(&answer);
+    assert!(cause.summary.contains("a Java monitor (synchronized)"), "{}", cause.summary);
+    assert!(cause.remedies.iter().any(|r| r.contains("ConcurrentHashMap")), "{:?}", cause.remedies);
+    // A lock of the virtual machine itself is none.
+    let answer = analyze(&tables("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < G1Allocator::refill@libjvm.so"));
+    assert!(answer.verdict.causes.iter().all(|c| !c.summary.contains("Java monitor")), "{:#?}", answer.verdict);
+}

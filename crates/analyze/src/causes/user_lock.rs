@@ -97,8 +97,10 @@ fn cause<'t>(
     let interpreter = group.is_some_and(|g| g.views.iter().any(|(view, _)| view.interpreter_lock));
     let held = group.filter(|g| !g.waits.is_empty()).map(|g| lock_style::held(facts, ledger, g));
     let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(names::c_name).filter(|_| in_library);
+    let monitor = culprit.as_ref().is_some_and(is_java_monitor);
     let remedies = match interpreter {
         true => Some(remedies::for_interpreter_lock()),
+        false if monitor => Some(remedies::for_java_monitor()),
         false => known.and_then(remedies::for_function),
     };
     let mut evidence = rows(facts, ledger, group);
@@ -140,6 +142,10 @@ fn summary(
     }
     let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
     let caller = culprit.callers.first().map(place);
+    if is_java_monitor(culprit) {
+        let taken = caller.map(|c| format!(", which is taken in {c}")).unwrap_or_default();
+        return format!("Threads wait for a Java monitor (synchronized){taken}.");
+    }
     match (&culprit.function, in_library) {
         (Some(function), true) => {
             let library = library_name(&culprit.module);
@@ -154,6 +160,10 @@ fn summary(
             (None, _) => format!("Threads wait for a lock whose place is not known{held}."),
         },
     }
+}
+
+fn is_java_monitor(culprit: &Culprit) -> bool {
+    culprit.function.as_deref().is_some_and(|f| names::is_java_monitor(f, &culprit.module))
 }
 
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group<'_, 't>>) -> Vec<Evidence> {
