@@ -191,8 +191,11 @@ class Maker:
             C_HEAD,
             "false-sharing",
             globals="struct object { volatile value count; }; static struct object *objects[64];",
-            setup=lambda shared, width: "for (uint64_t t = 0; t < threads; t++) objects[t] = "
-            + (f"aligned_alloc(16, {size});" if shared else "aligned_alloc(128, 128);"),
+            # The first of them near the beginning of a line, so that the next lies in the same one.
+            setup=lambda shared, width: f"do objects[0] = malloc({size}); while ((uintptr_t)objects[0] % 64 > 16); "
+            f"for (uint64_t t = 1; t < threads; t++) objects[t] = malloc({size});"
+            if shared
+            else "for (uint64_t t = 0; t < threads; t++) objects[t] = aligned_alloc(128, 128);",
             prepare="struct object *mine = objects[own];",
             access="mine->count ^= (value)i;",
         )
