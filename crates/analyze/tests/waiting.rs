@@ -204,3 +204,31 @@ fn a_quota_that_only_the_observed_run_met_is_unsure_and_without_numbers_nothing_
     assert!(missing(&answer, CauseId::CpuQuota).contains("not in this recording"));
     assert!(analyze(&throttled(Some(0), Some(0))).verdict.clear.contains(&CauseId::CpuQuota));
 }
+
+#[test]
+fn threads_of_the_go_scheduler_do_not_tell_what_goroutines_wait_for() {
+    let tables = |stack: &'static str| {
+        with_base(
+            Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)),
+            "main.work@app a.go:5",
+        )
+        .traced(2, |run| {
+            for (i, name) in ["a", "b"].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100_usize {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(10), "main.work@app a.go:5"),
+                        false => thread.blocks(Reason::Sleep, ms(10), stack),
+                    };
+                }
+            }
+        })
+        .tables()
+    };
+    let answer =
+        analyze(&tables("runtime.usleep@app < runtime.findRunnable@app < runtime.schedule@app < runtime.mcall@app"));
+    assert!(missing(&answer, CauseId::ConditionWait).contains("goroutines"), "{:#?}", answer.verdict);
+    // A thread of a C program that sleeps is found, and so is one whose function merely begins alike.
+    let answer = analyze(&tables("nanosleep@libc.so.6 < runtime_poll@app a.c:3 < main@app a.c:9"));
+    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
+}

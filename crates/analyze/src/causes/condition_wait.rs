@@ -41,6 +41,14 @@ fn explain<'t>(
     lost: (f64, f64),
     description: &Description,
 ) -> Result<Vec<Cause>, String> {
+    let scheduling = in_go_scheduler(facts, ledger);
+    if scheduling > MOST {
+        return Err(format!(
+            "for {:.0} % of that time threads of the Go runtime find no goroutine that can run; what the goroutines wait \
+             for is not in the recording: Go's block and mutex profiles (runtime/pprof) tell",
+            100.0 * scheduling
+        ));
+    }
     let asleep = super::line(ledger, CauseId::ConditionWait, SLEEPING);
     let rest = (lost.0 - asleep.0, lost.1);
     let mut causes = Vec::new();
@@ -59,6 +67,23 @@ fn explain<'t>(
     } else {
         Ok(causes)
     }
+}
+
+/// The share of sleeping and waiting for work that happens in Go's scheduler, 0 to 1. Goroutines do not wait on threads:
+/// whatever they wait for, a lock or a channel, their threads go to the scheduler, whose stacks hold nothing but
+/// functions of package runtime.
+fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
+    let stacks = &facts.model.stacks;
+    let (mut inside, mut all) = (0.0, 0.0);
+    for (wait, seconds) in waits(facts, ledger, |w| matches!(w, Why::Condition | Why::Sleep)) {
+        all += seconds;
+        let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
+        let mut names = frames.iter().filter_map(Code::name).peekable();
+        if names.peek().is_some() && names.all(|n| n.starts_with("runtime.")) {
+            inside += seconds;
+        }
+    }
+    if all > 0.0 { inside / all } else { 0.0 }
 }
 
 /// True for waiting at a condition, before and after the wake-up.
