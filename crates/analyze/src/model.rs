@@ -106,7 +106,10 @@ impl<'t> Traced<'t> {
     /// The most threads that lived at once and did more than wait, at least 1.
     fn working(&self) -> u32 {
         let helpers = self.helpers();
-        let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread));
+        // In a short run a first thread that starts the others and then waits for them is no helper yet.
+        let waits = |t: &Thread| t.blocked_ns > t.end_ns.saturating_sub(t.start_ns) / 2;
+        let starter = self.main().filter(|t| waits(t)).map(|t| t.thread);
+        let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread) && Some(t.thread) != starter);
         let mut changes: Vec<(u64, i32)> = workers.flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
         // At the same instant ends come first: they sort below.
         changes.sort_unstable();

@@ -88,3 +88,19 @@ fn a_run_that_failed_is_answered_and_only_threads_that_work_count() {
     assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
     assert!(!answer.warnings.iter().any(|w| w.contains("left out")), "{:?}", answer.warnings);
 }
+
+#[test]
+fn in_a_short_run_too_the_thread_that_starts_the_others_is_none_of_them() {
+    let tables = Sketch::new(2)
+        .traced(0, |run| {
+            run.thread("main").runs(ms(4), "main@app app.c:80").blocks(
+                recording::tables::Reason::Futex,
+                ms(46),
+                "__pthread_clockjoin_ex@libc.so.6 < main@app app.c:90",
+            );
+            run.thread("a").runs(ms(50), WORK);
+            run.thread("b").runs(ms(50), WORK);
+        })
+        .tables();
+    assert_eq!(analyze(&tables).account[0].threads, 2);
+}
