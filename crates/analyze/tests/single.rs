@@ -104,3 +104,16 @@ fn in_a_short_run_too_the_thread_that_starts_the_others_is_none_of_them() {
         .tables();
     assert_eq!(analyze(&tables).account[0].threads, 2);
 }
+
+#[test]
+fn a_single_thread_that_sleeps_is_not_said_to_run_alone() {
+    let tables = Sketch::new(2)
+        .traced(0, |run| {
+            let sleep = "nanosleep@libc.so.6 < main@app app.c:9";
+            run.thread("main").runs(ms(4), "main@app app.c:8").blocks(recording::tables::Reason::Sleep, ms(196), sleep);
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(!answer.verdict.causes[0].summary.contains("runs alone"), "{:#?}", answer.verdict);
+}

@@ -99,8 +99,12 @@ fn cause<'t>(
             "samples",
         ));
     }
+    // Who mostly waits itself does not run alone.
+    let nobody = ledger.split.meanwhile.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
+    let charged = lost.0 / ledger.scale.max(f64::MIN_POSITIVE);
+    let runs = culprit.as_ref().filter(|_| nobody < charged / 2.0);
     Cause {
-        summary: summary(culprit.as_ref(), phase, of_run / (ledger.traced.length_ns() as f64 * 1e-9)),
+        summary: summary(runs, phase, of_run / (ledger.traced.length_ns() as f64 * 1e-9)),
         culprit,
         evidence: rows,
         remedies: remedies(phase),
