@@ -228,3 +228,34 @@ fn a_timer_thread_takes_no_blame() {
     assert_eq!(ids(&answer), [CauseId::Imbalance], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
 }
+
+#[test]
+fn who_is_held_back_by_other_programs_makes_no_imbalance() {
+    let tables = |held_back: bool| {
+        let mut tables = with_base(
+            Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)),
+            "work@app app.c:5",
+        )
+        .traced(2, |run| {
+            let wait = "pthread_barrier_wait@libc.so.6 < work@app app.c:7";
+            let (mut a, mut runs) = (run.thread("a"), Vec::new());
+            for _ in 0..50 {
+                a = a.runs(ms(10), "work@app app.c:5").blocks(Reason::Futex, ms(10), wait);
+                runs.push(ms(10));
+            }
+            let mut b = run.thread("b");
+            for each in runs {
+                b = b.runs(each, "work@app app.c:5");
+                b = if held_back { b.runnable(each) } else { b.runs(each, "work@app app.c:5") };
+            }
+        })
+        .tables();
+        for trace in &mut tables.traces {
+            trace.foreign_ns = ms(1000);
+        }
+        tables
+    };
+    let answer = analyze(&tables(true));
+    assert!(missing(&answer, CauseId::Imbalance).contains("held threads back"), "{:#?}", answer.verdict);
+    assert!(found(&analyze(&tables(false)), CauseId::Imbalance).is_some());
+}

@@ -62,20 +62,28 @@ fn explain<'t>(
 }
 
 /// Why waiting at barriers may be the doing of other programs: they held threads back for as long as others waited, and
-/// the threads' own work is too equal to explain even half of the waiting.
+/// the thread that was waited for most did not run for so much longer that it explains half of the waiting. (Who is held
+/// back runs as long as the others; where work is taken in parts, shorter.)
 fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
     let (pressure, _) = ledger.charged(CauseId::CpuPressure);
     let traced = ledger.traced;
     let not_workers = others(traced);
-    let ran = || traced.threads.values().filter(|t| !not_workers.contains(&t.thread)).map(|t| seconds(t.running_ns));
-    let most = ran().fold(0.0, f64::max);
-    let unequal: f64 = ran().map(|r| most - r).sum::<f64>() * ledger.scale;
-    (pressure >= waited && unequal < waited / 2.0).then(|| {
+    let workers = || traced.threads.values().filter(|t| !not_workers.contains(&t.thread));
+    let last = Late::new(ledger, at_barrier).most().and_then(|(thread, _)| traced.threads.get(&thread));
+    let ran = last.map_or(0, |t| t.running_ns);
+    let more: f64 = workers().map(|t| seconds(ran.saturating_sub(t.running_ns))).sum::<f64>() * ledger.scale;
+    (pressure >= waited && more < waited / 2.0).then(|| {
         format!(
-            "threads waited {waited:.3} s at barriers, but other programs held threads back for {pressure:.3} s and all \
-             had equally much to do: repeat it on an idle machine"
+            "threads waited {} at barriers, but other programs held threads back for {}, and the last ones had not more \
+             to do: repeat it on an idle machine",
+            duration(waited),
+            duration(pressure)
         )
     })
+}
+
+fn at_barrier(idle: Idle) -> bool {
+    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Barrier) | Kind::Woken(Why::Barrier)))
 }
 
 /// Who ran while others waited for it, by thread, and where.
@@ -183,8 +191,7 @@ fn division(threads: usize, largest_share: f64) -> Vec<String> {
 
 fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), description: &Description) -> Cause {
     let traced = ledger.traced;
-    let waited = |idle| matches!(idle, Idle::Waiting(Kind::Blocked(Why::Barrier) | Kind::Woken(Why::Barrier)));
-    let late = Late::new(ledger, waited);
+    let late = Late::new(ledger, at_barrier);
     let mut waits: BTreeMap<ThreadId, (u64, f64)> = BTreeMap::new();
     for (wait, _) in super::blame::waits(facts, ledger, |w| w == Why::Barrier) {
         let entry = waits.entry(wait.thread).or_default();
