@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod against;
 pub mod amounts;
 pub mod answer;
 pub mod causes;

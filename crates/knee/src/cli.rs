@@ -1,8 +1,9 @@
-//! The arguments: names, help texts, examples. May import: clap, collect (names), `counts`.
+//! The arguments: names, help texts, examples. May import: clap, collect (names), `cases`, `counts`.
 
+use crate::cases::Parameter;
 use crate::counts::Counts;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use collect::Collector;
 use std::ffi::OsString;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Says what a cause is, what it costs and what would disprove it
     Explain(Explain),
+    /// Lists the programs of the lab, each with a known bottleneck; runs and explains them
+    Lab(Lab),
     /// Says what this machine lets knee see, and how to unlock the rest
     Doctor(Doctor),
     /// Prints a completion script for a shell
@@ -42,6 +45,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   knee sweep -t 1,2,4 -- ./birthday --threads={threads}
   knee sweep -t 1-8 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
+  knee sweep lab/sweeps/list.toml
   knee record -p 4711 --for 10s
   knee doctor";
 
@@ -56,6 +60,12 @@ Examples:
   A program whose work grows with its threads, compared by what it prints:
     knee sweep -t 1-8 --throughput 'tput\\(Mops\\)=([0-9.]+)' -- ./list {threads}
 
+  Several values of a parameter, compared with each other:
+    knee sweep -t 1,2 --param size=1K,1M -- ./sum --size={size} {threads}
+
+  Variants of a program, as a file describes them:
+    knee sweep lab/sweeps/list.toml --quick --variant list --variant list-pmla
+
 Exit status: 0 an answer was given, 2 wrong usage, 3 the program failed, 4 no
 permission, 5 unreadable recording, 130 interrupted (the answer so far is
 still written).";
@@ -67,9 +77,31 @@ const OUTPUT: &str = "Output";
 #[derive(Debug, Args)]
 #[command(after_help = SWEEP_EXAMPLES)]
 pub(crate) struct Sweep {
+    /// A sweep that is kept in a file (TOML): variants of a program, parameters, thread counts
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = TARGET)]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: SweepOptions,
+    /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
+    #[arg(required_unless_present = "file", conflicts_with = "file", last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What `knee sweep` and `knee lab run` have in common. With a sweep file these go before what the file says.
+#[derive(Debug, Args)]
+pub(crate) struct SweepOptions {
     /// Thread counts: numbers and ranges, such as 1,2,4 or 1-8
     #[arg(short, long, value_name = "LIST", help_heading = SWEEPING)]
-    pub(crate) threads: Counts,
+    pub(crate) threads: Option<Counts>,
+    /// Values of a parameter, each run at every thread count; `{NAME}` in the command is replaced
+    #[arg(long, value_name = "NAME=V1,V2", value_parser = parameter, help_heading = SWEEPING)]
+    pub(crate) param: Vec<Parameter>,
+    /// Of a sweep file: only this variant, or these when given several times
+    #[arg(long, value_name = "NAME", help_heading = SWEEPING)]
+    pub(crate) variant: Vec<String>,
+    /// Say what would be run, and run nothing
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) plan: bool,
     /// Timed runs at each count [default: 5; with --quick 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
     pub(crate) runs: Option<u32>,
@@ -100,9 +132,6 @@ pub(crate) struct Sweep {
     /// A run that takes longer than this is ended and counts as failed
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TARGET)]
     pub(crate) timeout: Option<f64>,
-    /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
-    #[arg(required = true, last = true, value_name = "COMMAND", help_heading = TARGET)]
-    pub(crate) command: Vec<OsString>,
     /// Folder for the recording; it must not exist yet [default: ./knee-PROGRAM-DATE-TIME]
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
@@ -155,9 +184,49 @@ pub(crate) struct Record {
     pub(crate) format: Format,
 }
 
+const LAB_EXAMPLES: &str = "\
+Examples:
+  knee lab                    # the programs, a line each
+  knee lab show list          # what is wrong with it, and what others measured
+  knee lab run list --quick   # all its variants, side by side";
+
+#[derive(Debug, Args)]
+#[command(after_help = LAB_EXAMPLES)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    pub(crate) command: Option<LabCommand>,
+    /// The lab's folder, the one that holds `sweeps` [default: found from the current folder or knee's own upwards]
+    #[arg(long, global = true, value_name = "DIR", env = "KNEE_LAB", hide_env_values = true, value_hint = ValueHint::DirPath)]
+    pub(crate) lab: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Runs a program's sweep and compares its variants
+    Run(LabRun),
+    /// Says what is wrong with a program, where, what repairs it, and what others measured
+    Show(LabShow),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRun {
+    /// The program, as `knee lab` lists it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) options: SweepOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabShow {
+    /// The program, as `knee lab` lists it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// Folder of the recording
+    /// Folder of a recording, or of a sweep over several cases
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Write the page with pictures, lanes and tables to this file instead of printing the answer
@@ -287,6 +356,25 @@ fn collector() -> impl TypedValueParser<Value = Collector> {
     PossibleValuesParser::new(Collector::ALL.map(Collector::name)).try_map(|name| name.parse::<Collector>())
 }
 
+/// `NAME=V1,V2`.
+fn parameter(text: &str) -> Result<Parameter, String> {
+    let (name, values) = text.split_once('=').ok_or("write NAME=VALUE,VALUE, such as size=1K,1M")?;
+    let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+    if name.is_empty() || name.contains(['{', '}']) {
+        return Err("the parameter has no name before its =".to_owned());
+    }
+    if name == "threads" {
+        return Err("thread counts are given by --threads".to_owned());
+    }
+    if values.iter().any(String::is_empty) {
+        return Err(format!("a value of {name} is empty"));
+    }
+    match values.iter().enumerate().find(|(i, value)| values[..*i].contains(value)) {
+        Some((_, twice)) => Err(format!("{twice} is listed twice")),
+        None => Ok(Parameter { name: name.to_owned(), values }),
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         // An upper end keeps it a duration: a year is longer than any run.
@@ -326,6 +414,23 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn parameters_have_names_and_values() {
+        let values = vec!["1K".to_owned(), "a=b".to_owned()];
+        assert_eq!(parameter("size=1K,a=b"), Ok(Parameter { name: "size".into(), values }));
+        for (text, part) in [
+            ("size", "NAME=VALUE"),
+            ("=1", "no name"),
+            ("{n}=1", "no name"),
+            ("threads=1,2", "--threads"),
+            ("n=", "is empty"),
+            ("n=1,,2", "is empty"),
+            ("n=1,2,1", "1 is listed twice"),
+        ] {
+            assert!(parameter(text).unwrap_err().contains(part), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop
 use recording::tables::RunKind;
 use recording::{RunId, Writer};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One run to be made, placeholders replaced.
@@ -14,6 +15,8 @@ pub(crate) struct RunRequest {
     pub(crate) threads: u32,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
+    /// Where it runs; knee's own folder when absent.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// Makes runs. The sweep's tests have one that makes none.
@@ -41,7 +44,8 @@ impl Processes {
 
 impl Executor for Processes {
     fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error> {
-        let command = collect::Command { argv: request.argv.clone(), env: request.env.clone(), cwd: None };
+        let command =
+            collect::Command { argv: request.argv.clone(), env: request.env.clone(), cwd: request.folder.clone() };
         // Counting costs time at every switch, so timed runs are left alone.
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };

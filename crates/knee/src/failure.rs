@@ -27,15 +27,22 @@ pub(crate) struct Failure {
     what: String,
     /// What to try.
     pub(crate) hint: Option<String>,
+    /// Lines that show the place, laid out to the column; printed as they are, under the failure.
+    pub(crate) shown: Vec<String>,
 }
 
 impl Failure {
     pub(crate) fn new(status: Status, what: impl Into<String>) -> Failure {
-        Failure { status, what: what.into(), hint: None }
+        Failure { status, what: what.into(), hint: None, shown: Vec::new() }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn shown(mut self, lines: Vec<String>) -> Failure {
+        self.shown = lines;
         self
     }
 }

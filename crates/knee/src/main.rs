@@ -1,17 +1,23 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
-//! Rooms: `cli` the arguments; `commands` one file a subcommand; `sweep` the runs; `throughput` numbers in the
-//! program's output; `executor` the door to crate `collect`, `observing` the
-//! choice of a collector; `plan`, `counts`, `template`, `target` small pure parts;
-//! `failure` exit statuses; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C.
+//! Rooms: `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found;
+//! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
+//! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
+//! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `ui` the
+//! only place that writes to the terminal; `interrupt` Ctrl-C.
 #![forbid(unsafe_code)]
 
+mod cases;
 mod cli;
 mod commands;
 mod counts;
 mod executor;
 mod failure;
+mod file;
+mod index;
 mod interrupt;
+mod job;
+mod lab;
 mod observing;
 mod plan;
 mod sweep;
@@ -35,6 +41,7 @@ fn main() -> ExitCode {
         Command::Show(options) => commands::show::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
+        Command::Lab(options) => commands::lab::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
     })

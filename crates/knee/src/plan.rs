@@ -1,14 +1,16 @@
 //! The order of the runs. May import: recording's `RunKind`.
 //!
-//! Timed runs come in blocks that hold each thread count once, in a random order: what drifts slowly (temperature,
-//! clock frequency, other tenants of the machine) then meets all counts alike, and the analysis may compare within a
-//! block (Fisher, "The Design of Experiments", 1935: randomised blocks).
+//! Timed runs come in blocks that hold each thread count of each case once, in a random order: what drifts slowly
+//! (temperature, clock frequency, other tenants of the machine) then meets all alike, and the analysis may compare
+//! within a block (Fisher, "The Design of Experiments", 1935: randomised blocks).
 
 use recording::tables::RunKind;
 
 /// One run to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Planned {
+    /// Position of the case: a variant of the program with one value of each parameter.
+    pub(crate) case: usize,
     pub(crate) kind: RunKind,
     pub(crate) threads: u32,
     pub(crate) block: u32,
@@ -22,23 +24,26 @@ pub(crate) struct Amounts {
     pub(crate) traced: bool,
 }
 
-/// Warm-up runs in the order of the counts, then the timed blocks, then one traced run a count. The same seed gives
-/// the same order.
-pub(crate) fn plan(counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
+/// Warm-up runs case by case in the order of the counts, then the timed blocks, then one traced run a case and count.
+/// The same seed gives the same order.
+pub(crate) fn plan(cases: usize, counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
     let mut random = SplitMix(seed);
+    let all: Vec<(usize, u32)> =
+        (0..cases).flat_map(|case| counts.iter().map(move |&threads| (case, threads))).collect();
     let mut runs = Vec::new();
-    let mut block =
-        |kind, block, counts: &[u32]| runs.extend(counts.iter().map(|&threads| Planned { kind, threads, block }));
+    let mut block = |kind, block, all: &[(usize, u32)]| {
+        runs.extend(all.iter().map(|&(case, threads)| Planned { case, kind, threads, block }));
+    };
     for number in 0..amounts.warm_up {
-        block(RunKind::WarmUp, number, counts);
+        block(RunKind::WarmUp, number, &all);
     }
     for number in 0..amounts.timed {
-        let mut shuffled = counts.to_vec();
+        let mut shuffled = all.clone();
         random.shuffle(&mut shuffled);
         block(RunKind::Clean, number, &shuffled);
     }
     if amounts.traced {
-        block(RunKind::Traced, 0, counts);
+        block(RunKind::Traced, 0, &all);
     }
     runs
 }
@@ -57,7 +62,7 @@ impl SplitMix {
     }
 
     /// Fisher-Yates. The bias of the multiplication is below 2⁻⁵⁰ for lists of this length.
-    fn shuffle(&mut self, items: &mut [u32]) {
+    fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = (u128::from(self.next()) * (i as u128 + 1)) >> 64;
             items.swap(i, j as usize);
@@ -73,7 +78,7 @@ mod tests {
 
     #[test]
     fn every_block_holds_every_count_once() {
-        let runs = plan(&[1, 2, 4], AMOUNTS, 7);
+        let runs = plan(1, &[1, 2, 4], AMOUNTS, 7);
         assert_eq!(runs.len(), 3 + 15 + 3);
         for block in 0..5 {
             let clean = runs.iter().filter(|r| r.kind == RunKind::Clean && r.block == block);
@@ -84,8 +89,21 @@ mod tests {
     }
 
     #[test]
+    fn every_block_holds_every_case_at_every_count() {
+        let runs = plan(3, &[1, 2], AMOUNTS, 7);
+        assert_eq!(runs.len(), 6 * 7);
+        for block in 0..5 {
+            let clean = runs.iter().filter(|r| r.kind == RunKind::Clean && r.block == block);
+            let mut all: Vec<(usize, u32)> = clean.map(|r| (r.case, r.threads)).collect();
+            assert_ne!(all[..2], [(0, 1), (0, 2)], "with this seed no block is in order");
+            all.sort_unstable();
+            assert_eq!(all, [(0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (2, 2)]);
+        }
+    }
+
+    #[test]
     fn warm_up_first_traced_last() {
-        let kinds: Vec<RunKind> = plan(&[2, 1], AMOUNTS, 7).iter().map(|r| r.kind).collect();
+        let kinds: Vec<RunKind> = plan(1, &[2, 1], AMOUNTS, 7).iter().map(|r| r.kind).collect();
         assert_eq!(kinds[..2], [RunKind::WarmUp; 2]);
         assert_eq!(kinds[12..], [RunKind::Traced; 2]);
         assert!(kinds[2..12].iter().all(|k| *k == RunKind::Clean));
@@ -93,14 +111,14 @@ mod tests {
 
     #[test]
     fn the_seed_decides_the_order() {
-        assert_eq!(plan(&[1, 2, 4, 8], AMOUNTS, 1), plan(&[1, 2, 4, 8], AMOUNTS, 1));
-        assert_ne!(plan(&[1, 2, 4, 8], AMOUNTS, 1), plan(&[1, 2, 4, 8], AMOUNTS, 2));
+        assert_eq!(plan(1, &[1, 2, 4, 8], AMOUNTS, 1), plan(1, &[1, 2, 4, 8], AMOUNTS, 1));
+        assert_ne!(plan(1, &[1, 2, 4, 8], AMOUNTS, 1), plan(1, &[1, 2, 4, 8], AMOUNTS, 2));
     }
 
     #[test]
     fn every_order_comes_up() {
         let amounts = Amounts { warm_up: 0, timed: 600, traced: false };
-        let runs = plan(&[1, 2, 4], amounts, 3);
+        let runs = plan(1, &[1, 2, 4], amounts, 3);
         let mut seen = std::collections::BTreeMap::new();
         for block in runs.chunks(3) {
             *seen.entry(block.iter().map(|r| r.threads).collect::<Vec<_>>()).or_insert(0) += 1;

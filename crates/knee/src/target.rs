@@ -6,18 +6,19 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Checks that the program can be found and executed as execvp(3) would.
+/// Checks that the program can be found and executed as execvp(3) would, in the folder where it is to run.
 ///
 /// # Errors
 /// With a hint where the mistake is a known one.
-pub(crate) fn check(program: &OsStr, search_path: Option<&OsStr>) -> Result<(), Failure> {
+pub(crate) fn check(program: &OsStr, folder: Option<&Path>, search_path: Option<&OsStr>) -> Result<(), Failure> {
     let shown = program.to_string_lossy();
     let failure = |what: String| Failure::new(Status::Target, what);
-    let path = Path::new(program);
+    let path = &folder.unwrap_or(Path::new("")).join(program);
     if program.is_empty() {
         return Err(Failure::new(Status::Usage, "the command is empty"));
     }
     if shown.contains('/') {
+        let shown = path.display();
         return match path.metadata() {
             Err(error) => Err(failure(format!("cannot start {shown}: {error}"))),
             Ok(meta) if meta.is_dir() => Err(failure(format!("cannot start {shown}: it is a folder"))),
@@ -28,7 +29,7 @@ pub(crate) fn check(program: &OsStr, search_path: Option<&OsStr>) -> Result<(), 
         };
     }
     let folders: Vec<PathBuf> = search_path.map(|p| std::env::split_paths(p).collect()).unwrap_or_default();
-    if folders.iter().any(|folder| is_executable(&folder.join(path))) {
+    if folders.iter().any(|folder| is_executable(&folder.join(program))) {
         return Ok(());
     }
     let missing = failure(format!("cannot find the program {shown}"));
@@ -48,14 +49,15 @@ mod tests {
     use super::*;
 
     fn told(program: &str, search_path: Option<&OsStr>) -> (String, String) {
-        let failure = check(OsStr::new(program), search_path).unwrap_err();
+        let failure = check(OsStr::new(program), None, search_path).unwrap_err();
         (failure.to_string(), failure.hint.unwrap_or_default())
     }
 
     #[test]
     fn what_can_be_started_passes() {
-        assert!(check(OsStr::new("/bin/sh"), None).is_ok());
-        assert!(check(OsStr::new("sh"), Some(OsStr::new("/nowhere:/bin"))).is_ok());
+        assert!(check(OsStr::new("/bin/sh"), None, None).is_ok());
+        assert!(check(OsStr::new("./sh"), Some(Path::new("/bin")), None).is_ok());
+        assert!(check(OsStr::new("sh"), None, Some(OsStr::new("/nowhere:/bin"))).is_ok());
     }
 
     #[test]

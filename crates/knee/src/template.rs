@@ -1,31 +1,45 @@
-//! The command with its placeholder. May import: std.
+//! The command with its placeholders. May import: std.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 /// What is replaced by the thread count.
 pub(crate) const PLACEHOLDER: &str = "{threads}";
 
-/// Arguments and variables in which the placeholder stands for the thread count.
+/// Arguments and variables in which placeholders stand for the thread count and for parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
+    /// Where the program runs; knee's own folder when absent.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 impl Template {
-    /// True when the thread count would reach the program.
-    pub(crate) fn has_placeholder(&self) -> bool {
+    /// True when the placeholder occurs where it is replaced: in an argument or in a variable's value.
+    pub(crate) fn mentions(&self, placeholder: &str) -> bool {
         let values = self.env.iter().map(|(_, value)| value);
-        self.argv.iter().chain(values).any(|text| replace(text, 1) != *text)
+        self.argv.iter().chain(values).any(|text| replace(text, placeholder, "") != *text)
     }
 
     /// The command at a thread count.
     pub(crate) fn at(&self, threads: u32) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
-        let argv = self.argv.iter().map(|argument| replace(argument, threads)).collect();
-        let env = self.env.iter().map(|(name, value)| (name.clone(), replace(value, threads))).collect();
+        let Template { argv, env, .. } = self.with(PLACEHOLDER, &threads.to_string());
         (argv, env)
     }
+
+    /// The same with one placeholder replaced.
+    pub(crate) fn with(&self, placeholder: &str, value: &str) -> Template {
+        let argv = self.argv.iter().map(|argument| replace(argument, placeholder, value)).collect();
+        let env = self.env.iter().map(|(name, text)| (name.clone(), replace(text, placeholder, value))).collect();
+        Template { argv, env, folder: self.folder.clone() }
+    }
+}
+
+/// The placeholder of a parameter.
+pub(crate) fn placeholder(parameter: &str) -> String {
+    format!("{{{parameter}}}")
 }
 
 /// Splits `NAME=VALUE`.
@@ -40,14 +54,13 @@ pub(crate) fn variable(text: &OsStr) -> Result<(OsString, OsString), String> {
 }
 
 /// Works on bytes, because arguments need not be UTF-8.
-fn replace(text: &OsStr, threads: u32) -> OsString {
-    let number = threads.to_string();
+fn replace(text: &OsStr, placeholder: &str, value: &str) -> OsString {
     let mut rest = text.as_bytes();
     let mut done = Vec::with_capacity(rest.len());
     while let Some((first, others)) = rest.split_first() {
-        match rest.strip_prefix(PLACEHOLDER.as_bytes()) {
+        match rest.strip_prefix(placeholder.as_bytes()) {
             Some(behind) => {
-                done.extend_from_slice(number.as_bytes());
+                done.extend_from_slice(value.as_bytes());
                 rest = behind;
             }
             None => {
@@ -63,28 +76,37 @@ fn replace(text: &OsStr, threads: u32) -> OsString {
 mod tests {
     use super::*;
 
+    fn template(argv: &[&str], env: &[(&str, &str)]) -> Template {
+        let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Template { argv: argv.iter().map(OsString::from).collect(), env, folder: None }
+    }
+
     #[test]
     fn placeholders_in_arguments_and_variables() {
-        let template = Template {
-            argv: vec!["./p".into(), "-t{threads}".into(), "{threads}{threads}".into(), "{thread}".into()],
-            env: vec![("N".into(), "{threads}".into())],
-        };
-        assert!(template.has_placeholder());
+        let template = template(&["./p", "-t{threads}", "{threads}{threads}", "{thread}"], &[("N", "{threads}")]);
+        assert!(template.mentions(PLACEHOLDER));
         let (argv, env) = template.at(12);
         assert_eq!(argv, ["./p", "-t12", "1212", "{thread}"].map(OsString::from));
         assert_eq!(env, [("N".into(), "12".into())]);
     }
 
     #[test]
+    fn parameters_are_replaced_one_by_one() {
+        let template = template(&["p", "{n}", "{threads}"], &[("M", "{n}")]).with(&placeholder("n"), "1K");
+        assert_eq!(template.argv, ["p", "1K", "{threads}"].map(OsString::from));
+        assert_eq!(template.env, [("M".into(), "1K".into())]);
+        assert!(!template.mentions("{n}"));
+    }
+
+    #[test]
     fn a_name_is_no_place_for_it() {
-        let env = vec![("{threads}".into(), "1".into())];
-        assert!(!Template { argv: vec!["p".into()], env }.has_placeholder());
+        assert!(!template(&["p"], &[("{threads}", "1")]).mentions(PLACEHOLDER));
     }
 
     #[test]
     fn arguments_need_not_be_utf8() {
         let text = OsString::from_vec(b"\xff{threads}\xfe".to_vec());
-        assert_eq!(replace(&text, 3).into_vec(), b"\xff3\xfe");
+        assert_eq!(replace(&text, PLACEHOLDER, "3").into_vec(), b"\xff3\xfe");
     }
 
     #[test]

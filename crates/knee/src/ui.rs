@@ -47,6 +47,9 @@ pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
         Err(error) => {
             let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
             say(&format!("knee: {}", harmless(&format!("{error:#}"))));
+            for line in failure.iter().flat_map(|f| &f.shown) {
+                say(&harmless(line));
+            }
             if let Some(hint) = failure.and_then(|f| f.hint.as_ref()) {
                 say(&format!("hint: {}", harmless(hint)));
             }

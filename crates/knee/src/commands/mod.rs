@@ -1,10 +1,13 @@
 //! One file a subcommand: options in, an exit status out. May import: everything.
 
 mod answer;
+mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod lab;
+mod plan;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod show;

@@ -26,7 +26,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     let env = options.env.iter().map(|text| variable(text)).collect::<Result<Vec<_>, _>>();
     let env = env.map_err(|what| Failure::new(Status::Usage, what))?;
     if let Some(program) = options.command.first() {
-        target::check(program, std::env::var_os("PATH").as_deref())?;
+        target::check(program, None, std::env::var_os("PATH").as_deref())?;
     }
     let mut meta = describe(options, &env)?;
     let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
@@ -65,7 +65,7 @@ fn start(
         .run(&command, &run_options, &mut Terminal, stop, writer, RUN)
         .map_err(|error| explain(error.into()))?;
     let threads = peak(writer.folder())?;
-    Ok((row(RUN, Planned { kind: RunKind::Traced, threads, block: 0 }, &finished), stop.requested()))
+    Ok((row(RUN, Planned { case: 0, kind: RunKind::Traced, threads, block: 0 }, &finished), stop.requested()))
 }
 
 /// Observes a running program. True when the user stopped it before its time was up.

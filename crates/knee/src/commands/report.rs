@@ -1,10 +1,20 @@
-//! `knee report`: the answer of a recording, worked out again. May import: `answer`.
+//! `knee report`: the answer of a recording, or the comparison of a sweep's, worked out again.
+//! May import: `answer`, `compare`, `index`.
 
-use super::answer;
+use super::{answer, compare};
 use crate::cli::Report;
-use crate::ui;
+use crate::failure::{Failure, Status};
+use crate::{index, ui};
 
 pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
+    if index::is_there(&options.folder) {
+        if options.html.is_some() {
+            let what = format!("{} holds several recordings, each with a page of its own", options.folder.display());
+            return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
+        }
+        compare::print(&compare::of(&options.folder)?, &options.folder, options.format)?;
+        return Ok(ui::OK);
+    }
     if let Some(file) = &options.html {
         let tables = answer::tables(&options.folder)?;
         answer::write_page(&analyze::analyze(&tables), &tables, &options.folder, file)?;

@@ -1,53 +1,86 @@
-//! `knee sweep`: from the options to a recording and its answer. May import: everything.
+//! `knee sweep`: from the options to recordings and their answer. May import: everything.
 
-use super::answer;
-use crate::cli::{self, Format};
+use super::{answer, compare, plan as dry};
+use crate::cli::{self, Format, SweepOptions};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
+use crate::index::{self, Entry, Index};
+use crate::job::{self, Job};
 use crate::observing;
-use crate::plan::{Amounts, Planned, plan};
-use crate::sweep::{Outcome, Progress, ProgressMode, Sweep};
-use crate::template::{PLACEHOLDER, Template, variable};
-use crate::throughput::Forms;
-use crate::{interrupt, target, ui};
+use crate::plan::plan;
+use crate::sweep::{Case, Outcome, Progress, ProgressMode, Sweep};
+use crate::template::Template;
+use crate::{file, interrupt, ui};
 use anyhow::Context;
 use collect::{Collector, Stop};
 use recording::Writer;
 use recording::meta::{Completion, Meta};
-use std::ffi::{OsStr, OsString};
-use std::fs;
+use report::comparison::Parameter;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
-    let template = template(options)?;
-    let forms = forms(options)?;
-    // The placeholder may be part of the program's name.
-    let (argv, _) = template.at(options.threads.0.first().copied().unwrap_or(1));
-    target::check(argv.first().map_or(OsStr::new(""), OsString::as_os_str), std::env::var_os("PATH").as_deref())?;
+    let job = match &options.file {
+        Some(path) => job::of_file(&file::load(path)?, &options.options)?,
+        None => job::of_command(&options.command, &options.options)?,
+    };
+    carry_out(&job, &options.options)
+}
 
-    let mut meta = describe(options, &template);
-    let collector = observing::choose(options.collector, &mut meta.capabilities)?;
-    let traced = !options.no_trace && collector.is_some();
-    let amounts = amounts(options, traced);
-    meta.runs_per_count = amounts.timed;
-    let plan = plan(&meta.thread_counts, amounts, meta.order_seed);
+/// A case's recording while it is made.
+struct Recording {
+    folder: PathBuf,
+    writer: Writer,
+    meta: Meta,
+}
 
-    let folder = options
-        .output
-        .clone()
-        .unwrap_or_else(|| default_folder(template.argv.first().map_or(Path::new(""), Path::new)));
-    let mut writer = create(&folder, &meta)?;
+/// Makes the sweep and answers.
+pub(super) fn carry_out(job: &Job, options: &SweepOptions) -> anyhow::Result<ui::Code> {
+    job.check_programs(std::env::var_os("PATH").as_deref())?;
+    let mut described = describe(job, options);
+    let collector = observing::choose(options.collector, &mut described.capabilities)?;
+    let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
+    if options.plan {
+        return dry::print(job, amounts);
+    }
+    let plan = plan(job.cases.len(), &job.threads, amounts, described.order_seed);
+    let folder = options.output.clone().unwrap_or_else(|| default_folder(&job.name));
+    let mut recordings = create_all(job, &folder, &described)?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
-    // Without any, no run is observed.
-    let executor = Processes::new(
-        options.timeout.map(Duration::from_secs_f64),
-        stop.clone(),
-        collector.unwrap_or(Collector::Proc),
-    );
-    let outcome = sweep(executor, options, &template, &plan, &forms, &stop, &mut writer, &mut meta);
-    let result = conclude(outcome, &folder, &mut writer, &mut meta, options.format);
+    let mode = match (options.quiet, ui::watched()) {
+        (true, _) => ProgressMode::Quiet,
+        (false, true) => ProgressMode::Line,
+        (false, false) => ProgressMode::Plain,
+    };
+    let labels = if job.cases.len() > 1 { job.cases.iter().map(|case| case.label()).collect() } else { Vec::new() };
+    let mut stderr = ui::Stderr;
+    let mut progress = Progress::new(&mut stderr, mode, labels);
+    let sweep = Sweep { plan: &plan, forms: &job.forms, stop: &stop, show_output: options.show_output };
+    let cases = job.cases.iter().zip(&mut recordings).map(|(case, recording)| Case {
+        template: &case.template,
+        output: recording.folder.join(answer::OUTPUT),
+        writer: &mut recording.writer,
+        meta: &mut recording.meta,
+    });
+    // Without any collector no run is observed.
+    let mut executor = Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc));
+    let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress);
+    let result = outcomes.map_err(explain).and_then(|outcomes| {
+        for recording in &mut recordings {
+            recording.meta.completion =
+                if outcomes.interrupted { Completion::Interrupted } else { Completion::Finished };
+            recording.writer.set_meta(&recording.meta)?;
+        }
+        if outcomes.cases.iter().all(|case| case.timed == 0) {
+            return Err(nothing_measured(outcomes.cases, outcomes.interrupted).into());
+        }
+        conclude(job, &folder, !outcomes.interrupted, options.format)?;
+        Ok(if outcomes.interrupted { ui::INTERRUPTED } else { ui::OK })
+    });
     // Under sudo the files are the caller's. Failing that they stay root's, which the user can see and change.
     if let Err(error) = collect::user::give_to_caller(&folder) {
         ui::say(&format!("knee: the recording stays root's: {error}"));
@@ -55,54 +88,66 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     result
 }
 
-#[expect(clippy::too_many_arguments, reason = "what a sweep is made of, named where it is called")]
-fn sweep(
-    mut executor: Processes,
-    options: &cli::Sweep,
-    template: &Template,
-    plan: &[Planned],
-    forms: &Forms,
-    stop: &Stop,
-    writer: &mut Writer,
-    meta: &mut Meta,
-) -> anyhow::Result<Outcome> {
-    let mode = match (options.quiet, ui::watched()) {
-        (true, _) => ProgressMode::Quiet,
-        (false, true) => ProgressMode::Line,
-        (false, false) => ProgressMode::Plain,
+/// One case is a recording, several are a folder of them with an index.
+fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<Recording>> {
+    let of = |template: &Template| {
+        let text = |text: &OsString| text.to_string_lossy().into_owned();
+        let mut meta = described.clone();
+        meta.command = template.argv.iter().map(text).collect();
+        meta.environment = template.env.iter().map(|(name, value)| (text(name), text(value))).collect();
+        meta
     };
-    let mut stderr = ui::Stderr;
-    let mut progress = Progress::new(&mut stderr, mode);
-    let output = writer.folder().join(answer::OUTPUT);
-    let sweep = Sweep { template, plan, forms, stop, output, show_output: options.show_output };
-    sweep.run(&mut executor, writer, meta, &mut progress)
+    let make = |folder: PathBuf, template: &Template| {
+        let meta = of(template);
+        Ok(Recording { writer: create(&folder, &meta)?, folder, meta })
+    };
+    if let [only] = job.cases.as_slice() {
+        return Ok(vec![make(folder.to_owned(), &only.template)?]);
+    }
+    // Private, as each recording is.
+    DirBuilder::new().mode(0o700).create(folder).map_err(|error| {
+        Failure::new(of_io(&error), format!("cannot create {}: {error}", folder.display()))
+            .hint("-o DIR names a new folder for the recordings")
+    })?;
+    index::write(&index_of(job, false), folder)?;
+    job.cases.iter().map(|case| make(folder.join(&case.folder), &case.template)).collect()
 }
 
-/// Closes the recording, answers, and decides the exit status.
-fn conclude(
-    outcome: anyhow::Result<Outcome>,
-    folder: &Path,
-    writer: &mut Writer,
-    meta: &mut Meta,
-    format: Format,
-) -> anyhow::Result<ui::Code> {
-    let outcome = outcome.map_err(explain)?;
-    meta.completion = if outcome.interrupted { Completion::Interrupted } else { Completion::Finished };
-    writer.set_meta(meta)?;
-    if outcome.timed == 0 {
-        return Err(nothing_measured(outcome).into());
+fn index_of(job: &Job, complete: bool) -> Index {
+    let parameter = |(name, value): &(String, String)| Parameter { name: name.clone(), value: value.clone() };
+    let entry = |case: &crate::cases::CaseSpec| Entry {
+        variant: case.variant.clone(),
+        parameters: case.parameters.iter().map(parameter).collect(),
+        recording: case.folder.clone(),
+        expect: case.expect.clone(),
+    };
+    Index {
+        format: index::format(),
+        knee: env!("CARGO_PKG_VERSION").to_owned(),
+        title: job.title.clone(),
+        file: job.file.clone(),
+        complete,
+        picture: job.picture.clone(),
+        cases: job.cases.iter().map(entry).collect(),
+        skipped: job.skipped.clone(),
     }
-    let answer = answer::keep(folder)?;
-    answer::print(&answer, folder, format)?;
-    Ok(if outcome.interrupted { ui::INTERRUPTED } else { ui::OK })
+}
+
+/// Answers from what was recorded.
+fn conclude(job: &Job, folder: &Path, complete: bool, format: Format) -> anyhow::Result<()> {
+    if job.cases.len() == 1 {
+        return answer::print(&answer::keep(folder)?, folder, format);
+    }
+    index::write(&index_of(job, complete), folder)?;
+    compare::print(&compare::keep(folder)?, folder, format)
 }
 
 /// Without a timed run there is no answer.
-fn nothing_measured(outcome: Outcome) -> Failure {
-    if outcome.interrupted {
+fn nothing_measured(cases: Vec<Outcome>, interrupted: bool) -> Failure {
+    if interrupted {
         return Failure::new(Status::Interrupted, "interrupted before a timed run was finished");
     }
-    match outcome.broken.into_iter().next() {
+    match cases.into_iter().flat_map(|case| case.broken).next() {
         Some((threads, broken)) => {
             let threads = report::words::plural(threads.into(), "thread");
             let failure = Failure::new(
@@ -132,46 +177,17 @@ pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-fn template(options: &cli::Sweep) -> Result<Template, Failure> {
-    let usage = |what: String| Failure::new(Status::Usage, what);
-    let env = options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)?;
-    let template = Template { argv: options.command.clone(), env };
-    if template.has_placeholder() {
-        return Ok(template);
-    }
-    let program = template.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
-    Err(usage(format!("{PLACEHOLDER} occurs nowhere, so every run would be the same")).hint(format!(
-        "write it where {program} takes its thread count, as in -- {program} --threads={PLACEHOLDER}; for OpenMP and \
-         others that read a variable: --env OMP_NUM_THREADS={PLACEHOLDER}"
-    )))
-}
-
-fn forms(options: &cli::Sweep) -> Result<Forms, Failure> {
-    match &options.throughput {
-        Some(pattern) => {
-            Forms::given(pattern).map_err(|why| Failure::new(Status::Usage, format!("--throughput: {why}")))
-        }
-        None => Forms::common().map_err(|why| Failure::new(Status::Internal, why)),
-    }
-}
-
-fn amounts(options: &cli::Sweep, traced: bool) -> Amounts {
-    let (timed, warm_up) = if options.quick { (3, 0) } else { (5, 1) };
-    Amounts { timed: options.runs.unwrap_or(timed), warm_up: options.warm_up.unwrap_or(warm_up), traced }
-}
-
-fn describe(options: &cli::Sweep, template: &Template) -> Meta {
+fn describe(job: &Job, options: &SweepOptions) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let text = |text: &OsString| text.to_string_lossy().into_owned();
     Meta {
         format: recording::FORMAT,
         knee: env!("CARGO_PKG_VERSION").to_owned(),
         completion: Completion::Unfinished,
         started_unix_ns: now,
-        command: template.argv.iter().map(text).collect(),
-        environment: template.env.iter().map(|(name, value)| (text(name), text(value))).collect(),
-        thread_counts: options.threads.0.clone(),
-        runs_per_count: 0,
+        command: Vec::new(),
+        environment: Vec::new(),
+        thread_counts: job.threads.clone(),
+        runs_per_count: job.amounts.timed,
         order_seed: options.seed.unwrap_or(now),
         machine: collect::machine::machine(),
         clock: "CLOCK_MONOTONIC".to_owned(),

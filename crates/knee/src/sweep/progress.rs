@@ -33,8 +33,10 @@ pub(crate) enum Mode {
 pub(crate) struct Progress<'o> {
     out: &'o mut dyn Write,
     mode: Mode,
-    /// Wall times so far, by thread count.
-    walls: BTreeMap<u32, Vec<u64>>,
+    /// What each case is called; empty when there is only one.
+    labels: Vec<String>,
+    /// Wall times so far, by case and thread count.
+    walls: BTreeMap<(usize, u32), Vec<u64>>,
     since_line_ns: u64,
     line_is_open: bool,
     /// The failed run's lines that were shown last.
@@ -42,8 +44,9 @@ pub(crate) struct Progress<'o> {
 }
 
 impl<'o> Progress<'o> {
-    pub(crate) fn new(out: &'o mut dyn Write, mode: Mode) -> Progress<'o> {
-        Progress { out, mode, walls: BTreeMap::new(), since_line_ns: 0, line_is_open: false, shown: None }
+    /// `labels` are the names of the cases; empty when there is only one.
+    pub(crate) fn new(out: &'o mut dyn Write, mode: Mode, labels: Vec<String>) -> Progress<'o> {
+        Progress { out, mode, labels, walls: BTreeMap::new(), since_line_ns: 0, line_is_open: false, shown: None }
     }
 
     /// The run with this number in the plan is about to start.
@@ -51,7 +54,7 @@ impl<'o> Progress<'o> {
         let Some(planned) = plan.get(number) else { return };
         let left = self.left(plan.get(number..).unwrap_or_default());
         let left = left.map_or(String::new(), |seconds| format!(", about {} left", words::about(seconds)));
-        self.line(&format!("run {} of {}: {}{left}", number + 1, plan.len(), describe(*planned)));
+        self.line(&format!("run {} of {}: {}{left}", number + 1, plan.len(), self.describe(*planned)));
     }
 
     fn line(&mut self, line: &str) {
@@ -72,14 +75,14 @@ impl<'o> Progress<'o> {
 
     /// An observed run was unlike the timed ones and is made again.
     pub(super) fn repeats(&mut self, planned: Planned) {
-        self.line(&format!("{}, again: the last one was not like the timed runs", describe(planned)));
+        self.line(&format!("{}, again: the last one was not like the timed runs", self.describe(planned)));
     }
 
     /// A run succeeded.
     pub(crate) fn ended(&mut self, planned: Planned, wall_ns: u64) {
         self.since_line_ns = self.since_line_ns.saturating_add(wall_ns);
         if planned.kind != RunKind::Traced {
-            self.walls.entry(planned.threads).or_default().push(wall_ns);
+            self.walls.entry((planned.case, planned.threads)).or_default().push(wall_ns);
         }
     }
 
@@ -87,7 +90,7 @@ impl<'o> Progress<'o> {
     pub(super) fn breaks(&mut self, planned: Planned, broken: &Broken) {
         self.clear();
         let why = harmless(&broken.why);
-        let _ = writeln!(self.out, "knee: {} failed: {why}; going on without this count", describe(planned));
+        let _ = writeln!(self.out, "knee: {} failed: {why}; going on without this count", self.describe(planned));
         // A program that fails everywhere mostly says the same.
         if self.shown.as_ref() == Some(&broken.output) {
             return;
@@ -101,7 +104,7 @@ impl<'o> Progress<'o> {
     /// What the target printed, because the user wants to see it.
     pub(super) fn output(&mut self, planned: Planned, lines: &[String]) {
         self.clear();
-        let _ = writeln!(self.out, "--- {}", describe(planned));
+        let _ = writeln!(self.out, "--- {}", self.describe(planned));
         for line in lines {
             let _ = writeln!(self.out, "{}", harmless(line));
         }
@@ -116,16 +119,30 @@ impl<'o> Progress<'o> {
 
     /// Seconds that these runs will take, by the median of what was measured. Unknown until a run has ended.
     fn left(&self, plan: &[Planned]) -> Option<f64> {
-        let medians: BTreeMap<u32, f64> = self.walls.iter().map(|(threads, walls)| (*threads, median(walls))).collect();
+        let medians: BTreeMap<(usize, u32), f64> = self.walls.iter().map(|(of, walls)| (*of, median(walls))).collect();
         let usual = medians.values().sum::<f64>() / medians.len() as f64;
         if medians.is_empty() {
             return None;
         }
         let one = |planned: &Planned| {
             let factor = if planned.kind == RunKind::Traced { TRACED_FACTOR } else { 1.0 };
-            factor * medians.get(&planned.threads).copied().unwrap_or(usual)
+            factor * medians.get(&(planned.case, planned.threads)).copied().unwrap_or(usual)
         };
         Some(plan.iter().map(one).sum())
+    }
+
+    fn describe(&self, planned: Planned) -> String {
+        let case = match self.labels.get(planned.case) {
+            Some(label) if !label.is_empty() => format!("{}, ", harmless(label)),
+            _ => String::new(),
+        };
+        let threads = words::plural(planned.threads.into(), "thread");
+        let kind = match planned.kind {
+            RunKind::WarmUp => "warm-up",
+            RunKind::Traced => "observed",
+            _ => "timed",
+        };
+        format!("{case}{threads}, {kind}")
     }
 }
 
@@ -136,22 +153,12 @@ fn median(walls: &[u64]) -> f64 {
     sorted.get(sorted.len() / 2).map_or(0.0, |ns| *ns as f64 * 1e-9)
 }
 
-fn describe(planned: Planned) -> String {
-    let threads = words::plural(planned.threads.into(), "thread");
-    let kind = match planned.kind {
-        RunKind::WarmUp => "warm-up",
-        RunKind::Traced => "observed",
-        _ => "timed",
-    };
-    format!("{threads}, {kind}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn planned(kind: RunKind, threads: u32) -> Planned {
-        Planned { kind, threads, block: 0 }
+        Planned { case: 0, kind, threads, block: 0 }
     }
 
     fn shown(mode: Mode) -> String {
@@ -162,7 +169,7 @@ mod tests {
             planned(RunKind::Traced, 1),
         ];
         let mut out = Vec::new();
-        let mut progress = Progress::new(&mut out, mode);
+        let mut progress = Progress::new(&mut out, mode, Vec::new());
         progress.starts(&plan, 0);
         progress.ended(plan[0], 40_000_000_000);
         progress.starts(&plan, 1);
@@ -180,6 +187,19 @@ mod tests {
         assert!(text.starts_with(first), "{text:?}");
         assert!(text.contains("run 3 of 4: 2 threads, timed, about 70 s left\r\u{1b}[Kknee: 2 threads, timed failed"));
         assert!(text.contains("  | bad \u{fffd}[2J\n"));
+    }
+
+    #[test]
+    fn each_case_has_its_own_time_and_name() {
+        let of = |case, threads| Planned { case, kind: RunKind::Clean, threads, block: 0 };
+        let plan = [of(0, 1), of(1, 1), of(1, 1), of(0, 1)];
+        let mut out = Vec::new();
+        let mut progress = Progress::new(&mut out, Mode::Line, vec!["slow".into(), "fast \u{1b}".into()]);
+        progress.ended(plan[0], 40_000_000_000);
+        progress.ended(plan[1], 2_000_000_000);
+        progress.starts(&plan, 2);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "\r\u{1b}[Krun 3 of 4: fast \u{fffd}, 1 thread, timed, about 42 s left");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::plan::{Amounts, plan};
+use crate::template::Template;
 use collect::{OutputSink, Stream};
-use recording::Tables;
+use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
 
 type Play<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
@@ -47,9 +48,17 @@ fn fine(output: &str) -> Result<(Finished, String), Error> {
     Ok((finished(Exit::Status(0)), output.to_owned()))
 }
 
+/// The only case's outcome.
+#[derive(Debug)]
+struct One {
+    timed: u32,
+    broken: std::collections::BTreeMap<u32, Broken>,
+    interrupted: bool,
+}
+
 /// What a sweep over 1, 2 and 4 threads leaves behind.
 struct Left {
-    outcome: anyhow::Result<Outcome>,
+    outcome: anyhow::Result<One>,
     asked: Vec<(RunKind, u32)>,
     tables: Tables,
     progress: String,
@@ -68,12 +77,17 @@ fn sweep(
     let mut writer = Writer::create(&folder, &meta).unwrap();
     let output = folder.join("output");
     std::fs::create_dir(&output).unwrap();
-    let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new() };
-    let plan = plan(&[1, 2, 4], amounts, 7);
-    let sweep = Sweep { template: &template, plan: &plan, forms, stop, output: output.clone(), show_output: false };
+    let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
+    let plan = plan(1, &[1, 2, 4], amounts, 7);
+    let sweep = Sweep { plan: &plan, forms, stop, show_output: false };
+    let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let mut shown = Vec::new();
-    let outcome = sweep.run(&mut executor, &mut writer, &mut meta, &mut Progress::new(&mut shown, ProgressMode::Quiet));
+    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, Vec::new());
+    let outcome = sweep.run(vec![case], &mut executor, &mut progress).map(|mut outcomes| {
+        let case = outcomes.cases.remove(0);
+        One { timed: case.timed, broken: case.broken, interrupted: outcomes.interrupted }
+    });
     writer.set_meta(&meta).unwrap();
     let tables = recording::Recording::open(&folder).unwrap().tables().unwrap();
     let mut files: Vec<String> =
@@ -93,7 +107,7 @@ fn every_planned_run_is_made_and_recorded() {
     let left = sweep(AMOUNTS, &common(), &Stop::new(), |_| fine(""));
     let outcome = left.outcome.unwrap();
     assert_eq!((outcome.timed, outcome.broken.len(), outcome.interrupted), (6, 0, false));
-    let planned: Vec<_> = plan(&[1, 2, 4], AMOUNTS, 7).iter().map(|p| (p.kind, p.threads)).collect();
+    let planned: Vec<_> = plan(1, &[1, 2, 4], AMOUNTS, 7).iter().map(|p| (p.kind, p.threads)).collect();
     assert_eq!(left.asked, planned);
     let rows: Vec<_> = left.tables.runs.iter().map(|r| (r.kind, r.threads)).collect();
     assert_eq!(rows, planned);
@@ -243,4 +257,55 @@ fn what_was_measured_before_a_failure_of_knee_is_kept() {
     });
     assert!(left.outcome.is_err());
     assert_eq!(left.tables.runs.len(), 2);
+}
+
+#[test]
+fn cases_are_interleaved_and_each_has_its_own_recording() {
+    let parent = tempfile::tempdir().unwrap();
+    let templates = ["slow", "fast"].map(|name| Template {
+        argv: vec![name.into(), "{threads}".into()],
+        env: Vec::new(),
+        folder: Some(parent.path().to_owned()),
+    });
+    let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
+    let folders = ["slow", "fast"].map(|name| parent.path().join(name));
+    let mut writers: Vec<Writer> =
+        folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
+    let plan = plan(2, &[1, 2], AMOUNTS, 7);
+    let order = RefCell::new(Vec::new());
+    let play = |request: &RunRequest| {
+        assert_eq!(request.folder.as_deref(), Some(parent.path()));
+        let fast = request.argv[0] == "fast";
+        order.borrow_mut().push((usize::from(fast), request.threads));
+        if fast && request.threads == 2 {
+            return Ok((finished(Exit::Status(1)), String::new()));
+        }
+        fine(if fast { "9 ops/s" } else { "3 ops/s" })
+    };
+    let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
+    let stop = Stop::new();
+    let forms = common();
+    let sweep = Sweep { plan: &plan, forms: &forms, stop: &stop, show_output: false };
+    let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
+    let cases =
+        cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
+    let mut shown = Vec::new();
+    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, vec!["slow".into(), "fast".into()]);
+    let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
+    drop(executor);
+    // The failing count of one case is left out there and nowhere else; the rest is made in the planned order.
+    let mut planned: Vec<(usize, u32)> = plan.iter().map(|p| (p.case, p.threads)).collect();
+    let broken = planned.iter().position(|of| *of == (1, 2)).unwrap();
+    let mut kept = 0..;
+    planned.retain(|of| kept.next() == Some(broken) || *of != (1, 2));
+    assert_eq!(order.into_inner(), planned);
+    assert_eq!(outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [4, 2]);
+    assert_eq!(outcomes.cases[1].broken.len(), 1);
+    assert!(String::from_utf8(shown).unwrap().contains("fast, 2 threads, warm-up failed: exit status 1"));
+    for (folder, speed) in folders.iter().zip([3.0, 9.0]) {
+        let runs = recording::Recording::open(folder).unwrap().tables().unwrap().runs;
+        let good: Vec<_> = runs.iter().filter(|run| run.exit_status == Some(0)).collect();
+        assert!(good.iter().all(|run| run.throughput == Some(speed)));
+        assert!(runs.iter().enumerate().all(|(i, run)| run.run == RunId(i as u32)));
+    }
 }

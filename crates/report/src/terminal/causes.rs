@@ -80,7 +80,7 @@ fn interval(cause: &Cause) -> String {
 }
 
 /// `random in libc.so.6, called from simulate at birthday.c:17`.
-fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
+pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     let short = |name: &str| text::shorten(&page.shown(name), LONGEST_NAME);
     let mut words = match (&culprit.function, &culprit.object) {
         (Some(function), _) => short(function),

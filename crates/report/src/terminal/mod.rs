@@ -2,22 +2,28 @@
 //!
 //! Rooms: `page` the only way to the output (makes text harmless, keeps to the width, colours); `table` columns;
 //! `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee doctor`;
-//! `comparison` the page of `knee diff`.
+//! `comparison` the page of `knee diff`; `cases` the variants of a sweep side by side, with their curves by `plot`;
+//! [`sheet`] headings and texts for everything else.
 //! May import: `text`, `words`, anstyle.
 
 mod account;
 mod capabilities;
+mod cases;
 mod causes;
 mod comparison;
 mod curve;
 mod ending;
 mod page;
+mod plot;
+pub mod sheet;
 mod table;
 
 use analyze::answer::{Answer, CauseId};
 pub use capabilities::render as render_capabilities;
+pub use cases::render as render_cases;
 pub use comparison::render as render_comparison;
 use page::{Page, Tone};
+use recording::meta::Machine;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -75,7 +81,10 @@ fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.blank()?;
     }
     page.paragraph("", Tone::Plain, &answer.command.join(" "), 2)?;
-    let machine = &answer.machine;
+    machine(&answer.machine, page)
+}
+
+fn machine(machine: &Machine, page: &mut Page<'_>) -> io::Result<()> {
     let mut place = format!("{} of {} processors", machine.usable_processors, machine.processors);
     if machine.usable_processors == machine.processors {
         place = crate::words::plural(machine.processors.into(), "processor");

@@ -43,6 +43,11 @@ impl<'a> Page<'a> {
         self.style.width.max(LEAST_WIDTH)
     }
 
+    /// True when more than ASCII can be shown.
+    pub(super) fn unicode(&self) -> bool {
+        self.style.unicode
+    }
+
     /// The text as it may be shown: no control characters, and ASCII where nothing else is known.
     pub(super) fn shown(&self, text: &str) -> String {
         let text = text::harmless(text);
@@ -99,6 +104,11 @@ impl<'a> Page<'a> {
             writeln!(self.out)?;
         }
         Ok(())
+    }
+
+    /// Lines that were laid out to the column. They must come from this crate alone.
+    pub(super) fn drawn(&mut self, lines: &[String]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
 
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {

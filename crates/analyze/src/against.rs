@@ -1,0 +1,77 @@
+//! How fast one case of a sweep is against another whose runs were made in the same blocks.
+//! May import: `answer`, `curve`, `statistics`.
+
+use crate::answer::Interval;
+use crate::curve::Clean;
+use crate::statistics::{interval, median, point};
+use serde::Serialize;
+
+/// Speed at a thread count over another case's speed at the same count.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The thread count.
+    pub threads: u32,
+    /// Median speed over the other's median speed.
+    pub ratio: f64,
+    /// Its 95 % interval, by resampling blocks: what disturbed a block disturbed both cases.
+    pub interval: Interval,
+}
+
+/// The ratios at every thread count that both have, ascending. None when one counts units of work and the other runs:
+/// these speeds have nothing in common.
+pub fn ratios(case: &Clean<'_>, other: &Clean<'_>) -> Vec<Ratio> {
+    if case.by_throughput != other.by_throughput {
+        return Vec::new();
+    }
+    let ratio = |threads| {
+        let (mine, theirs) = (case.speed(threads), other.speed(threads));
+        let of = |m: &[f64]| Some(m.first()? / m.get(1)?).filter(|ratio| ratio.is_finite());
+        let medians = [&mine, &theirs].map(|runs| median(&runs.iter().map(|m| m.value).collect::<Vec<_>>()));
+        let ratio = of(&[medians[0]?, medians[1]?])?;
+        let interval = interval(&[&mine, &theirs], case.seed(), of).unwrap_or(point(ratio));
+        Some(Ratio { threads, ratio, interval })
+    };
+    case.counts().filter_map(ratio).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::RunId;
+    use recording::Tables;
+    use recording::tables::RunKind;
+
+    /// Runs of one second at a thread count, each with its throughput; the blocks are in order.
+    fn tables(threads: u32, throughputs: &[Option<f64>]) -> Tables {
+        let mut tables = Tables::empty(recording::synthetic::meta(2));
+        for (block, throughput) in throughputs.iter().enumerate() {
+            let mut run = recording::synthetic::run(RunId(block as u32), RunKind::Clean, threads);
+            run.block = block as u32;
+            run.wall_ns = 1_000_000_000;
+            run.throughput = *throughput;
+            tables.runs.push(run);
+        }
+        tables
+    }
+
+    #[test]
+    fn what_disturbs_a_block_disturbs_no_ratio() {
+        // The machine gets slower from block to block, by far more than the cases differ.
+        let slow = tables(2, &[Some(10.0), Some(6.0), Some(2.0)]);
+        let fast = tables(2, &[Some(20.0), Some(12.0), Some(4.0)]);
+        let ratios = ratios(&Clean::new(&fast), &Clean::new(&slow));
+        assert_eq!(ratios.len(), 1);
+        assert_eq!((ratios[0].threads, ratios[0].ratio), (2, 2.0));
+        assert_eq!(ratios[0].interval, Interval { low: 2.0, high: 2.0 });
+    }
+
+    #[test]
+    fn without_a_common_measure_there_is_no_ratio() {
+        let counted = tables(2, &[Some(10.0), Some(6.0)]);
+        let timed = tables(2, &[None, None]);
+        let elsewhere = tables(4, &[Some(10.0), Some(6.0)]);
+        assert!(ratios(&Clean::new(&counted), &Clean::new(&timed)).is_empty());
+        assert!(ratios(&Clean::new(&counted), &Clean::new(&elsewhere)).is_empty());
+        assert_eq!(ratios(&Clean::new(&timed), &Clean::new(&timed))[0].ratio, 1.0);
+    }
+}

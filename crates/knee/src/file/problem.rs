@@ -1,0 +1,73 @@
+//! Mistakes in a sweep file as people read them: what, where, the line with a mark under it, what to write instead.
+//! May import: `failure`, annotate-snippets, strsim.
+
+use crate::failure::{Failure, Status};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::ops::Range;
+use std::path::Path;
+
+/// More mistakes than this are shown by their number: the file is probably something else.
+const MOST_SHOWN: usize = 8;
+
+/// Names less alike than this are no typing mistakes of each other (Jaro-Winkler similarity, 1 for the same name; the
+/// measure and the limit by which clap suggests arguments).
+const ALIKE: f64 = 0.7;
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// Bytes of the text.
+    pub(super) span: Range<usize>,
+    pub(super) what: String,
+    /// What to do about it.
+    pub(super) help: Option<String>,
+}
+
+/// All mistakes of a file as one failure.
+pub(super) fn failure(path: &Path, text: &str, problems: &[Problem]) -> Failure {
+    let mut sorted: Vec<&Problem> = problems.iter().collect();
+    sorted.sort_by_key(|p| p.span.start);
+    let name = path.display().to_string();
+    let mut shown = Vec::new();
+    for problem in sorted.iter().take(MOST_SHOWN) {
+        if !shown.is_empty() {
+            shown.push(String::new());
+        }
+        shown.extend(render(&name, text, problem).lines().map(|line| line.trim_end().to_owned()));
+    }
+    if sorted.len() > MOST_SHOWN {
+        shown.push(format!("... and {} more", sorted.len() - MOST_SHOWN));
+    }
+    let mistakes = report::words::plural(problems.len() as u64, "mistake");
+    Failure::new(Status::Usage, format!("{name} has {mistakes}")).shown(shown)
+}
+
+fn render(path: &str, text: &str, problem: &Problem) -> String {
+    // A span from the parser may be empty, or end behind the text.
+    let start = floor(text, problem.span.start);
+    let end = floor(text, problem.span.end).max(start);
+    let mark = AnnotationKind::Primary.span(start..end);
+    let mut groups =
+        vec![Level::ERROR.primary_title(&*problem.what).element(Snippet::source(text).path(path).annotation(mark))];
+    if let Some(help) = &problem.help {
+        groups.push(Group::with_title(Level::HELP.secondary_title(&**help)));
+    }
+    Renderer::plain().render(&groups)
+}
+
+/// The last character boundary at or before a byte.
+fn floor(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let lower = name.to_lowercase();
+    let alike = |other: &'n str| (strsim::jaro_winkler(&lower, &other.to_lowercase()), other);
+    let best = known.into_iter().map(alike).max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(similarity, _)| *similarity > ALIKE).map(|(_, name)| name)
+}

@@ -1,0 +1,158 @@
+//! `sweep.json`: what a sweep over several cases holds, so that its comparison can be made again.
+//! May import: report's comparison, serde.
+
+use crate::failure::{Failure, Status};
+use anyhow::Context;
+use report::comparison::{Parameter, Picture, Skipped};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Component, Path};
+
+/// Name of the file in the sweep's folder.
+pub(crate) const NAME: &str = "sweep.json";
+/// Versions "major.minor": readers refuse another major one and skip what a newer minor one added.
+const MAJOR: u32 = 1;
+const MINOR: u32 = 0;
+
+/// The contents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Index {
+    pub(crate) format: String,
+    /// Version of knee that wrote it.
+    pub(crate) knee: String,
+    pub(crate) title: String,
+    /// Name of the sweep file, when there was one.
+    pub(crate) file: Option<String>,
+    /// False while the sweep is being made, and for ever when it was stopped.
+    pub(crate) complete: bool,
+    pub(crate) picture: Picture,
+    pub(crate) cases: Vec<Entry>,
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// One case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) variant: String,
+    pub(crate) parameters: Vec<Parameter>,
+    /// Folder of its recording, beside this file.
+    pub(crate) recording: String,
+    pub(crate) expect: Vec<String>,
+}
+
+/// The version that is written.
+pub(crate) fn format() -> String {
+    format!("{MAJOR}.{MINOR}")
+}
+
+/// True for the folder of a sweep over several cases.
+pub(crate) fn is_there(folder: &Path) -> bool {
+    folder.join(NAME).exists()
+}
+
+/// Writes the file, replacing it at once, so that no reader ever sees half of it.
+pub(crate) fn write(index: &Index, folder: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(index)?;
+    text.push('\n');
+    let new = folder.join(format!("{NAME}.new"));
+    fs::write(&new, text).and_then(|()| fs::rename(&new, folder.join(NAME))).context("failed to write sweep.json")
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// When it cannot be read, is of another version, or names a folder outside its own.
+pub(crate) fn read(folder: &Path) -> Result<Index, Failure> {
+    let path = folder.join(NAME);
+    let unreadable = |why: String| Failure::new(Status::Recording, format!("cannot read {}: {why}", path.display()));
+    let text = fs::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            Failure::new(Status::Permission, format!("cannot read {}: {error}", path.display()))
+                .hint("recordings belong to the user who made them")
+        }
+        _ => unreadable(error.to_string()),
+    })?;
+    // The version first: another one may have another shape.
+    #[derive(Deserialize)]
+    struct Version {
+        format: String,
+    }
+    let version: Version = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+    let major = version.format.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major != Some(MAJOR) {
+        let newer = "a knee of another release wrote it; read it with that one";
+        return Err(unreadable(format!("its format is {}, this knee reads {MAJOR}.x", version.format)).hint(newer));
+    }
+    let index: Index = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+    match index.cases.iter().find(|case| !is_name(&case.recording)) {
+        Some(case) => Err(unreadable(format!("`{}` is no name of a folder inside it", case.recording))),
+        None => Ok(index),
+    }
+}
+
+/// True for a single component that leads neither up nor elsewhere.
+fn is_name(folder: &str) -> bool {
+    let mut components = Path::new(folder).components();
+    matches!((components.next(), components.next()), (Some(Component::Normal(_)), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(recording: &str) -> Index {
+        let entry = Entry {
+            variant: "read".into(),
+            parameters: vec![Parameter { name: "n".into(), value: "1".into() }],
+            recording: recording.into(),
+            expect: vec!["none".into()],
+        };
+        Index {
+            format: format(),
+            knee: "0.1.0".into(),
+            title: "t".into(),
+            file: None,
+            complete: false,
+            picture: Picture::default(),
+            cases: vec![entry],
+            skipped: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn it_comes_back_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!is_there(folder.path()));
+        write(&index("read"), folder.path()).unwrap();
+        assert!(is_there(folder.path()));
+        assert_eq!(read(folder.path()).unwrap(), index("read"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_newer_release_added_is_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut value = serde_json::to_value(index("read")).unwrap();
+        value["format"] = "1.7".into();
+        value["new"] = 1.into();
+        fs::write(folder.path().join(NAME), value.to_string()).unwrap();
+        assert_eq!(read(folder.path()).unwrap().cases.len(), 1);
+    }
+
+    #[test]
+    fn hostile_ones_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for outside in ["../elsewhere", "/etc", "..", ".", "", "a/b"] {
+            write(&index(outside), folder.path()).unwrap();
+            let failure = read(folder.path()).unwrap_err();
+            assert!(failure.to_string().contains("no name of a folder"), "{outside}: {failure}");
+        }
+        for (text, part) in [("{", "EOF"), ("{\"format\": \"2.0\"}", "this knee reads 1.x"), ("[]", "invalid")] {
+            fs::write(folder.path().join(NAME), text).unwrap();
+            let failure = read(folder.path()).unwrap_err();
+            assert!(failure.to_string().contains(part) && failure.status == Status::Recording, "{failure}");
+        }
+        fs::remove_file(folder.path().join(NAME)).unwrap();
+        assert!(read(folder.path()).unwrap_err().to_string().contains("No such file"));
+    }
+}

@@ -1,0 +1,236 @@
+//! What a sweep is to do: from the command line alone, or from a sweep file with the command line's changes.
+//! May import: `cases`, `cli`, `file`, `plan`, `template`, `throughput`, `target`.
+
+use crate::cases::{CaseSpec, Parameter, Variant, expand};
+use crate::cli::SweepOptions;
+use crate::failure::{Failure, Status};
+use crate::file::{Described, SweepFile, nearest, usual_picture};
+use crate::plan::Amounts;
+use crate::target;
+use crate::template::{PLACEHOLDER, Template, placeholder, variable};
+use crate::throughput::Forms;
+use report::comparison::{Picture, Skipped};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A sweep that is ready to be made.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// What it is called on the screen.
+    pub(crate) title: String,
+    /// What its folder is called after.
+    pub(crate) name: PathBuf,
+    /// Name of the sweep file.
+    pub(crate) file: Option<String>,
+    /// At least one. A single one is an ordinary recording, several are compared.
+    pub(crate) cases: Vec<CaseSpec>,
+    /// Variants that this machine cannot run.
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) picture: Picture,
+    pub(crate) threads: Vec<u32>,
+    pub(crate) amounts: Amounts,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) forms: Forms,
+    /// What builds the programs.
+    build: Option<String>,
+}
+
+/// The sweep of a command.
+///
+/// # Errors
+/// When the arguments make no sense.
+pub(crate) fn of_command(command: &[OsString], options: &SweepOptions) -> Result<Job, Failure> {
+    if let Some(name) = options.variant.first() {
+        return Err(usage(format!("--variant {name}: only a sweep file has variants")));
+    }
+    let threads = options.threads.as_ref().map(|counts| counts.0.clone());
+    let threads = threads.ok_or_else(|| {
+        usage("the thread counts are missing: --threads <LIST>".to_owned()).hint("for example: -t 1,2,4")
+    })?;
+    let template = Template { argv: command.to_vec(), env: variables(options)?, folder: None };
+    let program = command.first().cloned().unwrap_or_default();
+    if !template.mentions(PLACEHOLDER) && !given_by_parameter(options) {
+        return Err(without_thread_count(&program.to_string_lossy()));
+    }
+    let name = PathBuf::from(Path::new(&program).file_name().unwrap_or(&program));
+    let variant =
+        Variant { name: name.to_string_lossy().into_owned(), template, parameters: Vec::new(), expect: Vec::new() };
+    let title = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    Ok(Job {
+        title,
+        name,
+        file: None,
+        cases: expand(&[variant], &options.param).map_err(usage)?,
+        skipped: Vec::new(),
+        picture: usual_picture(&options.param),
+        threads,
+        amounts: amounts(options, None, None),
+        timeout: options.timeout.map(Duration::from_secs_f64),
+        forms: forms(options.throughput.as_deref())?,
+        build: None,
+    })
+}
+
+/// The sweep of a file. The command line's options go before the file's.
+///
+/// # Errors
+/// When the options do not fit the file.
+pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, Failure> {
+    let variants = chosen(file, options)?;
+    let (variants, skipped): (Vec<&Described>, Vec<&Described>) =
+        variants.into_iter().partition(|v| lacks(v, &file.folder).is_none());
+    let skip = |v: &&Described| lacks(v, &file.folder).map(|why| Skipped { variant: v.variant.name.clone(), why });
+    let skipped: Vec<Skipped> = skipped.iter().filter_map(skip).collect();
+    if let (true, Some(first)) = (variants.is_empty(), skipped.first()) {
+        return Err(Failure::new(Status::Target, format!("{}: {}", first.variant, first.why)));
+    }
+    let env = variables(options)?;
+    let variants: Vec<Variant> = variants.into_iter().map(|v| with_environment(&v.variant, &env)).collect();
+    let parameters = parameters(file, &variants, options)?;
+    let seconds = options.timeout.or(file.timeout);
+    let mut picture = file.picture.clone();
+    // With other values than the file's its picture may have nothing to show.
+    let drawn = |name: &String| parameters.iter().any(|p| p.name == *name && p.values.len() > 1);
+    if picture.x.as_ref().is_some_and(|name| !drawn(name)) {
+        picture = Picture { log_x: false, log_y: picture.log_y, x: None };
+    }
+    Ok(Job {
+        title: file.title.clone(),
+        name: PathBuf::from(file.path.file_stem().unwrap_or(OsStr::new("sweep"))),
+        file: file.path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        cases: expand(&variants, &parameters).map_err(usage)?,
+        skipped,
+        picture,
+        threads: options.threads.as_ref().map_or_else(|| file.threads.clone(), |counts| counts.0.clone()),
+        amounts: amounts(options, file.runs, file.warm_up),
+        timeout: seconds.map(Duration::from_secs_f64),
+        forms: forms(options.throughput.as_deref().or(file.throughput.as_deref()))?,
+        build: file.build.clone(),
+    })
+}
+
+impl Job {
+    /// Checks that every program can be started, before anything is created.
+    ///
+    /// # Errors
+    /// With what builds it, when the file says so.
+    pub(crate) fn check_programs(&self, search_path: Option<&OsStr>) -> Result<(), Failure> {
+        for case in &self.cases {
+            // The placeholder may be part of the program's name.
+            let (argv, _) = case.template.at(self.threads.first().copied().unwrap_or(1));
+            let program = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
+            target::check(program, case.template.folder.as_deref(), search_path).map_err(|failure| {
+                let folder = case.template.folder.as_deref().unwrap_or(Path::new(".")).display();
+                match &self.build {
+                    Some(build) if failure.status == Status::Target => {
+                        failure.hint(format!("build it first: {}", build.replace("{folder}", &folder.to_string())))
+                    }
+                    _ => failure,
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The variants that the user wants.
+fn chosen<'f>(file: &'f SweepFile, options: &SweepOptions) -> Result<Vec<&'f Described>, Failure> {
+    let names = || file.variants.iter().map(|v| v.variant.name.as_str());
+    if let Some(unknown) = options.variant.iter().find(|name| names().all(|known| known != **name)) {
+        let failure = usage(format!("{} has no variant {unknown}", file.path.display()));
+        return Err(match nearest(unknown, names()) {
+            Some(near) => failure.hint(format!("did you mean {near}?")),
+            None => failure.hint(format!("its variants: {}", names().collect::<Vec<_>>().join(", "))),
+        });
+    }
+    let wanted = |v: &&Described| options.variant.is_empty() || options.variant.contains(&v.variant.name);
+    Ok(file.variants.iter().filter(wanted).collect())
+}
+
+/// Why a variant cannot run here.
+fn lacks(variant: &Described, folder: &Path) -> Option<String> {
+    let missing = variant.needs.iter().find(|needed| match needed.contains('/') {
+        true => !folder.join(needed).exists(),
+        false => !is_library(needed),
+    })?;
+    Some(format!("it needs {missing}, which is not installed"))
+}
+
+/// Whether the loader finds a library of this name in its usual folders (ld.so(8); those of multiarch systems, too).
+fn is_library(name: &str) -> bool {
+    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
+    let multiarch = ["/lib", "/usr/lib"].map(|folder| Path::new(folder).join(&triplet));
+    folders.iter().chain(&multiarch).any(|folder| folder.join(name).exists())
+}
+
+fn with_environment(variant: &Variant, env: &[(OsString, OsString)]) -> Variant {
+    let mut variant = variant.clone();
+    variant.template.env.retain(|(name, _)| env.iter().all(|(own, _)| own != name));
+    variant.template.env.extend_from_slice(env);
+    variant
+}
+
+/// The file's parameters, with the command line's values where it gives some.
+fn parameters(file: &SweepFile, variants: &[Variant], options: &SweepOptions) -> Result<Vec<Parameter>, Failure> {
+    let mut parameters = file.parameters.clone();
+    for given in &options.param {
+        match parameters.iter_mut().find(|known| known.name == given.name) {
+            Some(known) => known.values.clone_from(&given.values),
+            // A placeholder that no parameter of the file fills.
+            None if variants.iter().any(|v| v.template.mentions(&placeholder(&given.name))) => {
+                if let Some(own) = variants.iter().find(|v| v.parameters.iter().any(|p| p.name == given.name)) {
+                    let what = format!("--param {}: the variant {} has a value of its own", given.name, own.name);
+                    return Err(usage(what));
+                }
+                parameters.push(given.clone());
+            }
+            None => {
+                let failure = usage(format!("--param {}: the sweep file has no such parameter", given.name));
+                let near = nearest(&given.name, file.parameters.iter().map(|p| p.name.as_str()));
+                return Err(match near {
+                    Some(near) => failure.hint(format!("did you mean {near}?")),
+                    None => failure,
+                });
+            }
+        }
+    }
+    // A variant left out may have been the only one to use a parameter.
+    parameters.retain(|p| variants.iter().any(|v| v.template.mentions(&placeholder(&p.name))));
+    Ok(parameters)
+}
+
+fn usage(what: String) -> Failure {
+    Failure::new(Status::Usage, what)
+}
+
+/// A parameter's value may hold the thread count's placeholder.
+fn given_by_parameter(options: &SweepOptions) -> bool {
+    options.param.iter().any(|p| p.values.iter().all(|value| value.contains(PLACEHOLDER)))
+}
+
+fn without_thread_count(program: &str) -> Failure {
+    usage(format!("{PLACEHOLDER} occurs nowhere, so every run would be the same")).hint(format!(
+        "write it where {program} takes its thread count, as in -- {program} --threads={PLACEHOLDER}; for OpenMP and \
+         others that read a variable: --env OMP_NUM_THREADS={PLACEHOLDER}"
+    ))
+}
+
+fn variables(options: &SweepOptions) -> Result<Vec<(OsString, OsString)>, Failure> {
+    options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)
+}
+
+fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
+    match pattern {
+        Some(pattern) => Forms::given(pattern).map_err(|why| usage(format!("--throughput: {why}"))),
+        None => Forms::common().map_err(|why| Failure::new(Status::Internal, why)),
+    }
+}
+
+fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> Amounts {
+    // Asking for few runs goes before a file that wants many.
+    let (timed, warm) = if options.quick { (3, 0) } else { (runs.unwrap_or(5), warm_up.unwrap_or(1)) };
+    let (timed, warm_up) = (options.runs.unwrap_or(timed), options.warm_up.unwrap_or(warm));
+    Amounts { timed, warm_up, traced: !options.no_trace }
+}

@@ -1,0 +1,131 @@
+//! One case of a sweep while its runs are made: its recording, its form of throughput, its broken counts.
+//! May import: `plan`, `template`, `throughput`, `stray`, recording.
+
+use super::{Broken, stray};
+use crate::plan::Planned;
+use crate::template::Template;
+use crate::throughput::{Chosen, Forms, Found, choose};
+use recording::meta::Meta;
+use recording::tables::{Run, RunKind};
+use recording::{RunId, Writer};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a case runs and where its recording goes.
+pub(crate) struct Case<'c> {
+    pub(crate) template: &'c Template,
+    pub(crate) writer: &'c mut Writer,
+    pub(crate) meta: &'c mut Meta,
+    /// Where the target's output is kept.
+    pub(crate) output: PathBuf,
+}
+
+/// What became of a case.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Timed runs that succeeded.
+    pub(crate) timed: u32,
+    /// Counts that failed, by thread count.
+    pub(crate) broken: BTreeMap<u32, Broken>,
+}
+
+/// A case between two of its runs.
+pub(super) struct Going<'c> {
+    pub(super) case: Case<'c>,
+    pub(super) outcome: Outcome,
+    /// Rows whose throughput is not known before the form is chosen.
+    pending: Vec<(Run, Found)>,
+    chosen: Option<Option<Chosen>>,
+    /// Set when observing has failed once: it would fail again.
+    cannot_trace: bool,
+    times: stray::Times,
+    runs: u32,
+}
+
+impl<'c> Going<'c> {
+    pub(super) fn new(case: Case<'c>) -> Going<'c> {
+        Going {
+            case,
+            outcome: Outcome::default(),
+            pending: Vec::new(),
+            chosen: None,
+            cannot_trace: false,
+            times: stray::Times::default(),
+            runs: 0,
+        }
+    }
+
+    /// A handle for the next run of this case's recording.
+    pub(super) fn next_run(&mut self) -> RunId {
+        let run = RunId(self.runs);
+        self.runs += 1;
+        run
+    }
+
+    /// True for a run that would fail as one before it did.
+    pub(super) fn skips(&self, planned: Planned) -> bool {
+        self.outcome.broken.contains_key(&planned.threads) || (self.cannot_trace && planned.kind == RunKind::Traced)
+    }
+
+    /// Counts whose observed runs are to be made again.
+    pub(super) fn strays(&self) -> Vec<u32> {
+        let mut strays = self.times.strays();
+        strays.retain(|threads| !self.cannot_trace && !self.outcome.broken.contains_key(threads));
+        strays
+    }
+
+    pub(super) fn cannot_trace(&mut self, error: collect::Error) {
+        self.cannot_trace = true;
+        let why = anyhow::Error::from(error);
+        self.case.meta.notes.push(format!("the runs could not be observed, so there are no causes: {why:#}"));
+    }
+
+    pub(super) fn breaks(&mut self, planned: Planned, broken: Broken) {
+        let threads = report::words::plural(planned.threads.into(), "thread");
+        let observed = if planned.kind == RunKind::Traced { " while it was observed" } else { "" };
+        self.case.meta.notes.push(format!(
+            "with {threads} a run failed{observed} ({}); no more runs were made with that count",
+            broken.why
+        ));
+        self.outcome.broken.insert(planned.threads, broken);
+    }
+
+    /// A run that has ended by itself.
+    pub(super) fn add(&mut self, row: Run, found: Found) -> anyhow::Result<()> {
+        self.outcome.timed += u32::from(row.kind == RunKind::Clean && row.exit_status == Some(0));
+        match &self.chosen {
+            None => self.pending.push((row, found)),
+            Some(chosen) => {
+                let row = with_throughput(row, &found, chosen.as_ref());
+                self.times.add(&row);
+                self.case.writer.append(&[row])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Chooses the throughput's form, once, and writes the rows that waited for it.
+    pub(super) fn choose(&mut self, forms: &Forms) -> anyhow::Result<()> {
+        if self.chosen.is_some() {
+            return Ok(());
+        }
+        let good = self.pending.iter().filter(|(run, _)| run.exit_status == Some(0));
+        let runs: Vec<Found> = good.map(|(_, found)| found.clone()).collect();
+        let (chosen, note) = choose(forms, &runs);
+        let Case { writer, meta, .. } = &mut self.case;
+        meta.notes.extend(note);
+        meta.throughput = chosen.as_ref().map(|c| c.throughput.clone());
+        writer.set_meta(meta)?;
+        let rows: Vec<Run> =
+            self.pending.drain(..).map(|(run, found)| with_throughput(run, &found, chosen.as_ref())).collect();
+        rows.iter().for_each(|row| self.times.add(row));
+        writer.append(&rows)?;
+        self.chosen = Some(chosen);
+        Ok(())
+    }
+}
+
+fn with_throughput(mut run: Run, found: &Found, chosen: Option<&Chosen>) -> Run {
+    run.throughput = chosen.and_then(|c| c.value(found));
+    run
+}
