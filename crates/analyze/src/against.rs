@@ -37,21 +37,16 @@ pub fn ratios(case: &Clean<'_>, other: &Clean<'_>) -> Vec<Ratio> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recording::RunId;
     use recording::Tables;
-    use recording::tables::RunKind;
+    use recording::synthetic::Sketch;
 
     /// Runs of one second at a thread count, each with its throughput; the blocks are in order.
     fn tables(threads: u32, throughputs: &[Option<f64>]) -> Tables {
-        let mut tables = Tables::empty(recording::synthetic::meta(2));
-        for (block, throughput) in throughputs.iter().enumerate() {
-            let mut run = recording::synthetic::run(RunId(block as u32), RunKind::Clean, threads);
-            run.block = block as u32;
-            run.wall_ns = 1_000_000_000;
-            run.throughput = *throughput;
-            tables.runs.push(run);
+        let sketch = Sketch::new(2).clean(threads, &vec![1.0; throughputs.len()]);
+        match throughputs.iter().copied().collect::<Option<Vec<f64>>>() {
+            Some(throughputs) => sketch.throughput(threads, &throughputs).tables(),
+            None => sketch.tables(),
         }
-        tables
     }
 
     #[test]

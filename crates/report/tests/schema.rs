@@ -43,34 +43,33 @@ fn the_schema_refuses_what_is_no_answer() {
     assert!(broken(&|v| drop(v.as_object_mut().unwrap().remove("account"))));
 }
 
+fn walk(value: &Value, schema: &Value, root: &Value, path: &str) {
+    let schema = match schema.get("$ref").and_then(Value::as_str) {
+        Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    };
+    if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
+        if !value.is_null() {
+            walk(value, &options[0], root, path);
+        }
+        return;
+    }
+    match value {
+        Value::Object(fields) if schema.get("additionalProperties").is_none() => {
+            for (name, field) in fields {
+                let known = schema["properties"].get(name);
+                let known = known.unwrap_or_else(|| panic!("{path}/{name} is not described"));
+                walk(field, known, root, &format!("{path}/{name}"));
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(item, &schema["items"], root, &format!("{path}/0"))),
+        _ => {}
+    }
+}
+
 /// A field that the answer has and the schema does not describe would be an undocumented interface.
 #[test]
 fn every_field_is_described() {
-    fn walk(value: &Value, schema: &Value, root: &Value, path: &str) {
-        let schema = match schema.get("$ref").and_then(Value::as_str) {
-            Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),
-            None => schema,
-        };
-        if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
-            if !value.is_null() {
-                walk(value, &options[0], root, path);
-            }
-            return;
-        }
-        match value {
-            Value::Object(fields) if schema.get("additionalProperties").is_none() => {
-                for (name, field) in fields {
-                    let known = schema["properties"].get(name);
-                    let known = known.unwrap_or_else(|| panic!("{path}/{name} is not described"));
-                    walk(field, known, root, &format!("{path}/{name}"));
-                }
-            }
-            Value::Array(items) => {
-                items.iter().for_each(|item| walk(item, &schema["items"], root, &format!("{path}/0")))
-            }
-            _ => {}
-        }
-    }
     let schema = schema();
     for answer in [common::user_lock(), common::none(), common::curve_only()] {
         walk(&json(&answer), &schema, &schema, "");
@@ -95,4 +94,47 @@ fn nothing_in_it_controls_a_terminal() {
     assert!(text.chars().all(|c| c == '\n' || (!c.is_control() && !matches!(c, '\u{202e}' | '\u{200b}'))));
     let back: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(back["command"][0].as_str(), Some(answer.command[0].as_str()));
+}
+
+fn comparison() -> report::comparison::Comparison {
+    use report::comparison::{Case, Comparison, Parameter, Picture, Skipped};
+    let answer = common::user_lock();
+    let (machine, knee) = (Some(answer.machine.clone()), answer.knee.clone());
+    let case = |variant: &str, answer: Answer| {
+        let parameters = vec![Parameter { name: "size".to_owned(), value: "1K".to_owned() }];
+        Case::new(variant.to_owned(), parameters, vec!["user-lock".to_owned()], variant.to_owned(), answer)
+    };
+    let mut second = case("second", common::none());
+    second.against_first = vec![analyze::against::Ratio {
+        threads: 2,
+        ratio: 1.9,
+        interval: analyze::answer::Interval { low: 1.8, high: 2.0 },
+    }];
+    Comparison {
+        knee,
+        title: "Sums".to_owned(),
+        file: Some("sums.toml".to_owned()),
+        complete: true,
+        machine,
+        unit: None,
+        picture: Picture { x: Some("size".to_owned()), log_x: true, log_y: false },
+        cases: vec![case("first", answer), second, case("broken", common::nothing())],
+        skipped: vec![Skipped { variant: "third".to_owned(), why: "libthird.so.1 is missing".to_owned() }],
+    }
+}
+
+#[test]
+fn a_comparison_fits_its_schema_and_the_schema_describes_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/comparison.schema.json");
+    let text: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let schema = jsonschema::draft202012::options().build(&text).unwrap();
+    let mut out = Vec::new();
+    report::json::render(&comparison(), &mut out).unwrap();
+    let value: Value = serde_json::from_slice(&out).unwrap();
+    let problems: Vec<String> = schema.iter_errors(&value).map(|e| format!("{} {e}", e.instance_path())).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    walk(&value, &text, &text, "");
+    let mut broken = value.clone();
+    broken["cases"][1]["against_first"][0]["ratio"] = "fast".into();
+    assert!(!schema.is_valid(&broken));
 }
