@@ -196,7 +196,7 @@ fn the_files_of_the_lab_are_right() {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(lab.join("sweeps")).unwrap() {
         let path = entry.unwrap().path();
-        let file = load(&path).unwrap_or_else(|failure| panic!("{failure}\n{}", failure.shown.unwrap_or_default()));
+        let file = load(&path).unwrap_or_else(|failure| panic!("{failure}\n{}", failure.shown.join("\n")));
         let variants: Vec<_> = file.variants.iter().map(|described| described.variant.clone()).collect();
         expand(&variants, &file.parameters).unwrap();
         assert!(file.variants.iter().all(|described| !described.variant.expect.is_empty()), "{}", path.display());
