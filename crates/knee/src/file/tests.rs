@@ -188,26 +188,3 @@ fn the_labs_files() {
     programs.sort_unstable();
     assert_eq!(names, programs, "a sweep file for each program of the lab");
 }
-
-/// The lab's own files are the first that people read and copy.
-#[test]
-fn the_files_of_the_lab_are_right() {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(lab.join("sweeps")).unwrap() {
-        let path = entry.unwrap().path();
-        let file = load(&path).unwrap_or_else(|failure| panic!("{failure}\n{}", failure.shown.join("\n")));
-        let variants: Vec<_> = file.variants.iter().map(|described| described.variant.clone()).collect();
-        expand(&variants, &file.parameters).unwrap();
-        assert!(file.variants.iter().all(|described| !described.variant.expect.is_empty()), "{}", path.display());
-        // The program is one that the Makefile builds from a source of this name.
-        for described in &file.variants {
-            let program = described.variant.template.argv[0].to_string_lossy().into_owned();
-            let name = program.trim_start_matches("./build/").split('-').next().unwrap().to_owned();
-            assert!(lab.join(format!("{name}.c")).is_file(), "{program}");
-        }
-        names.push(path.file_stem().unwrap().to_string_lossy().into_owned());
-    }
-    names.sort();
-    assert_eq!(names.len(), 14, "{names:?}");
-}
