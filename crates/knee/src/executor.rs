@@ -26,6 +26,11 @@ pub(crate) trait Executor {
     /// # Errors
     /// When knee or the machine fails; a target that fails is told by `Finished::exit`.
     fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error>;
+
+    /// What the user should know about the names and stacks of the observed runs so far.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The executor that starts processes.
@@ -53,5 +58,9 @@ impl Executor for Processes {
             RunKind::Traced => self.observer.run(&command, &options, sink, &self.stop, writer, request.run),
             _ => collect::run_clean(&command, &options, sink, &self.stop),
         }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.tracer.notes()
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn shared_file(elf: &ElfFile, path: &Path, directories: &[PathBuf]) -
     [named].into_iter().chain(by_id).find_map(|path| open(&path).filter(wanted))
 }
 
-fn open(path: &Path) -> Option<ElfFile> {
+pub(crate) fn open(path: &Path) -> Option<ElfFile> {
     let (file, _) = open_regular(path).ok()?;
     ElfFile::read(path.to_path_buf(), Source::File(file)).ok()
 }
@@ -96,12 +96,12 @@ fn linked_paths(module: &Module, name: &[u8], directories: &[PathBuf]) -> Vec<Pa
 }
 
 /// The directory that is the root for the process, when the module was opened below one.
-fn root_of(module: &Module) -> Option<PathBuf> {
+pub(crate) fn root_of(module: &Module) -> Option<PathBuf> {
     let root = module.opened().as_os_str().as_bytes().strip_suffix(module.path().as_os_str().as_bytes())?;
     (!root.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(root)))
 }
 
-fn below(root: &Path, path: &Path) -> PathBuf {
+pub(crate) fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 

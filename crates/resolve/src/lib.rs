@@ -7,7 +7,7 @@
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
 //! | [`unwind`], `arch`, `leaving` | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
-//! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
+//! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `split`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
 //! | [`jit`] | names of code that was made at run time |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
 //! | [`objects`] | data addresses → variables |
@@ -37,6 +37,7 @@ pub mod module;
 pub mod objects;
 pub mod probes;
 pub mod spans;
+mod split;
 mod symbol_table;
 pub mod symbols;
 pub mod unwind;

@@ -1,14 +1,16 @@
 //! Debug information: inlined functions, files and lines of an address.
 //!
-//! May import `elf`, `error`, and from `demangle` the limits of text.
+//! May import `elf`, `error`, `split`, and from `demangle` the limits of text.
 
 use std::sync::Arc;
 
+use addr2line::{LookupContinuation as _, LookupResult};
 use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Error, LittleEndian, Reader as _, SectionId};
 
 use crate::demangle::{MANGLED_LIMIT, bounded};
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
+use crate::split::SplitUnits;
 
 /// The most functions that are taken from one address. Compilers inline a few dozen levels deep; only hostile debug
 /// information has thousands.
@@ -19,6 +21,7 @@ type Reader = EndianArcSlice<LittleEndian>;
 /// The debug information of a module, parsed as far as it was asked for.
 pub(crate) struct Lines {
     context: addr2line::Context<Reader>,
+    split: SplitUnits,
 }
 
 /// One function at an address, as the compiler described it.
@@ -50,7 +53,11 @@ impl From<Error> for LinesError {
 
 impl Lines {
     /// Reads the debug information of `file`; none when it has none.
-    pub(crate) fn read(file: &ElfFile, shared: Option<&ElfFile>) -> Result<Option<Self>, LinesError> {
+    pub(crate) fn read(
+        file: &ElfFile,
+        shared: Option<&ElfFile>,
+        split: impl FnOnce() -> SplitUnits,
+    ) -> Result<Option<Self>, LinesError> {
         if file.section(".debug_info").is_none() {
             return Ok(None);
         }
@@ -59,12 +66,18 @@ impl Lines {
             dwarf.load_sup(|id| section(shared, id))?;
         }
         dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
-        Ok(Some(Self { context: addr2line::Context::from_dwarf(dwarf)? }))
+        Ok(Some(Self { context: addr2line::Context::from_dwarf(dwarf)?, split: split() }))
     }
 
     /// The functions at a stated address, innermost inlined one first; empty when nothing is known.
     pub(crate) fn sites(&self, address: u64) -> Result<Vec<Site>, Error> {
-        let mut frames = self.context.find_frames(address).skip_all_loads()?;
+        let mut lookup = self.context.find_frames(address);
+        let mut frames = loop {
+            match lookup {
+                LookupResult::Output(frames) => break frames?,
+                LookupResult::Load { load, continuation } => lookup = continuation.resume(self.split.load(&load)),
+            }
+        };
         let mut sites = Vec::new();
         while let Some(frame) = frames.next()? {
             if sites.len() == SITES_LIMIT {

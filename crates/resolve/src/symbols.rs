@@ -1,6 +1,6 @@
 //! Names for code addresses: functions, inlined functions, files and lines.
 //!
-//! May import `module`, `symbol_table`, `lines`, `debug_file`, `demangle`, `kernel`, `error`.
+//! May import `module`, `symbol_table`, `lines`, `debug_file`, `split`, `demangle`, `kernel`, `error`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use crate::error::SymbolProblem;
 use crate::kernel::KernelSymbols;
 use crate::lines::{Lines, LinesError, Site};
 use crate::module::{Module, ModuleRef};
+use crate::split::SplitUnits;
 use crate::symbol_table::{Found, SymbolTable, preference};
 
 /// How many demangled names are remembered; a program with more starts over rather than filling memory.
@@ -144,8 +145,8 @@ impl ModuleSymbols {
         }
         table.finish();
         let own_shared = || shared_file(&module.elf, module.opened(), directories);
-        let lines = match (Lines::read(&module.elf, own_shared().as_ref()), &debug) {
-            (Ok(None), Some(debug)) => Lines::read(&debug.elf, debug.shared.as_ref()),
+        let lines = match (Lines::read(&module.elf, own_shared().as_ref(), || SplitUnits::of(module)), &debug) {
+            (Ok(None), Some(debug)) => Lines::read(&debug.elf, debug.shared.as_ref(), || SplitUnits::of(module)),
             (own, _) => own,
         };
         let lines = lines.unwrap_or_else(|error| {

@@ -38,8 +38,8 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     let stop = Stop::new();
     interrupt::listen(&stop)?;
     let made = match options.pid {
-        Some(pid) => attach(pid, options, &stop, &mut writer),
-        None => start(collector, options, env, &stop, &mut writer),
+        Some(pid) => attach(pid, options, &stop, &mut writer, &mut meta.notes),
+        None => start(collector, options, env, &stop, &mut writer, &mut meta.notes),
     };
     let result = made.and_then(|(run, stopped)| conclude(run, stopped, &folder, &mut writer, &mut meta, options));
     if result.is_err() {
@@ -58,21 +58,32 @@ fn start(
     env: Vec<(OsString, OsString)>,
     stop: &Stop,
     writer: &mut Writer,
+    notes: &mut Vec<String>,
 ) -> anyhow::Result<(Run, bool)> {
     let command = Command { argv: options.command.clone(), env, cwd: None };
     let run_options = RunOptions { interactive: true, ..RunOptions::default() };
-    let finished = Observer::new(collector)
-        .run(&command, &run_options, &mut Terminal, stop, writer, RUN)
-        .map_err(|error| explain(error.into()))?;
+    let mut observer = Observer::new(collector);
+    let finished = observer.run(&command, &run_options, &mut Terminal, stop, writer, RUN);
+    notes.extend(observer.notes());
+    let finished = finished.map_err(|error| explain(error.into()))?;
     let threads = peak(writer.folder())?;
     Ok((row(RUN, Planned { case: 0, kind: RunKind::Traced, threads, block: 0 }, &finished), stop.requested()))
 }
 
 /// Observes a running program. True when the user stopped it before its time was up.
-fn attach(pid: u32, options: &cli::Record, stop: &Stop, writer: &mut Writer) -> anyhow::Result<(Run, bool)> {
+fn attach(
+    pid: u32,
+    options: &cli::Record,
+    stop: &Stop,
+    writer: &mut Writer,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<(Run, bool)> {
     let until = if options.length.is_some() { "" } else { "; Ctrl-C ends observing and leaves the program alone" };
     ui::say(&format!("knee: observing process {pid}{until}"));
-    let Attached { run, end } = Tracer::new().attach(pid, options.length, stop, writer, RUN).map_err(of_process)?;
+    let mut tracer = Tracer::new();
+    let attached = tracer.attach(pid, options.length, stop, writer, RUN);
+    notes.extend(tracer.notes());
+    let Attached { run, end } = attached.map_err(of_process)?;
     Ok((run, end == End::Stopped && options.length.is_some()))
 }
 

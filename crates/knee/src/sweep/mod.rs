@@ -78,6 +78,9 @@ impl<'s> Sweep<'s> {
         going.progress.clear();
         // Also after a failure: the runs until then are worth keeping.
         let kept = going.choose();
+        for case in &mut going.cases {
+            case.case.meta.notes.extend(executor.notes());
+        }
         made.and(kept)?;
         Ok(Outcomes {
             cases: going.cases.into_iter().map(|case| case.outcome).collect(),

@@ -1,0 +1,77 @@
+//! Debug information that the compiler left in files of its own (`-gsplit-dwarf`): one `.dwo` a unit, or all of them in a
+//! package (`.dwp`) beside the program.
+//!
+//! May import `elf`, `debug_file` (opening files), `module`.
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::SplitDwarfLoad;
+use gimli::{Dwarf, DwarfPackage, DwoId, EndianArcSlice, Error, LittleEndian, Reader as _, SectionId};
+
+use crate::debug_file::{below, open, root_of};
+use crate::elf::ElfFile;
+use crate::module::Module;
+
+type Reader = EndianArcSlice<LittleEndian>;
+
+/// Where the split units of a module are looked for.
+pub(crate) struct SplitUnits {
+    /// The root directory of the process, when it is another one.
+    root: Option<PathBuf>,
+    package_path: PathBuf,
+    package: OnceCell<Option<DwarfPackage<Reader>>>,
+}
+
+impl SplitUnits {
+    pub(crate) fn of(module: &Module) -> Self {
+        let mut package_path = module.opened().as_os_str().to_owned();
+        package_path.push(".dwp");
+        Self { root: root_of(module), package_path: package_path.into(), package: OnceCell::new() }
+    }
+
+    /// The unit that the debug information refers to; none when it is not there, or is that of another build.
+    pub(crate) fn load(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        let package = self.package.get_or_init(|| read_package(&self.package_path));
+        if let Some(Ok(Some(unit))) = package.as_ref().map(|package| package.find_cu(load.dwo_id, &load.parent)) {
+            return Some(Arc::new(unit));
+        }
+        let name = path(load.path.as_ref()?)?;
+        let folder = load.comp_dir.as_ref().and_then(path).unwrap_or_default();
+        let place = folder.join(name);
+        let rooted = self.root.as_ref().map(|root| below(root, &place));
+        rooted.into_iter().chain([place]).filter(|place| place.is_absolute()).find_map(|place| {
+            let file = open(&place)?;
+            let mut unit = Dwarf::load(|id| section(&file, id)).ok()?;
+            unit.make_dwo(&load.parent);
+            is_unit(&unit, load.dwo_id).then(|| Arc::new(unit))
+        })
+    }
+}
+
+fn read_package(path: &Path) -> Option<DwarfPackage<Reader>> {
+    let file = open(path)?;
+    DwarfPackage::load(|id| section(&file, id), Reader::new(Arc::from([]), LittleEndian)).ok()
+}
+
+/// Rebuilding a program replaces its units; the number tells builds from each other.
+fn is_unit(dwarf: &Dwarf<Reader>, wanted: DwoId) -> bool {
+    let first = dwarf.units().next().ok().flatten();
+    first.and_then(|header| dwarf.unit(header).ok()).is_some_and(|unit| unit.dwo_id == Some(wanted))
+}
+
+fn section(file: &ElfFile, id: SectionId) -> Result<Reader, Error> {
+    let bytes = id.dwo_name().and_then(|name| file.section_bytes(name).ok().flatten());
+    Ok(Reader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
+}
+
+fn path(text: &Reader) -> Option<PathBuf> {
+    /// The longest path that the kernel opens, in bytes.
+    const LIMIT: usize = 4096;
+    let bytes = text.to_slice().ok()?;
+    let valid = !bytes.is_empty() && bytes.len() < LIMIT && !bytes.contains(&0);
+    valid.then(|| PathBuf::from(OsString::from_vec(bytes.into_owned())))
+}
