@@ -61,6 +61,6 @@ impl Executor for Processes {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.tracer.notes()
+        self.observer.notes()
     }
 }

@@ -168,6 +168,28 @@ fn a_debug_file_is_found_by_link_only_when_it_belongs_to_the_build() {
     }
 }
 
+#[test]
+fn inlined_functions_are_found_in_the_units_beside_a_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile("nested.c", directory.path(), "apart", &["-gdwarf-5", "-gsplit-dwarf"]);
+    let process = Stopped::start(&program, &[]);
+    // The program itself keeps lines; what was inlined stands in the unit alone.
+    let inlined = || {
+        let mut unwinder = process.unwinder(&ModuleCache::new());
+        let (frames, _) = process.unwind(&mut unwinder, process.threads()[1]);
+        let found = common::names(&unwinder, &mut Symbolizer::with_debug_directories(Vec::new()), &frames);
+        found.contains(&"~stop_here".to_owned())
+    };
+    assert!(inlined());
+
+    let mut beside = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let unit = beside.find(|path| path.extension().is_some_and(|e| e == "dwo")).expect("a .dwo file");
+    let other = tempfile::tempdir().unwrap();
+    compile("nested.c", other.path(), "apart", &["-gdwarf-5", "-gsplit-dwarf", "-O1"]);
+    std::fs::copy(other.path().join(unit.file_name().unwrap()), &unit).unwrap();
+    assert!(!inlined(), "a unit of another build is nobody's");
+}
+
 #[inline(never)]
 fn known_function(value: u64) -> u64 {
     std::hint::black_box(value) + 1
