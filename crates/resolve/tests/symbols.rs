@@ -177,7 +177,7 @@ fn inlined_functions_are_found_in_the_units_beside_a_program() {
     let inlined = || {
         let mut unwinder = process.unwinder(&ModuleCache::new());
         let (frames, _) = process.unwind(&mut unwinder, process.threads()[1]);
-        let found = common::names(&unwinder, &mut Symbolizer::with_debug_directories(Vec::new()), &frames);
+        let found = names(&unwinder, &mut Symbolizer::with_debug_directories(Vec::new()), &frames);
         found.contains(&"~stop_here".to_owned())
     };
     assert!(inlined());
