@@ -88,27 +88,26 @@ static __attribute__((noinline)) void wait_spin_pause(struct row *above, uint32_
     }
 }
 
-/* Says that it will sleep, then looks once more; advance_futex() does the two
- * in the opposite order, so one of them always notices the other. */
+/* Says that it may sleep, then looks once more; advance_futex() does the two
+ * in the opposite order, so one of them always notices the other. Only the one
+ * who sleeps takes its word back: were the waker to do so, it could take back
+ * the word for a sleep that is about to begin. */
 static __attribute__((noinline)) void wait_futex(struct row *above, uint32_t wanted)
 {
     uint32_t seen = atomic_load(&above->progress);
-    while (seen < wanted) {
-        atomic_store(&above->awaited, 1);
-        seen = atomic_load(&above->progress);
-        if (seen < wanted)
-            syscall(SYS_futex, &above->progress, FUTEX_WAIT_PRIVATE, seen, NULL);
-        seen = atomic_load(&above->progress);
-    }
+    if (seen >= wanted)
+        return;
+    atomic_store(&above->awaited, 1);
+    while ((seen = atomic_load(&above->progress)) < wanted)
+        syscall(SYS_futex, &above->progress, FUTEX_WAIT_PRIVATE, seen, NULL);
+    atomic_store(&above->awaited, 0);
 }
 
 static void advance_futex(struct row *row, uint32_t progress)
 {
     atomic_store(&row->progress, progress);
-    if (atomic_load(&row->awaited)) {
-        atomic_store(&row->awaited, 0);
+    if (atomic_load(&row->awaited))
         syscall(SYS_futex, &row->progress, FUTEX_WAKE_PRIVATE, INT_MAX);
-    }
 }
 
 static __attribute__((noinline)) void wait_cond(struct row *above, uint32_t wanted)
