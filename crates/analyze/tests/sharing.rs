@@ -197,9 +197,12 @@ fn threads_that_only_read_share_nothing() {
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Load, LINE), (AccessKind::Load, LINE)]);
     let answer = analyze(&tables);
-    for id in [CauseId::FalseSharing, CauseId::TrueSharing, CauseId::SpinWait] {
-        assert!(answer.verdict.clear.contains(&id), "{:?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::None]);
+    // The code is slower all the same, and why is not known.
+    for id in [CauseId::FalseSharing, CauseId::TrueSharing] {
+        assert!(missing(&answer, id).contains("no cache line was seen"));
     }
+    assert!(answer.verdict.clear.contains(&CauseId::SpinWait), "{:?}", answer.verdict);
 }
 
 #[test]
@@ -224,7 +227,7 @@ fn processes_that_were_forked_have_other_memory_at_the_same_addresses() {
     tables.threads.iter_mut().find(|row| row.run == run && row.thread == ThreadId(1)).unwrap().pid += 1;
     let answer = analyze(&tables);
     assert_eq!(ids(&answer), [CauseId::None]);
-    assert!(answer.verdict.clear.contains(&CauseId::FalseSharing));
+    assert!(missing(&answer, CauseId::FalseSharing).contains("no cache line was seen"));
 }
 
 #[test]

@@ -85,7 +85,10 @@ pub(super) fn open(facts: &Facts<'_, '_>, id: CauseId) -> Option<String> {
         ));
     }
     if facts.model.sharing.observed {
-        return None;
+        // Loops show in the code itself. A line shows when threads were sampled at it together: where other programs
+        // kept them apart, or its samples were few, nothing was nominated, and that is no proof.
+        let slower = slower_code::open(facts).filter(|_| id != CauseId::SpinWait)?;
+        return Some(format!("{slower}; no cache line was seen there that threads share"));
     }
     let open = slower_code::open(facts).or_else(|| unexplained(facts))?;
     Some(format!("{open}; what would tell sharing and spinning from slower work is missing"))
