@@ -195,6 +195,7 @@ fn below(margin: usize, columns: usize, scale: Scale, values: impl Iterator<Item
 fn number(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {
+        _ if size >= 1e13 || (size > 0.0 && size < 1e-6) => return format!("{value:.0e}"),
         _ if size >= 1e9 => (value / 1e9, "G"),
         _ if size >= 1e6 => (value / 1e6, "M"),
         _ if size >= 1e4 => (value / 1e3, "k"),
@@ -261,5 +262,6 @@ mod tests {
             assert_eq!(number(value), text);
         }
         assert_eq!(number(-1.5e6), "-1.5M");
+        assert_eq!((number(1e300).as_str(), number(2e-9).as_str()), ("1e300", "2e-9"));
     }
 }
