@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
     Show(Show),
+    /// Writes an observed run in a format of another tool
+    Export(Export),
     /// Compares two recordings, before and after a change
     Diff(Diff),
     /// Says what a cause is, what it costs and what would disprove it
@@ -306,6 +308,47 @@ pub(crate) enum ShowFormat {
     Json,
     /// For spreadsheets
     Csv,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  knee export DIR --to perfetto -o run.pftrace     # open in ui.perfetto.dev
+  knee export DIR --to firefox -o run.json         # open in profiler.firefox.com
+  knee export DIR --to folded -o - | inferno-flamegraph > run.svg
+  knee export DIR --to pprof --threads 4 -o run.pb.gz && go tool pprof -http : run.pb.gz";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(crate) struct Export {
+    /// Folder of the recording
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Target,
+    /// The observed run with so many threads [default: the largest count]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    /// Where to: a file, - for standard output; for csv and parquet a new folder
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+/// Formats of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// Perfetto: states of threads, wake-ups, tasks, how many threads run
+    Perfetto,
+    /// Firefox Profiler: samples, states, waits, tasks
+    Firefox,
+    /// Folded stacks of the samples, for flame graphs
+    Folded,
+    /// pprof: samples, processor time, waits, blocked time by call path
+    Pprof,
+    /// The tables of knee show, a file each
+    Csv,
+    /// The whole recording, one Parquet file a table
+    Parquet,
 }
 
 #[derive(Debug, Args)]

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => commands::sweep::run(&options),
         Command::Record(options) => commands::record::run(&options),
         Command::Report(options) => commands::report::run(&options),
+        Command::Export(options) => commands::export::run(&options),
         Command::Show(options) => commands::show::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
         Command::Explain(options) => commands::explain::run(&options),

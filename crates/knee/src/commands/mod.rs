@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod lab;
 mod plan;
 pub(crate) mod record;
