@@ -142,6 +142,12 @@ fn a_sweep_leaves_a_recording_that_report_reads_again() {
     let elsewhere = knee(folder.path(), &["report", "out", "--html", "page.html"]);
     assert!(elsewhere.status.success() && elsewhere.stdout.is_empty(), "{}", text(&elsewhere.stderr));
     assert!(folder.path().join("page.html").exists());
+    for arguments in [&["show", "locks", "out"][..], &["export", "out", "--to", "folded", "-o", "x"]] {
+        let (status, errors) = (knee(folder.path(), arguments).status.code(), knee(folder.path(), arguments).stderr);
+        assert_eq!((status, text(&errors).contains("no observed run")), (Some(5), true), "{}", text(&errors));
+    }
+    assert!(knee(folder.path(), &["export", "out", "--to", "parquet", "-o", "copy"]).status.success());
+    assert_eq!(knee(folder.path(), &["report", "copy", "--format", "json"]).stdout, output.stdout);
     let same = knee(folder.path(), &["diff", "out", "out"]);
     assert!(text(&same.stdout).contains("not told from noise with 1, 2 threads"), "{}", text(&same.stdout));
     let json = knee(folder.path(), &["diff", "out", "out", "--format", "json"]);

@@ -95,7 +95,7 @@ fn go_tool_pprof_reads_the_profile() {
 #[ignore = "needs Python with perfetto and protobuf (KNEE_PYTHON)"]
 fn the_perfetto_trace_follows_the_schema() {
     let python = std::env::var_os("KNEE_PYTHON").expect("KNEE_PYTHON is set by ./dev live");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/consumers/perfetto.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/consumers/read_perfetto.py");
     for (i, tables) in [hostile::many(4, 40), hostile::hostile()].iter().enumerate() {
         let path = file(&format!("trace-{i}.pftrace"), &exported(tables, &|o, out| perfetto::render(o, out)));
         let text = output(Command::new(&python).arg(&script).arg(&path));
