@@ -104,9 +104,11 @@ fn the_perfetto_trace_follows_the_schema() {
         let threads = tables.threads.iter().filter(|t| t.run == run).count();
         assert_eq!(found["threads"].as_array().map(Vec::len), Some(threads));
         assert!(found["slices"].as_u64() > Some(100), "{text:.2000}");
-        assert!(found["counters"].as_u64() > Some(0) && found["arrows"].as_u64() > Some(0), "{text:.2000}");
+        assert!(found["counters"].as_u64() > Some(0), "{text:.2000}");
         assert_eq!(found["arrows"], found["instants"], "every arrow ends");
+        // In the hostile one the threads wake themselves.
         if i == 0 {
+            assert!(found["arrows"].as_u64() > Some(0), "{text:.2000}");
             assert!(found["names"]["task 1"].as_u64() == Some(4), "{text:.2000}");
         }
     }

@@ -128,16 +128,18 @@ fn states(observed: &Observed<'_, '_>, timeline: &Timeline, events: &mut Events)
     for lane in &timeline.lanes {
         let track = thread_track(lane.thread);
         let mut woken: Option<u64> = None;
-        for span in &lane.spans {
+        for (i, span) in lane.spans.iter().enumerate() {
             let Some(kind) = timeline.kinds.get(span.kind as usize) else { continue };
             let mut name = if kind.label.is_empty() { kind.class.name().to_owned() } else { clean(&kind.label) };
             if span.mix > 0 {
                 name = format!("mostly {name}");
             }
             events.slice(track, (span.start, span.end), &name, kind.class.key(), woken.take());
+            // An arrow needs a slice to end at: the last one of a lane has none behind it.
             if let (Some((waker, share)), 0) = (kind.waker, span.mix)
                 && share >= SURE_WAKER
                 && waker != lane.thread
+                && i + 1 < lane.spans.len()
                 && observed.traced.threads.contains_key(&waker)
             {
                 flow += 1;
