@@ -57,15 +57,17 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 	return path;
 }
 
-/* Copies stack bytes upwards from sp in steps that end at multiples of `step`, until one fails or all are there. */
+/* Copies stack bytes upwards from sp in steps that end at multiples of `step`, until one fails or all are there. The
+ * compiler would leave out the check of `at`, which holds by construction; the verifier of Linux 6.1 cannot follow that. */
 #define COPY_STACK(destination, size, step, sp)                                                     \
 	({                                                                                          \
 		u32 first = (step) - ((u32)(sp) & ((step) - 1)), copied = 0;                        \
 		if (!bpf_probe_read_user((destination), first & (2 * (step) - 1), (void *)(sp))) {  \
 			copied = first;                                                             \
 			for (int i = 0; i < (size) / (step) - 1; i++) {                             \
-				u32 at = (first & (2 * (step) - 1)) + i * (step);                   \
-				if (at > (size))                                                    \
+				u64 at = (first & (2 * (step) - 1)) + i * (step);                   \
+				asm volatile("" : "+r"(at));                                        \
+				if (at > (size) - (step))                                           \
 					break;                                                      \
 				if (bpf_probe_read_user((destination) + at, (step), (void *)((sp) + at))) \
 					break;                                                      \
