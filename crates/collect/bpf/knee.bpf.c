@@ -241,7 +241,11 @@ static __always_inline void book_processor(struct task_struct *prev, bool ours, 
 	} else if (prev->pid == 0) {
 		p->idle_ns += spent;
 	} else {
-		u32 *slot = bpf_task_storage_get(&TASKS, prev, 0, 0);
+		u32 *slot = 0;
+		/* All of knee's threads: a single thread can be enrolled since Linux 6.9 only. The leader of a thread
+		 * that ends may be gone. */
+		if (!(prev->flags & PF_EXITING))
+			slot = bpf_task_storage_get(&TASKS, prev->group_leader, 0, 0);
 		if (slot && *slot == SLOT_OBSERVER) {
 			p->observer_ns += spent;
 			return;

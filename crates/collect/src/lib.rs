@@ -17,6 +17,7 @@ pub mod observer;
 mod output;
 pub mod probe;
 mod procfs;
+mod sampling;
 mod sharing;
 pub mod stop;
 mod syscall_names;

@@ -1,7 +1,8 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
 //! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` tells them whom to
-//! observe; `hardware` gives them hardware events to read; `marks` listens to the program's own. May import: aya, libc, `counters`, `machine`.
+//! observe; `hardware` gives them hardware events to read; `marks` listens to the program's own. May import: aya, libc, `counters`, `machine`,
+//! `sampling`.
 
 pub(crate) mod abi;
 mod enrol;
@@ -13,6 +14,7 @@ pub(crate) use enrol::Enrolment;
 
 use crate::error::Error;
 use crate::machine::{possible_processors, usable_processors};
+use crate::sampling::sample_hz;
 use abi::*;
 use aya::maps::{HashMap, Map, MapData, Queue, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
@@ -49,25 +51,12 @@ const LOCK_TRACEPOINTS: [(&str, &str); 2] =
 /// Attached only while system calls are being timed.
 const RETURN: (&str, &str) = ("on_return", "sys_exit");
 
-/// CPU samples a second and processor. A prime number, so that it does not beat with timers of round periods.
-const SAMPLE_HZ: u64 = 997;
-/// CPU samples a second in all. One costs some 20 µs here with its stack, so this is a third of one processor on the
-/// largest machines and the full rate up to 16 processors.
-const SAMPLES_IN_ALL: u64 = 16_000;
 /// Page faults that one sample stands for. A fault costs at least half a microsecond and a sample some two: at one in 61
 /// that is below a tenth. A prime, so that it does not beat with loops over round numbers of pages.
 pub(crate) const FAULT_PERIOD: u64 = 61;
 
 /// Room for events that wait to be read; as in maps.h.
 const EVENT_BYTES: u32 = 16 << 20;
-
-/// Samples a second and processor on a machine with so many usable processors.
-pub(crate) fn sample_hz(processors: usize) -> u64 {
-    /// Primes, for the reason of `SAMPLE_HZ`.
-    const SLOWER: [u64; 6] = [499, 251, 127, 61, 31, 17];
-    let most = SAMPLES_IN_ALL / processors.max(1) as u64;
-    std::iter::once(SAMPLE_HZ).chain(SLOWER).find(|hz| *hz <= most).unwrap_or(SLOWER[SLOWER.len() - 1])
-}
 
 /// Loaded programs; dropping it detaches and removes everything.
 pub(crate) struct Programs {
@@ -91,6 +80,8 @@ pub(crate) struct Programs {
     counter_maps: [MapData; COUNTERS],
     timing: Option<BtfTracePointLinkId>,
     window: u32,
+    /// CPU samples a second and processor.
+    pub(crate) sample_hz: u64,
     /// Why waiting for kernel locks cannot be told.
     no_locks: Option<String>,
 }
@@ -160,6 +151,7 @@ impl Programs {
             ],
             timing: None,
             window: 0,
+            sample_hz: sample_hz(usable_processors().len()),
             no_locks,
             ebpf,
         })
@@ -180,7 +172,7 @@ impl Programs {
             }
         }
         let processors = usable_processors();
-        let rate = SamplePolicy::Frequency(sample_hz(processors.len()));
+        let rate = SamplePolicy::Frequency(self.sample_hz);
         for (name, event, policy) in [
             ("on_sample", SoftwareEvent::CpuClock, rate),
             ("on_fault", SoftwareEvent::PageFaults, SamplePolicy::Period(FAULT_PERIOD)),
@@ -307,16 +299,5 @@ fn perf_array(ebpf: &mut Ebpf, name: &str) -> Result<MapData, Error> {
     match take(ebpf, name)? {
         Map::PerfEventArray(data) => Ok(data),
         _ => Err(missing(name)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_processors_are_sampled_less_often() {
-        let rates: Vec<u64> = [1, 2, 16, 17, 64, 256, 4096].into_iter().map(sample_hz).collect();
-        assert_eq!(rates, [997, 997, 997, 499, 127, 61, 17]);
     }
 }

@@ -4,9 +4,9 @@
 
 use super::asleep::Sleeper;
 use super::consumer::Consumer;
-use super::{POLL, Tracer, this_thread};
+use super::{POLL, Tracer, enrol_itself};
 use crate::bpf::Programs;
-use crate::bpf::abi::{SLOT_ATTACHED, SLOT_OBSERVER};
+use crate::bpf::abi::SLOT_ATTACHED;
 use crate::error::Error;
 use crate::launch::pidfd_open;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
@@ -59,10 +59,7 @@ impl Tracer {
         let mut programs = Programs::load()?;
         programs.attach()?;
         let enrolment = programs.enrolment()?;
-        if let Ok(thread) = this_thread() {
-            // Without it knee's time counts as another program's: a little less exact, not wrong.
-            let _ = enrolment.enrol(thread.as_fd(), SLOT_OBSERVER);
-        }
+        enrol_itself(&enrolment);
         let (started_unix_ns, start) = (unix_ns(), monotonic_ns());
         let (before, machine) = (procfs::process_time(pid), MachineTime::now());
         enrolment.enrol(handle.as_fd(), SLOT_ATTACHED).map_err(gone)?;

@@ -636,7 +636,7 @@ impl<'a> Consumer<'a> {
             begin_ns: self.begin_ns.unwrap_or(end_ns),
             end_ns,
             processors: now.len() as u32,
-            sample_period_ns: 1_000_000_000 / crate::bpf::sample_hz(now.len()),
+            sample_period_ns: 1_000_000_000 / self.programs.sample_hz,
             idle_ns: since(|p| p.idle_ns),
             foreign_ns: since(|p| p.foreign_ns),
             observer_ns: since(|p| p.observer_ns),

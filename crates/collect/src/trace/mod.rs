@@ -20,8 +20,8 @@ mod timing;
 
 pub use attach::{Attached, End};
 
-use crate::bpf::Programs;
 use crate::bpf::abi::{SLOT_OBSERVER, SLOT_PENDING};
+use crate::bpf::{Enrolment, Programs};
 use crate::error::Error;
 use crate::launch::{Command, Finished, RunOptions, pidfd_open, run};
 use crate::output::OutputSink;
@@ -30,7 +30,7 @@ use consumer::Consumer;
 use intern::Interner;
 use recording::{RunId, Writer};
 use resolve::ModuleCache;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -96,15 +96,12 @@ impl Tracer {
             programs.listen_to_marks(&program);
         }
         let enrolment = programs.enrolment()?;
+        enrol_itself(&enrolment);
         let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, writer);
         let ended = AtomicBool::new(false);
         let mut prepare = |pid: i32| enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING);
         let finished = std::thread::scope(|scope| {
             scope.spawn(|| {
-                if let Ok(thread) = this_thread() {
-                    // Without it the consumer's time counts as another program's: a little less exact, not wrong.
-                    let _ = enrolment.enrol(thread.as_fd(), SLOT_OBSERVER);
-                }
                 while !ended.load(Ordering::SeqCst) {
                     consumer.poll();
                     std::thread::sleep(POLL);
@@ -122,16 +119,12 @@ impl Tracer {
     }
 }
 
-/// A descriptor of the calling thread alone (PIDFD_THREAD, Linux 6.9).
-fn this_thread() -> std::io::Result<OwnedFd> {
-    const PIDFD_THREAD: libc::c_int = libc::O_EXCL;
-    // SAFETY: gettid and pidfd_open take and return numbers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::syscall(libc::SYS_gettid), PIDFD_THREAD) };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error());
+/// Lets the programs tell knee's time, that of all its threads, from other programs' time. Where it cannot be done it
+/// counts as another program's: a little less exact, not wrong.
+fn enrol_itself(enrolment: &Enrolment) {
+    if let Ok(handle) = pidfd_open(std::process::id().cast_signed()) {
+        let _ = enrolment.enrol(handle.as_fd(), SLOT_OBSERVER);
     }
-    // SAFETY: a non-negative result is a descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 #[cfg(test)]

@@ -22,11 +22,11 @@ mod track;
 mod waits;
 mod watch;
 
-use crate::bpf::sample_hz;
 use crate::error::Error;
 use crate::launch::{Command, Finished, RunOptions, run};
 use crate::machine::usable_processors;
 use crate::output::OutputSink;
+use crate::sampling::sample_hz;
 use crate::stop::Stop;
 use crate::trace::intern::Interner;
 use recording::{RunId, Writer};
