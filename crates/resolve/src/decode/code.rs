@@ -13,6 +13,10 @@ use super::instruction::{Decode, Flow, Instruction, Operand, Value};
 /// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
 const PER_SAMPLE: usize = 256;
 
+/// Instructions that are decoded because of one new address, over as many samples as that takes: a large function with
+/// what it calls. Without an end each program would be decoded wholly, and a large one again and again.
+const PER_ADDRESS: usize = 8192;
+
 /// Instructions that are held at most (some 40 MiB); a program with more starts over.
 const HELD: usize = 1 << 18;
 
@@ -49,6 +53,8 @@ pub struct Code {
     /// Where there is no code.
     barren: HashMap<u64, ()>,
     version: u64,
+    /// What may still be decoded before another new address comes.
+    credit: usize,
     chunk: Vec<u8>,
     chunk_at: u64,
 }
@@ -71,6 +77,7 @@ impl Code {
             pending: Vec::new(),
             barren: HashMap::new(),
             version: 0,
+            credit: 0,
             chunk: Vec::new(),
             chunk_at: 0,
         }
@@ -142,6 +149,9 @@ impl Code {
         }
         self.chunk.clear();
         let fresh = self.wanted(sampled);
+        if fresh || callers.iter().any(|address| self.wanted(*address)) {
+            self.credit = PER_ADDRESS;
+        }
         for address in callers.iter().chain([&sampled]) {
             self.want(*address);
         }
@@ -151,10 +161,15 @@ impl Code {
         {
             self.want(start);
         }
-        let mut left = PER_SAMPLE;
+        let most = PER_SAMPLE.min(self.credit);
+        let mut left = most;
         while left > 0 {
-            let Some(address) = self.pending.pop() else { return };
+            let Some(address) = self.pending.pop() else { break };
             left = self.run(address, left, reader);
+        }
+        self.credit -= most - left;
+        if self.credit == 0 {
+            self.pending.clear();
         }
     }
 
