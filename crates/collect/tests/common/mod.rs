@@ -36,6 +36,7 @@ pub(crate) fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
 
 /// The same with a collector of choice.
 pub(crate) fn observe(collector: Collector, folder: &Path, argv: &[&str]) -> (Tables, Exit) {
+    std::fs::create_dir_all(folder).unwrap();
     let path = folder.join("recording");
     let mut meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
     meta.completion = Completion::Finished;
