@@ -331,9 +331,10 @@ fn without_rights_no_verdict_is_wrong() {
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_balanced(&answer);
         let verdict = &answer["verdict"];
-        // The machine's other programs are nobody's invention; the lock may be seen, or stay open.
+        // The machine's other programs are nobody's invention; the lock may be seen, or stay open. It is not fair: one
+        // thread can be done before the other, which shows without rights too.
         let named: Vec<&str> = verdict["causes"].as_array().unwrap().iter().filter_map(|c| c["id"].as_str()).collect();
-        assert!(named.iter().all(|id| ["user-lock", "none", "cpu-pressure"].contains(id)), "{named:?}");
+        assert!(named.iter().all(|id| ["user-lock", "none", "cpu-pressure", "imbalance"].contains(id)), "{named:?}");
         let said = answer["limitations"].as_array().unwrap().iter().filter_map(|l| l["why"].as_str());
         assert!(
             said.into_iter().any(|why| why.contains(&format!("observed with {used}"))),
