@@ -3,8 +3,10 @@
 use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
 use recording::tables::RunKind;
 use recording::{RunId, Writer};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One run to be made, placeholders replaced.
@@ -27,8 +29,8 @@ pub(crate) trait Executor {
     /// When knee or the machine fails; a target that fails is told by `Finished::exit`.
     fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error>;
 
-    /// What the user should know about the names and stacks of the observed runs so far.
-    fn notes(&self) -> Vec<String> {
+    /// What the user should know about the names and stacks of the observed runs in a recording's folder so far.
+    fn notes(&self, _folder: &Path) -> Vec<String> {
         Vec::new()
     }
 }
@@ -37,13 +39,15 @@ pub(crate) trait Executor {
 pub(crate) struct Processes {
     timeout: Option<Duration>,
     stop: Stop,
-    observer: Observer,
+    collector: Collector,
+    /// One for each recording: stacks and names are told once, to the recording that they are met in first.
+    observers: BTreeMap<PathBuf, Observer>,
 }
 
 impl Processes {
     /// Observed runs are observed with `collector`.
     pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector) -> Processes {
-        Processes { timeout, stop, observer: Observer::new(collector) }
+        Processes { timeout, stop, collector, observers: BTreeMap::new() }
     }
 }
 
@@ -55,12 +59,16 @@ impl Executor for Processes {
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };
         match request.kind {
-            RunKind::Traced => self.observer.run(&command, &options, sink, &self.stop, writer, request.run),
+            RunKind::Traced => {
+                let observer = self.observers.entry(writer.folder().to_owned());
+                let observer = observer.or_insert_with(|| Observer::new(self.collector));
+                observer.run(&command, &options, sink, &self.stop, writer, request.run)
+            }
             _ => collect::run_clean(&command, &options, sink, &self.stop),
         }
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.observer.notes()
+    fn notes(&self, folder: &Path) -> Vec<String> {
+        self.observers.get(folder).map_or_else(Vec::new, Observer::notes)
     }
 }

@@ -79,7 +79,7 @@ impl<'s> Sweep<'s> {
         // Also after a failure: the runs until then are worth keeping.
         let kept = going.choose();
         for case in &mut going.cases {
-            case.case.meta.notes.extend(executor.notes());
+            case.case.meta.notes.extend(executor.notes(case.case.writer.folder()));
         }
         made.and(kept)?;
         Ok(Outcomes {
