@@ -5,7 +5,6 @@ use recording::tables::RunKind;
 use recording::{RunId, Writer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
