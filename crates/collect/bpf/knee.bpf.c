@@ -236,6 +236,10 @@ static __always_inline void book_processor(struct task_struct *prev, bool ours, 
 		return;
 	u64 spent = p->since_ns ? now - p->since_ns : 0;
 	p->since_ns = now;
+	if (!ours && prev->flags & PF_EXITING) {
+		u32 *ended = bpf_task_storage_get(&TASKS, prev, 0, 0);
+		ours = ended && *ended == SLOT_ENDED;
+	}
 	if (ours) {
 		p->ours_ns += spent;
 	} else if (prev->pid == 0) {
@@ -411,8 +415,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	record->major_faults += task->maj_flt;
 	record->end_ns = now;
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
-	/* What is left of the thread is the kernel's clean-up: it is no longer ours. */
-	bpf_task_storage_delete(&TASKS, task);
+	/* What is left of the thread is the kernel's clean-up. It has no record any more, but its time is the target's. */
+	u32 *slot = bpf_task_storage_get(&TASKS, task, 0, 0);
+	if (slot)
+		*slot = SLOT_ENDED;
 	record->state = THREAD_ENDED;
 	return 0;
 }
@@ -425,7 +431,7 @@ int enrol_threads(struct bpf_iter__task *ctx)
 	if (!task || task == task->group_leader)
 		return 0;
 	u32 *leader = bpf_task_storage_get(&TASKS, task->group_leader, 0, 0);
-	if (!leader || *leader == SLOT_NONE || *leader == SLOT_OBSERVER)
+	if (!leader || *leader == SLOT_NONE || *leader == SLOT_OBSERVER || *leader == SLOT_ENDED)
 		return 0;
 	u32 *slot = bpf_task_storage_get(&TASKS, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!slot)

@@ -284,7 +284,7 @@ static __noinline struct thread_record *first_seen(struct task_struct *task, u32
 static __always_inline struct thread_record *record_as(struct task_struct *task, u32 phase)
 {
 	u32 *slot = bpf_task_storage_get(&TASKS, task, 0, 0);
-	if (!slot || *slot == SLOT_NONE || *slot == SLOT_OBSERVER)
+	if (!slot || *slot == SLOT_NONE || *slot == SLOT_OBSERVER || *slot == SLOT_ENDED)
 		return 0;
 	if (*slot == SLOT_PENDING || *slot == SLOT_ATTACHED)
 		return first_seen(task, slot, phase);

@@ -9,6 +9,7 @@
 #define SLOT_PENDING 0xffffffffu  /* enrolled by user space, gets a slot when it is first seen */
 #define SLOT_OBSERVER 0xfffffffeu /* knee itself */
 #define SLOT_ATTACHED 0xfffffffdu /* was alive when observing began, gets a slot when it is first seen */
+#define SLOT_ENDED 0xfffffffcu    /* had a slot; what is left is the kernel's clean-up */
 
 /* Process images (one an exec) whose code spans tell return addresses from data. */
 #define MAX_IMAGES 256

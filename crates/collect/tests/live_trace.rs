@@ -206,6 +206,18 @@ fn the_times_of_a_thread_sum_to_its_life_and_its_slices_cover_it() {
     }
 }
 
+/// A thread that is never taken off its processor is last booked when it has ended already.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn the_targets_own_time_is_not_that_of_another_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let (tables, _) = trace(folder.path(), &["/bin/sh", "-c", busy]);
+    assert_eq!(tables.threads.len(), 1);
+    let own: Vec<_> = tables.foreign.iter().filter(|other| other.pid == tables.threads[0].pid).collect();
+    assert!(own.is_empty(), "{own:?}");
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn exit_status_signal_and_output_of_the_target_stay_its_own() {

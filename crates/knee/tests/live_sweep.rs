@@ -170,6 +170,41 @@ assert life[0][1] >= 2 and life[-1][1] >= 3 and all(row[2] for row in life), lif
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Two cases that share their code: what one recording refers to must not stand in the other.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn each_case_of_a_sweep_holds_all_that_it_refers_to() {
+    let python = std::env::var("KNEE_PYTHON").expect("KNEE_PYTHON names a Python with duckdb: run ./dev live");
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("recording");
+    let program = lab("birthday");
+    let output = knee()
+        .args(["sweep", "-q", "-t", "2", "--runs", "1", "--param", "rng=random,rand", "-o"])
+        .arg(&recording)
+        .args(["--", &program, "--threads={threads}", "--attempts=200K", "--rng={rng}"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let script = r#"
+import duckdb, pathlib, sys
+cases = [path.parent for path in pathlib.Path(sys.argv[1]).rglob("waits")]
+assert len(cases) == 2, cases
+for case in cases:
+    table = lambda name: f"'{case}/{name}/*.parquet'"
+    def missing(column, name, key, where):
+        query = f"select count(*) from {table(name)} where {column} is not null and {column} not in (select {key} from {table(where)})"
+        return duckdb.sql(query).fetchone()[0]
+    assert duckdb.sql(f"select count(user_stack) from {table('waits')}").fetchone()[0] > 0, case
+    for column, name, key, where in [
+        ("user_stack", "waits", "stack", "stacks"), ("user_stack", "samples", "stack", "stacks"),
+        ("parent", "stacks", "stack", "stacks"), ("frame", "stacks", "frame", "frames"), ("module", "frames", "module", "modules"),
+    ]:
+        assert missing(column, name, key, where) == 0, (case, column, name)
+"#;
+    let output: Output = Command::new(python).args(["-c", script]).arg(&recording).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn under_sudo_the_target_and_the_files_are_the_callers() {
