@@ -8,8 +8,8 @@
  *            the time there is.
  *   handoff  what a thread allocates, the next one in a ring frees. The block
  *            goes back to the arena it came from, and both threads want that
- *            arena's lock. Blocks travel in batches, so that the queue between
- *            the threads costs little.
+ *            arena's lock. Blocks travel in batches, some of them ahead, so that
+ *            the queue between the threads costs little.
  * Expected: allocator in both, with lock waiting inside free() and malloc() for
  *           handoff.
  * Repaired by: another allocator, for example
@@ -19,7 +19,11 @@
 #include "harness.h"
 #include "queue.h"
 
-#define BATCH 64
+#define BATCH 256
+/* Batches that a thread gives before it takes its first: as long as its neighbour
+ * is less than so many behind, nobody waits. Less than a queue holds. */
+#define AHEAD 8
+#define QUEUE 16
 
 enum pattern { LOCAL, HANDOFF };
 static const char *const pattern_names[] = { "local", "handoff", NULL };
@@ -93,12 +97,24 @@ static __attribute__((noinline)) void storm_local(struct thread_state *self, uin
     free(held);
 }
 
-/* Gives a batch to the next thread and frees one from the previous thread, in
- * turns; so no queue ever holds more than all threads together gave. */
+static __attribute__((noinline)) void take_batch(struct thread_state *self)
+{
+    struct batch *batch = queue_pop(&self->incoming);
+    if (!batch)
+        return; /* cannot be: every thread gives as many as it takes */
+    for (unsigned i = 0; i < batch->count; i++)
+        release_block(self, batch->block[i]);
+    free(batch);
+}
+
+/* Gives batches to the next thread and frees those of the previous one. All queues
+ * together hold at most AHEAD batches for each thread, so they are never all full,
+ * and somebody can always go on. */
 static __attribute__((noinline)) void storm_handoff(struct thread_state *self,
                                                     struct thread_state *next,
                                                     uint64_t count)
 {
+    uint64_t given = 0, taken = 0;
     for (uint64_t done = 0; done < count;) {
         struct batch *batch = malloc(sizeof *batch);
         if (!batch)
@@ -106,13 +122,12 @@ static __attribute__((noinline)) void storm_handoff(struct thread_state *self,
         for (batch->count = 0; batch->count < BATCH && done < count; done++)
             batch->block[batch->count++] = new_block(self);
         queue_push(&next->incoming, batch);
-        batch = queue_pop(&self->incoming);
-        if (!batch)
-            return; /* cannot be: every thread gives as many as it takes */
-        for (unsigned i = 0; i < batch->count; i++)
-            release_block(self, batch->block[i]);
-        free(batch);
+        given++;
+        for (; taken + AHEAD < given; taken++)
+            take_batch(self);
     }
+    for (; taken < given; taken++)
+        take_batch(self);
 }
 
 static void work(unsigned thread, void *shared)
@@ -145,7 +160,7 @@ int main(int argc, char **argv)
     uint64_t mix = seed;
     for (unsigned t = 0; t < threads; t++) {
         state[t].random = lab_splitmix(&mix);
-        queue_init(&state[t].incoming, 16);
+        queue_init(&state[t].incoming, QUEUE);
     }
     struct lab_run run = lab_run((unsigned)threads, work, NULL);
 

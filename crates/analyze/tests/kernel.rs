@@ -222,6 +222,31 @@ fn creating_a_thread_for_each_task_is_named_by_the_line_that_creates() {
     assert!(cause.summary.contains("200 threads in spawn_all (app.c:60)"), "{}", cause.summary);
 }
 
+/// A thread for each task, made one after the other: as dear with one task at a time as with two.
+#[test]
+fn creating_threads_is_loss_at_the_smallest_count_too() {
+    let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";
+    let tasks = |run: &mut RunSketch<'_>, first: u64, apart: u64| {
+        run.thread("main").runs_in_kernel(ms(600), CLONE3, create);
+        for i in 0..200 {
+            run.thread_at(&format!("t{i}"), ms(first + i * apart)).runs(ms(2), WORK).created_at(create);
+        }
+    };
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.6), &around(1.0))
+        .traced(1, |run| tasks(run, 600, 2))
+        .traced(2, |run| tasks(run, 1, 3))
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    let cause = &answer.verdict.causes[0];
+    assert_eq!(cause.id, CauseId::ThreadCreation, "{:#?}", answer.verdict);
+    // 0.6 s of it on a processor, and 0.2 s of the other one that found no task to do.
+    assert!((cause.lost_seconds - 0.8).abs() < 0.1, "{cause:#?}");
+    assert!((answer.account[0].useful - 0.4).abs() < 0.1, "{:#?}", answer.account[0]);
+}
+
 #[test]
 fn many_threads_that_are_created_cheaply_are_clear() {
     let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";

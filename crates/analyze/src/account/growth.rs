@@ -23,6 +23,10 @@ pub const NEW_FUNCTIONS: &str = "functions that the smallest count does not run"
 /// that do not want to wait ask for them; they are no failed attempt. (Numbers of asm-generic/errno.h, which x86 shares.)
 const NOT_YET: [u32; 4] = [4, 11, 115, 110];
 
+/// From this share of the on-CPU time on, creating threads counts as loss at the smallest count too: the share of the
+/// capacity from which a cause is called, below which the few threads that every program makes stay.
+const MIN_CREATION: f64 = 0.05;
+
 /// On-CPU time per unit of work, and the samples that split it.
 #[derive(Debug, Clone)]
 pub struct Strength<'a, 't> {
@@ -62,6 +66,23 @@ impl<'t> Strength<'_, 't> {
         }
         let own = self.profile.counts.keys().filter(|d| d.is_own());
         own.map(|d| self.spent(*d).0).sum()
+    }
+
+    /// Share of the on-CPU time that creating and ending threads takes, or 0 when it is small.
+    ///
+    /// No unit of work needs a thread of its own, so at the smallest count this is loss too: a program that makes a
+    /// thread for each task pays as much at every count, and would show no growth. The few threads that every program
+    /// makes stay below [`MIN_CREATION`].
+    pub fn creating(&self) -> f64 {
+        let share = self.spent(Doing::Creation).0 / self.on_cpu;
+        if share > MIN_CREATION { share.min(1.0) } else { 0.0 }
+    }
+
+    /// That time as a part of the account.
+    pub fn creation(&self) -> Part {
+        let (seconds, variance) = self.spent(Doing::Creation);
+        let (cause, what) = named(Doing::Creation);
+        Part { cause, what: what.to_owned(), seconds, variance }
     }
 
     fn failing(&self, number: u32) -> f64 {
@@ -108,7 +129,9 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
     let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
     for doing in keys {
         let (now, error) = run.spent(doing);
-        let (before, base_error) = base_run.map_or((0.0, 0.0), |b| b.spent(doing));
+        let loss_there_too = |b: &Strength<'_, '_>| doing == Doing::Creation && b.creating() > 0.0;
+        let (before, base_error) =
+            base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), |b| b.spent(doing));
         let is_function = doing.is_own();
         let certain =
             matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier) | Doing::Spinning);

@@ -46,7 +46,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
             };
             take(&mut throttled, Some(CauseId::CpuQuota), "held back by the control group's quota");
             take(&mut foreign, Some(CauseId::CpuPressure), "ready to run while other programs had the processor");
-            take(&mut observer, None, "ready to run while knee had the processor");
+            take(&mut observer, None, OBSERVED);
         }
         let (cause, what) = match kind {
             Kind::Running => continue,
@@ -79,6 +79,8 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
     parts.list()
 }
 
+/// Part for time that knee itself took from the threads. Clean runs do not have it.
+pub const OBSERVED: &str = "ready to run while knee had the processor";
 /// Part for threads of which nobody knows what they did.
 pub const UNSEEN: &str = "threads whose state was not recorded";
 /// Part for waits of which nobody knows what they were for.

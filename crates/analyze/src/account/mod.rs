@@ -149,17 +149,17 @@ fn draw_up<'t>(
     let clean_time = clean.seconds_per_unit(threads);
     let clean_useful = base_count.map(|b| clean.cpu_per_unit(b)).unwrap_or_default();
     let strength = draft.strength();
+    let working = 1.0 - base.filter(|_| !traced.alone).map_or(0.0, Strength::creating);
     let traced_useful = match traced.alone {
         true => Some(strength.useful()),
-        false => base.map(|b| b.on_cpu),
+        false => base.map(|b| b.on_cpu * working),
     };
     let capacity = median_of(&clean_time).map_or(traced_capacity, |t| t * processors);
-    let useful = median_of(&clean_useful).or(traced_useful).unwrap_or_else(|| cpu(traced.run) / draft.work);
+    let clean_useful_median = median_of(&clean_useful).map(|u| u * working);
+    let useful = clean_useful_median.or(traced_useful).unwrap_or_else(|| cpu(traced.run) / draft.work);
     let loss = capacity - useful;
-    let of_medians = |m: &[f64]| Some(m.first()? * processors - m.get(1)?);
+    let of_medians = |m: &[f64]| Some(m.first()? * processors - m.get(1)? * working);
     let loss_interval = interval(&[&clean_time, &clean_useful], clean.seed(), of_medians).unwrap_or(point(loss));
-    let traced_loss = traced_capacity - traced_useful.unwrap_or(useful);
-    let scale = scale(loss, traced_loss, capacity, traced_capacity);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
     let time = time * traced.measured_share();
     let (mut found, mut grown) = (idle::idle(model, traced, split, &draft.alone), Vec::new());
@@ -167,6 +167,11 @@ fn draw_up<'t>(
         part.seconds /= draft.work;
         part.variance /= draft.work * draft.work;
     }
+    // The clean runs, which the account is of, do not have what knee took.
+    let observed = |p: &mut Part| median_of(&clean_time).is_some() && p.what == idle::OBSERVED;
+    let traced_capacity = traced_capacity - found.extract_if(.., observed).map(|p| p.seconds).sum::<f64>();
+    let traced_loss = traced_capacity - traced_useful.unwrap_or(useful);
+    let scale = scale(loss, traced_loss, capacity, traced_capacity);
     if Some(threads) != base_count || traced.alone {
         let base = match base {
             _ if traced.alone => Base::Alone,
@@ -176,6 +181,8 @@ fn draw_up<'t>(
         let (growth, functions) = growth::growth(model, &strength, base);
         found.extend(growth);
         grown = functions;
+    } else if strength.creating() > 0.0 {
+        found.push(strength.creation());
     }
     if split.surplus > 0.0 {
         // On-CPU time that the growth counts and the capacity does not.
