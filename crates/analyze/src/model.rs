@@ -150,11 +150,42 @@ impl<'t> Traced<'t> {
         self.measured.1.saturating_sub(self.measured.0)
     }
 
+    /// Of the time that others had the processors, the share of the kernel's own threads, 0 to 1. They work off what
+    /// programs left behind, this one most of all: freed memory, writes, packets. Nobody can stop them.
+    pub fn kernel_threads(&self) -> f64 {
+        let (mut all, mut kernel) = (0.0, 0.0);
+        for other in &self.foreign {
+            all += other.running_ns as f64;
+            kernel += if is_kernel_thread(&other.name) { other.running_ns as f64 } else { 0.0 };
+        }
+        if all > 0.0 { kernel / all } else { 0.0 }
+    }
+
     /// The measured part's share of the trace, 0 to 1.
     pub fn measured_share(&self) -> f64 {
         let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns);
         if whole == 0 { 1.0 } else { self.length_ns() as f64 / whole as f64 }
     }
+}
+
+/// True for the name of a thread of the kernel, as Linux has named them from 2.6 to 6.18: what runs after interrupts, work
+/// queues, RCU, memory reclaim and compaction, journals.
+pub fn is_kernel_thread(name: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "ksoftirqd/",
+        "kworker/",
+        "rcu_",
+        "rcuo",
+        "rcub",
+        "rcuc",
+        "migration/",
+        "kswapd",
+        "kcompactd",
+        "khugepaged",
+        "jbd2/",
+        "irq/",
+    ];
+    NAMES.iter().any(|start| name.starts_with(start))
 }
 
 /// Everything that the analysis reads, indexed.

@@ -108,6 +108,18 @@ fn other_programs_are_blamed_when_they_were_there_in_the_timed_runs() {
 }
 
 #[test]
+fn threads_of_the_kernel_are_no_other_programs() {
+    let mut tables = pushed(ms(480));
+    for (pid, name) in [(14, "ksoftirqd/0"), (903, "kworker/1:2")] {
+        let (run, name) = (tables.traces[1].run, name.to_owned());
+        tables.foreign.push(recording::tables::Foreign { run, pid, name, running_ns: ms(250) });
+    }
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::CpuPressure).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
 fn other_programs_in_the_traced_run_alone_prove_nothing() {
     let answer = analyze(&pushed(0));
     assert!(only_none(&answer), "{:#?}", answer.verdict);

@@ -130,8 +130,7 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
     for doing in keys {
         let (now, error) = run.spent(doing);
         let loss_there_too = |b: &Strength<'_, '_>| doing == Doing::Creation && b.creating() > 0.0;
-        let (before, base_error) =
-            base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), |b| b.spent(doing));
+        let (before, base_error) = base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), |b| b.spent(doing));
         let is_function = doing.is_own();
         let certain =
             matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier) | Doing::Spinning);

@@ -17,7 +17,7 @@ pub const ONE_ALONE: &str = "while one thread did what only one may do";
 /// The idle capacity of a run, processor-seconds of the run.
 ///
 /// Time spent ready to run while a processor was free is charged to a control group's quota up to the time that it
-/// held threads back, then to other programs up to the time that they took, then to knee itself (which clean runs do
+/// held threads back, then to other programs up to the time that they took, to the kernel's own threads, to knee itself (which clean runs do
 /// not have, so to no cause), then to what the thread had waited for (a hand-over costs the time until the next one
 /// runs), then to oversubscription when there are more threads than processors.
 pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &Alone<'t>) -> Vec<Part> {
@@ -26,7 +26,9 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
     // Known for the whole trace only.
     let share = traced.measured_share();
     let mut throttled = traced.run.throttled_ns.map_or(0.0, seconds) * share;
-    let mut foreign = seconds(traced.trace.foreign_ns) * share;
+    let others = seconds(traced.trace.foreign_ns) * share;
+    let mut kernel = others * traced.kernel_threads();
+    let mut foreign = others - kernel;
     let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
     let order = |kind: &Kind| match kind {
@@ -46,6 +48,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
             };
             take(&mut throttled, Some(CauseId::CpuQuota), "held back by the control group's quota");
             take(&mut foreign, Some(CauseId::CpuPressure), "ready to run while other programs had the processor");
+            take(&mut kernel, Some(CauseId::ExtraWork), "ready to run while threads of the kernel had the processor");
             take(&mut observer, None, OBSERVED);
         }
         let (cause, what) = match kind {

@@ -9,6 +9,7 @@ use crate::account::Ledger;
 use crate::answer::{Cause, CauseId};
 use crate::curve::seconds;
 use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
+use crate::model::is_kernel_thread;
 use std::collections::BTreeMap;
 
 /// The cause.
@@ -56,14 +57,17 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
     }
 }
 
-/// Processor-seconds per unit of work that other programs took of the timed runs, median.
+/// Processor-seconds per unit of work that other programs took of the timed runs, median; the kernel's own threads have
+/// the same share of it as in the traced run.
 fn foreign(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<f64> {
-    facts.clean.median(ledger.account.threads, |r| r.foreign_ns.map_or(f64::NAN, seconds) / facts.clean.work(r))
+    let others =
+        facts.clean.median(ledger.account.threads, |r| r.foreign_ns.map_or(f64::NAN, seconds) / facts.clean.work(r))?;
+    Some(others * (1.0 - ledger.traced.kernel_threads()))
 }
 
 fn cause(ledger: &Ledger<'_, '_>, lost: (f64, f64), clean: f64, description: &Description) -> Cause {
     let mut others: BTreeMap<&str, f64> = BTreeMap::new();
-    for other in &ledger.traced.foreign {
+    for other in ledger.traced.foreign.iter().filter(|o| !is_kernel_thread(&o.name)) {
         *others.entry(other.name.as_str()).or_default() += seconds(other.running_ns);
     }
     let others = by_weight(others);
@@ -83,7 +87,7 @@ fn cause(ledger: &Ledger<'_, '_>, lost: (f64, f64), clean: f64, description: &De
         evidence: [
             evidence(
                 "time of other programs in the traced run",
-                seconds(ledger.traced.trace.foreign_ns),
+                seconds(ledger.traced.trace.foreign_ns) * (1.0 - ledger.traced.kernel_threads()),
                 "seconds",
                 "traces",
             ),
