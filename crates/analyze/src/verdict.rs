@@ -212,6 +212,13 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
             count_threads(threads)
         ));
     }
+    if account.traced_over_clean < 1.0 / HEAVY_TRACE {
+        warnings.push(format!(
+            "the traced run with {} took {:.2} of the timed runs' time: what slows those down showed less in it",
+            count_threads(threads),
+            account.traced_over_clean
+        ));
+    }
     if large(ledger, account.unexplained.abs()) && ledger.loss > 0.0 && large(ledger, ledger.loss) {
         let parts: Vec<&str> = ledger.unexplained.iter().map(|u| u.0.as_str()).take(2).collect();
         let of = if parts.is_empty() { String::new() } else { format!(" (among it: {})", parts.join(", ")) };

@@ -302,6 +302,30 @@ fn threads_that_spin_for_a_lock_are_seen_by_samples() {
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("push"), Some(12)));
 }
 
+/// Readers of a read-write lock never sleep for each other, but its line moves. They take and release in one function.
+#[test]
+fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
+    let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
+    let release = "pthread_rwlock_unlock@libc.so.6 < look_up@app app.c:14";
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean(2, &around(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), "work@app app.c:5");
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(500), "work@app app.c:5").runs(ms(300), take).runs(ms(200), release);
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::UserLock], "{:#?}", answer.verdict);
+    let cause = &answer.verdict.causes[0];
+    assert!(cause.share > 0.9, "{cause:?}");
+    assert!(cause.summary.contains("nobody sleeps"), "{}", cause.summary);
+}
+
 /// Without privileges many waits are too short to be looked at: what they were for is not known.
 #[test]
 fn waits_that_nobody_looked_at_leave_their_causes_open() {

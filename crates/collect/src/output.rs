@@ -23,8 +23,16 @@ pub trait OutputSink: Send {
 /// How long after the target's end its output is still waited for: a grandchild may hold the pipe open for ever.
 const GRACE_MS: i32 = 200;
 
+/// Room in a pipe, bytes: what the kernel lets anybody ask for (`fs.pipe-max-size` since Linux 2.6.35). With the usual
+/// 64 KiB a program that prints much would wait for its reader at each line.
+const ROOM: libc::c_int = 1 << 20;
+
 /// Reads both pipes until they end, or until the target has ended and nothing has come for a while.
 pub(crate) fn drain(out: File, err: File, ended: &AtomicBool, sink: &mut dyn OutputSink) {
+    for pipe in [&out, &err] {
+        // SAFETY: the descriptor is open, and the call touches no memory. When it fails, the room stays as it is.
+        unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, ROOM) };
+    }
     let mut pipes = [(Stream::Out, Some(out)), (Stream::Err, Some(err))];
     let mut buffer = vec![0; 64 << 10];
     let mut quiet_ms = 0;

@@ -112,8 +112,16 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
     if groups.is_empty() {
-        let spinning = ledger.profile.sites_of(|d| d == LOCK_CODE);
-        groups.extend(spinning.map(|(view, n)| Group { views: vec![(view, n as f64)], ..Group::default() }));
+        // A function that takes a lock releases it too, at another place and by another function of the library.
+        let mut of_function: BTreeMap<_, Group> = BTreeMap::new();
+        for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
+            let (library, own) = spot(&view);
+            let function = view.own.and_then(|c| c.name());
+            let address = own.filter(|_| function.is_none()).map(|(_, address)| address);
+            let key = (library, own.map(|(module, _)| module), function, address);
+            of_function.entry(key).or_default().views.push((view, count as f64));
+        }
+        groups.extend(of_function.into_values());
     }
     charge(ledger, &mut groups);
     groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));

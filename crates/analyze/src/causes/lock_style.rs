@@ -31,6 +31,8 @@ pub enum Style {
     Convoy,
     /// The holder itself waits for something.
     HolderWaits(Why),
+    /// Nobody sleeps for it.
+    Awake,
 }
 
 /// How a lock costs its time, with the numbers behind it and advice.
@@ -93,6 +95,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         }),
         Style::Short => None,
         Style::Convoy => Some("most of the time nobody runs, because the next owner is still waking up".to_owned()),
+        Style::Awake => None,
         Style::HolderWaits(why) => Some(format!("the holder itself waits for {} meanwhile", meaning(why))),
     };
     if nobody > 0.0 && charged > 0.0 {
@@ -166,6 +169,12 @@ pub fn remedies(style: Style) -> Vec<String> {
         Style::Convoy => &[
             "take the lock less often: each time it goes to a thread that sleeps, all wait until that thread runs",
             "let waiters spin for a moment before they sleep (an adaptive mutex), or use a lock that is not fair",
+        ],
+        Style::Awake => &[
+            "take the lock less often: work in batches, or keep data per thread and merge it at the end",
+            "divide what the lock protects: a lock per shard",
+            "of a read-write lock, readers write the lock's own line too: publish data that is mostly read as a whole new copy \
+             (RCU, an atomic pointer)",
         ],
         Style::HolderWaits(_) => &[
             "do not wait while holding the lock: read, write, sleep and allocate before or after",

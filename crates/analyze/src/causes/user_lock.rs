@@ -104,8 +104,9 @@ fn cause<'t>(
         false => known.and_then(remedies::for_function),
     };
     let mut evidence = rows(facts, ledger, group);
-    let style = held.as_ref().map_or(Style::Short, |h| h.style);
-    let words = held.as_ref().and_then(|h| h.words.clone());
+    let style = held.as_ref().map_or(Style::Awake, |h| h.style);
+    let awake = || "nobody sleeps: threads spin for it, or its cache line goes back and forth between them".to_owned();
+    let words = held.as_ref().map_or_else(|| Some(awake()), |h| h.words.clone());
     evidence.extend(held.into_iter().flat_map(|h| h.evidence));
     Cause {
         summary: summary(culprit.as_ref(), in_library, interpreter, variable(ledger, facts, group).as_deref(), words),

@@ -1,6 +1,7 @@
 //! The forms in which programs print a throughput. May import: regex.
 
-use regex::{Regex, RegexSet};
+use regex::bytes::{Regex, RegexSet};
+use std::borrow::Cow;
 
 /// A number: `8.63`, `1,234,567.8`, `2.5e6`.
 const NUMBER: &str = r"([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)";
@@ -57,7 +58,8 @@ impl Forms {
     /// Never in a tested release.
     pub(crate) fn common() -> Result<Forms, String> {
         let form = |pattern: String, number, unit, labelled| {
-            let regex = Regex::new(&pattern).map_err(|error| error.to_string())?;
+            // Without Unicode: its word boundaries are slow on what is no text, and the target would wait for its reader.
+            let regex = Regex::new(&format!("(?-u){pattern}")).map_err(|error| error.to_string())?;
             Ok::<Form, String>(Form { regex, number, unit, labelled })
         };
         let second = r"\s*(?:/|\bper\b)\s*s(?:ec(?:ond)?s?)?";
@@ -102,12 +104,12 @@ impl Forms {
 
 impl Form {
     /// All matches of a line: number and unit. A match whose number is not finite and positive has none.
-    pub(crate) fn matches(&self, line: &str) -> Vec<(Option<f64>, String)> {
+    pub(crate) fn matches(&self, line: &[u8]) -> Vec<(Option<f64>, String)> {
         let found = self.regex.captures_iter(line).map(|captures| {
-            let number = captures.get(self.number).map_or("", |m| m.as_str());
+            let text = |group| captures.get(group).map_or(Cow::Borrowed(""), |m| String::from_utf8_lossy(m.as_bytes()));
+            let number = text(self.number);
             let value = number.replace(',', "").trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0);
-            let unit = self.unit.and_then(|group| captures.get(group)).map_or("", |m| m.as_str());
-            (value, rate(unit))
+            (value, rate(&self.unit.map_or(Cow::Borrowed(""), text)))
         });
         found.collect()
     }

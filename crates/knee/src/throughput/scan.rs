@@ -27,7 +27,7 @@ impl Found {
     }
 }
 
-/// Cuts two streams into lines and looks for the forms.
+/// Cuts two streams into lines and looks for the forms. It works while the target runs, which waits when it is slow.
 #[derive(Debug)]
 pub(crate) struct Scanner<'f> {
     forms: &'f Forms,
@@ -43,7 +43,7 @@ impl<'f> Scanner<'f> {
     /// The next bytes of stream 0 (standard output) or 1 (standard error).
     pub(crate) fn bytes(&mut self, stream: usize, mut bytes: &[u8]) {
         // Progress displays end their lines with a carriage return.
-        while let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
             self.keep(stream, &bytes[..end]);
             self.line(stream);
             bytes = &bytes[end + 1..];
@@ -65,11 +65,10 @@ impl<'f> Scanner<'f> {
     }
 
     fn line(&mut self, stream: usize) {
-        let bytes = std::mem::take(&mut self.lines[stream]);
-        if bytes.is_empty() {
+        let line = std::mem::take(&mut self.lines[stream]);
+        if line.is_empty() {
             return;
         }
-        let line = String::from_utf8_lossy(&bytes);
         for index in self.forms.set.matches(&line) {
             let found = &mut self.found.0[index];
             for (value, unit) in self.forms.forms[index].matches(&line) {
@@ -79,8 +78,8 @@ impl<'f> Scanner<'f> {
             }
         }
         // The buffer goes back: chatty programs print millions of lines.
-        let mut bytes = bytes;
-        bytes.clear();
-        self.lines[stream] = bytes;
+        let mut line = line;
+        line.clear();
+        self.lines[stream] = line;
     }
 }
