@@ -59,13 +59,25 @@ pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
 /// The function that is named holds this share of the samples: the innermost one that explains nearly all of them.
 const MOST: f64 = 0.8;
 
+/// Who ran, and how sure that is.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// The function, with the functions around it as callers.
+    pub culprit: Culprit,
+    /// The share of what was seen in which it ran or had called what ran, 0 to 1.
+    pub share: f64,
+}
+
+impl Ran {
+    /// True when it explains nearly all that was seen.
+    pub fn alone(&self) -> bool {
+        self.share >= MOST
+    }
+}
+
 /// Who ran, from what was seen: the function that `known` gives for a stack, else the innermost function of the program
-/// that holds [`MOST`] of the weight, else the heaviest stack's. The callers are the functions around it.
-pub fn running<'t>(
-    facts: &Facts<'_, 't>,
-    seen: &[(At, f64)],
-    known: impl Fn(&At) -> Option<Code<'t>>,
-) -> Option<Culprit> {
+/// that holds [`MOST`] of the weight, else the one that holds the most, the innermost of several.
+pub fn running<'t>(facts: &Facts<'_, 't>, seen: &[(At, f64)], known: impl Fn(&At) -> Option<Code<'t>>) -> Option<Ran> {
     let stacks = &facts.model.stacks;
     let own = |at: &At| -> Vec<Code<'t>> {
         let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
@@ -82,29 +94,32 @@ pub fn running<'t>(
         }
     }
     let chosen = by_weight(chosen).into_iter().next().map(|c| c.0);
-    let heavy = |c: &&Code| inclusive.get(&function(c)).is_some_and(|w| *w >= MOST * all);
+    let most = inclusive.values().copied().fold(0.0, f64::max).min(MOST * all);
+    let heavy = |c: &&Code| inclusive.get(&function(c)).is_some_and(|w| *w >= most);
     // The heaviest line of the heaviest stack that shows the function.
     for (at, _) in seen {
         let frames = own(at);
         let found = match chosen {
             Some(chosen) => frames.iter().position(|c| function(c) == chosen),
-            None => frames.iter().position(|c| heavy(&c)).or(Some(0)),
+            None => frames.iter().position(|c| heavy(&c)),
         };
         let Some((place, code)) = found.and_then(|i| Some((i, frames.get(i)?))) else { continue };
         let site = code.site();
         let outside = frames.iter().skip(place + 1).filter(|c| function(c) != function(code));
-        return Some(Culprit {
+        let culprit = Culprit {
             function: site.function,
             module: site.module,
             file: site.file,
             line: site.line,
             object: None,
             callers: outside.map(Code::site).take(MOST_CALLERS).collect(),
-        });
+        };
+        let share = inclusive.get(&function(code)).copied().unwrap_or(0.0) / all.max(f64::MIN_POSITIVE);
+        return Some(Ran { culprit, share });
     }
     let views: Vec<(View, f64)> =
         seen.iter().map(|(at, w)| (stacks.view(at.stack, at.syscall.is_some()), *w)).collect();
-    culprit(&views, Blamed::Responsible)
+    culprit(&views, Blamed::Responsible).map(|culprit| Ran { culprit, share: 0.0 })
 }
 
 /// A function by module and name, or by its address where it has none.

@@ -114,7 +114,7 @@ fn stage<'t>(
     let Some(busiest) = stages.first() else {
         return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());
     };
-    let culprit = running(facts, &busiest.seen, |_| None);
+    let culprit = running(facts, &busiest.seen, |_| None).map(|r| r.culprit);
     let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
     let many = busiest.threads.len();
     let alone = busiest.share > MOST && busiest.utilisation >= BUSY;

@@ -113,7 +113,7 @@ impl Late {
     /// What that thread ran, or what all ran.
     fn culprit(&self, facts: &Facts<'_, '_>, thread: Option<ThreadId>) -> Option<Culprit> {
         let of = |(at, _): &&(At, f64)| thread.is_none_or(|t| t == at.thread);
-        running(facts, &self.seen.iter().filter(of).copied().collect::<Vec<_>>(), |_| None)
+        running(facts, &self.seen.iter().filter(of).copied().collect::<Vec<_>>(), |_| None).map(|r| r.culprit)
     }
 }
 

@@ -74,7 +74,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         let what = format!("of the time blocked, while thread {name} held it (the most of {} holders)", holders.len());
         rows.push(evidence(what, *seconds, "seconds", "wakes"));
     }
-    let who = running(facts, &ran, |_| None);
+    let who = running(facts, &ran, |_| None).map(|r| r.culprit);
     if let Some(who) = who.as_ref().filter(|_| whole > 0.0) {
         rows.push(evidence(
             format!(

@@ -4,13 +4,13 @@
 //! conditions and the end, where the code that ran meanwhile is code that never runs beside other code. May import:
 //! `blame`.
 
-use super::blame::{named, running};
+use super::blame::{Ran, named, running};
 use super::{Description, by_lines, evidence, found, line};
 use crate::account::Ledger;
 use crate::account::idle::{BETWEEN, ONE_ALONE, ONE_THREAD, START_UP, TAIL, TOO_FEW, may_hide_serial};
 use crate::account::meanwhile::{At, Idle};
 use crate::account::timeline::Shape;
-use crate::answer::{Cause, CauseId, Culprit};
+use crate::answer::{Cause, CauseId};
 use crate::facts::{Facts, significant};
 
 /// The cause.
@@ -73,7 +73,7 @@ fn cause<'t>(
     if phase.shape.is_none() {
         during.retain(|(at, _)| ledger.alone.function(at.stack).is_some());
     }
-    let culprit = who(facts, ledger, phase, &during);
+    let ran_alone = who(facts, ledger, phase, &during);
     let processors = f64::from(ledger.traced.processors());
     // One thread ran, so the others' processors idled: the phase took this long per unit of work.
     let alone = lost.0 / (processors - 1.0).max(1.0);
@@ -102,10 +102,10 @@ fn cause<'t>(
     // Who mostly waits itself does not run alone.
     let nobody = ledger.split.meanwhile.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
     let charged = lost.0 / ledger.scale.max(f64::MIN_POSITIVE);
-    let runs = culprit.as_ref().filter(|_| nobody < charged / 2.0);
+    let runs = ran_alone.as_ref().filter(|_| nobody < charged / 2.0);
     Cause {
         summary: summary(runs, phase, of_run / (ledger.traced.length_ns() as f64 * 1e-9)),
-        culprit,
+        culprit: ran_alone.map(|r| r.culprit),
         evidence: rows,
         remedies: remedies(phase),
         ..found(ledger, description, lost)
@@ -119,18 +119,22 @@ fn samples(ledger: &Ledger<'_, '_>, ran: impl Fn(Idle) -> bool) -> f64 {
 
 /// The function that ran alone: of code that only ever runs alone the one found there, else the innermost function of
 /// the program that holds most of the phase.
-fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(At, f64)]) -> Option<Culprit> {
+fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(At, f64)]) -> Option<Ran> {
     match phase.shape {
         Some(_) => running(facts, during, |_| None),
         None => running(facts, during, |at| ledger.alone.function(at.stack)),
     }
 }
 
-fn summary(culprit: Option<&Culprit>, phase: &Phase, share: f64) -> String {
+fn summary(ran: Option<&Ran>, phase: &Phase, share: f64) -> String {
     let (when, share) = (phase.when, 100.0 * share.clamp(0.0, 1.0));
-    match culprit {
-        Some(culprit) => format!("{} runs alone for {share:.0} % of the time, {when}.", named(culprit)),
-        None => format!("At most one thread runs for {share:.0} % of the time, {when}."),
+    match ran {
+        Some(ran) if ran.alone() => format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit)),
+        Some(ran) if ran.share > 0.5 => {
+            let (part, who) = (100.0 * ran.share, named(&ran.culprit));
+            format!("At most one thread runs for {share:.0} % of the time, {when}; {part:.0} % of that in {who}.")
+        }
+        _ => format!("At most one thread runs for {share:.0} % of the time, {when}."),
     }
 }
 

@@ -122,7 +122,7 @@ pub fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &Slower
         }
         super::blame::by_weight(counts)
     };
-    super::blame::running(facts, &seen, |_| None)
+    super::blame::running(facts, &seen, |_| None).map(|r| r.culprit)
 }
 
 /// What the growth of user-space code means for causes that cannot be proven from it.
