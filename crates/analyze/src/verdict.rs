@@ -166,6 +166,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     if poor && !facts.clean.by_throughput {
         warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
     }
+    warnings.extend(short(facts));
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
     let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);
@@ -183,6 +184,21 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Runs shorter than this say little, seconds: at 1,000 samples a second a twentieth of one rests on fewer than three, and
+/// starting a process takes a few milliseconds.
+const SHORT: f64 = 0.05;
+
+fn short(facts: &Facts<'_, '_>) -> Option<String> {
+    let shortest = facts.points.iter().min_by(|a, b| a.seconds.median.total_cmp(&b.seconds.median))?;
+    (shortest.seconds.median < SHORT).then(|| {
+        format!(
+            "a run with {} takes {:.1} ms: its start counts in it, and few samples are taken; give it more work",
+            count_threads(shortest.threads),
+            shortest.seconds.median * 1e3
+        )
+    })
 }
 
 fn disturbed(facts: &Facts<'_, '_>, point: &Point) -> Option<String> {

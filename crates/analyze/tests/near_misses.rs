@@ -302,6 +302,15 @@ fn threads_that_spin_for_a_lock_are_seen_by_samples() {
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("push"), Some(12)));
 }
 
+#[test]
+fn runs_of_a_few_milliseconds_are_called_too_short() {
+    let warned = |seconds: f64| {
+        let tables = Sketch::new(2).clean(1, &around(seconds)).clean(2, &around(seconds / 2.0)).tables();
+        analyze(&tables).warnings.iter().any(|w| w.contains("give it more work"))
+    };
+    assert!(warned(0.02) && !warned(0.2));
+}
+
 /// Readers of a read-write lock never sleep for each other, but its line moves. They take and release in one function.
 #[test]
 fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
