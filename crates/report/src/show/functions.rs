@@ -91,7 +91,7 @@ fn spent(observed: &Observed<'_, '_>, pick: Pick, lines: bool) -> Spent {
 pub fn functions(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pick: Pick) -> View {
     let columns = &[
         column("function", "function", "The function; in brackets the kernel's work in a system call."),
-        column("module", "module", "The file that holds it."),
+        column("module", "module", "The file that holds it.").minor(1),
     ];
     table("functions", columns, observed, base, pick, false)
 }
@@ -120,8 +120,8 @@ fn table(
     columns.extend([
         column("self_s", "self", "Processor time in it, per unit of work."),
         column("share", "self %", "Of all processor time of the run."),
-        column("total_s", "total", "The same with all that it calls."),
-        column("base_s", "self at base", "Its own time at the smallest thread count, per unit of work."),
+        column("total_s", "total", "The same with all that it calls.").minor(3),
+        column("base_s", "self at base", "Its own time at the smallest thread count, per unit of work.").minor(2),
         column("growth_s", "growth", "How much its own time grew against the smallest thread count."),
         column("samples", "samples", "Samples that this rests on: fewer than about ten say little."),
     ]);

@@ -121,7 +121,7 @@ pub fn sharing(observed: &Observed<'_, '_>, pick: Pick) -> View {
         &[
             column("line", "cache line", "Address of the line's first byte."),
             column("at", "at", "Distance from the line's start, bytes."),
-            column("width", "bytes", "Bytes accessed there."),
+            column("width", "bytes", "Bytes accessed there.").minor(1),
             column("variable", "variable", "What lies there."),
             column("threads", "threads", "Threads that touch it."),
             column("reads", "reads", "Samples that show a read."),

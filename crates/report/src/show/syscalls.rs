@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Sum {
     threads: BTreeSet<ThreadId>,
     calls: f64,
+    /// Of them, those that a time is known of.
+    timed: u64,
     total: f64,
     on_cpu: f64,
     longest: u64,
@@ -23,11 +25,15 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("call", "call", "The system call."),
             column("error", "error", "The error that it returned; empty when it succeeded."),
             column("from", "from", "The place in the program."),
-            column("threads", "threads", "Threads that made it there."),
+            column("threads", "threads", "Threads that made it there.").minor(2),
             column("calls", "calls", "How many."),
-            column("total_s", "time", "Time between entry and return, blocked time included."),
-            column("on_cpu_s", "on CPU", "Of that, time on a processor."),
-            column("longest_s", "longest", "The longest timed call."),
+            column(
+                "total_s",
+                "time",
+                "Time between entry and return, blocked time included; empty where no call was timed.",
+            ),
+            column("on_cpu_s", "on CPU", "Of that, time on a processor.").minor(1),
+            column("longest_s", "longest", "The longest timed call.").minor(3),
         ],
     );
     let meant = pick.threads(observed);
@@ -42,6 +48,7 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
                 let sum = found.entry((observed.model.call_name(call.number), error, String::new())).or_default();
                 sum.threads.insert(call.thread);
                 sum.calls += 1.0;
+                sum.timed += 1;
                 sum.total += inside as f64;
                 sum.longest = sum.longest.max(call.end_ns.saturating_sub(call.start_ns));
             }
@@ -58,6 +65,7 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
             let scale = if site.timed > 0 { site.calls / site.timed as f64 } else { 1.0 };
             sum.threads.insert(site.thread);
             sum.calls += site.calls;
+            sum.timed += site.timed;
             sum.total += site.total_ns as f64 * scale;
             sum.on_cpu += site.on_cpu_ns as f64 * scale;
             sum.longest = sum.longest.max(site.longest_ns);
@@ -81,15 +89,17 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
     view.rows = rows
         .into_iter()
         .map(|((call, error, own), s)| {
+            let time = |ns: f64| if s.timed > 0 { Cell::Seconds(ns / 1e9) } else { Cell::None };
             vec![
                 Cell::text(call),
                 Cell::text(error),
                 Cell::text(own),
                 Cell::count(s.threads.len() as u64),
                 Cell::Count(s.calls.round()),
-                Cell::Seconds(s.total / 1e9),
-                Cell::Seconds(s.on_cpu / 1e9),
-                Cell::ns(s.longest),
+                time(s.total),
+                // The timeline does not tell how much of a call was spent on a processor.
+                if pick.between.is_some() { Cell::None } else { time(s.on_cpu) },
+                time(s.longest as f64),
             ]
         })
         .collect();
@@ -123,4 +133,28 @@ fn error_name(error: u32) -> String {
         _ => return format!("error {error}"),
     };
     name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scene;
+    use super::*;
+    use analyze::model::Model;
+    use recording::synthetic::{Sketch, ms, us};
+
+    #[test]
+    fn calls_without_times_have_empty_cells() {
+        let sketch = Sketch::new(2).traced(2, |run| {
+            run.thread("t").runs(ms(5), "work@app");
+            run.syscalls("t", 1, "write", 10);
+            run.call_site("t", (0, "read"), "read@libc.so.6 < work@app", None, 4, us(20));
+        });
+        let tables = sketch.tables();
+        let model = Model::new(&tables);
+        let scene = Scene::new(&model);
+        let view = syscalls(&scene.at(None).unwrap(), Pick::default());
+        let row = |name: &str| view.rows.iter().find(|r| r[0] == Cell::text(name)).unwrap();
+        assert_eq!(row("write")[4..], [Cell::Count(10.0), Cell::None, Cell::None, Cell::None]);
+        assert!(row("read")[5].number().is_some_and(|s| s > 0.0), "{:?}", row("read"));
+    }
 }

@@ -92,12 +92,24 @@ pub struct Column {
     pub title: &'static str,
     /// What it is, in a sentence.
     pub what: &'static str,
+    /// On a narrow screen columns give way to legible names: those with the largest number first, those with 0 never.
+    pub minor: u8,
 }
 
 /// Shorthand for a column.
 pub const fn column(key: &'static str, title: &'static str, what: &'static str) -> Column {
-    Column { key, title, what }
+    Column { key, title, what, minor: 0 }
 }
+
+impl Column {
+    /// The column as one that gives way.
+    pub const fn minor(self, minor: u8) -> Column {
+        Column { minor, ..self }
+    }
+}
+
+/// Columns of a text below which a name is hardly told from others: `simulate (birthday.c:41)` is that long.
+const LEGIBLE: usize = 24;
 
 /// A table.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -172,25 +184,35 @@ impl View {
         Ok(())
     }
 
-    /// As text in columns: numbers to the right, the widest text shortened until the line fits.
+    /// As text in columns: numbers to the right. Where the line is too short for legible names, minor columns are left
+    /// out and told below; then the widest text is shortened until the line fits.
     ///
     /// # Errors
     /// When `out` cannot be written.
     pub fn text(&self, width: usize, unicode: bool, out: &mut dyn Write) -> io::Result<()> {
         let plain = |text: String| if unicode { text } else { text::ascii(&text) };
         let shown: Vec<Vec<String>> = self.rows.iter().map(|r| r.iter().map(|c| plain(c.shown())).collect()).collect();
-        // A column that says nothing anywhere is left out.
-        let kept: Vec<usize> = (0..self.columns.len())
-            .filter(|i| shown.is_empty() || shown.iter().any(|r| r.get(*i).is_some_and(|c| !c.is_empty())))
-            .collect();
         let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
         let title = |i: usize| self.columns.get(i).map_or("", |c| c.title);
-        let mut widths: Vec<usize> = kept
-            .iter()
-            .map(|i| shown.iter().map(|r| text::width(&cell(r, *i))).chain([text::width(title(*i))]).max().unwrap_or(0))
+        let natural =
+            |i: usize| shown.iter().map(|r| text::width(&cell(r, i))).chain([text::width(title(i))]).max().unwrap_or(0);
+        // A column that says nothing anywhere is left out.
+        let mut kept: Vec<(usize, usize)> = (0..self.columns.len())
+            .filter(|i| shown.is_empty() || shown.iter().any(|r| r.get(*i).is_some_and(|c| !c.is_empty())))
+            .map(|i| (i, natural(i)))
             .collect();
-        let room = width.saturating_sub(2 * kept.len().saturating_sub(1)).max(kept.len());
-        while widths.iter().sum::<usize>() > room {
+        let room = |columns: usize| width.saturating_sub(2 * columns.saturating_sub(1)).max(columns);
+        let minor = |i: usize| self.columns.get(i).map_or(0, |c| c.minor);
+        let mut left_out: Vec<usize> = Vec::new();
+        while kept.iter().map(|(_, width)| *width.min(&LEGIBLE)).sum::<usize>() > room(kept.len()) {
+            let Some(at) = (0..kept.len()).max_by_key(|at| minor(kept[*at].0)).filter(|at| minor(kept[*at].0) > 0)
+            else {
+                break;
+            };
+            left_out.push(kept.remove(at).0);
+        }
+        let (kept, mut widths): (Vec<usize>, Vec<usize>) = kept.into_iter().unzip();
+        while widths.iter().sum::<usize>() > room(kept.len()) {
             let Some(widest) = widths.iter_mut().max().filter(|w| **w > 8) else { break };
             *widest -= 1;
         }
@@ -214,6 +236,14 @@ impl View {
         }
         if self.more > 0 {
             writeln!(out, "and {} more; --limit N shows them", self.more)?;
+        }
+        if !left_out.is_empty() {
+            left_out.sort_unstable();
+            let titles: Vec<&str> = left_out.into_iter().map(title).collect();
+            let note = format!("No room for: {}. A wider screen and --format csv have them.", titles.join(", "));
+            for line in text::wrap(&plain(note), width) {
+                writeln!(out, "{line}")?;
+            }
         }
         for note in &self.notes {
             for line in text::wrap(&plain(text::harmless(note)), width) {
@@ -256,6 +286,28 @@ mod tests {
         view().csv(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "name,blocked_s\r\na,0.5\r\n\"'=b,\"\"c\"\"\",2\r\n\u{1b}[2J,\r\n");
+    }
+
+    #[test]
+    fn minor_columns_give_way_to_legible_names() {
+        let columns = [
+            column("name", "name", "n"),
+            column("longest_s", "longest", "l").minor(2),
+            column("blocked_s", "blocked", "b"),
+            column("by", "woken by", "w").minor(1),
+        ];
+        let mut view = View::new("t", &columns);
+        let name = "a_function_of_some_length (file.c:4711)";
+        view.rows.push(vec![Cell::text(name), Cell::Seconds(1.0), Cell::Seconds(2.0), Cell::text("somebody 12")]);
+        let text = |width| {
+            let mut out = Vec::new();
+            view.text(width, true, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(!text(100).contains("No room"));
+        assert!(text(50).contains("No room for: longest.") && text(50).contains("somebody 12"), "{}", text(50));
+        assert!(text(34).contains("No room for: longest, woken by.") && text(34).contains("blocked"), "{}", text(34));
+        assert!(text(34).lines().nth(1).is_some_and(|l| l.contains("…") && l.contains("file.c:4711)")), "{}", text(34));
     }
 
     #[test]

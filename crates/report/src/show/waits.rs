@@ -55,13 +55,13 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("for", "for", "What the threads waited for."),
             column("in", "in", "The library function or system call."),
             column("from", "from", "The place in the program."),
-            column("threads", "threads", "Threads that waited there."),
-            column("times", "times", "Times that one blocked."),
+            column("threads", "threads", "Threads that waited there.").minor(3),
+            column("times", "times", "Times that one blocked.").minor(2),
             column("blocked_s", "blocked", "Time off the processor, all threads."),
             column("share", "of all", "Of all blocked time of the run."),
-            column("runnable_s", "to run", "Time from being woken to running again."),
-            column("longest_s", "longest", "The longest block."),
-            column("woken_by", "mostly woken by", "The thread that ended most of it, and its share."),
+            column("runnable_s", "to run", "Time from being woken to running again.").minor(5),
+            column("longest_s", "longest", "The longest block.").minor(4),
+            column("woken_by", "mostly woken by", "The thread that ended most of it, and its share.").minor(1),
         ],
     );
     let meant = pick.threads(observed);
