@@ -1,20 +1,22 @@
 // The page in a real browser: `node --test tests/browser/pages.mjs`, by `./dev browser`.
 //
 // KNEE_PAGES is the folder of the pages, KNEE_PICTURES the one for the pictures, KNEE_MODULES where playwright-core is,
-// KNEE_CHROMIUM the browser. Every page is opened at two widths, light and dark, as a file from disk.
+// KNEE_CHROMIUM the browser, KNEE_BINARY knee. Every page is opened at two widths, light and dark, as a file from disk;
+// one is served.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
+import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
-const { KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM } = process.env;
-for (const [name, value] of Object.entries({ KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM })) {
+const { KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM, KNEE_BINARY } = process.env;
+for (const [name, value] of Object.entries({ KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM, KNEE_BINARY })) {
   if (!value) throw new Error(`${name} is not set: run ./dev browser`);
 }
 const { chromium } = createRequire(join(resolve(KNEE_MODULES), "x.js"))("playwright-core");
 const pages = readdirSync(KNEE_PAGES).filter((file) => file.endsWith(".html")).map((file) => file.slice(0, -5));
-assert.ok(pages.includes("hostile") && pages.includes("many") && pages.includes("empty"), `pages: ${pages}`);
+for (const wanted of ["hostile", "many", "empty", "cases", "cases-map", "cases-hostile"]) assert.ok(pages.includes(wanted), `pages: ${pages}`);
 mkdirSync(KNEE_PICTURES, { recursive: true });
 
 let browser;
@@ -23,8 +25,8 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Opens a page; whatever it complains of or asks the network for fails the test. */
-async function open(name, options = {}) {
+/** Opens a page; whatever it complains of or asks elsewhere for fails the test. */
+async function open(name, options = {}, address = `file://${resolve(KNEE_PAGES, `${name}.html`)}`) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const complaints = [];
@@ -35,9 +37,9 @@ async function open(name, options = {}) {
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith("file:")) complaints.push(`request: ${request.url().slice(0, 100)}`);
+    if (!request.url().startsWith(address.startsWith("file:") ? "file:" : address)) complaints.push(`request: ${request.url().slice(0, 100)}`);
   });
-  await page.goto(`file://${resolve(KNEE_PAGES, `${name}.html`)}`);
+  await page.goto(address);
   await page.waitForLoadState("load");
   return { page, complaints, close: () => context.close() };
 }
@@ -127,6 +129,80 @@ test("the lanes zoom, pan, search, select and change the run", async () => {
   await page.getByLabel("thread count", { exact: true }).selectOption({ label: "8 threads" });
   await frame();
   assert.notEqual(await picture(page), whole);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+/** A recording served by knee. */
+async function serve() {
+  const knee = spawn(KNEE_BINARY, ["view", join(KNEE_PAGES, "recording")], { stdio: ["ignore", "pipe", "pipe"] });
+  const address = await new Promise((done, failed) => {
+    let printed = "";
+    knee.stdout.on("data", (bytes) => {
+      printed += bytes;
+      if (printed.includes("\n")) done(printed.trim());
+    });
+    knee.on("exit", (status) => failed(new Error(`knee view ended with ${status}`)));
+  });
+  const end = () => new Promise((done) => {
+    knee.removeAllListeners("exit");
+    knee.on("exit", done);
+    knee.kill("SIGINT");
+  });
+  return { address, end };
+}
+
+test("a served page asks for what it shows", async () => {
+  const { address, end } = await serve();
+  const { page, complaints, close } = await open("served", {}, address);
+  const asked = [];
+  page.on("response", async (response) => asked.push([response.url().slice(address.length), response.status()]));
+  const canvas = page.locator(".lanes .body canvas");
+  await canvas.scrollIntoViewIfNeeded();
+  await canvas.focus();
+  const frame = () => page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
+  await frame();
+  const whole = await picture(page);
+  for (let i = 0; i < 9; i++) await page.keyboard.press("w");
+  await frame();
+  const near = await picture(page);
+  assert.notEqual(near, whole);
+  const count = () => asked.filter(([what]) => what.startsWith("lanes?")).length;
+  assert.ok(count() >= 1 && count() <= 9, `${count()} stretches for nine steps`);
+  await page.screenshot({ path: join(KNEE_PICTURES, "served-zoomed.png") });
+  // What is known already is not asked for again.
+  const before = count();
+  await page.keyboard.press("a");
+  await frame();
+  assert.notEqual(await picture(page), near, "a pans");
+  assert.equal(count(), before);
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + 400, box.y + 100);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 600, box.y + 100, { steps: 4 });
+  await page.mouse.up();
+  await page.locator(".range").getByText("running, own code").waitFor();
+  assert.ok(asked.some(([what]) => what.startsWith("sums?")), "sums of a stretch are the server's");
+  await page.getByLabel("search the lanes").fill("page");
+  await page.getByLabel("search the lanes").press("Enter");
+  await frame();
+  assert.ok(asked.some(([what]) => what.startsWith("find?")), "so are matches");
+  assert.ok(asked.every(([, status]) => status === 200), JSON.stringify(asked));
+  assert.deepEqual(complaints, []);
+  await end();
+  // The begin of the run was never looked at closely.
+  await canvas.focus();
+  for (const key of `0ww${"a".repeat(20)}wwwww`) await page.keyboard.press(key);
+  await page.getByText("knee view does not answer any more").waitFor();
+  await close();
+});
+
+test("a comparison is read without scripts, and its links lead to its cases", async () => {
+  const { page, complaints, close } = await open("cases", { javaScriptEnabled: false });
+  assert.equal(await page.locator("#curves svg").count(), 2);
+  const links = await page.locator("#answer a").evaluateAll((all) => all.map((a) => a.href));
+  assert.equal(links.length, 5);
+  for (const link of links) assert.match(link, /^file:.*\/list[a-z-]*-\d\/report\.html$/);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
     Show(Show),
+    /// Serves the page of a recording with all of its detail, for a browser on this machine
+    View(View),
     /// Writes an observed run in a format of another tool
     Export(Export),
     /// Compares two recordings, before and after a change
@@ -308,6 +310,28 @@ pub(crate) enum ShowFormat {
     Json,
     /// For spreadsheets
     Csv,
+}
+
+const VIEW_EXAMPLES: &str = "\
+Examples:
+  knee view knee-server-20261121-101112
+  knee view DIR --port 8080      # on a machine that you reach by: ssh -L 8080:127.0.0.1:8080
+
+The page is that of knee report --html, but its lanes show everything that was recorded, however long the recording is.
+Only this machine can reach it, and only who knows the address, which holds a secret. Nothing else is served.";
+
+#[derive(Debug, Args)]
+#[command(after_help = VIEW_EXAMPLES)]
+pub(crate) struct View {
+    /// Folder of the recording
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Port on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Open it in the desktop's browser (xdg-open); others on the machine may then see the address among the processes
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 const EXPORT_EXAMPLES: &str = "\

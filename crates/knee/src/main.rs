@@ -4,7 +4,7 @@
 //! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
 //! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `ui` the
-//! only place that writes to the terminal; `interrupt` Ctrl-C.
+//! only place that writes to the terminal; `interrupt` Ctrl-C; `view` the server of a page.
 #![forbid(unsafe_code)]
 
 mod cases;
@@ -25,6 +25,7 @@ mod target;
 mod template;
 mod throughput;
 mod ui;
+mod view;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => commands::sweep::run(&options),
         Command::Record(options) => commands::record::run(&options),
         Command::Report(options) => commands::report::run(&options),
+        Command::View(options) => commands::view::run(&options),
         Command::Export(options) => commands::export::run(&options),
         Command::Show(options) => commands::show::run(&options),
         Command::Diff(options) => commands::diff::run(&options),

@@ -156,6 +156,29 @@ fn a_sweep_leaves_a_recording_that_report_reads_again() {
 }
 
 #[test]
+fn a_sweep_over_a_parameter_has_a_page_that_leads_to_those_of_its_cases() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--no-trace", "-q", "--param", "n=10,20", "-o", "out", "--", "sh", "-c"];
+    let script = ["echo rate: $1$2 ops/s", "x", "{threads}", "{n}"];
+    let output = knee(folder.path(), &[&QUICK[..], &arguments, &script].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("with comparison.json, report.html"), "{}", text(&output.stdout));
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let links: Vec<&str> = page.split("<a href=\"./").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(links.len() >= 2, "{links:?}");
+    for link in links {
+        let file = link.replace("%3D", "=").replace("%2C", ",");
+        assert!(folder.path().join("out").join(&file).exists(), "{file}");
+    }
+    assert!(page.contains("class=\"heat "), "two values and two counts make a map");
+    let elsewhere = knee(folder.path(), &["report", "out", "--html", "page.html"]);
+    assert!(elsewhere.status.success(), "{}", text(&elsewhere.stderr));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let whole = folder.path().canonicalize().unwrap();
+    assert!(page.contains(&format!("<a href=\"{}/out/", whole.display())), "links lead back to the recordings");
+}
+
+#[test]
 fn causes_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let all = text(&knee(folder.path(), &["explain"]).stdout);

@@ -9,6 +9,11 @@
  * @typedef {{runs: Run[], classes: [number, string, string][], flame: number[][], names: string[], focus: number | null}} Index
  * @typedef {{start: Float64Array, end: Float64Array, kind: Uint32Array, mixed: Uint8Array | null}} Spans of one lane
  * @typedef {{time: Float64Array, name: Uint32Array}} Samples of one lane
+ * @typedef {{spans: Spans[], exact: boolean}} View lanes, each span as it was recorded or what took most of a bucket
+ * @typedef {{lane: number, at: number}} Match
+ * @typedef {{classes: [number, number][], waits: [number, number][], functions: [number, number][], samples: number,
+ *   threads: [number, number, number][]}} Sums of a stretch: nanoseconds by class and kind, samples by name, nanoseconds
+ *   that lanes ran and waited
  */
 
 /** @returns {Index} */
@@ -56,15 +61,16 @@ class Numbers {
  */
 async function readLevel(run, level) {
   const numbers = new Numbers(await bytesOf(level.id));
-  return run.lanes.map(() => (level.count ? readBuckets(numbers, run.length / level.count) : readSpans(numbers)));
+  return run.lanes.map(() => (level.count ? readBuckets(numbers, run.length / level.count, 0) : readSpans(numbers)));
 }
 
 /**
  * @param {Numbers} numbers
  * @param {number} width nanoseconds
+ * @param {number} begin of the first one
  * @returns {Spans}
  */
-function readBuckets(numbers, width) {
+function readBuckets(numbers, width, begin) {
   const count = numbers.next();
   const spans = { start: new Float64Array(count), end: new Float64Array(count), kind: new Uint32Array(count), mixed: null };
   let [at, used] = [0, 0];
@@ -72,8 +78,8 @@ function readBuckets(numbers, width) {
     const length = numbers.next();
     const kind = numbers.next();
     if (kind > 0) {
-      spans.start[used] = at * width;
-      spans.end[used] = (at + length) * width;
+      spans.start[used] = begin + at * width;
+      spans.end[used] = begin + (at + length) * width;
       spans.kind[used++] = kind - 1;
     }
     at += length;

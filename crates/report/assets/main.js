@@ -22,7 +22,7 @@ function start() {
   const views = [];
   if (lanes && index.runs.length) {
     lanes.hidden = false;
-    views.push(new Lanes(lanes, index));
+    views.push(new Lanes(lanes, index, typeof Server === "undefined" ? null : new Server()));
     const still = document.getElementById("lanes-still");
     if (still) still.hidden = true;
   }

@@ -1,8 +1,13 @@
-//! Writes the pages that the browser's tests look at: `pages DIR`. Recordings named behind it get a page each, too.
+//! Writes the pages that the browser's tests look at: `pages DIR`, and in DIR/recording one for `knee view`. Recordings
+//! named behind it get a page each, too.
 
 #[path = "../tests/common/hostile.rs"]
 mod hostile;
 
+#[path = "../tests/common/cases.rs"]
+mod cases;
+
+use report::html::cases::Cases;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,5 +31,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         report::html::render(&subject, &mut out)?;
         std::fs::write(folder.join(format!("{name}.html")), out)?;
     }
+    for (name, comparison) in
+        [("cases", cases::variants()), ("cases-map", cases::families()), ("cases-hostile", cases::hostile())]
+    {
+        let mut out = Vec::new();
+        report::html::cases::render(&Cases { comparison: &comparison, folder: name, base: "" }, &mut out)?;
+        std::fs::write(folder.join(format!("{name}.html")), out)?;
+    }
+    hostile::many(64, 2000).write(folder.join("recording"))?;
     Ok(())
 }

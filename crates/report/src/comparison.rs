@@ -2,12 +2,17 @@
 //! concluded by the analysis; here are only the parts of its answers that stand beside each other.
 //!
 //! The JSON of [`Comparison`] is an interface: `docs/comparison.schema.json` describes it, a test holds both together.
-//! Fields may be added, never renamed. May import: analyze's answer, serde.
+//! Fields may be added, never renamed. The terminal and the page show it. May import: analyze's answer, serde, `words`.
 
+use crate::words;
 use analyze::against::Ratio;
-use analyze::answer::{Answer, Knee, Point, Verdict};
+use analyze::answer::{Answer, CauseId, Knee, Point, Verdict};
 use recording::meta::Machine;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Causes that are named when none is certain.
+const MOST_OPEN: usize = 3;
 
 /// Version of the comparison's shape, "major.minor".
 pub const FORMAT: &str = "1.0";
@@ -91,6 +96,48 @@ pub struct Skipped {
     pub why: String,
 }
 
+impl Comparison {
+    /// The thread counts of all cases, ascending.
+    pub fn counts(&self) -> Vec<u32> {
+        let all = self.cases.iter().flat_map(|case| &case.curve).map(|point| point.threads);
+        all.collect::<BTreeSet<u32>>().into_iter().collect()
+    }
+
+    /// Throughputs where all cases print one in the same unit, elsewhere seconds.
+    pub fn value(&self, point: &Point) -> Option<f64> {
+        match self.unit {
+            Some(_) => point.throughput.map(|t| t.median),
+            None => Some(point.seconds.median),
+        }
+    }
+
+    /// Speed: units of work, or runs, a second.
+    pub fn speed(&self, point: &Point) -> Option<f64> {
+        let value = self.value(point)?;
+        Some(if self.unit.is_some() { value } else { 1.0 / value }).filter(|speed| speed.is_finite())
+    }
+
+    /// What speeds are counted in.
+    pub fn speed_unit(&self) -> &str {
+        self.unit.as_deref().unwrap_or("runs a second")
+    }
+
+    /// The cases that differ in this parameter only, each group with the name of what its cases have in common.
+    pub fn along(&self, parameter: &str) -> Vec<(String, Vec<&Case>)> {
+        let mut groups: Vec<(String, Vec<&Case>)> = Vec::new();
+        for case in &self.cases {
+            let others = case.parameters.iter().filter(|p| p.name != parameter);
+            let others = others.map(|p| format!("{}={}", p.name, p.value));
+            let rest = std::iter::once(case.variant.clone()).chain(others).collect::<Vec<_>>().join(", ");
+            match groups.iter_mut().find(|(name, _)| *name == rest) {
+                Some((_, cases)) => cases.push(case),
+                None => groups.push((rest, vec![case])),
+            }
+        }
+        groups
+    }
+}
+
 impl Case {
     /// The case whose answer this is.
     pub fn new(
@@ -113,6 +160,48 @@ impl Case {
             against_first: Vec::new(),
             warnings: answer.warnings,
         }
+    }
+
+    /// The value of a parameter, as it stands in the command.
+    pub fn value_of(&self, parameter: &str) -> Option<&str> {
+        self.parameters.iter().find(|p| p.name == parameter).map(|p| p.value.as_str())
+    }
+
+    /// The verdict in few words: `user-lock 92 %`.
+    pub fn in_short(&self) -> String {
+        if self.curve.is_empty() {
+            return "failed".to_owned();
+        }
+        if !self.observed {
+            return "not observed".to_owned();
+        }
+        match self.verdict.causes.first() {
+            Some(cause) if cause.id != CauseId::None => {
+                format!("{} {}", words::cause(cause.id), words::percent(cause.share))
+            }
+            _ if self.verdict.unsure.is_empty() => "none".to_owned(),
+            _ => {
+                let open: Vec<String> =
+                    self.verdict.unsure.iter().take(MOST_OPEN).map(|u| words::cause(u.id)).collect();
+                let more = if self.verdict.unsure.len() > MOST_OPEN { ", …" } else { "" };
+                format!("unsure: {}{more}", open.join(", "))
+            }
+        }
+    }
+
+    /// In words, where the verdict is not what the sweep file's author expects. Either may be wrong.
+    pub fn surprise(&self) -> Option<String> {
+        let found: Vec<String> = self.verdict.causes.iter().map(|cause| words::cause(cause.id)).collect();
+        if !self.observed || self.expect.is_empty() || self.expect.iter().any(|id| found.contains(id)) {
+            return None;
+        }
+        let unsure = |id: &&String| self.verdict.unsure.iter().any(|u| words::cause(u.id) == **id);
+        let open: Vec<&str> = self.expect.iter().filter(unsure).map(String::as_str).collect();
+        let told = match open.is_empty() {
+            true => "knee found".to_owned(),
+            false => format!("knee is unsure about {}, and found", open.join(" and ")),
+        };
+        Some(format!("expected {}; {told} {}", self.expect.join(" or "), found.join(", ")))
     }
 
     /// What it is called: `per-thread, iterations=100`.

@@ -1,7 +1,9 @@
-//! Numbers as people read them. May import: nothing.
+//! Numbers as people read them. May import: analyze (the names of causes).
 //!
 //! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
 //! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.
+
+use analyze::answer::CauseId;
 
 /// Most significant digits that a number is given, however exact it is: nobody reads more.
 const MOST_DIGITS: i32 = 4;
@@ -141,6 +143,12 @@ pub fn times(ratio: f64, interval: Option<(f64, f64)>) -> String {
 /// A plain number with so many decimals.
 pub fn number(value: f64, decimals: i32) -> String {
     rounded(value, decimals)
+}
+
+/// The name of a cause, as the JSON has it.
+pub fn cause(id: CauseId) -> String {
+    let name = serde_json::to_value(id).ok();
+    name.as_ref().and_then(|n| n.as_str()).unwrap_or("unknown").to_owned()
 }
 
 /// `1 thread`, `2 threads`.

@@ -5,7 +5,8 @@
 mod hostile;
 
 use recording::Tables;
-use report::html::{Subject, render};
+use report::html::detail::Stretch;
+use report::html::{Subject, render, serve};
 
 fn page(tables: &Tables) -> String {
     let answer = analyze::analyze(tables);
@@ -74,4 +75,47 @@ fn many_threads_fit_the_page() {
 fn a_recording_without_rows_has_a_page() {
     let page = page(&Tables::empty(recording::synthetic::meta(2)));
     assert!(page.contains("id=\"answer\"") && page.ends_with("</body></html>\n"));
+}
+
+#[test]
+fn a_served_page_asks_its_own_server_only() {
+    let tables = hostile::many(4, 10);
+    let answer = analyze::analyze(&tables);
+    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x" }).expect("it is packed in memory");
+    let page = String::from_utf8(served.page).expect("the page is UTF-8");
+    assert!(page.contains("; connect-src 'self'; base-uri 'none'; form-action 'none'"));
+    assert_eq!(page.matches("fetch(").count(), 1);
+    for never in ["http://", "https://", "XMLHttp", "innerHTML", "eval(", "document.write"] {
+        assert!(!page.contains(never), "{never}");
+    }
+}
+
+#[test]
+fn served_detail_is_what_the_recording_holds() {
+    let tables = hostile::many(16, 300);
+    let answer = analyze::analyze(&tables);
+    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x" }).expect("it is packed in memory");
+    let run = 1;
+    // However the run is cut, the parts sum up to the whole.
+    let length = 300 * 1_200_000;
+    let whole = Stretch { run, from: 0, to: length };
+    let classes = |stretch| {
+        let sums = served.detail.sums(stretch).expect("there is such a stretch");
+        let rows = sums["classes"].as_array().expect("rows").clone();
+        rows.iter().map(|r| (r[0].as_u64().expect("a class"), r[1].as_f64().expect("ns"))).collect::<Vec<_>>()
+    };
+    let mut parts = std::collections::BTreeMap::new();
+    for (from, to) in [(0, 12_345), (12_345, 12_346), (12_346, 99_000_001), (99_000_001, length)] {
+        for (class, ns) in classes(Stretch { run, from, to }) {
+            *parts.entry(class).or_insert(0.0) += ns;
+        }
+    }
+    assert_eq!(parts, classes(whole).into_iter().collect());
+    // Few columns are buckets, many are the spans themselves; the first byte says which.
+    let first = |columns| served.detail.lanes(whole, columns).expect("there is such a stretch")[0];
+    assert_eq!((first(10), first(10_000)), (0, 1));
+    let short = Stretch { run, from: 1_000_000, to: 1_010_000 };
+    assert!(served.detail.lanes(short, 1000).expect("there is such a stretch").len() < 1000);
+    assert_eq!(served.detail.lanes(Stretch { run: 9, ..whole }, 10), None);
+    assert_eq!(served.detail.sums(Stretch { run, from: 5, to: 5 }), None);
 }

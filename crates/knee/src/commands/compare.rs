@@ -11,6 +11,7 @@ use analyze::curve::Clean;
 use anyhow::Context;
 use recording::{Recording, Tables};
 use report::comparison::{Case, Comparison, FORMAT};
+use report::html::cases;
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Comparison> {
     made(folder, answer::of)
 }
 
-/// As [`of`], and writes the comparison and every answer beside the recordings.
+/// As [`of`], and writes the comparison, its page and every answer beside the recordings.
 ///
 /// # Errors
 /// As [`of`], and when something cannot be written.
@@ -34,7 +35,23 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
     let mut json = Vec::new();
     report::json::render(&comparison, &mut json)?;
     fs::write(folder.join(COMPARISON), json).context("failed to write the comparison")?;
+    write_page(&comparison, folder, &folder.join(answer::PAGE))?;
     Ok(comparison)
+}
+
+/// Writes the page. Its links lead to the pages of the cases.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(super) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) -> anyhow::Result<()> {
+    let beside = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let base =
+        if whole(beside) == whole(folder) { String::new() } else { whole(folder).to_string_lossy().into_owned() };
+    let name = folder.to_string_lossy();
+    let mut out = Vec::new();
+    cases::render(&cases::Cases { comparison, folder: &name, base: &base }, &mut out)?;
+    fs::write(file, out).with_context(|| format!("failed to write {}", file.display()))
 }
 
 /// Prints the comparison.

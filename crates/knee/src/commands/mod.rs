@@ -13,4 +13,5 @@ pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod show;
 pub(crate) mod sweep;
+pub(crate) mod view;
 pub(crate) mod welcome;

@@ -3,16 +3,15 @@
 
 use super::{answer, compare};
 use crate::cli::Report;
-use crate::failure::{Failure, Status};
 use crate::{index, ui};
 
 pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
     if index::is_there(&options.folder) {
-        if options.html.is_some() {
-            let what = format!("{} holds several recordings, each with a page of its own", options.folder.display());
-            return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
+        let comparison = compare::of(&options.folder)?;
+        match &options.html {
+            Some(file) => compare::write_page(&comparison, &options.folder, file)?,
+            None => compare::print(&comparison, &options.folder, options.format)?,
         }
-        compare::print(&compare::of(&options.folder)?, &options.folder, options.format)?;
         return Ok(ui::OK);
     }
     if let Some(file) = &options.html {

@@ -1,6 +1,6 @@
 //! The account as stacked bars, and as a table. May import: `answer`, `chart`, `markup`, `words`.
 
-use super::answer::{name, title};
+use super::answer::title;
 use super::chart::{Axis, ticks};
 use super::markup::Markup;
 use crate::words;
@@ -58,7 +58,7 @@ fn pieces(account: &Account) -> Vec<Piece> {
     }];
     for line in account.lines.iter().filter(|l| l.seconds > 0.0) {
         pieces.push(Piece {
-            class: format!("c-{}", name(line.cause)),
+            class: format!("c-{}", words::cause(line.cause)),
             what: line.what.clone(),
             seconds: line.seconds,
             cause: Some(line.cause),
@@ -100,7 +100,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             }
             let link = piece.cause.filter(|c| causes.contains(c));
             if let Some(cause) = link {
-                m.raw(&format!("<a href=\"#cause-{}\">", name(cause)));
+                m.raw(&format!("<a href=\"#cause-{}\">", words::cause(cause)));
             }
             m.raw(&format!(
                 "<rect class=\"piece {}\" x=\"{left}\" y=\"{to}\" width=\"{BAR}\" height=\"{height}\"><title>",
@@ -154,9 +154,9 @@ fn legend(answer: &Answer, m: &mut Markup) {
         if !seen.insert(cause) {
             continue;
         }
-        m.raw(&format!("<li><span class=\"swatch c-{}\"></span>", name(cause)));
+        m.raw(&format!("<li><span class=\"swatch c-{}\"></span>", words::cause(cause)));
         if causes.contains(&cause) {
-            m.raw(&format!("<a href=\"#cause-{}\">", name(cause))).text(title(cause)).raw("</a>");
+            m.raw(&format!("<a href=\"#cause-{}\">", words::cause(cause))).text(title(cause)).raw("</a>");
         } else {
             m.text(title(cause));
         }
@@ -196,7 +196,7 @@ fn table(answer: &Answer, m: &mut Markup) {
     };
     row("useful", "useful work", &|a| Some(a.useful));
     for (cause, what) in names(answer) {
-        row(&format!("c-{}", name(cause)), what, &|a| {
+        row(&format!("c-{}", words::cause(cause)), what, &|a| {
             let mine = || a.lines.iter().filter(|l| (l.cause, l.what.as_str()) == (cause, what));
             mine().next().map(|_| mine().map(|l| l.seconds).sum())
         });

@@ -20,7 +20,7 @@ pub(super) fn section(answer: &Answer) -> String {
     let mut seen = BTreeSet::new();
     for (i, one) in causes.iter().enumerate() {
         // The account links to a cause by its name: only the first of equal ones can be meant.
-        let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", name(one.id)) } else { String::new() };
+        let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", words::cause(one.id)) } else { String::new() };
         m.raw(&format!("<article class=\"cause\"{id}>"));
         cause(i, one, &mut m);
         m.raw("</article>\n");
@@ -61,7 +61,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
 }
 
 fn cause(index: usize, cause: &Cause, m: &mut Markup) {
-    let id = name(cause.id);
+    let id = words::cause(cause.id);
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
     m.text(&format!("{}. {}", index + 1, title(cause.id))).raw("</h3>\n");
     m.p(
@@ -185,12 +185,6 @@ fn rest(answer: &Answer, m: &mut Markup) {
         }
         m.raw("</dl></details>\n");
     }
-}
-
-/// The name that the JSON has, too.
-pub(super) fn name(id: CauseId) -> String {
-    let name = serde_json::to_value(id).ok();
-    name.as_ref().and_then(|n| n.as_str()).unwrap_or("unknown").to_owned()
 }
 
 /// As a title.

@@ -2,7 +2,7 @@
 
 /// Where values lie on a drawing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Axis {
+pub(in crate::html) struct Axis {
     low: f64,
     high: f64,
     from: f64,
@@ -12,13 +12,13 @@ pub(super) struct Axis {
 
 impl Axis {
     /// From `low` at `from` to `high` at `to`.
-    pub(super) fn new((low, high): (f64, f64), (from, to): (f64, f64), log: bool) -> Axis {
+    pub(in crate::html) fn new((low, high): (f64, f64), (from, to): (f64, f64), log: bool) -> Axis {
         let high = if high > low { high } else { low + 1.0 };
         Axis { low, high, from, to, log: log && low > 0.0 }
     }
 
     /// The place of a value.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(in crate::html) fn at(&self, value: f64) -> f64 {
         let of = |v: f64| if self.log { v.max(self.low / 16.0).ln() } else { v };
         let share = (of(value) - of(self.low)) / (of(self.high) - of(self.low));
         let place = self.from + share * (self.to - self.from);
@@ -28,7 +28,7 @@ impl Axis {
 }
 
 /// Round values from 0 up to `high`, about so many.
-pub(super) fn ticks(high: f64, about: f64) -> Vec<f64> {
+pub(in crate::html) fn ticks(high: f64, about: f64) -> Vec<f64> {
     if !(high.is_finite() && high > 0.0) {
         return vec![0.0];
     }
@@ -36,6 +36,17 @@ pub(super) fn ticks(high: f64, about: f64) -> Vec<f64> {
     let magnitude = 10_f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * magnitude).find(|s| *s >= raw).unwrap_or(raw);
     (0..100).map(|i| f64::from(i) * step).take_while(|t| *t <= high * 1.0001).collect()
+}
+
+/// Round values of a logarithmic axis: powers of ten, and over few decades 2 and 5 times them.
+pub(in crate::html) fn decades(low: f64, high: f64) -> Vec<f64> {
+    if !(low > 0.0 && high.is_finite() && high >= low) {
+        return Vec::new();
+    }
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let steps: &[f64] = if high / low <= 100.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let all = (first..=last).flat_map(|e| steps.iter().map(move |s| s * 10_f64.powi(e)));
+    all.filter(|tick| (low..=high).contains(tick)).collect()
 }
 
 #[cfg(test)]
@@ -48,6 +59,13 @@ mod tests {
         assert_eq!(ticks(4.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!(ticks(0.0, 4.0), [0.0]);
         assert_eq!(ticks(f64::NAN, 4.0), [0.0]);
+    }
+
+    #[test]
+    fn decades_are_powers_of_ten() {
+        assert_eq!(decades(1.0, 1000.0), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(decades(0.9, 30.0), [1.0, 2.0, 5.0, 10.0, 20.0]);
+        assert!(decades(0.0, 1.0).is_empty() && decades(f64::NAN, 1.0).is_empty());
     }
 
     #[test]

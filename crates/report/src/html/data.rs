@@ -1,8 +1,10 @@
-//! What the scripts read: lanes in levels, samples, task marks, the flame graph. May import: `pack`, `show`, `lanes`.
+//! What the scripts read: lanes in levels, samples, task marks, the flame graph. May import: `pack`, `detail`, `show`,
+//! `lanes`.
 
+use super::detail::{Detail, Drawn};
 use super::markup::readable;
-use super::pack::{Packed, compress, number};
-use super::{focus, grew};
+use super::pack::{Packed, compress, number, write_spans, write_stretches};
+use super::{Place, focus, grew};
 use crate::lanes::levels::bucketed;
 use crate::lanes::tasks::{Task, tasks as all_tasks};
 use crate::lanes::{Class, Timeline};
@@ -24,6 +26,9 @@ const SOFT_BYTES: usize = 1_600_000;
 const MOST_SAMPLES: usize = 100_000;
 /// Task marks of one run in the page.
 const MOST_TASKS: usize = 20_000;
+/// Lanes of a page that is served: they cost little where only what is seen is asked for, and a browser scrolls no
+/// further than some millions of pixels.
+const MOST_SERVED_LANES: usize = 65_536;
 /// Buckets of the coarsest level: what the widest screens have in columns.
 const COARSEST: u64 = 4096;
 /// Each level is so many times finer than the one before.
@@ -48,19 +53,24 @@ impl Names {
     }
 }
 
-/// Packs all traced runs.
+/// Packs all traced runs. A served page carries the coarsest level only, and asks for the rest.
 ///
 /// # Errors
 /// When compressing fails, which only memory can cause.
-pub(super) fn pack(scene: &Scene<'_>, answer: &Answer) -> io::Result<Packed> {
+pub(super) fn pack(scene: &Scene<'_>, answer: &Answer, place: Place) -> io::Result<(Packed, Detail)> {
     let mut packed = Packed::default();
     let mut names = Names::default();
-    let runs: Vec<(Observed<'_, '_>, Timeline)> =
-        scene.observed().map(|o| (o, Timeline::new(&o, MOST_LANES))).collect();
-    let levels = levels(&runs, &mut packed)?;
+    let most = if place == Place::Served { MOST_SERVED_LANES } else { MOST_LANES };
+    let runs: Vec<(Observed<'_, '_>, Timeline)> = scene.observed().map(|o| (o, Timeline::new(&o, most))).collect();
+    let levels = levels(&runs, place, &mut packed)?;
     let mut described = Vec::new();
-    for (i, ((observed, timeline), levels)) in runs.iter().zip(levels).enumerate() {
-        described.push(describe(i, observed, timeline, &levels, &mut names, &mut packed)?);
+    let mut drawn = Vec::new();
+    for (i, ((observed, timeline), levels)) in runs.into_iter().zip(levels).enumerate() {
+        let places = timeline.lanes.iter().enumerate().map(|(i, l)| (l.thread, i)).collect();
+        let samples = samples(&observed, &timeline, &places, &mut names);
+        let run = Drawn { timeline, samples };
+        described.push(describe(i, &observed, &run, &levels, &places, &mut names, &mut packed)?);
+        drawn.push(run);
     }
     let flame = grew::flame(scene, &mut names);
     packed.index = json!({
@@ -70,11 +80,11 @@ pub(super) fn pack(scene: &Scene<'_>, answer: &Answer) -> io::Result<Packed> {
         "names": names.names,
         "focus": focus(answer),
     });
-    Ok(packed)
+    Ok((packed, Detail::new(drawn)))
 }
 
 /// From coarse to fine over all runs in turn, so that a large run does not take the room of the others.
-fn levels(runs: &[(Observed<'_, '_>, Timeline)], packed: &mut Packed) -> io::Result<Vec<Vec<Value>>> {
+fn levels(runs: &[(Observed<'_, '_>, Timeline)], place: Place, packed: &mut Packed) -> io::Result<Vec<Vec<Value>>> {
     let mut made: Vec<Vec<Value>> = vec![Vec::new(); runs.len()];
     let mut open: Vec<bool> = vec![true; runs.len()];
     let mut used = 0;
@@ -95,12 +105,12 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], packed: &mut Packed) -> io::Res
                 let id = format!("lanes-{i}-{}", levels.len());
                 levels.push(json!({ "id": id, "count": if exact { 0 } else { count } }));
                 packed.keep(id, bytes);
-                *open = !exact;
+                *open = !exact && place == Place::File;
             } else if let Some(open) = open.get_mut(i) {
                 *open = false;
                 let finest = timeline.length() as f64 / 1e9 / (count / FINER) as f64;
                 packed.thinned.push(format!(
-                    "With {} the picture shows nothing shorter than {}, to keep the page small; knee show timeline has it all.",
+                    "With {} the picture shows nothing shorter than {}, to keep the page small; knee view shows it all.",
                     words::plural(observed.traced.run.threads.into(), "thread"),
                     words::time(finest)
                 ));
@@ -111,54 +121,45 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], packed: &mut Packed) -> io::Res
     Ok(made)
 }
 
-/// Each lane: how many stretches, then their length in buckets and kind + 1 (0 for none).
+/// Every lane in so many buckets.
 fn level_of(timeline: &Timeline, count: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for lane in &timeline.lanes {
-        let stretches = bucketed(timeline, lane, count);
-        number(stretches.len() as u64, &mut bytes);
-        for (length, kind) in stretches {
-            number(length, &mut bytes);
-            number(kind.map_or(0, |k| u64::from(k) + 1), &mut bytes);
-        }
+        write_stretches(&bucketed(timeline, lane, count), &mut bytes);
     }
     bytes
 }
 
-/// Each lane: how many spans, then their distance from the one before, length in nanoseconds, and kind × 2, odd where
-/// the span is summed up.
+/// Every lane as it was recorded.
 fn spans_of(timeline: &Timeline) -> Vec<u8> {
     let mut bytes = Vec::new();
     for lane in &timeline.lanes {
-        number(lane.spans.len() as u64, &mut bytes);
-        let mut at = timeline.begin;
-        for span in &lane.spans {
-            number(span.start.saturating_sub(at), &mut bytes);
-            number(span.end - span.start, &mut bytes);
-            number(u64::from(span.kind) * 2 + u64::from(span.mix > 0), &mut bytes);
-            at = span.end;
-        }
+        write_spans(&lane.spans, timeline.begin, &mut bytes);
     }
     bytes
 }
+
+/// Which lane a thread has.
+type Places = HashMap<ThreadId, usize>;
 
 fn describe(
     index: usize,
     observed: &Observed<'_, '_>,
-    timeline: &Timeline,
+    run: &Drawn,
     levels: &[Value],
+    places: &Places,
     names: &mut Names,
     packed: &mut Packed,
 ) -> io::Result<Value> {
-    let place: HashMap<ThreadId, usize> = timeline.lanes.iter().enumerate().map(|(i, l)| (l.thread, i)).collect();
+    let timeline = &run.timeline;
     let kinds = timeline.kinds.iter().map(|k| {
-        let waker = k.waker.and_then(|(t, share)| Some((*place.get(&t)?, share)));
+        let waker = k.waker.and_then(|(t, share)| Some((*places.get(&t)?, share)));
         json!([k.class as u8, readable(&k.label), waker.map(|w| w.0), waker.map(|w| (w.1 * 100.0).round())])
     });
     let kinds: Vec<Value> = kinds.collect();
     let id = format!("samples-{index}");
-    let (bytes, each) = samples(observed, timeline, &place, names);
-    packed.keep(id.clone(), compress(&bytes)?);
+    let each = run.samples.iter().map(Vec::len).sum::<usize>().div_ceil(MOST_SAMPLES).max(1);
+    packed.keep(id.clone(), compress(&samples_of(run, each))?);
     Ok(json!({
         "threads": observed.traced.run.threads,
         "length": timeline.length(),
@@ -169,50 +170,57 @@ fn describe(
         "levels": levels,
         "samples": id,
         "sample_ns": observed.traced.trace.sample_period_ns.saturating_mul(each as u64),
-        "tasks": tasks(observed, timeline, &place, names),
+        "tasks": tasks(observed, timeline, places, names),
     }))
 }
 
-/// Each lane: how many samples, then their distance from the one before and the function's name.
+/// The samples of each lane, ascending: when, and the index of the innermost function's name.
 fn samples(
     observed: &Observed<'_, '_>,
     timeline: &Timeline,
-    place: &HashMap<ThreadId, usize>,
+    places: &Places,
     names: &mut Names,
-) -> (Vec<u8>, usize) {
-    let rows = &observed.traced.samples;
-    let each = rows.len().div_ceil(MOST_SAMPLES).max(1);
+) -> Vec<Vec<(u64, usize)>> {
     let mut by_lane: Vec<Vec<(u64, usize)>> = vec![Vec::new(); timeline.lanes.len()];
     let mut known = HashMap::new();
-    for sample in rows.iter().step_by(each) {
-        let Some(lane) = place.get(&sample.thread).and_then(|i| by_lane.get_mut(*i)) else { continue };
+    for sample in &observed.traced.samples {
+        let Some(lane) = places.get(&sample.thread).and_then(|i| by_lane.get_mut(*i)) else { continue };
         let key = (sample.mode, sample.syscall, sample.user_stack);
         let name = *known.entry(key).or_insert_with(|| names.of(&grew::leaf(observed, sample)));
-        lane.push((sample.time_ns.clamp(timeline.begin, timeline.end), name));
+        lane.push((sample.time_ns.clamp(timeline.begin, timeline.end.max(timeline.begin)), name));
     }
+    by_lane.iter_mut().for_each(|lane| lane.sort_unstable());
+    by_lane
+}
+
+/// Each lane: how many samples, then their distance from the one before and the function's name; one of `each`.
+fn samples_of(run: &Drawn, each: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for mut lane in by_lane {
-        lane.sort_unstable();
-        number(lane.len() as u64, &mut bytes);
-        let mut at = timeline.begin;
-        for (time, name) in lane {
+    // Counted over all lanes, so that lanes with few samples are thinned like the others.
+    let mut seen = 0_usize;
+    for lane in &run.samples {
+        let kept: Vec<&(u64, usize)> = lane
+            .iter()
+            .filter(|_| {
+                seen += 1;
+                (seen - 1).is_multiple_of(each)
+            })
+            .collect();
+        number(kept.len() as u64, &mut bytes);
+        let mut at = run.timeline.begin;
+        for (time, name) in kept {
             number(time - at, &mut bytes);
-            number(name as u64, &mut bytes);
-            at = time;
+            number(*name as u64, &mut bytes);
+            at = *time;
         }
     }
-    (bytes, each)
+    bytes
 }
 
 /// Tasks that the program named: lane, begin and end since the run's begin, name. One that never ended lasts to the end.
-fn tasks(
-    observed: &Observed<'_, '_>,
-    timeline: &Timeline,
-    place: &HashMap<ThreadId, usize>,
-    names: &mut Names,
-) -> Vec<Value> {
+fn tasks(observed: &Observed<'_, '_>, timeline: &Timeline, places: &Places, names: &mut Names) -> Vec<Value> {
     let since = |time: u64| time.saturating_sub(timeline.begin);
-    let shown = all_tasks(observed).into_iter().filter_map(|t| Some((place.get(&t.thread)?, t)));
+    let shown = all_tasks(observed).into_iter().filter_map(|t| Some((places.get(&t.thread)?, t)));
     let row = |(lane, t): (&usize, Task<'_>)| json!([lane, since(t.start), since(t.end), names.of(t.name), t.depth]);
     shown.take(MOST_TASKS).map(row).collect()
 }

@@ -8,37 +8,37 @@ const LONGEST: usize = 300;
 
 /// HTML being written.
 #[derive(Debug, Default)]
-pub(super) struct Markup(String);
+pub(in crate::html) struct Markup(String);
 
 impl Markup {
     /// Markup of the page's own. Never anything that came from a recording.
-    pub(super) fn raw(&mut self, html: &str) -> &mut Markup {
+    pub(in crate::html) fn raw(&mut self, html: &str) -> &mut Markup {
         self.0.push_str(html);
         self
     }
 
     /// A text: for elements and for attributes in double quotes.
-    pub(super) fn text(&mut self, text: &str) -> &mut Markup {
+    pub(in crate::html) fn text(&mut self, text: &str) -> &mut Markup {
         self.0.push_str(&escape(text));
         self
     }
 
     /// A paragraph.
-    pub(super) fn p(&mut self, class: &str, text: &str) -> &mut Markup {
+    pub(in crate::html) fn p(&mut self, class: &str, text: &str) -> &mut Markup {
         self.raw(&format!("<p class=\"{class}\">")).text(text).raw("</p>\n")
     }
 
-    pub(super) fn html(&self) -> &str {
+    pub(in crate::html) fn html(&self) -> &str {
         &self.0
     }
 
-    pub(super) fn into_html(self) -> String {
+    pub(in crate::html) fn into_html(self) -> String {
         self.0
     }
 }
 
 /// A text without control characters, of a length that can be read.
-pub(super) fn readable(text: &str) -> String {
+pub(in crate::html) fn readable(text: &str) -> String {
     // Cut before it is looked at closely: a name may have a hundred thousand characters, a page ten thousand names.
     let few = if text.len() > 8 * LONGEST { cut(text, 4 * LONGEST) } else { text.to_owned() };
     text::shorten(&text::harmless(&few), LONGEST)
@@ -54,7 +54,7 @@ fn cut(text: &str, each: usize) -> String {
 
 /// The five characters that mean something in HTML, in a [`readable`] text. The words between sentences of the analysis
 /// are short of the limit, so nothing of them is cut but names.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::html) fn escape(text: &str) -> String {
     let whole = if text.len() <= 2000 { text::harmless(text) } else { readable(text) };
     let mut safe = String::with_capacity(whole.len());
     for c in whole.chars() {

@@ -1,14 +1,18 @@
 //! The page: one HTML file with the answer, pictures, tables and lanes. No network, no build step.
 //!
 //! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and
-//! searching. Rooms: `markup` the only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`,
-//! `grew`, `tables`, `sharing`, `machine` the sections; `chart` axes; `data` and `pack` what the scripts read.
+//! searching. The same page can be served, and then asks its server for what a file has no room for. Rooms: `markup` the
+//! only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`, `grew`, `tables`, `sharing`,
+//! `machine` the sections; `chart` axes; `data` and `pack` what the scripts read; [`detail`] what a served page asks for;
+//! [`cases`] the page of a sweep over several cases.
 //! May import: analyze, recording, `show`, `lanes`, `text`, `words`, flate2, base64, sha2.
 
 mod account;
 mod answer;
+pub mod cases;
 mod chart;
 mod data;
+pub mod detail;
 mod grew;
 mod lanes;
 mod machine;
@@ -23,6 +27,7 @@ use analyze::answer::Answer;
 use analyze::model::Model;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use detail::Detail;
 use markup::Markup;
 use recording::Tables;
 use sha2::{Digest, Sha256};
@@ -35,10 +40,39 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../assets/util.js"),
     include_str!("../../assets/data.js"),
     include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/lanes_draw.js"),
+    include_str!("../../assets/lanes_listen.js"),
+    include_str!("../../assets/lanes_range.js"),
     include_str!("../../assets/flame.js"),
     include_str!("../../assets/tables.js"),
-    include_str!("../../assets/main.js"),
 ];
+
+/// The last one: it starts the others.
+const MAIN: &str = include_str!("../../assets/main.js");
+
+/// Only in a page that is served: a file asks nobody.
+const ASKING: &str = include_str!("../../assets/served.js");
+
+/// Rows of a table in a file; the rest is in `knee show` and in a served page.
+const FILE_ROWS: usize = 100;
+/// Rows of a table in a served page: more are slow to lay out, and nobody reads them.
+const SERVED_ROWS: usize = 5000;
+
+/// Where a page is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    File,
+    Served,
+}
+
+/// A page with what it asks for.
+#[derive(Debug)]
+pub struct Served {
+    /// The page.
+    pub page: Vec<u8>,
+    /// The rest.
+    pub detail: Detail,
+}
 
 /// What the page is about.
 #[derive(Debug, Clone, Copy)]
@@ -51,42 +85,77 @@ pub struct Subject<'a> {
     pub folder: &'a str,
 }
 
-/// Writes the page.
+/// Writes the page as a file.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn render(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
+    write(subject, Place::File, out).map(drop)
+}
+
+/// The page for a server, which answers at `lanes`, `sums` and `find` beside it.
+///
+/// # Errors
+/// When compressing fails, which only memory can cause.
+pub fn serve(subject: &Subject<'_>) -> io::Result<Served> {
+    let mut page = Vec::new();
+    let detail = write(subject, Place::Served, &mut page)?;
+    Ok(Served { page, detail })
+}
+
+fn write(subject: &Subject<'_>, place: Place, out: &mut impl Write) -> io::Result<Detail> {
     let model = Model::new(subject.tables);
     let scene = Scene::new(&model);
-    let packed = data::pack(&scene, subject.answer)?;
-    let script = format!("(()=>{{\"use strict\";\n{}}})();", SCRIPTS.concat());
-    let mut m = Markup::default();
+    let (packed, detail) = data::pack(&scene, subject.answer, place)?;
     let title = subject.answer.command.first().map_or("", |c| c.rsplit('/').next().unwrap_or(c));
+    let script = script(place);
+    let mut m = Markup::default();
+    head(&format!("{title}: why it does not scale"), Some(&script), place, &mut m);
+    m.raw("<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
+    let sections = sections(subject, &scene, &packed, place);
+    header(&subject.answer.command.join(" "), &sections, &mut m);
+    main(&sections, &mut m);
+    m.raw("<footer>Made by knee ").text(&subject.answer.knee.version).raw(" from ");
+    m.raw("<code>").text(subject.folder).raw("</code>. ").raw(match place {
+        Place::File => "The page needs no network and sends nothing.",
+        Place::Served => "The page asks <code>knee view</code> on this machine for detail, and nobody else.",
+    });
+    m.raw("</footer>\n");
+    out.write_all(m.html().as_bytes())?;
+    packed.write(out)?;
+    write!(out, "<script>{script}</script>\n</body></html>\n")?;
+    Ok(detail)
+}
+
+fn script(place: Place) -> String {
+    let asking = if place == Place::Served { ASKING } else { "" };
+    format!("(()=>{{\"use strict\";\n{}{asking}{MAIN}}})();", SCRIPTS.concat())
+}
+
+/// Everything before the body's first element.
+fn head(title: &str, script: Option<&str>, place: Place, m: &mut Markup) {
     m.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     m.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
     // Data blocks are no scripts to the policy, and nothing else may run or be fetched.
+    let script = script.map_or("'none'".to_owned(), |script| format!("'{}'", hash(script)));
     m.raw(&format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}'; style-src '{}'; \
-         base-uri 'none'; form-action 'none'\">\n",
-        hash(&script),
-        hash(STYLE)
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {script}; \
+         style-src '{}'; {}base-uri 'none'; form-action 'none'\">\n",
+        hash(STYLE),
+        if place == Place::Served { "connect-src 'self'; " } else { "" }
     ));
-    m.raw("<title>").text(&format!("{title}: why it does not scale")).raw(" – knee</title>\n");
+    m.raw("<title>").text(title).raw(" – knee</title>\n");
     m.raw("<style>").raw(STYLE).raw("</style></head>\n<body>\n");
-    m.raw("<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
-    let sections = sections(subject, &scene, &packed);
-    header(subject.answer, &sections, &mut m);
+}
+
+fn main(sections: &[Section], m: &mut Markup) {
     m.raw("<main>\n");
-    for section in &sections {
+    for section in sections {
         m.raw(&format!("<section id=\"{}\" aria-labelledby=\"h-{0}\"><h2 id=\"h-{0}\">", section.id));
         m.text(section.title).raw("</h2>\n").raw(&section.body).raw("</section>\n");
     }
-    m.raw("</main>\n<footer>Made by knee ").text(&subject.answer.knee.version).raw(" from ");
-    m.raw("<code>").text(subject.folder).raw("</code>. The page needs no network and sends nothing.</footer>\n");
-    out.write_all(m.html().as_bytes())?;
-    packed.write(out)?;
-    write!(out, "<script>{script}</script>\n</body></html>\n")
+    m.raw("</main>\n");
 }
 
 /// A part of the page.
@@ -96,23 +165,24 @@ struct Section {
     body: String,
 }
 
-fn sections(subject: &Subject<'_>, scene: &Scene<'_>, packed: &pack::Packed) -> Vec<Section> {
+fn sections(subject: &Subject<'_>, scene: &Scene<'_>, packed: &pack::Packed, place: Place) -> Vec<Section> {
     let answer = subject.answer;
+    let rows = if place == Place::Served { SERVED_ROWS } else { FILE_ROWS };
     let parts: [(&str, &str, Option<String>); 8] = [
         ("answer", "The answer", Some(answer::section(answer))),
         ("scaling", "Scaling", scaling::section(answer)),
         ("account", "Where the time went", account::section(answer)),
         ("lanes", "Threads over time", lanes::section(scene, packed)),
         ("grew", "What grew", grew::section(scene, answer)),
-        ("tables", "Locks, waits, system calls, threads", tables::section(scene, answer, subject.folder)),
+        ("tables", "Locks, waits, system calls, threads", tables::section(scene, answer, subject.folder, rows)),
         ("sharing", "Shared cache lines", sharing::section(scene, answer)),
         ("run", "The run", Some(machine::section(subject))),
     ];
     parts.into_iter().filter_map(|(id, title, body)| Some(Section { id, title, body: body? })).collect()
 }
 
-fn header(answer: &Answer, sections: &[Section], m: &mut Markup) {
-    m.raw("<header><p class=\"command\"><code>").text(&answer.command.join(" ")).raw("</code></p>\n");
+fn header(title: &str, sections: &[Section], m: &mut Markup) {
+    m.raw("<header><p class=\"command\"><code>").text(title).raw("</code></p>\n");
     m.raw("<nav aria-label=\"Sections\"><ul>");
     for section in sections {
         m.raw(&format!("<li><a href=\"#{}\">", section.id)).text(section.title).raw("</a></li>");

@@ -1,5 +1,7 @@
-//! Numbers as bytes, compressed, as text inside the page. May import: flate2, base64.
+//! Numbers as bytes, compressed, as text inside the page; a lane as numbers. May import: `lanes`, flate2, base64.
 
+use crate::lanes::Span;
+use crate::lanes::levels::Stretch;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -53,4 +55,26 @@ pub(super) fn number(mut value: u64, out: &mut Vec<u8>) {
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+/// A lane in buckets: how many stretches, then their length in buckets and kind + 1 (0 for none).
+pub(super) fn write_stretches(stretches: &[Stretch], bytes: &mut Vec<u8>) {
+    number(stretches.len() as u64, bytes);
+    for (length, kind) in stretches {
+        number(*length, bytes);
+        number(kind.map_or(0, |k| u64::from(k) + 1), bytes);
+    }
+}
+
+/// A lane as it was recorded: how many spans, then their distance from the one before (the first one's from the run's
+/// begin), length in nanoseconds, and kind × 2, odd where the span is summed up.
+pub(super) fn write_spans(spans: &[Span], begin: u64, bytes: &mut Vec<u8>) {
+    number(spans.len() as u64, bytes);
+    let mut at = begin;
+    for span in spans {
+        number(span.start.saturating_sub(at), bytes);
+        number(span.end - span.start, bytes);
+        number(u64::from(span.kind) * 2 + u64::from(span.mix > 0), bytes);
+        at = span.end;
+    }
 }

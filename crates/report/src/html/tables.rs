@@ -7,12 +7,11 @@ use crate::show::{Pick, Scene, View, locks, syscalls, threads, waits};
 use crate::words;
 use analyze::answer::Answer;
 
-/// Rows of a table in the page; `knee show` has the rest.
-const MOST_ROWS: usize = 100;
 /// Rows that are seen before the reader asks for more.
 const FOLDED: usize = 12;
 
-pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str) -> Option<String> {
+/// The tables, each of at most so many rows; `knee show` has the rest.
+pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: usize) -> Option<String> {
     let observed = scene.at(focus(answer))?;
     let pick = Pick::default();
     let mut m = Markup::default();
@@ -27,11 +26,11 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str) -> Optio
     for (word, title, view) in views {
         let all = view.rows.len();
         m.raw("<h3>").text(title).raw("</h3>\n");
-        table(&view.arrange(None, MOST_ROWS).unwrap_or_default(), &mut m);
-        if all > MOST_ROWS {
+        table(&view.arrange(None, most).unwrap_or_default(), &mut m);
+        if all > most {
             let word = if word == "wakers" { "threads" } else { word };
             let command = format!("knee show {word} {folder} --limit {all}");
-            m.raw("<p class=\"note\">").text(&format!("{} more: ", all - MOST_ROWS));
+            m.raw("<p class=\"note\">").text(&format!("{} more: ", all - most));
             m.raw("<code>").text(&command).raw("</code></p>\n");
         }
     }

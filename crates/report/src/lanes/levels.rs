@@ -10,28 +10,46 @@ pub type Stretch = (u64, Option<u32>);
 /// The kind of a bucket is the heaviest of its heaviest class: twenty different locks of four percent each are waiting
 /// for locks, even where running is ten percent.
 pub fn bucketed(timeline: &Timeline, lane: &Lane, count: u64) -> Vec<Stretch> {
+    bucketed_between(timeline, lane, (timeline.begin, timeline.begin + timeline.length()), count)
+}
+
+/// As [`bucketed`], of the stretch between two times on the recording's clock.
+pub fn bucketed_between(timeline: &Timeline, lane: &Lane, (from, to): (u64, u64), count: u64) -> Vec<Stretch> {
     let mut made = Made { stretches: Vec::new(), timeline, now: Vec::new(), at: 0 };
-    let length = u128::from(timeline.length());
-    let bucket = |time: u64| (u128::from(time - timeline.begin) * u128::from(count) / length) as u64;
-    let from = |bucket: u64| timeline.begin + (u128::from(bucket) * length).div_ceil(u128::from(count)) as u64;
-    for span in lane.spans.iter().filter(|s| s.start >= timeline.begin && s.end <= timeline.end && s.end > s.start) {
-        let (first, last) = (bucket(span.start), bucket(span.end - 1).min(count - 1));
-        made.go_to(first);
-        if first == last {
-            made.add(lane, span, span.end - span.start);
+    let length = u128::from(to.saturating_sub(from).max(1));
+    let bucket = |time: u64| (u128::from(time - from) * u128::from(count) / length) as u64;
+    let begin_of = |bucket: u64| from + (u128::from(bucket) * length).div_ceil(u128::from(count)) as u64;
+    for span in lane.between(from, to) {
+        let (start, end) = (span.start.max(from), span.end.min(to));
+        if end <= start {
             continue;
         }
-        made.add(lane, span, from(first + 1).saturating_sub(span.start));
+        let (first, last) = (bucket(start), bucket(end - 1).min(count - 1));
+        made.go_to(first);
+        if first == last {
+            made.add(lane, span, end - start);
+            continue;
+        }
+        made.add(lane, span, begin_of(first + 1).saturating_sub(start));
         made.go_to(first + 1);
         if last > first + 1 {
             let kind = made.heaviest(lane, span);
             made.push(last - first - 1, Some(kind));
             made.at = last;
         }
-        made.add(lane, span, span.end.saturating_sub(from(last)));
+        made.add(lane, span, end.saturating_sub(begin_of(last)));
     }
     made.go_to(count);
     made.stretches
+}
+
+/// What a part of a span is made of: kinds and nanoseconds. In a stretch that is summed up every part is like the whole.
+pub fn parts<'l>(lane: &'l Lane, span: &Span, ns: u64) -> impl Iterator<Item = (u32, f64)> + use<'l> {
+    let mix = lane.mixes.get(span.mix as usize).filter(|_| span.mix > 0);
+    let all = mix.map_or(1.0, |mix| mix.iter().map(|m| m.1 as f64).sum::<f64>().max(1.0));
+    let alone = mix.is_none().then_some((span.kind, ns as f64));
+    let mixed = mix.into_iter().flatten().map(move |(kind, spent)| (*kind, ns as f64 * *spent as f64 / all));
+    alone.into_iter().chain(mixed)
 }
 
 struct Made<'a> {
@@ -63,11 +81,8 @@ impl Made<'_> {
     }
 
     fn add(&mut self, lane: &Lane, span: &Span, ns: u64) {
-        let mix = lane.mixes.get(span.mix as usize).filter(|_| span.mix > 0);
-        let Some(mix) = mix else { return self.put(span.kind, ns as f64) };
-        let all: f64 = mix.iter().map(|m| m.1 as f64).sum::<f64>().max(1.0);
-        for (kind, spent) in mix {
-            self.put(*kind, ns as f64 * *spent as f64 / all);
+        for (kind, ns) in parts(lane, span, ns) {
+            self.put(kind, ns);
         }
     }
 
@@ -143,6 +158,23 @@ mod tests {
             assert_eq!(made.iter().map(|s| s.0).sum::<u64>(), count, "{count}");
             assert!(made.windows(2).all(|w| w[0].1 != w[1].1), "{count}");
         }
+    }
+
+    #[test]
+    fn a_stretch_is_the_same_as_its_part_of_the_whole() {
+        let spans = [(100, 133, 0), (133, 134, 1), (134, 777, 2), (780, 1100, 3)];
+        let timeline = timeline(&spans, 1000);
+        let lane = &timeline.lanes[0];
+        let flat = |stretches: Vec<Stretch>| -> Vec<Option<u32>> {
+            stretches.iter().flat_map(|(n, kind)| (0..*n).map(move |_| *kind)).collect()
+        };
+        let whole = flat(bucketed(&timeline, lane, 1000));
+        for (from, to) in [(0, 1000), (30, 36), (33, 34), (676, 681), (990, 1000)] {
+            let part = bucketed_between(&timeline, lane, (100 + from, 100 + to), to - from);
+            assert_eq!(flat(part), whole[from as usize..to as usize], "{from} {to}");
+        }
+        // Beyond the run there is nothing.
+        assert_eq!(bucketed_between(&timeline, lane, (1100, 1200), 4), [(4, None)]);
     }
 
     #[test]

@@ -126,6 +126,15 @@ pub struct Lane {
     pub mixes: Vec<Vec<(u32, u64)>>,
 }
 
+impl Lane {
+    /// The spans that reach into the stretch between two times.
+    pub fn between(&self, from: u64, to: u64) -> &[Span] {
+        let first = self.spans.partition_point(|s| s.end <= from);
+        let behind = self.spans.partition_point(|s| s.start < to);
+        self.spans.get(first..behind).unwrap_or_default()
+    }
+}
+
 /// All lanes of a run.
 #[derive(Debug, Clone)]
 pub struct Timeline {

@@ -1,7 +1,7 @@
 //! Several cases side by side: one table, one picture of the curves, the causes in a line each.
 //! May import: `page`, `table`, `plot`, `causes`, `words`.
 
-use super::causes::{blame, name};
+use super::causes::blame;
 use super::page::{Page, Tone};
 use super::plot::{Axes, Curve, SEVERAL, draw};
 use super::table::{Lean, Table};
@@ -22,8 +22,6 @@ const LONGEST_FIRST: usize = 12;
 const HEIGHT: usize = 14;
 /// More curves in one picture cannot be told apart.
 const MOST_CURVES: usize = 10;
-/// Causes that a line of the table names when none is certain.
-const MOST_OPEN: usize = 3;
 
 /// Writes the comparison for people. `folder` is the sweep's.
 ///
@@ -35,7 +33,7 @@ pub fn render(comparison: &Comparison, folder: &Path, style: Style, out: &mut im
     if let Some(of) = &comparison.machine {
         machine(of, page)?;
     }
-    let counts = counts(comparison);
+    let counts = comparison.counts();
     table(comparison, &counts, page)?;
     picture(comparison, &counts, page)?;
     causes(comparison, page)?;
@@ -51,19 +49,6 @@ fn letter(index: usize) -> Option<char> {
 /// The case's name, with its letter.
 fn title(index: usize, case: &Case) -> String {
     letter(index).map_or_else(|| case.label(), |letter| format!("{letter} {}", case.label()))
-}
-
-fn counts(comparison: &Comparison) -> Vec<u32> {
-    let all = comparison.cases.iter().flat_map(|case| &case.curve).map(|point| point.threads);
-    all.collect::<BTreeSet<u32>>().into_iter().collect()
-}
-
-/// Speeds are throughputs where all cases print one in the same unit; elsewhere times are shown.
-fn value(comparison: &Comparison, point: &Point) -> Option<f64> {
-    match comparison.unit {
-        Some(_) => point.throughput.map(|t| t.median),
-        None => Some(point.seconds.median),
-    }
 }
 
 fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Result<()> {
@@ -85,7 +70,7 @@ fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Re
         beside += &format!("; {versus}: speed over its speed with {highest}");
     }
     page.title("Comparison", &beside)?;
-    let largest = comparison.cases.iter().flat_map(|case| &case.curve).filter_map(|p| value(comparison, p));
+    let largest = comparison.cases.iter().flat_map(|case| &case.curve).filter_map(|p| comparison.value(p));
     let largest = largest.filter(|v| v.is_finite()).fold(0.0, f64::max);
     let mut table = Table::default();
     table.column("", Lean::Left, 0);
@@ -102,7 +87,7 @@ fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Re
         let mut cells = vec![title(index, case)];
         cells.extend(shown.iter().map(cell));
         cells.push(against(case).map_or(String::new(), |ratio| words::times(ratio, None)));
-        cells.push(verdict(case));
+        cells.push(case.in_short());
         table.row(Tone::Plain, cells);
     }
     page.table(&table)
@@ -110,7 +95,7 @@ fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Re
 
 /// `8.63 1.9×`: three digits, because a table of many numbers has no room for intervals; they are in the JSON.
 fn measured(comparison: &Comparison, point: &Point, largest: f64) -> String {
-    let Some(value) = value(comparison, point) else { return "?".to_owned() };
+    let Some(value) = comparison.value(point) else { return "?".to_owned() };
     let text = match comparison.unit {
         Some(_) => {
             let scale = Scale::count(largest);
@@ -121,37 +106,18 @@ fn measured(comparison: &Comparison, point: &Point, largest: f64) -> String {
     format!("{text} {}", words::times(point.speedup, None))
 }
 
-/// The verdict in few words: `user-lock 92 %`.
-fn verdict(case: &Case) -> String {
-    if case.curve.is_empty() {
-        return "failed".to_owned();
-    }
-    if !case.observed {
-        return "not observed".to_owned();
-    }
-    match case.verdict.causes.first() {
-        Some(cause) if cause.id != CauseId::None => format!("{} {}", name(cause.id), words::percent(cause.share)),
-        _ if case.verdict.unsure.is_empty() => "none".to_owned(),
-        _ => {
-            let open: Vec<String> = case.verdict.unsure.iter().take(MOST_OPEN).map(|u| name(u.id)).collect();
-            let more = if case.verdict.unsure.len() > MOST_OPEN { ", …" } else { "" };
-            format!("unsure: {}{more}", open.join(", "))
-        }
-    }
-}
-
 fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Result<()> {
     let (curves, legend) = match &comparison.picture.x {
         Some(parameter) => over_parameter(comparison, parameter, counts),
         None => over_threads(comparison),
     };
-    let y = match &comparison.unit {
-        Some(unit) => unit.clone(),
-        None => "runs a second".to_owned(),
-    };
     let x = comparison.picture.x.clone().unwrap_or_else(|| "threads".to_owned());
-    let axes =
-        Axes { x: page.shown(&x), y: page.shown(&y), log_x: comparison.picture.log_x, log_y: comparison.picture.log_y };
+    let axes = Axes {
+        x: page.shown(&x),
+        y: page.shown(comparison.speed_unit()),
+        log_x: comparison.picture.log_x,
+        log_y: comparison.picture.log_y,
+    };
     let Some(lines) = draw(&curves, &axes, page.width(), HEIGHT, page.unicode()) else { return Ok(()) };
     let logarithmic = match (axes.log_x, axes.log_y) {
         (true, true) => "both axes logarithmic",
@@ -168,16 +134,10 @@ fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::
     page.paragraph("", Tone::Faint, &legend, 4)
 }
 
-/// Speed: units of work, or runs, a second.
-fn speed(comparison: &Comparison, point: &Point) -> Option<f64> {
-    let value = value(comparison, point)?;
-    Some(if comparison.unit.is_some() { value } else { 1.0 / value }).filter(|speed| speed.is_finite())
-}
-
 /// A curve a case. The legend is the table.
 fn over_threads(comparison: &Comparison) -> (Vec<Curve>, Vec<String>) {
     let curve = |(index, case): (usize, &Case)| {
-        let point = |p: &Point| Some((f64::from(p.threads), speed(comparison, p)?));
+        let point = |p: &Point| Some((f64::from(p.threads), comparison.speed(p)?));
         Some(Curve { letter: letter(index)?, points: case.curve.iter().filter_map(point).collect() })
     };
     let all = comparison.cases.iter().enumerate();
@@ -192,19 +152,8 @@ fn over_threads(comparison: &Comparison) -> (Vec<Curve>, Vec<String>) {
 /// A curve for each thread count and each combination of variant and other parameters. Where that is too many, only
 /// the smallest and the largest count.
 fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (Vec<Curve>, Vec<String>) {
-    let value_of = |case: &Case| case.parameters.iter().find(|p| p.name == parameter).and_then(|p| number(&p.value));
-    let rest_of = |case: &Case| {
-        let others = case.parameters.iter().filter(|p| p.name != parameter).map(|p| format!("{}={}", p.name, p.value));
-        std::iter::once(case.variant.clone()).chain(others).collect::<Vec<_>>().join(", ")
-    };
-    let mut groups: Vec<(String, Vec<&Case>)> = Vec::new();
-    for case in &comparison.cases {
-        let rest = rest_of(case);
-        match groups.iter_mut().find(|(name, _)| *name == rest) {
-            Some((_, cases)) => cases.push(case),
-            None => groups.push((rest, vec![case])),
-        }
-    }
+    let value_of = |case: &Case| case.value_of(parameter).and_then(number);
+    let groups = comparison.along(parameter);
     let few: Vec<u32> = match groups.len() * counts.len() <= MOST_CURVES {
         true => counts.to_vec(),
         false => {
@@ -216,7 +165,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
         for threads in &few {
             let point = |case: &&Case| {
                 let point = case.curve.iter().find(|p| p.threads == *threads)?;
-                Some((value_of(case)?, speed(comparison, point)?))
+                Some((value_of(case)?, comparison.speed(point)?))
             };
             let mut points: Vec<(f64, f64)> = cases.iter().filter_map(point).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -244,37 +193,20 @@ fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         let share = words::percent(cause.share);
         let place = cause.culprit.as_ref().map_or(String::new(), |culprit| format!(": {}", blame(culprit, page)));
         let label = letter(index).map_or_else(|| format!("{} ", case.label()), |letter| format!("{letter} "));
-        page.paragraph(&label, Tone::Plain, &format!("{} ({share} with {threads}){place}", name(cause.id)), 3)?;
+        page.paragraph(&label, Tone::Plain, &format!("{} ({share} with {threads}){place}", words::cause(cause.id)), 3)?;
     }
     Ok(())
 }
 
-/// Where the verdict is not what the sweep file's author expects. Either may be wrong.
+/// Where the verdict is not what the sweep file's author expects.
 fn surprises(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
     let mut titled = false;
-    for (index, case) in
-        comparison.cases.iter().enumerate().filter(|(_, case)| case.observed && !case.expect.is_empty())
-    {
-        let found: Vec<String> = case.verdict.causes.iter().map(|cause| name(cause.id)).collect();
-        let missing: Vec<&str> =
-            case.expect.iter().map(String::as_str).filter(|id| !found.iter().any(|f| f == id)).collect();
-        if missing.len() < case.expect.len() {
-            continue;
-        }
+    for (index, case) in comparison.cases.iter().enumerate() {
+        let Some(surprise) = case.surprise() else { continue };
         if !std::mem::replace(&mut titled, true) {
             page.title("Not as the sweep file expects", "")?;
         }
-        let unsure = |id: &&str| case.verdict.unsure.iter().any(|u| name(u.id) == **id);
-        let open = missing.iter().filter(|id| unsure(id)).copied().collect::<Vec<_>>().join(" and ");
-        let told =
-            if open.is_empty() { "knee found".to_owned() } else { format!("knee is unsure about {open}, and found") };
-        let label = format!("{}  ", title(index, case));
-        page.paragraph(
-            &label,
-            Tone::Plain,
-            &format!("expected {}; {told} {}", missing.join(" or "), found.join(", ")),
-            3,
-        )?;
+        page.paragraph(&format!("{}  ", title(index, case)), Tone::Plain, &surprise, 3)?;
     }
     Ok(())
 }
@@ -311,7 +243,7 @@ fn ending(comparison: &Comparison, folder: &Path, page: &mut Page<'_>) -> io::Re
     }
     let folder = folder.to_string_lossy();
     let folder = folder.trim_end_matches('/');
-    page.whole("Recordings  ", &format!("{folder} with comparison.json"))?;
+    page.whole("Recordings  ", &format!("{folder} with comparison.json, report.html"))?;
     match comparison.cases.iter().find(|case| !case.curve.is_empty()) {
         Some(case) => page.whole("In full     ", &format!("knee report '{folder}/{}'", case.recording)),
         None => Ok(()),

@@ -46,7 +46,7 @@ pub(super) fn render(verdict: &Verdict, page: &mut Page<'_>) -> io::Result<()> {
 fn of(cause: &Cause, index: usize, page: &mut Page<'_>) -> io::Result<()> {
     let lost = format!(
         "{}: {} of the loss with {}, {} ({})",
-        name(cause.id),
+        words::cause(cause.id),
         words::percent(cause.share),
         words::plural(cause.threads.into(), "thread"),
         words::about(cause.lost_seconds),
@@ -127,10 +127,4 @@ fn number(evidence: &Evidence) -> String {
         unit => format!("{} {unit}", words::count(value)),
     };
     format!("{} {value}", evidence.what)
-}
-
-/// The name that the JSON has, too.
-pub(super) fn name(id: CauseId) -> String {
-    let name = serde_json::to_value(id).ok();
-    name.as_ref().and_then(|n| n.as_str()).unwrap_or("unknown").to_owned()
 }

@@ -1,8 +1,8 @@
 //! What stays open, what to know before believing the numbers, and where the files are. May import: `page`.
 
 use super::Places;
-use super::causes::name;
 use super::page::{Page, Tone};
+use crate::words;
 use analyze::answer::{Answer, CauseId, Limitation};
 use std::collections::BTreeSet;
 use std::io;
@@ -54,7 +54,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
 }
 
 fn names(ids: impl Iterator<Item = CauseId>) -> String {
-    ids.map(name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+    ids.map(words::cause).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Writes the first so many and says how many there are beyond.

@@ -1,0 +1,257 @@
+// How the lanes are drawn: bars, brackets of tasks, arrows, the time axis, the minimap.
+
+/** Arrows are drawn where the eye can still follow them. */
+const MOST_ARROWS = 400;
+/** How high a class is drawn: what runs is told from what waits without any colour. */
+const HEIGHTS = { user: 1, system: 1, kernel: 1, preempted: 0.7, runnable: 0.7, lock: 0.5, wait: 0.28, io: 0.28, sleep: 0.28, unknown: 0.28 };
+
+/**
+ * The whole picture.
+ * @param {Lanes} lanes
+ */
+function drawLanes(lanes) {
+  const width = lanes.place.clientWidth - 2;
+  if (width < 50) return;
+  const rows = lanes.rowHeight();
+  const full = LANE.axis + lanes.run.lanes.length * rows + 4;
+  const height = Math.min(full, Math.max(160, Math.min(window.innerHeight * 0.7, 640)));
+  lanes.spacer.style.height = `${full - height}px`;
+  const context = prepare(lanes.canvas, width, height);
+  const view = lanes.spans();
+  drawMinimap(lanes, width);
+  const top = lanes.body.scrollTop;
+  const first = Math.max(0, Math.floor(top / rows) - 1);
+  const last = Math.min(lanes.run.lanes.length, Math.ceil((top + height) / rows) + 1);
+  for (let lane = first; lane < last; lane++) {
+    const y = LANE.axis + lane * rows - top;
+    const spans = view?.spans[lane];
+    if (spans) drawLane(lanes, context, spans, y + (rows - LANE.height));
+  }
+  if (lanes.run.tasks.length) drawTasks(lanes, context, first, last, top);
+  if (view?.exact) drawArrows(lanes, context, view.spans, top, first, last);
+  context.fillStyle = colours.of("ground");
+  context.fillRect(0, 0, lanes.names() - 2, height);
+  context.fillStyle = colours.of("ink");
+  context.textAlign = "right";
+  for (let lane = first; lane < last; lane++) {
+    const y = LANE.axis + lane * rows - top + (rows - LANE.height) + LANE.bar / 2 + 2;
+    context.fillText(fit(context, lanes.run.lanes[lane] ?? "", lanes.names() - 12), lanes.names() - 8, y);
+  }
+  drawAxis(lanes, context, width, height);
+  if (lanes.range) {
+    const [a, b] = [lanes.xOf(lanes.range[0]), lanes.xOf(lanes.range[1])];
+    context.fillStyle = colours.of("accent");
+    context.globalAlpha = 0.14;
+    context.fillRect(Math.max(a, lanes.names()), 0, Math.max(1, b - Math.max(a, lanes.names())), height);
+    context.globalAlpha = 1;
+  }
+  if (lanes.pointer && lanes.pointer.x > lanes.names()) {
+    context.fillStyle = colours.of("faint");
+    context.fillRect(Math.round(lanes.pointer.x), 0, 1, height);
+  }
+}
+
+/**
+ * A thread.
+ * @param {Lanes} lanes
+ * @param {CanvasRenderingContext2D} context
+ * @param {Spans} spans
+ * @param {number} y
+ */
+function drawLane(lanes, context, spans, y) {
+  const { start, end, kind } = spans;
+  const scale = lanes.plot() / (lanes.to - lanes.from);
+  const zero = lanes.names() - lanes.from * scale;
+  const kinds = lanes.run.kinds;
+  let colour = "";
+  let covered = -1;
+  for (let i = Math.max(0, after(end, lanes.from)); i < start.length; i++) {
+    const from = /** @type {number} */ (start[i]);
+    if (from >= lanes.to) break;
+    const x1 = Math.min(zero + /** @type {number} */ (end[i]) * scale, zero + lanes.to * scale);
+    // What lies within a pixel that is drawn already is not seen.
+    if (x1 - covered < 0.5) continue;
+    const x0 = Math.max(zero + from * scale, lanes.names(), covered);
+    const of = /** @type {number} */ (kind[i]);
+    const key = lanes.keys[kinds[of]?.[0] ?? 10] ?? "unknown";
+    const dim = lanes.found !== null && !lanes.found.has(of);
+    const wanted = (dim ? "dim " : "") + key;
+    if (wanted !== colour) {
+      colour = wanted;
+      context.fillStyle = colours.of(key);
+      context.globalAlpha = dim ? 0.18 : 1;
+    }
+    const height = LANE.bar * (HEIGHTS[/** @type {keyof typeof HEIGHTS} */ (key)] ?? 0.3);
+    context.fillRect(x0, y + 2 + LANE.bar - height, Math.max(0.5, x1 - x0), height);
+    covered = x1;
+  }
+  context.globalAlpha = 1;
+}
+
+/**
+ * The program's own tasks as brackets above the lanes.
+ * @param {Lanes} lanes
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} first
+ * @param {number} last
+ * @param {number} top
+ */
+function drawTasks(lanes, context, first, last, top) {
+  const rows = lanes.rowHeight();
+  context.strokeStyle = colours.of("ink");
+  context.fillStyle = colours.of("ink");
+  context.textAlign = "left";
+  context.font = "9px system-ui, sans-serif";
+  context.beginPath();
+  for (const [lane, from, to, name, depth] of lanes.run.tasks) {
+    if (lane < first || lane >= last || to < lanes.from || from > lanes.to) continue;
+    const y = Math.round(LANE.axis + lane * rows - top + 4 + Math.min(depth, 1) * 2) + 0.5;
+    const [a, b] = [Math.max(lanes.xOf(from), lanes.names()), Math.min(lanes.xOf(to), lanes.names() + lanes.plot())];
+    if (b - a < 1.5) {
+      context.moveTo(a, y);
+      context.lineTo(a, y + 4);
+      continue;
+    }
+    context.moveTo(a + 0.5, y + 4);
+    context.lineTo(a + 0.5, y);
+    context.lineTo(b - 0.5, y);
+    context.lineTo(b - 0.5, y + 4);
+    if (b - a > 40) {
+      const label = fit(context, lanes.index.names[name] ?? "", b - a - 12);
+      const wide = context.measureText(label).width;
+      context.fillStyle = colours.of("ground");
+      context.fillRect(a + 4, y - 1, wide + 4, 3);
+      context.fillStyle = colours.of("ink");
+      context.fillText(label, a + 6, y + 3);
+    }
+  }
+  context.stroke();
+  context.font = "12px system-ui, sans-serif";
+}
+
+/**
+ * From the waker to the woken, where one thread ends that wait: solid when it always was the same.
+ * @param {Lanes} lanes
+ * @param {CanvasRenderingContext2D} context
+ * @param {Spans[]} known
+ * @param {number} top
+ * @param {number} first
+ * @param {number} last
+ */
+function drawArrows(lanes, context, known, top, first, last) {
+  const rows = lanes.rowHeight();
+  /** @type {[number, number, number, boolean][]} */
+  const arrows = [];
+  for (let lane = first; lane < last; lane++) {
+    const spans = known[lane];
+    if (!spans) continue;
+    for (let i = after(spans.end, lanes.from); i < spans.start.length; i++) {
+      const end = /** @type {number} */ (spans.end[i]);
+      if (end > lanes.to) break;
+      if (spans.mixed?.[i]) continue;
+      const kind = lanes.run.kinds[/** @type {number} */ (spans.kind[i])];
+      const waker = kind?.[2];
+      if (waker === null || waker === undefined || (kind?.[3] ?? 0) < 50) continue;
+      arrows.push([waker, lane, end, (kind?.[3] ?? 0) >= 99.5]);
+      if (arrows.length > MOST_ARROWS) return;
+    }
+  }
+  context.strokeStyle = colours.of("ink");
+  context.fillStyle = colours.of("ink");
+  context.globalAlpha = 0.55;
+  for (const [waker, woken, at, sure] of arrows) {
+    const x = lanes.xOf(at);
+    const y = (/** @type {number} */ lane) => LANE.axis + lane * rows - top + (rows - LANE.height) + 2 + LANE.bar / 2;
+    const [from, to] = [y(waker), y(woken)];
+    context.setLineDash(sure ? [] : [3, 3]);
+    context.beginPath();
+    context.moveTo(x, from);
+    context.lineTo(x, to);
+    context.stroke();
+    const tip = to > from ? -5 : 5;
+    context.beginPath();
+    context.moveTo(x, to);
+    context.lineTo(x - 3, to + tip);
+    context.lineTo(x + 3, to + tip);
+    context.fill();
+  }
+  context.setLineDash([]);
+  context.globalAlpha = 1;
+}
+
+/**
+ * Round moments.
+ * @param {Lanes} lanes
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} width
+ * @param {number} height
+ */
+function drawAxis(lanes, context, width, height) {
+  context.fillStyle = colours.of("ground");
+  context.fillRect(0, 0, width, LANE.axis - 2);
+  context.fillStyle = colours.of("faint");
+  const about = Math.max(2, lanes.plot() / 130);
+  const raw = (lanes.to - lanes.from) / about;
+  const magnitude = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5, 10].map((m) => m * magnitude).find((s) => s >= raw)) ?? raw;
+  context.textAlign = "left";
+  for (let tick = Math.ceil(lanes.from / step) * step; tick <= lanes.to; tick += step) {
+    const x = lanes.xOf(tick);
+    context.globalAlpha = 0.25;
+    context.fillRect(Math.round(x), 4, 1, height);
+    context.globalAlpha = 1;
+    const label = stamp(tick, step);
+    if (x + context.measureText(label).width + 4 < width) context.fillText(label, x + 4, 10);
+  }
+  context.textAlign = "right";
+  context.fillText(time(lanes.to - lanes.from), lanes.names() - 8, 10);
+}
+
+/**
+ * The whole run, small, with the part that is shown.
+ * @param {Lanes} lanes
+ * @param {number} width
+ */
+function drawMinimap(lanes, width) {
+  const context = prepare(lanes.minimap, width, LANE.minimap);
+  const level = lanes.run.levels[0];
+  const known = level && lanes.loaded.get(level.id);
+  const [left, plot, high] = [lanes.names(), lanes.plot(), LANE.minimap - 6];
+  if (known) {
+    const columns = Math.max(1, Math.floor(plot));
+    const running = new Float32Array(columns);
+    const waiting = new Float32Array(columns);
+    for (const spans of known) {
+      for (let i = 0; i < spans.start.length; i++) {
+        const key = lanes.keys[lanes.run.kinds[/** @type {number} */ (spans.kind[i])]?.[0] ?? 10];
+        const into = key === "user" || key === "system" ? running : waiting;
+        const from = Math.floor((/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns);
+        const to = Math.min(columns - 1, Math.floor((/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns));
+        for (let c = from; c <= to; c++) into[c] = (into[c] ?? 0) + 1;
+      }
+    }
+    const most = Math.max(1, known.length);
+    for (let c = 0; c < columns; c++) {
+      const r = Math.min(high, (/** @type {number} */ (running[c]) / most) * high);
+      const w = Math.min(high - r, (/** @type {number} */ (waiting[c]) / most) * high);
+      context.fillStyle = colours.of("user");
+      context.fillRect(left + c, 3 + high - r, 1, r);
+      context.fillStyle = colours.of("wait");
+      context.fillRect(left + c, 3 + high - r - w, 1, w);
+    }
+  }
+  const a = left + (lanes.from / lanes.run.length) * plot;
+  const b = left + (lanes.to / lanes.run.length) * plot;
+  context.fillStyle = colours.of("ground");
+  context.globalAlpha = 0.6;
+  context.fillRect(left, 0, a - left, LANE.minimap);
+  context.fillRect(b, 0, left + plot - b, LANE.minimap);
+  context.globalAlpha = 1;
+  context.strokeStyle = colours.of("accent");
+  context.lineWidth = 1.5;
+  context.strokeRect(a, 1, Math.max(2, b - a), LANE.minimap - 2);
+  context.lineWidth = 1;
+  context.fillStyle = colours.of("faint");
+  context.textAlign = "right";
+  context.fillText("whole run", left - 8, LANE.minimap / 2);
+}

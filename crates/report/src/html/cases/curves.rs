@@ -1,0 +1,309 @@
+//! Several curves in one drawing. Letters at their ends tell them apart, colours only help. May import: `chart`,
+//! `comparison`, `markup`, `words`.
+
+use super::letter;
+use crate::comparison::{Comparison, number};
+use crate::html::chart::{Axis, decades, ticks};
+use crate::html::markup::Markup;
+use crate::words;
+use analyze::answer::Point;
+
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 320.0;
+const LEFT: f64 = 62.0;
+const BOTTOM: f64 = 40.0;
+const TOP: f64 = 14.0;
+/// Room for the letters.
+const RIGHT: f64 = 34.0;
+/// Letters are no closer than this.
+const APART: f64 = 13.0;
+/// Colours of curves in the style sheet.
+const COLOURS: usize = 8;
+
+/// A value and its interval.
+type Value = (f64, (f64, f64));
+
+/// One curve: x, y and the interval of y, in the order of x.
+struct Curve {
+    sign: String,
+    name: String,
+    colour: usize,
+    points: Vec<(f64, f64, (f64, f64))>,
+}
+
+/// One drawing.
+struct Frame<'a> {
+    title: String,
+    x: &'a str,
+    log_x: bool,
+    log_y: bool,
+    /// The line that curves are compared with: x and y.
+    ideal: Vec<(f64, f64)>,
+}
+
+pub(super) fn section(comparison: &Comparison) -> Option<String> {
+    if comparison.counts().is_empty() {
+        return None;
+    }
+    let mut m = Markup::default();
+    m.raw("<div class=\"charts\">\n");
+    // Values that are no numbers have no place on an axis.
+    let is_axis =
+        |name: &&String| comparison.cases.iter().filter_map(|c| c.value_of(name)).any(|v| number(v).is_some());
+    match comparison.picture.x.as_ref().filter(is_axis) {
+        Some(parameter) => families(comparison, parameter, &mut m),
+        None => over_threads(comparison, &mut m),
+    }
+    m.raw("</div>\n");
+    Some(m.into_html())
+}
+
+/// A value with its interval as speed: of times the smallest is the fastest.
+fn speed(comparison: &Comparison, point: &Point) -> Option<Value> {
+    let value = comparison.speed(point)?;
+    let spread = if comparison.unit.is_some() {
+        point.throughput.map(|t| (t.low, t.high))?
+    } else {
+        (1.0 / point.seconds.high, 1.0 / point.seconds.low)
+    };
+    Some((value, spread))
+}
+
+fn over_threads(comparison: &Comparison, m: &mut Markup) {
+    let counts = comparison.counts();
+    let curves = |of: &dyn Fn(&Point) -> Option<Value>| -> Vec<Curve> {
+        let curve = |(index, case): (usize, &crate::comparison::Case)| {
+            let point = |p: &Point| of(p).map(|(y, spread)| (f64::from(p.threads), y, spread));
+            let points = case.curve.iter().filter_map(point).collect();
+            Some(Curve { sign: letter(index)?.into(), name: case.label(), colour: index % COLOURS, points })
+        };
+        comparison.cases.iter().enumerate().filter_map(curve).collect()
+    };
+    let wide = counts.last().zip(counts.first()).is_some_and(|(last, first)| last / first.max(&1) >= 8);
+    let (log_x, log_y) = (comparison.picture.log_x || wide, comparison.picture.log_y);
+    let title = format!("{} over threads", comparison.speed_unit());
+    let frame = Frame { title, x: "threads", log_x, log_y, ideal: Vec::new() };
+    draw(&frame, &curves(&|p| speed(comparison, p)), None, m);
+    let machine = comparison.machine.as_ref().map_or(f64::INFINITY, |m| f64::from(m.usable_processors.max(1)));
+    let first = counts.first().map_or(1.0, |c| f64::from(*c));
+    let last = counts.last().map_or(1.0, |c| f64::from(*c));
+    // Ideal: as many times faster as there are more threads, up to the processors that there are.
+    let bend = machine.clamp(first, last.max(first));
+    let ideal = vec![(first, 1.0), (bend, bend / first), (last, bend / first)];
+    let frame = Frame { title: "Speed-up over threads".to_owned(), x: "threads", log_x, log_y, ideal };
+    let speedups = curves(&|p| Some((p.speedup, (p.speedup_interval.low, p.speedup_interval.high))));
+    draw(&frame, &speedups, None, m);
+}
+
+/// A drawing for each variant, all with the same axes; in it a curve for each thread count.
+fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
+    let mut drawings: Vec<(String, Vec<Curve>)> = Vec::new();
+    for (name, cases) in comparison.along(parameter) {
+        let mut curves: Vec<Curve> = Vec::new();
+        for (i, threads) in comparison.counts().into_iter().enumerate() {
+            let mut points: Vec<(f64, f64, (f64, f64))> = Vec::new();
+            for case in &cases {
+                let x = case.value_of(parameter).and_then(number);
+                let point = case.curve.iter().find(|p| p.threads == threads);
+                if let (Some(x), Some((y, spread))) = (x, point.and_then(|p| speed(comparison, p))) {
+                    points.push((x, y, spread));
+                }
+            }
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let name = words::plural(threads.into(), "thread");
+            curves.push(Curve { sign: threads.to_string(), name, colour: i % COLOURS, points });
+        }
+        drawings.push((name, curves));
+    }
+    let all = || drawings.iter().flat_map(|(_, curves)| curves).flat_map(|c| &c.points);
+    let range = Range::of(all(), comparison.picture.log_x, comparison.picture.log_y);
+    for (name, curves) in &drawings {
+        let frame = Frame {
+            title: format!("{name}: {} over {parameter}, a curve a thread count", comparison.speed_unit()),
+            x: parameter,
+            log_x: comparison.picture.log_x,
+            log_y: comparison.picture.log_y,
+            ideal: Vec::new(),
+        };
+        draw(&frame, curves, range, m);
+    }
+}
+
+/// What values the axes hold.
+#[derive(Clone, Copy)]
+struct Range {
+    x: (f64, f64),
+    y: (f64, f64),
+    /// On a logarithmic axis 0 has no place: it stands a decade before the smallest value.
+    zero: Option<f64>,
+}
+
+impl Range {
+    fn of<'p>(
+        points: impl Iterator<Item = &'p (f64, f64, (f64, f64))> + Clone,
+        log_x: bool,
+        log_y: bool,
+    ) -> Option<Range> {
+        let usable = points.filter(|(x, y, _)| x.is_finite() && y.is_finite() && (!log_y || *y > 0.0));
+        let xs = usable.clone().map(|p| p.0);
+        let least = xs.clone().fold(f64::INFINITY, f64::min);
+        let most = xs.clone().fold(f64::NEG_INFINITY, f64::max);
+        let positive = xs.filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
+        let low = usable.clone().map(|p| p.1.min(if p.2.0 > 0.0 { p.2.0 } else { p.1 })).fold(f64::INFINITY, f64::min);
+        let high = usable.map(|p| p.1.max(if p.2.1.is_finite() { p.2.1 } else { p.1 })).fold(0.0, f64::max);
+        if !(least.is_finite() && high > 0.0) {
+            return None;
+        }
+        let zero = (log_x && least == 0.0 && positive.is_finite()).then_some(positive / 10.0);
+        let y = if log_y { (low / 1.15, high * 1.15) } else { (0.0, high * 1.08) };
+        Some(Range { x: (zero.unwrap_or(least), most), y, zero })
+    }
+}
+
+fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Markup) {
+    let all = || curves.iter().flat_map(|c| &c.points);
+    let Some(range) = range.or_else(|| Range::of(all(), frame.log_x, frame.log_y)) else { return };
+    let pad = if frame.log_x { 1.06 } else { 1.0 };
+    let room = (range.x.1 - range.x.0) * if frame.log_x { 0.0 } else { 0.04 };
+    let x = Axis::new((range.x.0 / pad - room, range.x.1 * pad + room), (LEFT, WIDTH - RIGHT), frame.log_x);
+    let y = Axis::new(range.y, (HEIGHT - BOTTOM, TOP), frame.log_y);
+    let x_at = |value: f64| x.at(if value == 0.0 { range.zero.unwrap_or(value) } else { value });
+    m.raw("<figure><figcaption>").text(&frame.title).raw("</figcaption>\n");
+    m.raw(&format!("<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\""));
+    m.text(&format!("{}; the tables have the numbers", frame.title)).raw("\">\n");
+    let heights = if frame.log_y { decades(range.y.0, range.y.1) } else { ticks(range.y.1, 4.0) };
+    for tick in heights {
+        let at = y.at(tick);
+        m.raw(&format!("<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{at}\" y2=\"{at}\"/>", WIDTH - RIGHT));
+        m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">", LEFT - 8.0, at + 4.0));
+        m.text(&short(tick)).raw("</text>\n");
+    }
+    let mut next = f64::NEG_INFINITY;
+    let mut measured: Vec<f64> = all().map(|p| p.0).collect();
+    measured.sort_by(f64::total_cmp);
+    measured.dedup();
+    for value in measured {
+        let at = x_at(value);
+        if at >= next {
+            m.raw(&format!("<text class=\"tick\" x=\"{at}\" y=\"{}\" text-anchor=\"middle\">", HEIGHT - BOTTOM + 18.0));
+            m.text(&short(value)).raw("</text>\n");
+            next = at + 34.0;
+        }
+    }
+    let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+    m.raw(&format!("<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", HEIGHT - 4.0));
+    m.text(frame.x).raw("</text>\n");
+    if !frame.ideal.is_empty() {
+        let (x0, x1) = (range.x.0, range.x.1);
+        let line = |share: f64| if frame.log_x { x0 * (x1 / x0).powf(share) } else { x0 + (x1 - x0) * share };
+        let points = (0..=40).map(|i| line(f64::from(i) / 40.0)).map(|v| (v, along(&frame.ideal, v)));
+        let points = points.filter(|(_, value)| *value <= range.y.1 && *value >= range.y.0);
+        let points: Vec<String> = points.map(|(v, value)| format!("{},{}", x.at(v), y.at(value))).collect();
+        m.raw(&format!("<polyline class=\"ideal\" points=\"{}\"/>\n", points.join(" ")));
+    }
+    let mut ends: Vec<(f64, f64, &Curve)> = Vec::new();
+    for curve in curves {
+        let points = || curve.points.iter().filter(|p| !frame.log_y || p.1 > 0.0);
+        let colour = format!("s-{}", curve.colour);
+        let line: Vec<String> = points().map(|p| format!("{},{}", x_at(p.0), y.at(p.1))).collect();
+        m.raw(&format!("<polyline class=\"line {colour}\" points=\"{}\"/>\n", line.join(" ")));
+        for (value, height, (low, high)) in points() {
+            let cx = x_at(*value);
+            m.raw(&format!(
+                "<line class=\"spread-line {colour}\" x1=\"{cx}\" x2=\"{cx}\" y1=\"{}\" y2=\"{}\"/>",
+                y.at(low.max(range.y.0)),
+                y.at(high.min(range.y.1))
+            ));
+            m.raw(&format!("<circle class=\"dot {colour}\" cx=\"{cx}\" cy=\"{}\" r=\"3.5\"><title>", y.at(*height)));
+            m.text(&format!("{}, {} {}: {}", curve.name, frame.x, short(*value), short(*height)));
+            m.raw("</title></circle>\n");
+        }
+        if let Some(last) = points().next_back() {
+            ends.push((x_at(last.0), y.at(last.1), curve));
+        }
+    }
+    // Letters lie beside the ends of their curves, pushed apart where they would cover each other.
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut lowest = f64::NEG_INFINITY;
+    let mut places: Vec<f64> = ends
+        .iter()
+        .map(|end| {
+            lowest = end.1.max(lowest + APART);
+            lowest
+        })
+        .collect();
+    let over = (lowest - (HEIGHT - BOTTOM)).max(0.0);
+    places.iter_mut().for_each(|place| *place -= over);
+    for ((at, _, curve), place) in ends.iter().zip(places) {
+        m.raw(&format!("<text class=\"sign s-{}\" x=\"{}\" y=\"{}\">", curve.colour, at + 8.0, place + 4.0));
+        m.text(&curve.sign).raw("</text>\n");
+    }
+    m.raw("</svg>\n<ul class=\"legend lanes-legend\">");
+    for curve in curves {
+        m.raw(&format!("<li><span class=\"key k-{}\"></span>", curve.colour));
+        if curve.name != words::plural(curve.sign.parse().unwrap_or(0), "thread") {
+            m.text(&format!("{} ", curve.sign));
+        }
+        m.text(&curve.name).raw("</li>");
+    }
+    if !frame.ideal.is_empty() {
+        m.raw("<li><span class=\"key key-ideal\"></span>ideal on this machine</li>");
+    }
+    m.raw("</ul></figure>\n");
+}
+
+/// A broken line's height.
+fn along(line: &[(f64, f64)], x: f64) -> f64 {
+    let piece = line.windows(2).find(|w| matches!(w, [_, (to, _)] if x <= *to)).or_else(|| line.windows(2).last());
+    match piece {
+        Some([(x0, y0), (x1, y1)]) if x1 > x0 => y0 + (y1 - y0) * ((x - x0) / (x1 - x0)).clamp(0.0, 1.0),
+        Some([_, (_, y1)]) => *y1,
+        _ => 0.0,
+    }
+}
+
+/// A value beside an axis: few digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        // Hundredths of a small number, no trailing zeros.
+        size if size < 10.0 => {
+            let text = words::number(value, (2 - size.log10().floor() as i32).clamp(0, 6));
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+        size if size < 10_000.0 => words::number(value, i32::from(size < 100.0 && size.fract() != 0.0)),
+        _ => words::count(value).replace(".00 ", " ").replace(".0 ", " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_beside_an_axis_are_short() {
+        for (value, text) in
+            [(0.0, "0"), (1.0, "1"), (2.5, "2.5"), (0.25, "0.25"), (0.002, "0.002"), (64.0, "64"), (1000.0, "1000")]
+        {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!(short(250_000.0), "250 k");
+    }
+
+    #[test]
+    fn the_ideal_line_bends_where_the_processors_end() {
+        let line = [(1.0, 1.0), (4.0, 4.0), (16.0, 4.0)];
+        assert_eq!([1.0, 2.0, 4.0, 8.0, 16.0].map(|x| along(&line, x)), [1.0, 2.0, 4.0, 4.0, 4.0]);
+        // One processor: flat from the begin on.
+        assert_eq!(along(&[(1.0, 1.0), (1.0, 1.0), (4.0, 1.0)], 4.0), 1.0);
+    }
+
+    #[test]
+    fn zero_has_a_place_on_a_logarithmic_axis() {
+        let points = [(0.0, 1.0, (0.9, 1.1)), (100.0, 2.0, (f64::NAN, f64::INFINITY))];
+        let range = Range::of(points.iter(), true, true).unwrap();
+        assert_eq!((range.x, range.zero), ((10.0, 100.0), Some(10.0)));
+        assert!(range.y.0 > 0.0 && range.y.1.is_finite());
+        assert!(Range::of([(1.0, f64::NAN, (0.0, 0.0))].iter(), false, false).is_none());
+    }
+}

@@ -1,0 +1,220 @@
+//! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and a
+//! map over a parameter. It needs no script. Rooms: `curves` and `map` the drawings. May import: `comparison`, `chart`,
+//! `markup`, `words`.
+
+mod curves;
+mod map;
+
+use super::answer::title;
+use super::markup::Markup;
+use super::{Place, Section, head, header, main};
+use crate::comparison::{Case, Comparison};
+use crate::words::{self, Scale};
+use analyze::answer::{CauseId, Point};
+use std::io::{self, Write};
+
+/// A comparison and where its recordings are.
+#[derive(Debug, Clone, Copy)]
+pub struct Cases<'a> {
+    /// What was compared.
+    pub comparison: &'a Comparison,
+    /// The sweep's folder, as the reader can type it.
+    pub folder: &'a str,
+    /// What leads from the page to the sweep's folder: empty when the page lies in it, else a path.
+    pub base: &'a str,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render(cases: &Cases<'_>, out: &mut impl Write) -> io::Result<()> {
+    let comparison = cases.comparison;
+    let mut m = Markup::default();
+    head(&comparison.title, None, Place::File, &mut m);
+    m.raw("<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
+    let parts: [(&str, &str, Option<String>); 5] = [
+        ("answer", "Side by side", Some(table(cases))),
+        ("curves", "Curves", curves::section(comparison)),
+        ("map", "Over a parameter", map::section(comparison)),
+        ("causes", "What stops each", causes(cases)),
+        ("run", "The sweep", Some(sweep(cases))),
+    ];
+    let parts = parts.into_iter().filter_map(|(id, title, body)| Some(Section { id, title, body: body? }));
+    let parts: Vec<Section> = parts.collect();
+    header(&comparison.title, &parts, &mut m);
+    main(&parts, &mut m);
+    m.raw("<footer>Made by knee ").text(&comparison.knee.version).raw(" from <code>").text(cases.folder);
+    m.raw("</code>. The page needs no network and sends nothing.</footer>\n</body></html>\n");
+    out.write_all(m.html().as_bytes())
+}
+
+/// `A`, `B`, ...: what stands for a case in the pictures. Cases beyond the alphabet have none, and no curve.
+fn letter(index: usize) -> Option<char> {
+    u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
+}
+
+/// A link to a case's own page. The folder's name is the recording's word: nothing of it may be read as a scheme, as
+/// another folder or as markup (RFC 3986, 2.3 and 4.2).
+fn link(cases: &Cases<'_>, case: &Case, m: &mut Markup) {
+    let encoded = |text: &str, kept: &str| -> String {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || kept.as_bytes().contains(&b);
+        text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    };
+    let base = if cases.base.is_empty() { ".".to_owned() } else { encoded(cases.base, "-._~/") };
+    m.raw(&format!("<a href=\"{base}/{}/report.html\">", encoded(&case.recording, "-._~")));
+    m.text(&case.label()).raw("</a>");
+}
+
+fn table(cases: &Cases<'_>) -> String {
+    let comparison = cases.comparison;
+    let mut m = Markup::default();
+    let counts = comparison.counts();
+    // At the highest count, where most is at stake.
+    let highest = counts.last().copied().unwrap_or(0);
+    let against = |case: &Case| case.against_first.last().filter(|r| r.threads == highest).cloned();
+    let compared = comparison.cases.iter().any(|case| against(case).is_some());
+    let what = comparison.unit.as_deref().unwrap_or("Time of a run");
+    m.raw("<p class=\"lead\">")
+        .text(what)
+        .raw(" and speed-up over the smallest count, by thread count. Each name leads to ");
+    m.raw("the page of its recording.</p>\n");
+    m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Side by side\"><table class=\"plain\"><thead><tr>");
+    m.raw("<th scope=\"col\"></th><th scope=\"col\">case</th>");
+    for threads in &counts {
+        m.raw("<th scope=\"col\" class=\"n\">").text(&words::plural((*threads).into(), "thread")).raw("</th>");
+    }
+    if compared {
+        let first = comparison.cases.first().map_or("", |case| case.variant.as_str());
+        m.raw("<th scope=\"col\" class=\"n\">").text(&format!("against {first}")).raw("</th>");
+    }
+    m.raw("<th scope=\"col\">verdict</th></tr></thead><tbody>\n");
+    let values = comparison.cases.iter().flat_map(|case| &case.curve).filter_map(|p| comparison.value(p));
+    let largest = values.filter(|v| v.is_finite()).fold(0.0, f64::max);
+    for (index, case) in comparison.cases.iter().enumerate() {
+        m.raw("<tr><td class=\"letter\">").text(&letter(index).map(String::from).unwrap_or_default());
+        m.raw("</td><th scope=\"row\" class=\"case\">");
+        link(cases, case, &mut m);
+        m.raw("</th>");
+        for threads in &counts {
+            m.raw(if case.knee_at == Some(*threads) { "<td class=\"n at-knee\">" } else { "<td class=\"n\">" });
+            match case.curve.iter().find(|p| p.threads == *threads) {
+                Some(point) => {
+                    m.text(&measured(comparison, point, largest)).raw("<br><span class=\"faint\">");
+                    m.text(&words::times(point.speedup, None)).raw("</span>");
+                }
+                None => drop(m.raw("failed")),
+            }
+            m.raw("</td>");
+        }
+        if compared {
+            m.raw("<td class=\"n\">");
+            if let Some(ratio) = against(case) {
+                m.text(&words::times(ratio.ratio, Some((ratio.interval.low, ratio.interval.high))));
+            }
+            m.raw("</td>");
+        }
+        m.raw("<td class=\"said\">").text(&case.in_short()).raw("</td></tr>\n");
+    }
+    m.raw("</tbody></table></div>\n");
+    if comparison.cases.iter().any(|case| case.knee_at.is_some()) {
+        m.p("note", "Underlined: the knee, the last thread count worth using.");
+    }
+    if compared {
+        m.p("note", &format!("The ratio is that of the speeds with {}.", words::plural(highest.into(), "thread")));
+    }
+    m.into_html()
+}
+
+/// Three digits in the table's common scale; intervals are on the pages of the cases and in the pictures.
+fn measured(comparison: &Comparison, point: &Point, largest: f64) -> String {
+    let Some(value) = comparison.value(point) else { return "?".to_owned() };
+    match comparison.unit {
+        Some(_) => {
+            let scale = Scale::count(largest);
+            scale.fixed(value, scale.decimals(value, 3))
+        }
+        None => words::time(value),
+    }
+}
+
+/// The first cause of each case.
+fn causes(cases: &Cases<'_>) -> Option<String> {
+    let mut m = Markup::default();
+    let mut any = false;
+    m.raw("<dl class=\"open\">");
+    for (index, case) in cases.comparison.cases.iter().enumerate() {
+        let surprise = case.surprise();
+        let cause = case.verdict.causes.first().filter(|c| c.id != CauseId::None);
+        if cause.is_none() && surprise.is_none() {
+            continue;
+        }
+        any = true;
+        m.raw("<dt>").text(&letter(index).map(|l| format!("{l} ")).unwrap_or_default());
+        link(cases, case, &mut m);
+        m.raw("</dt><dd>");
+        if let Some(cause) = cause {
+            m.raw(&format!("<span class=\"swatch c-{}\" aria-hidden=\"true\"></span>", words::cause(cause.id)));
+            let threads = words::plural(cause.threads.into(), "thread");
+            m.raw("<strong>").text(title(cause.id)).raw("</strong>, ");
+            m.text(&format!("{} of the loss with {threads}. {}", words::percent(cause.share), cause.summary));
+        }
+        if let Some(surprise) = surprise {
+            m.raw("<p class=\"warning\"><span class=\"label\">Not as the sweep file expects</span> ");
+            m.text(&surprise).raw("</p>");
+        }
+        m.raw("</dd>\n");
+    }
+    m.raw("</dl>\n");
+    any.then(|| m.into_html())
+}
+
+fn sweep(cases: &Cases<'_>) -> String {
+    let comparison = cases.comparison;
+    let mut m = Markup::default();
+    if !comparison.complete {
+        m.p("warning", "The sweep was stopped early: some runs are missing.");
+    }
+    for skipped in &comparison.skipped {
+        m.p("warning", &format!("{} was left out: {}", skipped.variant, skipped.why));
+    }
+    if comparison.unit.is_none() && comparison.cases.iter().flat_map(|c| &c.curve).any(|p| p.throughput.is_some()) {
+        m.p(
+            "warning",
+            "The cases do not all print a throughput in the same unit: they are compared by their wall time.",
+        );
+    }
+    // The same warning mostly holds for several cases.
+    let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
+    for (index, case) in comparison.cases.iter().enumerate() {
+        let who = letter(index).map_or_else(|| case.label(), String::from);
+        for warning in &case.warnings {
+            match warnings.iter_mut().find(|(text, _)| text == warning) {
+                Some((_, of)) => of.push(who.clone()),
+                None => warnings.push((warning, vec![who.clone()])),
+            }
+        }
+    }
+    for (warning, of) in &warnings {
+        m.raw("<p class=\"warning\"><span class=\"label\">Warning</span> ").text(warning);
+        m.text(&format!(" ({})", of.join(" "))).raw("</p>\n");
+    }
+    m.raw("<dl class=\"open\">");
+    let mut row = |what: &str, value: String| {
+        m.raw("<dt>").text(what).raw("</dt><dd>").text(&value).raw("</dd>");
+    };
+    if let Some(machine) = &comparison.machine {
+        let of = format!("{} of {} usable, {}", machine.usable_processors, machine.processors, machine.model);
+        row("Processors", of);
+        row("System", format!("Linux {} {}", machine.kernel, machine.architecture));
+    }
+    if let Some(file) = &comparison.file {
+        row("Sweep file", file.clone());
+    }
+    for (index, case) in comparison.cases.iter().enumerate() {
+        let who = letter(index).map_or_else(|| case.label(), |l| format!("{l} {}", case.label()));
+        row(&who, case.command.join(" "));
+    }
+    m.raw("</dl>\n");
+    m.into_html()
+}
