@@ -2,7 +2,7 @@
 //!
 //! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and
 //! searching. The same page can be served, and then asks its server for what a file has no room for. Rooms: `markup` the
-//! only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`, `grew`, `tables`, `sharing`,
+//! only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`, `grew`, `tables`, `graph`, `sharing`,
 //! `machine` the sections; `chart` axes; `data` and `pack` what the scripts read; [`detail`] what a served page asks for;
 //! [`cases`] the page of a sweep over several cases.
 //! May import: analyze, recording, `show`, `lanes`, `text`, `words`, flate2, base64, sha2.
@@ -13,6 +13,7 @@ pub mod cases;
 mod chart;
 mod data;
 pub mod detail;
+mod graph;
 mod grew;
 mod lanes;
 mod machine;

@@ -1,7 +1,7 @@
-//! Tables that scripts make sortable. May import: `markup`, `show`.
+//! Tables that scripts make sortable. May import: `graph`, `markup`, `show`.
 
-use super::focus;
 use super::markup::Markup;
+use super::{focus, graph};
 use crate::show::view::Cell;
 use crate::show::{Pick, Scene, View, locks, syscalls, threads, waits};
 use crate::words;
@@ -24,6 +24,9 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: us
         ("threads", "Threads", threads::threads(&observed, pick)),
     ];
     for (word, title, view) in views {
+        if word == "wakers" {
+            graph::write(scene, answer, &mut m);
+        }
         let all = view.rows.len();
         m.raw("<h3>").text(title).raw("</h3>\n");
         table(&view.arrange(None, most).unwrap_or_default(), &mut m);

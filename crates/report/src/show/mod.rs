@@ -1,10 +1,11 @@
 //! The tables of one traced run: threads, locks, waits, system calls, functions, lines, sharing, who wakes whom.
 //!
 //! Rooms: [`scene`] a recording with what the analysis found in it; [`view`] a table with typed cells, as text, JSON
-//! and CSV; [`pick`] which run, thread and time; one file a table. The HTML page shows the same tables. May import:
+//! and CSV; [`pick`] which run, thread and time; one file a table; [`graph`] who waits for whom, and knots. The HTML page shows the same tables. May import:
 //! analyze, recording, `text`, `words`.
 
 pub mod functions;
+pub mod graph;
 pub mod lanes;
 pub mod locks;
 pub mod pick;

@@ -238,7 +238,7 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
         m.raw(&format!("<text class=\"sign s-{}\" x=\"{}\" y=\"{}\">", curve.colour, at + 8.0, place + 4.0));
         m.text(&curve.sign).raw("</text>\n");
     }
-    m.raw("</svg>\n<ul class=\"legend lanes-legend\">");
+    m.raw("</svg>\n<ul class=\"legend lanes-legend curves-legend\">");
     for curve in curves {
         m.raw(&format!("<li><span class=\"key k-{}\"></span>", curve.colour));
         if curve.name != words::plural(curve.sign.parse().unwrap_or(0), "thread") {

@@ -1,0 +1,179 @@
+//! The wait graph: a circle of threads with arrows from who waits to who is waited for. May import: `markup`, `show`,
+//! `words`.
+
+use super::markup::{Markup, readable};
+use crate::show::Scene;
+use crate::show::graph::{Graph, Node};
+use crate::text;
+use crate::words;
+use analyze::answer::Answer;
+use std::f64::consts::{PI, TAU};
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 380.0;
+const RADIUS: f64 = 128.0;
+/// Radius of a node.
+const NODE: f64 = 15.0;
+/// Columns of a name beside its node.
+const NAME: usize = 22;
+/// Edges drawn.
+const MOST_EDGES: usize = 40;
+/// Rows of knots.
+const MOST_KNOTS: usize = 5;
+
+/// Writes picture and table; nothing where no thread waited for another.
+pub(super) fn write(scene: &Scene<'_>, answer: &Answer, m: &mut Markup) {
+    let Some(observed) = scene.at(super::focus(answer)) else { return };
+    let graph = Graph::new(&observed);
+    if graph.edges.is_empty() {
+        return;
+    }
+    m.raw("<h3>Wait graph</h3>\n");
+    m.p(
+        "note",
+        "An arrow leads from a thread that waited to the one that ended the waiting, as wide as the time is long. In a knot \
+         threads wait for each other in a circle, each for a twentieth of its life or more, so that none gets ahead alone. \
+         Whether that costs time, the answer says.",
+    );
+    heaviest(&graph, m);
+    if graph.nodes.len() > 1 {
+        draw(&graph, m);
+    }
+    if graph.grouped {
+        m.p("note", "Threads whose names differ by numbers only are drawn as one, with # for the number.");
+    }
+    let shown: f64 = graph.edges.iter().map(|e| e.seconds).sum();
+    if shown < 0.995 * graph.seconds {
+        m.p(
+            "note",
+            &format!(
+                "Left out: waits with less than 1 % of the time or beyond the heaviest threads, together {}.",
+                words::time(graph.seconds - shown)
+            ),
+        );
+    }
+}
+
+fn title(node: &Node) -> String {
+    let name = readable(&node.name);
+    if node.threads > 1 { format!("{name} ({})", words::plural(node.threads as u64, "thread")) } else { name }
+}
+
+fn heaviest(graph: &Graph, m: &mut Markup) {
+    if graph.knots.is_empty() {
+        m.p("", "There is no knot: no threads wait for each other in a circle for long.");
+        return;
+    }
+    m.raw(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Knots\"><table class=\"plain\"><thead><tr>",
+    );
+    m.raw("<th scope=\"col\">knot</th><th scope=\"col\" class=\"n\">waiting inside</th>");
+    m.raw("<th scope=\"col\" class=\"n\">of all between threads</th></tr></thead><tbody>\n");
+    for knot in graph.knots.iter().take(MOST_KNOTS) {
+        let names = knot.nodes.iter().filter_map(|n| graph.nodes.get(*n)).map(title);
+        m.raw("<tr><td class=\"t\">").text(&names.collect::<Vec<_>>().join(", "));
+        m.raw("</td><td class=\"n\">").text(&words::time(knot.seconds)).raw("</td><td class=\"n\">");
+        m.text(&words::percent(knot.seconds / graph.seconds)).raw("</td></tr>\n");
+    }
+    m.raw("</tbody></table></div>\n");
+}
+
+/// A place on the drawing.
+type Place = (f64, f64);
+
+fn draw(graph: &Graph, m: &mut Markup) {
+    let count = graph.nodes.len() as f64;
+    let angle = |i: usize| i as f64 / count * TAU - PI / 2.0;
+    let places: Vec<Place> = (0..graph.nodes.len())
+        .map(|i| (WIDTH / 2.0 + RADIUS * angle(i).cos(), HEIGHT / 2.0 + RADIUS * angle(i).sin()))
+        .collect();
+    m.raw(&format!("<svg class=\"chart waits\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Who waits for whom; the table below has the numbers\">\n"));
+    let heaviest = graph.edges.first().map_or(1.0, |e| e.seconds);
+    // The heaviest lie on top.
+    for edge in graph.edges.iter().take(MOST_EDGES).rev() {
+        let (Some(from), Some(to)) = (places.get(edge.waiter), places.get(edge.waker)) else { continue };
+        let (Some(waiter), Some(waker)) = (graph.nodes.get(edge.waiter), graph.nodes.get(edge.waker)) else { continue };
+        let wide = round(1.0 + 5.0 * (edge.seconds / heaviest).sqrt());
+        let class = if edge.knot.is_some() { "wait-edge knotted" } else { "wait-edge" };
+        let shape = if edge.waiter == edge.waker { turn(*from, angle(edge.waiter)) } else { arc(*from, *to, wide) };
+        m.raw(&format!("<g class=\"{class}\"><title>"));
+        m.text(&format!("{} waited for {}: {}", title(waiter), title(waker), words::time(edge.seconds)))
+            .raw("</title>");
+        m.raw(&format!(
+            "<path class=\"shaft\" stroke-width=\"{wide}\" d=\"{}\"/><path class=\"tip\" d=\"{}\"/></g>\n",
+            shape.0, shape.1
+        ));
+    }
+    for (i, (node, (x, y))) in graph.nodes.iter().zip(&places).enumerate() {
+        let knotted = graph.knots.iter().any(|k| k.nodes.contains(&i));
+        let (x, y) = (round(*x), round(*y));
+        m.raw(&format!(
+            "<circle class=\"{}\" cx=\"{x}\" cy=\"{y}\" r=\"{NODE}\"><title>",
+            if knotted { "wait-node knotted" } else { "wait-node" }
+        ));
+        m.text(&title(node)).raw("</title></circle>");
+        if node.threads > 1 {
+            m.raw(&format!(
+                "<text class=\"wait-count\" x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                y + 4.0,
+                node.threads
+            ));
+        }
+        // Names stand outside the circle, on the side where there is room.
+        let (cos, sin) = (angle(i).cos(), angle(i).sin());
+        let anchor = if cos > 0.2 {
+            "start"
+        } else if cos < -0.2 {
+            "end"
+        } else {
+            "middle"
+        };
+        let away = if anchor == "middle" { NODE + 14.0 } else { NODE + 7.0 };
+        m.raw(&format!(
+            "<text class=\"wait-name\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">",
+            round(x + cos * away),
+            round(y + sin * away + 4.0)
+        ));
+        m.text(&text::shorten(&readable(&node.name), NAME)).raw("</text>\n");
+    }
+    m.raw("</svg>\n");
+}
+
+/// A bent arrow, so that two threads that wait for each other have two: shaft and tip.
+fn arc(from: Place, to: Place, wide: f64) -> (String, String) {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = dx.hypot(dy).max(1.0);
+    let bend = 0.16 * length;
+    let middle = (f64::midpoint(from.0, to.0) - dy / length * bend, f64::midpoint(from.1, to.1) + dx / length * bend);
+    let near = |a: Place, b: Place, by: f64| {
+        let length = (b.0 - a.0).hypot(b.1 - a.1).max(1.0);
+        (a.0 + (b.0 - a.0) / length * by, a.1 + (b.1 - a.1) / length * by)
+    };
+    let size = 6.0 + wide;
+    let (begin, point, neck) = (near(from, middle, NODE), near(to, middle, NODE + 1.0), near(to, middle, NODE + size));
+    (format!("M{} Q{} {}", at(begin), at(middle), at(neck)), tip(neck, point, 0.55 * size))
+}
+
+/// A loop outside the circle.
+fn turn((x, y): Place, angle: f64) -> (String, String) {
+    let out = |by: f64, turn: f64| (x + by * (angle + turn).cos(), y + by * (angle + turn).sin());
+    let (begin, one, two, neck, point) =
+        (out(NODE, 1.9), out(56.0, 1.35), out(56.0, 0.95), out(NODE + 8.0, 0.75), out(NODE, 0.75));
+    (format!("M{} C{} {} {}", at(begin), at(one), at(two), at(neck)), tip(neck, point, 4.5))
+}
+
+fn tip(neck: Place, point: Place, half: f64) -> String {
+    let (dx, dy) = (point.0 - neck.0, point.1 - neck.1);
+    let length = dx.hypot(dy).max(0.1);
+    let side = |sign: f64| (neck.0 - sign * dy / length * half, neck.1 + sign * dx / length * half);
+    format!("M{} L{} L{} Z", at(point), at(side(1.0)), at(side(-1.0)))
+}
+
+fn at((x, y): Place) -> String {
+    format!("{},{}", round(x), round(y))
+}
+
+/// Tenths of a pixel are enough.
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}

@@ -1,0 +1,277 @@
+//! Who waits for whom as a graph, and its knots. May import: `scene`, recording.
+//!
+//! A knot is a set of threads each of which waits, directly or through others, for each other one of them: none can get
+//! ahead alone (a strongly connected component; Zhou, Gan, Ma & Wang, *wPerf*, OSDI 2018, look for bottlenecks there).
+//! Nearly all threads are tied together by some short waits, so only those belong to a knot that wait in it for long.
+//! That threads wait in a circle does not say that it costs time: that is the verdict's to say.
+
+use super::scene::Observed;
+use recording::ThreadId;
+use std::collections::BTreeMap;
+
+/// More circles on a page cannot be followed: where there are more threads, those with like names stand together.
+const MOST_NODES: usize = 14;
+/// Edges with less of all the waiting are not drawn: whoever follows one can gain no more than that.
+const SMALLEST: f64 = 0.01;
+/// Share of its life that each thread of a knot waits for the others of it: whoever waits less would gain less than a
+/// twentieth by being untied.
+const TIED: f64 = 0.05;
+
+/// A thread, or threads with like names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// What it is called.
+    pub name: String,
+    /// How many threads it stands for.
+    pub threads: usize,
+    /// How long they lived, together, nanoseconds.
+    pub lived_ns: u64,
+}
+
+/// One waits for another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Edge {
+    /// Index of the one that waits.
+    pub waiter: usize,
+    /// Index of the one that ends the waiting. The same where threads with like names wait for each other.
+    pub waker: usize,
+    /// Blocked time, seconds.
+    pub seconds: f64,
+    /// The knot that both belong to, an index into [`Graph::knots`].
+    pub knot: Option<usize>,
+}
+
+/// Nodes that wait for each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knot {
+    /// Their indexes, ascending.
+    pub nodes: Vec<usize>,
+    /// Blocked time between them, seconds.
+    pub seconds: f64,
+}
+
+/// A run's graph.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Graph {
+    /// The nodes, in the order of their threads' creation.
+    pub nodes: Vec<Node>,
+    /// The edges, heaviest first.
+    pub edges: Vec<Edge>,
+    /// The knots, heaviest first.
+    pub knots: Vec<Knot>,
+    /// Blocked time that threads of the program ended, seconds, with what is left out.
+    pub seconds: f64,
+    /// True when nodes are names and not threads.
+    pub grouped: bool,
+}
+
+impl Graph {
+    /// The graph of a run.
+    pub fn new(observed: &Observed<'_, '_>) -> Graph {
+        let mut between: BTreeMap<(ThreadId, ThreadId), u64> = BTreeMap::new();
+        for wait in observed.traced.waits.values() {
+            for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
+                // A thread that wakes itself has set a timer or closed its own file: nobody was waited for.
+                if let Some(waker) = wake.waker.filter(|waker| *waker != wait.thread) {
+                    let ns = between.entry((wait.thread, waker)).or_default();
+                    *ns = ns.saturating_add(wake.blocked_ns);
+                }
+            }
+        }
+        let mut involved: Vec<ThreadId> = between.keys().flat_map(|(a, b)| [*a, *b]).collect();
+        let born = |thread: &ThreadId| observed.traced.threads.get(thread).map_or(0, |t| t.start_ns);
+        involved.sort_by_key(|thread| (born(thread), *thread));
+        let mut seen = std::collections::BTreeSet::new();
+        involved.retain(|thread| seen.insert(*thread));
+        let name = |thread: &ThreadId| observed.traced.threads.get(thread).map_or("", |t| t.name.as_str());
+        let grouped = involved.len() > MOST_NODES;
+        let life = |thread: &ThreadId| observed.traced.threads.get(thread).map(|t| t.end_ns.saturating_sub(t.start_ns));
+        let names: Vec<(ThreadId, String, u64)> = involved
+            .into_iter()
+            .map(|thread| {
+                let name = if grouped { pattern(name(&thread)) } else { observed.thread(thread) };
+                (thread, name, life(&thread).unwrap_or(0))
+            })
+            .collect();
+        made(&names, &between, grouped)
+    }
+}
+
+/// A name without its numbers: `worker 12` is one of `worker #`.
+fn pattern(name: &str) -> String {
+    let mut pattern = String::new();
+    for c in name.chars() {
+        match c {
+            c if !c.is_ascii_digit() => pattern.push(c),
+            _ if pattern.ends_with('#') => {}
+            _ => pattern.push('#'),
+        }
+    }
+    if pattern.is_empty() { "(no name)".to_owned() } else { pattern }
+}
+
+fn made(names: &[(ThreadId, String, u64)], between: &BTreeMap<(ThreadId, ThreadId), u64>, grouped: bool) -> Graph {
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut place: BTreeMap<ThreadId, usize> = BTreeMap::new();
+    for (thread, name, lived_ns) in names {
+        let index = *known.entry(name).or_insert(nodes.len());
+        if index == nodes.len() {
+            nodes.push(Node { name: name.clone(), threads: 0, lived_ns: 0 });
+        }
+        if let Some(node) = nodes.get_mut(index) {
+            node.threads += 1;
+            node.lived_ns = node.lived_ns.saturating_add(*lived_ns);
+        }
+        place.insert(*thread, index);
+    }
+    let mut weights: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for ((waiter, waker), ns) in between {
+        if let (Some(waiter), Some(waker)) = (place.get(waiter), place.get(waker)) {
+            *weights.entry((*waiter, *waker)).or_default() += *ns as f64 / 1e9;
+        }
+    }
+    let seconds: f64 = weights.values().sum();
+    let mut edges: Vec<Edge> = weights
+        .into_iter()
+        .filter(|(_, s)| *s > 0.0)
+        .map(|((waiter, waker), seconds)| Edge { waiter, waker, seconds, knot: None })
+        .collect();
+    edges.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    let drawn = |e: &Edge| e.seconds >= SMALLEST * seconds;
+    // The heaviest edges name the nodes that are kept.
+    let mut kept: Vec<usize> = Vec::new();
+    for index in edges.iter().filter(|e| drawn(e)).flat_map(|e| [e.waiter, e.waker]) {
+        if kept.len() < MOST_NODES && !kept.contains(&index) {
+            kept.push(index);
+        }
+    }
+    kept.sort_unstable();
+    let new = |old: usize| kept.binary_search(&old).ok();
+    let edges = edges.into_iter().filter_map(|e| Some(Edge { waiter: new(e.waiter)?, waker: new(e.waker)?, ..e }));
+    let mut edges: Vec<Edge> = edges.collect();
+    let nodes: Vec<Node> = kept.iter().filter_map(|old| nodes.get(*old).cloned()).collect();
+    let knots = knots(&nodes, &edges);
+    edges.retain(drawn);
+    for edge in &mut edges {
+        edge.knot = knots.iter().position(|k| k.nodes.contains(&edge.waiter) && k.nodes.contains(&edge.waker));
+    }
+    Graph { nodes, edges, knots, seconds, grouped }
+}
+
+/// The circles whose every member waits long enough inside; heaviest first.
+fn knots(nodes: &[Node], edges: &[Edge]) -> Vec<Knot> {
+    let mut alive = vec![true; nodes.len()];
+    loop {
+        let found = circles(&alive, edges);
+        let mut knots: Vec<Knot> = Vec::new();
+        let mut untied = false;
+        for nodes_of in found {
+            let inside = |e: &&Edge| nodes_of.contains(&e.waiter) && nodes_of.contains(&e.waker);
+            for index in &nodes_of {
+                let waited: f64 = edges.iter().filter(inside).filter(|e| e.waiter == *index).map(|e| e.seconds).sum();
+                let lived = nodes.get(*index).map_or(0, |n| n.lived_ns) as f64 / 1e9;
+                if let Some(alive) = alive.get_mut(*index).filter(|_| waited < TIED * lived) {
+                    *alive = false;
+                    untied = true;
+                }
+            }
+            let seconds = edges.iter().filter(inside).map(|e| e.seconds).sum();
+            knots.push(Knot { nodes: nodes_of, seconds });
+        }
+        // Each round takes somebody out, so it ends.
+        if !untied {
+            knots.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+            return knots;
+        }
+    }
+}
+
+/// Sets of nodes that reach each other (Warshall 1962), of those that are alive.
+fn circles(alive: &[bool], edges: &[Edge]) -> Vec<Vec<usize>> {
+    let count = alive.len();
+    let mut reaches = vec![vec![false; count]; count];
+    let set = |reaches: &mut Vec<Vec<bool>>, from: usize, to: usize| {
+        if let Some(cell) = reaches.get_mut(from).and_then(|row| row.get_mut(to)) {
+            *cell = true;
+        }
+    };
+    let get = |reaches: &[Vec<bool>], from: usize, to: usize| reaches.get(from).and_then(|r| r.get(to)) == Some(&true);
+    let is_alive = |index: usize| alive.get(index) == Some(&true);
+    for edge in edges.iter().filter(|e| is_alive(e.waiter) && is_alive(e.waker)) {
+        set(&mut reaches, edge.waiter, edge.waker);
+    }
+    for over in 0..count {
+        for from in (0..count).filter(|from| get(&reaches, *from, over)).collect::<Vec<_>>() {
+            for to in 0..count {
+                if get(&reaches, over, to) {
+                    set(&mut reaches, from, to);
+                }
+            }
+        }
+    }
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for first in 0..count {
+        // What does not come back to itself is in no circle.
+        if get(&reaches, first, first) && !found.iter().any(|nodes| nodes.contains(&first)) {
+            let both = |other: &usize| get(&reaches, first, *other) && get(&reaches, *other, first);
+            found.push((0..count).filter(both).collect());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that live for a second each.
+    fn graph(names: &[&str], edges: &[(u32, u32, u64)], grouped: bool) -> Graph {
+        let names: Vec<(ThreadId, String, u64)> =
+            names.iter().enumerate().map(|(i, name)| (ThreadId(i as u32), (*name).to_owned(), 1_000_000_000)).collect();
+        let between = edges.iter().map(|(a, b, ms)| ((ThreadId(*a), ThreadId(*b)), ms * 1_000_000)).collect();
+        made(&names, &between, grouped)
+    }
+
+    #[test]
+    fn threads_that_wait_in_a_circle_are_a_knot() {
+        // main joins a; a, b and c wait in a circle; d waits for c and nobody for d.
+        let edges = [(0, 1, 900), (1, 2, 100), (2, 3, 200), (3, 1, 300), (4, 3, 500)];
+        let graph = graph(&["main", "a", "b", "c", "d"], &edges, false);
+        assert_eq!(graph.knots.len(), 1);
+        assert_eq!(graph.knots[0].nodes, [1, 2, 3]);
+        assert!((graph.knots[0].seconds - 0.6).abs() < 1e-9 && (graph.seconds - 2.0).abs() < 1e-9);
+        assert_eq!(graph.edges.iter().filter(|e| e.knot == Some(0)).count(), 3);
+    }
+
+    #[test]
+    fn short_waits_tie_nobody_together() {
+        // A pipeline whose first stage hardly ever waits for the others.
+        let edges = [(1, 0, 400), (2, 0, 380), (3, 1, 250), (3, 2, 240), (0, 1, 16), (0, 2, 12)];
+        assert!(graph(&["reader", "a", "b", "writer"], &edges, false).knots.is_empty());
+        // Many short waits for several are one long wait.
+        let edges = [(1, 0, 400), (2, 0, 380), (0, 1, 30), (0, 2, 30)];
+        let graph = graph(&["reader", "a", "b"], &edges, false);
+        assert_eq!(graph.knots.iter().map(|k| k.nodes.clone()).collect::<Vec<_>>(), [[0, 1, 2]]);
+    }
+
+    #[test]
+    fn like_names_stand_together_and_may_wait_for_each_other() {
+        let patterns = [pattern("worker 12"), pattern("pool-3-thread-14"), pattern("")];
+        assert_eq!(patterns, ["worker #", "pool-#-thread-#", "(no name)"]);
+        let graph = graph(&["worker #", "worker #", "main"], &[(0, 1, 50), (1, 0, 60), (2, 0, 10)], true);
+        assert_eq!((graph.nodes.len(), graph.nodes[0].threads), (2, 2));
+        assert_eq!(graph.knots, [Knot { nodes: vec![0], seconds: 0.11 }]);
+    }
+
+    #[test]
+    fn heavy_ones_are_kept_and_nothing_breaks_without_any() {
+        assert_eq!(graph(&[], &[], false), Graph::default());
+        let names: Vec<String> = (0..40).map(|i| format!("t{}", char::from(b'A' + i))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let edges: Vec<(u32, u32, u64)> = (0..39).map(|i| (i, i + 1, 1000 + u64::from(i))).collect();
+        let graph = graph(&names, &edges, true);
+        assert!(graph.nodes.len() <= MOST_NODES && graph.nodes.iter().any(|n| n.name == names[39]));
+        assert!(graph.edges.iter().all(|e| e.waiter < graph.nodes.len() && e.waker < graph.nodes.len()));
+    }
+}
