@@ -8,6 +8,7 @@ mod hostile;
 mod cases;
 
 use report::html::cases::Cases;
+use report::html::sources::Sources;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,7 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, tables) in pages {
         let answer = analyze::analyze(&tables);
         let mut out = Vec::new();
-        let subject = report::html::Subject { answer: &answer, tables: &tables, folder: &name };
+        let subject =
+            report::html::Subject { answer: &answer, tables: &tables, folder: &name, sources: &Sources::default() };
         report::html::render(&subject, &mut out)?;
         std::fs::write(folder.join(format!("{name}.html")), out)?;
     }

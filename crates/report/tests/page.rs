@@ -6,12 +6,14 @@ mod hostile;
 
 use recording::Tables;
 use report::html::detail::Stretch;
+use report::html::sources::Sources;
 use report::html::{Subject, render, serve};
 
 fn page(tables: &Tables) -> String {
     let answer = analyze::analyze(tables);
     let mut out = Vec::new();
-    render(&Subject { answer: &answer, tables, folder: "/tmp/<i>'\"" }, &mut out).expect("a Vec takes everything");
+    render(&Subject { answer: &answer, tables, folder: "/tmp/<i>'\"", sources: &Sources::default() }, &mut out)
+        .expect("a Vec takes everything");
     String::from_utf8(out).expect("the page is UTF-8")
 }
 
@@ -81,7 +83,8 @@ fn a_recording_without_rows_has_a_page() {
 fn a_served_page_asks_its_own_server_only() {
     let tables = hostile::many(4, 10);
     let answer = analyze::analyze(&tables);
-    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x" }).expect("it is packed in memory");
+    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x", sources: &Sources::default() })
+        .expect("it is packed in memory");
     let page = String::from_utf8(served.page).expect("the page is UTF-8");
     assert!(page.contains("; connect-src 'self'; base-uri 'none'; form-action 'none'"));
     assert_eq!(page.matches("fetch(").count(), 1);
@@ -94,7 +97,8 @@ fn a_served_page_asks_its_own_server_only() {
 fn served_detail_is_what_the_recording_holds() {
     let tables = hostile::many(16, 300);
     let answer = analyze::analyze(&tables);
-    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x" }).expect("it is packed in memory");
+    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x", sources: &Sources::default() })
+        .expect("it is packed in memory");
     let run = 1;
     // However the run is cut, the parts sum up to the whole.
     let length = 300 * 1_200_000;
@@ -118,4 +122,32 @@ fn served_detail_is_what_the_recording_holds() {
     assert!(served.detail.lanes(short, 1000).expect("there is such a stretch").len() < 1000);
     assert_eq!(served.detail.lanes(Stretch { run: 9, ..whole }, 10), None);
     assert_eq!(served.detail.sums(Stretch { run, from: 5, to: 5 }), None);
+}
+
+#[test]
+fn source_lines_are_text_around_the_culprit() {
+    let tables = hostile::many(16, 300);
+    let answer = analyze::analyze(&tables);
+    let place = answer.verdict.causes.iter().filter_map(|c| c.culprit.as_ref()).flat_map(|c| {
+        let own = c.file.clone().zip(c.line);
+        own.into_iter().chain(c.callers.iter().filter_map(|s| s.file.clone().zip(s.line)))
+    });
+    let (file, line) = place.into_iter().next().expect("a culprit with a line");
+    let mut asked = Vec::new();
+    let text: String = (1..100).map(|n| format!("  <b onclick='x'>line {n}</b>\u{1b}[2J\n")).collect();
+    let sources = Sources::find(&answer, &tables, |path| {
+        asked.push(path.to_owned());
+        (path == file).then(|| text.clone())
+    });
+    assert!(asked.contains(&file), "{asked:?}");
+    assert_eq!(asked.len(), asked.iter().collect::<std::collections::BTreeSet<_>>().len(), "each file is read once");
+    let mut out = Vec::new();
+    let subject = Subject { answer: &answer, tables: &tables, folder: "x", sources: &sources };
+    render(&subject, &mut out).expect("a Vec takes everything");
+    let page = String::from_utf8(out).expect("the page is UTF-8");
+    let hit = format!(
+        "<span class=\"hit\"><span class=\"number\">{line}</span> &lt;b onclick=&#39;x&#39;&gt;line {line}&lt;/b&gt;"
+    );
+    assert!(page.contains(&hit) && page.contains(&format!("<span class=\"number\">{}</span>", line + 3)));
+    assert!(!page.contains('\u{1b}') && !page.contains("<b onclick"));
 }

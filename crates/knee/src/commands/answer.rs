@@ -1,5 +1,7 @@
-//! From a recording on disk to the answer on the screen. May import: recording, analyze, report, `ui`.
+//! From a recording on disk to the answer on the screen. May import: recording, analyze, report, `sources`,
+//! `ui`.
 
+use super::sources;
 use crate::cli::Format;
 use crate::failure::{Failure, Status};
 use crate::ui;
@@ -50,7 +52,8 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
 /// When the file cannot be written.
 pub(super) fn write_page(answer: &Answer, tables: &Tables, folder: &Path, file: &Path) -> anyhow::Result<()> {
     let name = folder.to_string_lossy();
-    let subject = ::report::html::Subject { answer, tables, folder: &name };
+    let sources = sources::of(answer, tables);
+    let subject = ::report::html::Subject { answer, tables, folder: &name, sources: &sources };
     let mut out = Vec::new();
     ::report::html::render(&subject, &mut out)?;
     fs::write(file, out).with_context(|| format!("failed to write {}", file.display()))

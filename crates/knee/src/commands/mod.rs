@@ -12,6 +12,7 @@ mod plan;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod show;
+mod sources;
 pub(crate) mod sweep;
 pub(crate) mod view;
 pub(crate) mod welcome;

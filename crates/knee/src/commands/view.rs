@@ -1,7 +1,7 @@
 //! `knee view`: the page of a recording with all of its detail, served on this machine. May import: `answer`, `index`,
-//! `interrupt`, `view`, report, `ui`.
+//! `interrupt`, `sources`, `view`, report, `ui`.
 
-use super::answer;
+use super::{answer, sources};
 use crate::cli::View;
 use crate::failure::{Failure, Status};
 use crate::view::{Desk, Server};
@@ -18,7 +18,8 @@ pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
     let tables = answer::tables(&options.folder)?;
     let answer = analyze::analyze(&tables);
     let folder = options.folder.to_string_lossy();
-    let subject = ::report::html::Subject { answer: &answer, tables: &tables, folder: &folder };
+    let sources = sources::of(&answer, &tables);
+    let subject = ::report::html::Subject { answer: &answer, tables: &tables, folder: &folder, sources: &sources };
     let desk = Desk::new(::report::html::serve(&subject)?);
     // What is served is drawn; the rows would only take memory for as long as somebody looks.
     drop((answer, tables));

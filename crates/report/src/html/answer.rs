@@ -1,11 +1,13 @@
-//! The answer in words: verdict, causes, what could not be seen. May import: `markup`, `words`.
+//! The answer in words: verdict, causes, what could not be seen. May import: `markup`, `sources`,
+//! `words`.
 
 use super::markup::Markup;
+use super::sources::Sources;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
 use std::collections::BTreeSet;
 
-pub(super) fn section(answer: &Answer) -> String {
+pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     let mut m = Markup::default();
     m.p("verdict", if answer.verdict.summary.is_empty() { "No verdict." } else { &answer.verdict.summary });
     facts(answer, &mut m);
@@ -22,7 +24,7 @@ pub(super) fn section(answer: &Answer) -> String {
         // The account links to a cause by its name: only the first of equal ones can be meant.
         let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", words::cause(one.id)) } else { String::new() };
         m.raw(&format!("<article class=\"cause\"{id}>"));
-        cause(i, one, &mut m);
+        cause(i, one, sources, &mut m);
         m.raw("</article>\n");
     }
     rest(answer, &mut m);
@@ -60,7 +62,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
     m.raw("</dl>\n");
 }
 
-fn cause(index: usize, cause: &Cause, m: &mut Markup) {
+fn cause(index: usize, cause: &Cause, sources: &Sources, m: &mut Markup) {
     let id = words::cause(cause.id);
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
     m.text(&format!("{}. {}", index + 1, title(cause.id))).raw("</h3>\n");
@@ -77,12 +79,12 @@ fn cause(index: usize, cause: &Cause, m: &mut Markup) {
     );
     m.p("", &cause.summary);
     if let Some(culprit) = &cause.culprit {
-        blame(culprit, m);
+        blame(culprit, sources, m);
     }
     details(cause, m);
 }
 
-fn blame(culprit: &Culprit, m: &mut Markup) {
+fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
     m.raw("<div class=\"culprit\"><span class=\"label\">Culprit</span> <strong>");
     match (&culprit.function, &culprit.object) {
         (Some(function), _) => m.text(&super::markup::readable(function)),
@@ -96,11 +98,14 @@ fn blame(culprit: &Culprit, m: &mut Markup) {
     if let (Some(_), Some(object)) = (&culprit.function, &culprit.object) {
         m.raw(", object <code>").text(object).raw("</code>");
     }
+    sources.show(culprit.file.as_ref(), culprit.line, m);
     if !culprit.callers.is_empty() {
         m.raw("<div class=\"callers\">called from");
         m.raw("<ul>");
-        for site in culprit.callers.iter().take(8) {
-            m.raw("<li><code>").text(&super::markup::readable(&caller(site))).raw("</code></li>");
+        for (i, site) in culprit.callers.iter().take(8).enumerate() {
+            m.raw("<li><code>").text(&super::markup::readable(&caller(site))).raw("</code>");
+            sources.show_site(i, site, m);
+            m.raw("</li>");
         }
         m.raw("</ul></div>");
     }

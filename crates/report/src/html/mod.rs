@@ -4,6 +4,7 @@
 //! searching. The same page can be served, and then asks its server for what a file has no room for. Rooms: `markup` the
 //! only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`, `grew`, `tables`, `graph`, `sharing`,
 //! `machine` the sections; `chart` axes; `data` and `pack` what the scripts read; [`detail`] what a served page asks for;
+//! [`sources`] lines around culprits;
 //! [`cases`] the page of a sweep over several cases.
 //! May import: analyze, recording, `show`, `lanes`, `text`, `words`, flate2, base64, sha2.
 
@@ -21,6 +22,7 @@ mod markup;
 mod pack;
 mod scaling;
 mod sharing;
+pub mod sources;
 mod tables;
 
 use crate::show::Scene;
@@ -32,6 +34,7 @@ use detail::Detail;
 use markup::Markup;
 use recording::Tables;
 use sha2::{Digest, Sha256};
+use sources::Sources;
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("../../assets/page.css");
@@ -84,6 +87,8 @@ pub struct Subject<'a> {
     pub tables: &'a Tables,
     /// The folder of the recording, as the reader can type it.
     pub folder: &'a str,
+    /// Source lines around the culprits.
+    pub sources: &'a Sources,
 }
 
 /// Writes the page as a file.
@@ -170,7 +175,7 @@ fn sections(subject: &Subject<'_>, scene: &Scene<'_>, packed: &pack::Packed, pla
     let answer = subject.answer;
     let rows = if place == Place::Served { SERVED_ROWS } else { FILE_ROWS };
     let parts: [(&str, &str, Option<String>); 8] = [
-        ("answer", "The answer", Some(answer::section(answer))),
+        ("answer", "The answer", Some(answer::section(answer, subject.sources))),
         ("scaling", "Scaling", scaling::section(answer)),
         ("account", "Where the time went", account::section(answer)),
         ("lanes", "Threads over time", lanes::section(scene, packed)),

@@ -1,0 +1,119 @@
+//! Source lines around a culprit: which are wanted, and how they are shown. Reading them is the caller's: this crate opens
+//! no file. May import: analyze, recording, `markup`.
+
+use super::markup::{Markup, readable};
+use analyze::answer::{Answer, Site};
+use analyze::code::file_name;
+use recording::Tables;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A place in a source file: its path as the compiler recorded it, and the line.
+pub type Place = (String, u32);
+
+/// Lines shown before and after the one that is meant.
+pub const AROUND: u32 = 3;
+/// Call sites of a culprit that are shown.
+const MOST_CALLERS: usize = 3;
+
+/// What could be read: of a place the lines around it, with their numbers. Empty when nothing was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources(BTreeMap<Place, Vec<(u32, String)>>);
+
+/// A place as the answer tells it: function, file name without folders, line.
+type Told<'a> = (Option<&'a str>, &'a str, u32);
+
+fn told<'a>(function: Option<&'a String>, file: Option<&'a String>, line: Option<u32>) -> Option<Told<'a>> {
+    Some((function.map(String::as_str), file?, line?))
+}
+
+/// The places of the culprits and of their call sites, most lost time first.
+fn all(answer: &Answer) -> impl Iterator<Item = Told<'_>> {
+    answer.verdict.causes.iter().filter_map(|cause| cause.culprit.as_ref()).flat_map(|culprit| {
+        let own = told(culprit.function.as_ref(), culprit.file.as_ref(), culprit.line);
+        let callers = culprit.callers.iter().take(MOST_CALLERS);
+        let callers = callers.filter_map(|site| told(site.function.as_ref(), site.file.as_ref(), site.line));
+        own.into_iter().chain(callers)
+    })
+}
+
+impl Sources {
+    /// Looks for the source of every culprit. `read` gives the text of a file as it was when the program was recorded, or
+    /// nothing.
+    pub fn find(answer: &Answer, tables: &Tables, mut read: impl FnMut(&str) -> Option<String>) -> Sources {
+        let mut files: BTreeMap<String, Option<String>> = BTreeMap::new();
+        let mut found = BTreeMap::new();
+        for (function, file, line) in all(answer) {
+            let Some(path) = path_of(tables, (function, file, line)) else { continue };
+            let text = files.entry(path.to_owned()).or_insert_with(|| read(path));
+            let Some(lines) = text.as_ref().map(|text| around(text, line)).filter(|l| !l.is_empty()) else { continue };
+            found.insert((file.to_owned(), line), lines);
+        }
+        Sources(found)
+    }
+
+    /// The lines around a place, the one that is meant marked.
+    pub(super) fn show(&self, file: Option<&String>, line: Option<u32>, m: &mut Markup) {
+        let (Some(file), Some(line)) = (file, line) else { return };
+        let Some(lines) = self.0.get(&(file.clone(), line)) else { return };
+        m.raw("<pre class=\"source-lines\"><code>");
+        for (number, text) in lines {
+            m.raw(if *number == line { "<span class=\"hit\">" } else { "<span>" });
+            m.raw(&format!("<span class=\"number\">{number}</span> ")).text(&readable(text)).raw("\n</span>");
+        }
+        m.raw("</code></pre>\n");
+    }
+
+    /// As [`Sources::show`], of a call site.
+    pub(super) fn show_site(&self, index: usize, site: &Site, m: &mut Markup) {
+        if index < MOST_CALLERS {
+            self.show(site.file.as_ref(), site.line, m);
+        }
+    }
+}
+
+/// The path that a place of the answer stands for. Two files of one name with such a line in such a function would be two
+/// answers, and then there is none.
+fn path_of<'t>(tables: &'t Tables, (function, file, line): Told<'_>) -> Option<&'t str> {
+    let frames = tables.frames.iter().filter(|f| f.line == Some(line) && f.function.as_deref() == function);
+    let paths: BTreeSet<&str> = frames.filter_map(|f| f.file.as_deref()).filter(|p| file_name(p) == file).collect();
+    paths.first().copied().filter(|_| paths.len() == 1)
+}
+
+/// The lines from [`AROUND`] before to [`AROUND`] after; nothing when the file has no such line. Tabs as two spaces, and
+/// without the indentation that all of them have.
+fn around(text: &str, line: u32) -> Vec<(u32, String)> {
+    let first = line.saturating_sub(AROUND).max(1);
+    let lines =
+        text.lines().zip(1_u32..).skip(first as usize - 1).take_while(|(_, n)| *n <= line.saturating_add(AROUND));
+    let lines: Vec<(u32, String)> = lines.map(|(text, n)| (n, text.trim_end().replace('\t', "  "))).collect();
+    if !lines.iter().any(|(n, text)| *n == line && !text.trim().is_empty()) {
+        return Vec::new();
+    }
+    let indent = |text: &str| text.len() - text.trim_start_matches(' ').len();
+    let common = lines.iter().filter(|(_, text)| !text.is_empty()).map(|(_, text)| indent(text)).min().unwrap_or(0);
+    lines.into_iter().map(|(n, text)| (n, text.get(common..).unwrap_or("").to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "one\n\n\tthree\n\t\tfour\n  five\nsix\n   seven\neight\n";
+
+    #[test]
+    fn lines_around_a_place_keep_their_shape() {
+        let lines = |line| around(TEXT, line).into_iter().map(|(n, text)| format!("{n}|{text}")).collect::<Vec<_>>();
+        assert_eq!(lines(1), ["1|one", "2|", "3|  three", "4|    four"]);
+        assert_eq!(lines(4), ["1|one", "2|", "3|  three", "4|    four", "5|  five", "6|six", "7|   seven"]);
+        assert_eq!(around("    a\n      b\n", 2), [(1, "a".to_owned()), (2, "  b".to_owned())]);
+    }
+
+    #[test]
+    fn a_line_that_is_not_there_has_no_neighbours() {
+        assert!(around(TEXT, 2).is_empty(), "nobody calls from an empty line: the file is another one");
+        for line in [0, 9, 12, u32::MAX] {
+            assert!(around(TEXT, line).is_empty(), "{line}");
+        }
+        assert!(around("", 1).is_empty());
+    }
+}
