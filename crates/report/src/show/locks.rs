@@ -26,16 +26,16 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
         "locks",
         &[
             column("lock", "lock", "The kernel lock's name, or the address of the program's."),
-            column("kind", "kind", "Whose lock it is and how it was waited for.").minor(5),
+            column("kind", "kind", "Whose lock it is and how it was waited for.").minor(6),
             column("in", "in", "The library function or call with the most waiting."),
             column("from", "from", "The place in the program with the most waiting."),
-            column("threads", "threads", "Threads that had to wait for it.").minor(3),
-            column("waits", "waits", "Times that one had to wait."),
+            column("threads", "threads", "Threads that had to wait for it.").minor(4),
+            column("waits", "waits", "Times that one had to wait.").minor(1),
             column("blocked_s", "blocked", "Time off the processor, all threads."),
-            column("spun_s", "spun", "Time spent spinning for it in the kernel.").minor(2),
-            column("runnable_s", "to run", "Time from being woken to running again.").minor(6),
-            column("longest_s", "longest", "The longest wait.").minor(4),
-            column("released_by", "mostly released by", "The thread that ended most of the waiting.").minor(1),
+            column("spun_s", "spun", "Time spent spinning for it in the kernel.").minor(3),
+            column("runnable_s", "to run", "Time from being woken to running again.").minor(7),
+            column("longest_s", "longest", "The longest wait.").minor(5),
+            column("released_by", "mostly released by", "The thread that ended most of the waiting.").minor(2),
         ],
     );
     let meant = pick.threads(observed);
