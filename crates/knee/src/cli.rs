@@ -1,7 +1,9 @@
-//! The arguments: names, help texts, examples. May import: clap, collect (names), `cases`, `counts`.
+//! The arguments: names, help texts, examples. May import: clap, collect (names), `cases`, `counts`,
+//! `version`.
 
 use crate::cases::Parameter;
 use crate::counts::Counts;
+use crate::version;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 /// Finds out why a multithreaded program does not get faster with more threads.
 #[derive(Debug, Parser)]
-#[command(name = "knee", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "knee", version, long_version = version::long(), max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -42,6 +44,9 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Prints a completion script for a shell
     Completions(Completions),
+    /// Prints a manual page, or writes all of them
+    #[command(hide = true)]
+    Man(Man),
 }
 
 /// Examples of the whole tool, also shown by `knee` alone.
@@ -388,11 +393,34 @@ pub(crate) struct Diff {
     pub(crate) format: Format,
 }
 
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  knee explain                            # the causes, a line each
+  knee explain user-lock
+  knee explain --all --format markdown    # the chapter of the documentation";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct Explain {
     /// The cause, such as user-lock; without it all are listed
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+    /// Explain all of them, one after the other
+    #[arg(long, conflicts_with = "id")]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: ExplainFormat,
+}
+
+/// For whom an explanation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// For people at a terminal
+    #[default]
+    Text,
+    /// For a page
+    Markdown,
 }
 
 #[derive(Debug, Args)]
@@ -407,6 +435,23 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
+}
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  knee man sweep | man -l -
+  knee man lab run > knee-lab-run.1
+  knee man --all /usr/local/share/man/man1";
+
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub(crate) struct Man {
+    /// The command, such as `sweep` or `lab run`; without it knee's own page
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "command", value_hint = ValueHint::DirPath)]
+    pub(crate) all: Option<PathBuf>,
 }
 
 /// For whom the answer is.

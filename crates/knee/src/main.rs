@@ -4,7 +4,7 @@
 //! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
 //! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `ui` the
-//! only place that writes to the terminal; `interrupt` Ctrl-C; `view` the server of a page.
+//! only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page.
 #![forbid(unsafe_code)]
 
 mod cases;
@@ -25,6 +25,7 @@ mod target;
 mod template;
 mod throughput;
 mod ui;
+mod version;
 mod view;
 
 use clap::Parser;
@@ -47,5 +48,6 @@ fn main() -> ExitCode {
         Command::Lab(options) => commands::lab::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
+        Command::Man(options) => commands::man::run(&options),
     })
 }

@@ -1,49 +1,80 @@
 //! `knee explain`: what a cause means. May import: analyze's descriptions, report's text, `ui`.
 
-use crate::cli::Explain;
+use crate::cli::{Explain, ExplainFormat};
 use crate::failure::{Failure, Status};
 use crate::ui;
-use analyze::causes::{Description, all, describe, none};
+use analyze::causes::{Description, all, none};
 use report::text::wrap;
 use serde_json::{Value, to_value};
+use std::io::{self, Write};
 
 pub(crate) fn run(options: &Explain) -> anyhow::Result<ui::Code> {
-    let Some(wanted) = &options.id else {
-        return list();
+    let known: Vec<&Description> = all().chain([&none::DESCRIPTION]).collect();
+    let chosen: Vec<&Description> = match &options.id {
+        Some(wanted) => known.iter().filter(|d| name(d) == *wanted).copied().collect(),
+        None => known,
     };
-    let known = all().chain([&none::DESCRIPTION]).find(|d| name(d) == *wanted);
-    let Some(description) = known.and_then(|d| describe(d.id)) else {
+    if let (Some(wanted), []) = (&options.id, chosen.as_slice()) {
         let message = format!("there is no cause `{wanted}`");
         return Err(Failure::new(Status::Usage, message).hint("`knee explain` lists them all").into());
-    };
-    let width = ui::style().width;
-    ui::out(|out| {
-        writeln!(out, "{}: {}", name(description), description.title)?;
-        let parts = [
-            ("What it is", description.what),
-            ("What it costs", description.why),
-            ("Example", description.example),
-            ("What would disprove it", description.disproved_by),
-        ];
-        for (title, text) in parts {
-            writeln!(out, "\n{title}")?;
-            for line in wrap(text, width.saturating_sub(2)) {
-                writeln!(out, "  {line}")?;
-            }
-        }
-        Ok(())
+    }
+    let whole = options.all || options.id.is_some();
+    ui::out(|out| match (whole, options.format) {
+        (true, ExplainFormat::Text) => text(out, &chosen),
+        (true, ExplainFormat::Markdown) => markdown(out, &chosen),
+        (false, ExplainFormat::Text) => list(out, &chosen),
+        (false, ExplainFormat::Markdown) => table(out, &chosen),
     })?;
     Ok(ui::OK)
 }
 
-fn list() -> anyhow::Result<ui::Code> {
-    ui::out(|out| {
-        for description in all().chain([&none::DESCRIPTION]) {
-            writeln!(out, "{:<16} {}", name(description), description.title)?;
+/// The parts of an explanation, each with its heading.
+fn parts(description: &Description) -> [(&'static str, &'static str); 4] {
+    [
+        ("What it is", description.what),
+        ("What it costs", description.why),
+        ("Example", description.example),
+        ("What would disprove it", description.disproved_by),
+    ]
+}
+
+fn text(out: &mut dyn Write, descriptions: &[&Description]) -> io::Result<()> {
+    let width = ui::style().width.saturating_sub(2);
+    for (i, description) in descriptions.iter().enumerate() {
+        let gap = if i == 0 { "" } else { "\n" };
+        writeln!(out, "{gap}{}: {}", name(description), description.title)?;
+        for (title, text) in parts(description) {
+            writeln!(out, "\n{title}")?;
+            for line in wrap(text, width) {
+                writeln!(out, "  {line}")?;
+            }
         }
-        writeln!(out, "\n`knee explain ID` tells more about one.")
-    })?;
-    Ok(ui::OK)
+    }
+    Ok(())
+}
+
+/// A section for each. The texts are knee's own and hold nothing that Markdown would take for markup.
+fn markdown(out: &mut dyn Write, descriptions: &[&Description]) -> io::Result<()> {
+    for (i, description) in descriptions.iter().enumerate() {
+        let gap = if i == 0 { "" } else { "\n" };
+        writeln!(out, "{gap}## {}\n\n**{}.**", name(description), description.title)?;
+        for (title, text) in parts(description) {
+            writeln!(out, "\n*{title}:* {text}")?;
+        }
+    }
+    Ok(())
+}
+
+fn list(out: &mut dyn Write, descriptions: &[&Description]) -> io::Result<()> {
+    for description in descriptions {
+        writeln!(out, "{:<16} {}", name(description), description.title)?;
+    }
+    writeln!(out, "\n`knee explain ID` tells more about one.")
+}
+
+fn table(out: &mut dyn Write, descriptions: &[&Description]) -> io::Result<()> {
+    writeln!(out, "| cause | in short |\n|---|---|")?;
+    descriptions.iter().try_for_each(|d| writeln!(out, "| [`{0}`](#{0}) | {1} |", name(d), d.title))
 }
 
 /// The name that answers use.

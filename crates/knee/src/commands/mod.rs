@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod lab;
+pub(crate) mod man;
 mod plan;
 pub(crate) mod record;
 pub(crate) mod report;

@@ -1,0 +1,184 @@
+//! The documentation holds to the program: pages quote what knee prints, the chapter of the causes is what the source says,
+//! every page is in the book, links lead somewhere.
+//!
+//! A page quotes knee between two markers; `as` is what the reader is shown as the command, `until` ends a long output
+//! before the line that begins so:
+//!
+//!     <!-- quoted: knee report fixtures/birthday (as: sudo knee sweep -- ./birthday) (until: Evidence) -->
+//!     <!-- end -->
+//!
+//! `KNEE_WRITE_DOCS=1 cargo test -p knee --test documentation` writes quotations and the chapter anew.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+use regex::{Captures, Regex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// What knee prints when it is called in the root of the sources.
+fn knee(arguments: &[String]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_knee"))
+        .args(arguments)
+        .current_dir(root())
+        .envs([("NO_COLOR", "1"), ("LC_ALL", "C.UTF-8")])
+        .env_remove("KNEE_LAB")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "knee {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// All pages: those at the root, and those of the book with its folders.
+fn pages() -> Vec<PathBuf> {
+    fn markdown(folder: &Path, deep: bool, into: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && deep {
+                markdown(&path, deep, into);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                into.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    markdown(&root(), false, &mut found);
+    markdown(&root().join("docs"), true, &mut found);
+    found.sort();
+    found
+}
+
+/// Fails when the file does not hold the text; with KNEE_WRITE_DOCS it is made to.
+fn holds(path: &Path, text: &str) {
+    if std::env::var_os("KNEE_WRITE_DOCS").is_some() {
+        fs::write(path, text).unwrap();
+    }
+    let kept = fs::read_to_string(path).unwrap_or_default();
+    let differing = kept.lines().zip(text.lines()).find(|(kept, wanted)| kept != wanted);
+    assert!(
+        kept == text,
+        "{} is out of date, first at {differing:?}: run KNEE_WRITE_DOCS=1 cargo test -p knee --test documentation",
+        path.display()
+    );
+}
+
+const CAUSES: &str = "\
+# The causes
+
+What a verdict can name. A cause is *found* with its culprit, its evidence, what to try and what would disprove it; it is
+*clear* when what was checked shows that it is not there; and it is *unsure* when evidence is missing, with what is missing.
+`knee explain ID` prints a section of this page.
+
+Causes are ordered by the processor time that they explain in the [account](account.md), so they never add up to more than
+was lost. One that takes less than 5 % of the capacity, or less than the noise of the runs, is not called.
+
+This page is written from the source, `crates/analyze/src/causes/`: one file a cause.
+
+";
+
+#[test]
+fn the_chapter_of_the_causes_is_what_the_source_says() {
+    let table = knee(&strings(&["explain", "--format", "markdown"]));
+    let sections = knee(&strings(&["explain", "--all", "--format", "markdown"]));
+    assert_eq!(sections.matches("\n*What would disprove it:*").count(), 19, "{sections}");
+    holds(&root().join("docs/causes.md"), &format!("{CAUSES}{table}\n{sections}"));
+}
+
+#[test]
+fn pages_quote_what_knee_prints() {
+    let quotation = Regex::new(r"(?s)<!-- quoted: ([^\n]+?) -->\n.*?<!-- end -->").unwrap();
+    let mut quoted = 0;
+    for path in pages() {
+        let page = fs::read_to_string(&path).unwrap();
+        let fresh = quotation.replace_all(&page, |found: &Captures| {
+            quoted += 1;
+            quote(&found[1])
+        });
+        holds(&path, &fresh);
+    }
+    assert!(quoted >= 8, "{quoted} quotations are left in the pages");
+}
+
+/// A marker with what it asks for.
+fn quote(asked: &str) -> String {
+    let option = Regex::new(r" \((as|until): ([^)]+)\)").unwrap();
+    let options: BTreeMap<String, String> =
+        option.captures_iter(asked).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
+    let command = option.replace_all(asked, "");
+    let words = shlex::split(&command).unwrap();
+    assert_eq!(words[0], "knee", "{asked}");
+    let until = options.get("until");
+    let lines: Vec<String> = knee(&words[1..]).lines().map(|line| line.trim_end().to_owned()).collect();
+    let ends = |line: &String| until.is_some_and(|end| line.trim_start().starts_with(end.as_str()));
+    let shown = lines.iter().position(ends).map_or(lines.as_slice(), |end| &lines[..end]).join("\n");
+    assert!(until.is_none() || shown.lines().count() < lines.len(), "no line begins with {until:?} in {asked}");
+    let command = options.get("as").map_or(&*command, String::as_str);
+    format!("<!-- quoted: {asked} -->\n```console\n$ {command}\n{}\n```\n<!-- end -->", shown.trim_end())
+}
+
+/// A page without what is no text: code and comments.
+fn prose(page: &str) -> String {
+    let code = Regex::new(r"(?s)\n *```.*?\n *```|<!--.*?-->|`[^`\n]*`").unwrap();
+    code.replace_all(page, " ").into_owned()
+}
+
+/// What follows the # in a link to a heading, as GitHub and mdBook make it.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let code = Regex::new(r"(?s)\n *```.*?\n *```").unwrap();
+    let page = code.replace_all(page, "\n");
+    let headings = page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let kept = |c: &char| c.is_alphanumeric() || ['-', '_', ' '].contains(c);
+    headings.map(|h| h.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    // The text of a link may be code, whose backquotes are gone with it.
+    let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
+    let docs = root().join("docs");
+    let mut followed = 0;
+    for path in pages() {
+        let page = fs::read_to_string(&path).unwrap();
+        for found in link.captures_iter(&prose(&page)) {
+            let target = &found[1];
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            followed += 1;
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let to = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let to = to.canonicalize().unwrap_or_else(|_| panic!("{}: {target} is not there", path.display()));
+            if !anchor.is_empty() {
+                let anchors = anchors(&fs::read_to_string(&to).unwrap());
+                assert!(anchors.contains(anchor), "{}: {target}, of {anchors:?}", path.display());
+            }
+            // mdBook turns links to .md into links to .html, which are made of the book's own pages only.
+            let leaves = path.starts_with(&docs) && !to.starts_with(&docs);
+            assert!(
+                !leaves || to.extension().is_none_or(|e| e != "md"),
+                "{}: {target} leaves the book",
+                path.display()
+            );
+        }
+    }
+    assert!(followed > 40, "{followed} links followed");
+}
+
+#[test]
+fn every_page_is_in_the_book() {
+    let docs = root().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let link = Regex::new(r"\]\(([^)]+)\)").unwrap();
+    let listed: BTreeSet<PathBuf> = link.captures_iter(&summary).map(|found| docs.join(&found[1])).collect();
+    let there = pages().into_iter().filter(|path| path.starts_with(&docs) && !path.ends_with("SUMMARY.md"));
+    assert_eq!(there.collect::<BTreeSet<_>>(), listed);
+}
