@@ -54,6 +54,7 @@ fn usage_errors() {
         (&["sweep", "-t", "1", "-o", "no/such/parent", "--", "true", "{threads}"], "No such file"),
         (&["swep"], "'sweep'"),
         (&["explain", "gremlins"], "no cause `gremlins`"),
+        (&["explain", "user-lock", "--all"], "cannot be used with"),
         (&["diff", "."], "<AFTER>"),
     ] {
         let (status, errors) = fails(arguments);
@@ -199,6 +200,21 @@ fn ctrl_c_reports_what_is_there() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("interrupted"), "{}", text(&output.stdout));
     assert!(folder.path().join("out/verdict.json").exists());
+}
+
+#[test]
+fn manual_pages_and_versions() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = text(&knee(folder.path(), &["-V"]).stdout);
+    assert_eq!(short, concat!("knee ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert!(text(&knee(folder.path(), &["--version"]).stdout).starts_with(short.trim_end()));
+    let page = text(&knee(folder.path(), &["man", "lab", "run"]).stdout);
+    assert!(page.contains(".TH knee-lab-run 1") && page.contains("\\-\\-quick"), "{page}");
+    assert!(knee(folder.path(), &["man", "--all", "pages/man1"]).status.success());
+    let written = std::fs::read_to_string(folder.path().join("pages/man1/knee-lab-run.1")).unwrap();
+    assert_eq!(written, page);
+    let (status, errors) = fails(&["man", "swep"]);
+    assert_eq!((status, errors.contains("no command `swep`")), (2, true), "{errors}");
 }
 
 #[test]
