@@ -267,6 +267,10 @@ pub enum Kind {
     Lock,
     /// A system call, in calls.
     SystemCall,
+    /// Processor time of the timed runs, in user space or in the kernel, seconds.
+    ProcessorTime,
+    /// A counter of the timed runs: context switches, page faults, in events.
+    Counter,
 }
 
 /// One thing at each traced thread count.
@@ -293,9 +297,23 @@ pub struct At {
     pub per_unit: f64,
 }
 
-/// Two recordings, before and after a change.
+/// How the runs of two recordings were made, and so what may be concluded from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setup {
+    /// One after the other, before and after a change.
+    Apart,
+    /// Two commands in the same blocks, in random order.
+    Interleaved,
+    /// The same command twice in the same blocks: what differs is noise.
+    Same,
+}
+
+/// Two recordings compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
+    /// How their runs were made.
+    pub setup: Setup,
     /// One sentence.
     pub summary: String,
     /// Times at the thread counts that both have.
@@ -329,10 +347,16 @@ pub struct CurveChange {
     pub after: f64,
     /// Speed after over speed before.
     pub speed: f64,
-    /// Its 95 % interval; null when one of the two has fewer than two runs.
+    /// Its 95 % interval; null when one of the two has fewer than two runs, or when there are too few blocks. Of
+    /// interleaved runs the intervals of all thread counts together hold with 95 %.
     pub interval: Option<Interval>,
     /// Better, worse, or not told from noise.
     pub judgement: Judgement,
+    /// Blocks in which both were run; null for runs made apart.
+    pub blocks: Option<u32>,
+    /// Half the interval's width, as a share of the speed: a difference of this size is found in half of all
+    /// comparisons, one of twice the size in nearly all. Null without an interval.
+    pub resolution: Option<f64>,
 }
 
 /// One thing that changed.

@@ -1,12 +1,17 @@
-//! Two recordings compared, before and after a change. May import: everything that `lib` does.
+//! Two recordings compared: before and after a change, or two commands whose runs were interleaved.
+//! Rooms: `summary` the conclusion in words; here the numbers. May import: everything that `lib` does.
+
+mod summary;
 
 use crate::account;
 use crate::amounts::{Amounts, amounts};
-use crate::answer::{Change, Comparison, CurveChange, Judgement, Kind};
-use crate::curve::{Clean, median_of};
+use crate::answer::{Change, Comparison, CurveChange, Interval, Judgement, Kind, Setup};
+use crate::curve::{Clean, median_of, seconds};
 use crate::model::Model;
+use crate::paired::{ERROR, differences, paired};
 use crate::statistics::{Measured, NORMAL_95, ratio_interval};
 use crate::words::count_threads;
+use crate::{counters, disturbance};
 use recording::Tables;
 use std::collections::BTreeSet;
 
@@ -14,49 +19,145 @@ use std::collections::BTreeSet;
 /// by a few per cent, because each has one traced run a count.
 const TOLD: f64 = crate::facts::MIN_SHARE;
 
-/// Compares what two recordings say of each thread count that both have.
+/// Compares what two recordings, made one after the other, say of each thread count that both have.
 pub fn compare(before: &Tables, after: &Tables) -> Comparison {
+    compared(before, after, Setup::Apart)
+}
+
+/// Compares two commands, A and B, whose timed runs were made in the same blocks: intervals are those of the differences
+/// inside blocks, so that what drifts or disturbs a block counts for neither.
+pub fn interleaved(a: &Tables, b: &Tables) -> Comparison {
+    compared(a, b, Setup::Interleaved)
+}
+
+/// Compares a command with itself, from runs made in the same blocks: whatever differs is noise.
+pub fn noise(first: &Tables, second: &Tables) -> Comparison {
+    compared(first, second, Setup::Same)
+}
+
+fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     let (clean_before, clean_after) = (Clean::new(before), Clean::new(after));
     let mut warnings = Vec::new();
-    if before.meta.command != after.meta.command {
+    if setup == Setup::Apart && before.meta.command != after.meta.command {
         warnings.push("the commands differ: what is compared may not be the same work".to_owned());
     }
     let machine = |t: &Tables| (t.meta.machine.model.clone(), t.meta.machine.usable_processors);
     if machine(before) != machine(after) {
         warnings.push("the machines differ, or the processors that could be used".to_owned());
     }
-    if clean_before.by_throughput != clean_after.by_throughput {
+    let unit = |t: &Tables, clean: &Clean<'_>| clean.by_throughput.then(|| t.meta.throughput.clone().map(|t| t.unit));
+    let alike = unit(before, &clean_before) == unit(after, &clean_after);
+    if setup == Setup::Apart && clean_before.by_throughput != clean_after.by_throughput {
         warnings.push(
             "only one of the two prints a throughput: a run of it is compared with a unit of work of the other"
                 .to_owned(),
         );
     }
+    if setup != Setup::Apart {
+        if !alike {
+            let what = "the two do not print a throughput in the same unit: whole runs are compared, and nothing else";
+            warnings.push(what.to_owned());
+        }
+        for warning in [before, after].into_iter().flat_map(|tables| {
+            let notes = tables.meta.notes.iter().cloned();
+            notes.chain(disturbance::warnings(tables)).collect::<Vec<String>>()
+        }) {
+            // What disturbed a block is mostly told by both.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
     let counts = |clean: &Clean<'_>| clean.counts().collect::<BTreeSet<u32>>();
     let (of_before, of_after) = (counts(&clean_before), counts(&clean_after));
     for threads in of_before.symmetric_difference(&of_after) {
-        let which = if of_before.contains(threads) { "before" } else { "after" };
-        warnings.push(format!("{} were timed only {which} the change", count_threads(*threads)));
+        let first = of_before.contains(threads);
+        let which = match (setup, first) {
+            (Setup::Apart, true) => "before the change",
+            (Setup::Apart, false) => "after the change",
+            (_, true) => "by the first command",
+            (_, false) => "by the second command",
+        };
+        warnings.push(format!("{} were timed only {which}", count_threads(*threads)));
     }
-    let curve: Vec<CurveChange> = of_before
-        .intersection(&of_after)
-        .filter_map(|threads| {
-            point(*threads, &clean_before.seconds_per_unit(*threads), &clean_after.seconds_per_unit(*threads), before)
-        })
-        .collect();
-    let changes = things((before, &clean_before), (after, &clean_after));
-    Comparison { summary: summary(&curve), curve, changes, warnings }
+    let both: Vec<u32> = of_before.intersection(&of_after).copied().collect();
+    // All counts together are wrong as seldom as one alone would be (Bonferroni).
+    let error = ERROR / both.len().max(1) as f64;
+    let series = |clean: &Clean<'_>, threads| match alike || setup == Setup::Apart {
+        true => clean.seconds_per_unit(threads),
+        false => clean.series(threads, |run| seconds(run.wall_ns)),
+    };
+    let point = |threads: &u32| {
+        let (old, new) = (series(&clean_before, *threads), series(&clean_after, *threads));
+        match setup {
+            Setup::Apart => apart(*threads, &old, &new, before.meta.order_seed),
+            _ => in_blocks(*threads, &old, &new, error),
+        }
+    };
+    let curve: Vec<CurveChange> = both.iter().filter_map(point).collect();
+    let mut changes = match setup {
+        Setup::Apart => things((before, &clean_before), (after, &clean_after)),
+        Setup::Interleaved if alike => {
+            let mut changes = things((before, &clean_before), (after, &clean_after));
+            let counted = both.iter().map(|threads| counters::changes(&clean_before, &clean_after, *threads, error));
+            changes.extend(counted.flatten());
+            changes
+        }
+        _ => Vec::new(),
+    };
+    order(&mut changes);
+    let summary = match setup {
+        Setup::Apart => summary::of_change(&curve),
+        Setup::Interleaved => summary::of_commands(&curve, error),
+        Setup::Same => summary::of_noise(&curve, error),
+    };
+    Comparison { setup, summary, curve, changes, warnings }
 }
 
-fn point(threads: u32, before: &[Measured], after: &[Measured], tables: &Tables) -> Option<CurveChange> {
+fn apart(threads: u32, before: &[Measured], after: &[Measured], seed: u64) -> Option<CurveChange> {
     let (old, new) = (median_of(before)?, median_of(after)?);
-    let speed = old / new;
-    let interval = ratio_interval(before, after, tables.meta.order_seed);
-    let judgement = match interval {
+    let interval = ratio_interval(before, after, seed);
+    let (judgement, resolution) = (judge(interval), interval.map(half));
+    Some(CurveChange {
+        threads,
+        before: old,
+        after: new,
+        speed: old / new,
+        interval,
+        judgement,
+        blocks: None,
+        resolution,
+    })
+}
+
+/// The speed from ratios inside blocks, which are differences of logarithms.
+fn in_blocks(threads: u32, before: &[Measured], after: &[Measured], error: f64) -> Option<CurveChange> {
+    let (old, new) = (median_of(before)?, median_of(after)?);
+    let paired = paired(&differences(before, after, |a, b| (a / b).ln()), error)?;
+    let interval = paired.interval.map(|i| Interval { low: i.low.exp(), high: i.high.exp() });
+    Some(CurveChange {
+        threads,
+        before: old,
+        after: new,
+        speed: paired.centre.exp(),
+        interval,
+        judgement: judge(interval),
+        blocks: Some(paired.blocks as u32),
+        resolution: interval.map(half),
+    })
+}
+
+fn judge(interval: Option<Interval>) -> Judgement {
+    match interval {
         Some(i) if i.low > 1.0 => Judgement::Better,
         Some(i) if i.high < 1.0 => Judgement::Worse,
         _ => Judgement::Unclear,
-    };
-    Some(CurveChange { threads, before: old, after: new, speed, interval, judgement })
+    }
+}
+
+/// Half an interval's width as a share: that of 0.98 to 1.02 is 2 %.
+fn half(interval: Interval) -> f64 {
+    (interval.high / interval.low).sqrt() - 1.0
 }
 
 fn things(before: (&Tables, &Clean<'_>), after: (&Tables, &Clean<'_>)) -> Vec<Change> {
@@ -88,25 +189,12 @@ fn things(before: (&Tables, &Clean<'_>), after: (&Tables, &Clean<'_>)) -> Vec<Ch
             }
         }
     }
+    changes
+}
+
+fn order(changes: &mut [Change]) {
     let size = |c: &Change| (c.after - c.before).abs();
     changes.sort_by(|a, b| {
         a.threads.cmp(&b.threads).then(a.kind.cmp(&b.kind)).then(size(b).total_cmp(&size(a))).then(a.name.cmp(&b.name))
     });
-    changes
-}
-
-fn summary(curve: &[CurveChange]) -> String {
-    let of =
-        |j: Judgement| curve.iter().filter(|c| c.judgement == j).map(|c| c.threads.to_string()).collect::<Vec<_>>();
-    let parts: Vec<String> =
-        [(Judgement::Better, "faster"), (Judgement::Worse, "slower"), (Judgement::Unclear, "not told from noise")]
-            .into_iter()
-            .map(|(j, word)| (of(j), word))
-            .filter(|(counts, _)| !counts.is_empty())
-            .map(|(counts, word)| format!("{word} with {} threads", counts.join(", ")))
-            .collect();
-    match parts.is_empty() {
-        true => "No thread count was timed in both recordings.".to_owned(),
-        false => format!("After the change: {}.", parts.join("; ")),
-    }
 }

@@ -3,7 +3,8 @@
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`names`],
 //! [`themes`], [`code`], [`stacks`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words;
-//! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings. Pure: no
+//! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings, with
+//! `counters` and [`paired`] for runs made in the same blocks; [`disturbance`] what came from outside. Pure: no
 //! clock, no files, no environment. The same recording gives the same answer. May import: recording, serde.
 #![forbid(unsafe_code)]
 
@@ -14,12 +15,15 @@ pub mod answer;
 pub mod causes;
 pub mod code;
 pub mod compare;
+mod counters;
 pub mod curve;
+pub mod disturbance;
 pub mod facts;
 pub mod growth;
 pub mod knee;
 pub mod model;
 pub mod names;
+pub mod paired;
 mod paths;
 pub mod sharing;
 pub mod stacks;

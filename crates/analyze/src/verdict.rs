@@ -4,6 +4,7 @@
 use crate::account::Ledger;
 use crate::answer::{Cause, Limitation, Point, Unsure, Verdict};
 use crate::causes::{Outcome, all, hidden, none};
+use crate::disturbance;
 use crate::facts::{Facts, large};
 use crate::words::count_threads;
 use recording::meta::Completion;
@@ -167,6 +168,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
         warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
     }
     warnings.extend(short(facts));
+    warnings.extend(disturbance::warnings(facts.model.tables));
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
     let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);

@@ -2,12 +2,13 @@
 //!
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
 //! misses nothing. May import: libc, `output`, `counters`, `procfs`, `user`,
-//! `stop`, `cgroup`.
+//! `stop`, `cgroup`, `processors`.
 
 use crate::cgroup::Groups;
 use crate::counters::{Counters, Counting};
 use crate::error::Error;
 use crate::output::{OutputSink, drain};
+use crate::processors::Processors;
 use crate::procfs::{MachineTime, monotonic_ns, unix_ns};
 use crate::stop::Stop;
 use crate::user::{Caller, sudo_caller};
@@ -99,6 +100,10 @@ pub struct Finished {
     pub throttled_ns: Option<u64>,
     /// Quota periods in which that happened.
     pub throttled_periods: Option<u64>,
+    /// Times that a processor throttled itself meanwhile because of heat or power.
+    pub thermal_throttles: Option<u64>,
+    /// Highest clock of the processors when the run had just ended, kHz.
+    pub clock_khz: Option<u64>,
 }
 
 /// Runs the command with nothing attached.
@@ -151,6 +156,8 @@ pub(crate) fn run(
     refuse_set_user_id(command)?;
 
     let groups = Groups::own();
+    let processors = Processors::of_machine();
+    let heat_before = processors.thermal_throttles();
     let (before, throttled_before) = (MachineTime::now(), groups.throttled());
     let started_unix_ns = unix_ns();
     let start = monotonic_ns();
@@ -169,6 +176,8 @@ pub(crate) fn run(
     });
     let (status, usage) = waited?;
     let after = MachineTime::now();
+    // At once: an idle processor lowers its clock.
+    let (clock_khz, heat) = (processors.clock_khz(), processors.thermal_throttles());
     let throttled = throttled_before.zip(groups.throttled()).map(|(before, after)| after.since(before));
 
     let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
@@ -195,6 +204,8 @@ pub(crate) fn run(
         steal_ns: machine.map(|(b, a)| a.steal_ns.saturating_sub(b.steal_ns)),
         throttled_ns: throttled.map(|throttled| throttled.ns),
         throttled_periods: throttled.map(|throttled| throttled.periods),
+        thermal_throttles: heat_before.zip(heat).map(|(before, after)| after.saturating_sub(before)),
+        clock_khz,
     })
 }
 

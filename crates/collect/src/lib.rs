@@ -16,6 +16,7 @@ pub mod machine;
 pub mod observer;
 mod output;
 pub mod probe;
+mod processors;
 mod procfs;
 mod sampling;
 mod sharing;

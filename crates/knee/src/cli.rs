@@ -34,6 +34,8 @@ pub(crate) enum Command {
     View(View),
     /// Writes an observed run in a format of another tool
     Export(Export),
+    /// Runs two commands in turn and says which is faster, or that it cannot be told
+    Compare(Compare),
     /// Compares two recordings, before and after a change
     Diff(Diff),
     /// Says what a cause is, what it costs and what would disprove it
@@ -55,6 +57,7 @@ Examples:
   knee sweep -t 1,2,4 -- ./birthday --threads={threads}
   knee sweep -t 1-8 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
   knee sweep lab/sweeps/list.toml
+  knee compare -t 4 -- ./old --threads={threads} -- ./new --threads={threads}
   knee record -p 4711 --for 10s
   knee doctor";
 
@@ -74,6 +77,9 @@ Examples:
 
   Variants of a program, as a file describes them:
     knee sweep lab/sweeps/list.toml --quick --variant list --variant list-pmla
+
+  How much this machine's noise hides, from the same command twice:
+    knee sweep -t 1,2 --check-noise -- ./birthday --threads={threads}
 
 Exit status: 0 an answer was given, 2 wrong usage, 3 the program failed, 4 no
 permission, 5 unreadable recording, 130 interrupted (the answer so far is
@@ -108,18 +114,31 @@ pub(crate) struct SweepOptions {
     /// Of a sweep file: only this variant, or these when given several times
     #[arg(long, value_name = "NAME", help_heading = SWEEPING)]
     pub(crate) variant: Vec<String>,
+    /// Run the command against itself, observing nothing: how large a difference has to be to be seen here
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) check_noise: bool,
+    /// Timed runs at each count [default: 5; with --quick 3; with --check-noise 10 and 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) making: Making,
+}
+
+/// What `knee sweep` and `knee compare` have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Making {
     /// Say what would be run, and run nothing
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) plan: bool,
-    /// Timed runs at each count [default: 5; with --quick 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
-    pub(crate) runs: Option<u32>,
     /// Runs at each count that are not timed, before the others [default: 1; with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
     pub(crate) warm_up: Option<u32>,
     /// Few runs: for a first look, with wide intervals
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) quick: bool,
+    /// Make at most so many blocks of timed runs again that something else disturbed [default: half the runs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
+    pub(crate) repeats: Option<u32>,
     /// Do not observe a run at each count: the curve without the causes
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) no_trace: bool,
@@ -153,6 +172,35 @@ pub(crate) struct SweepOptions {
     /// No progress on standard error
     #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  Two builds of a program, with as many threads as they like:
+    knee compare -- ./old input.dat -- ./new input.dat
+
+  Two ways to call it, at two thread counts:
+    knee compare -t 2,4 --runs 20 -- ./sum --lock {threads} -- ./sum {threads}
+
+Both are run once in each block, in random order; what disturbs a block counts
+for neither. With fewer than 6 blocks nothing can be told.
+
+Exit status: as of knee sweep. Both an answer and \"cannot be told\" are 0.";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct Compare {
+    /// The two commands: A behind the first `--`, B behind the second; `{threads}` is replaced by the thread count
+    #[arg(required = true, last = true, value_name = "A -- B", help_heading = TARGET)]
+    pub(crate) commands: Vec<OsString>,
+    /// Thread counts: numbers and ranges, such as 4 or 1,2,4 [default: the commands choose by themselves]
+    #[arg(short, long, value_name = "LIST", help_heading = SWEEPING)]
+    pub(crate) threads: Option<Counts>,
+    /// Timed runs of each at each count [default: 10; with --quick 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) making: Making,
 }
 
 const RECORD_EXAMPLES: &str = "\

@@ -12,7 +12,20 @@ use std::path::{Component, Path};
 pub(crate) const NAME: &str = "sweep.json";
 /// Versions "major.minor": readers refuse another major one and skip what a newer minor one added.
 const MAJOR: u32 = 1;
-const MINOR: u32 = 0;
+const MINOR: u32 = 1;
+
+/// What the cases are to answer together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Question {
+    /// How several variants scale.
+    #[default]
+    Cases,
+    /// Which of two commands is faster.
+    Compare,
+    /// How far the same command differs from itself.
+    Noise,
+}
 
 /// The contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +34,11 @@ pub(crate) struct Index {
     /// Version of knee that wrote it.
     pub(crate) knee: String,
     pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) question: Question,
+    /// Absent when thread counts were given; false when the program chose its threads by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) counts: Option<bool>,
     /// Name of the sweep file, when there was one.
     pub(crate) file: Option<String>,
     /// False while the sweep is being made, and for ever when it was stopped.
@@ -111,6 +129,8 @@ mod tests {
             format: format(),
             knee: "0.1.0".into(),
             title: "t".into(),
+            question: Question::Noise,
+            counts: Some(false),
             file: None,
             complete: false,
             picture: Picture::default(),

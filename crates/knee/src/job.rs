@@ -2,9 +2,10 @@
 //! May import: `cases`, `cli`, `file`, `plan`, `template`, `throughput`, `target`.
 
 use crate::cases::{CaseSpec, Parameter, Variant, expand};
-use crate::cli::SweepOptions;
+use crate::cli::{Compare, Making, SweepOptions};
 use crate::failure::{Failure, Status};
 use crate::file::{Described, SweepFile, nearest, usual_picture};
+use crate::index::Question;
 use crate::plan::Amounts;
 use crate::target;
 use crate::template::{PLACEHOLDER, Template, placeholder, variable};
@@ -23,13 +24,19 @@ pub(crate) struct Job {
     pub(crate) name: PathBuf,
     /// Name of the sweep file.
     pub(crate) file: Option<String>,
+    /// What several cases are to answer together.
+    pub(crate) question: Question,
     /// At least one. A single one is an ordinary recording, several are compared.
     pub(crate) cases: Vec<CaseSpec>,
     /// Variants that this machine cannot run.
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) picture: Picture,
     pub(crate) threads: Vec<u32>,
+    /// False when the program chooses its threads by itself; then `threads` is the number of processors.
+    pub(crate) counts: bool,
     pub(crate) amounts: Amounts,
+    /// Blocks that may be made again because something disturbed them.
+    pub(crate) repeats: u32,
     pub(crate) timeout: Option<Duration>,
     pub(crate) forms: Forms,
     /// What builds the programs.
@@ -48,7 +55,7 @@ pub(crate) fn of_command(command: &[OsString], options: &SweepOptions) -> Result
     let threads = threads.ok_or_else(|| {
         usage("the thread counts are missing: --threads <LIST>".to_owned()).hint("for example: -t 1,2,4")
     })?;
-    let template = Template { argv: command.to_vec(), env: variables(options)?, folder: None };
+    let template = Template { argv: command.to_vec(), env: variables(&options.making)?, folder: None };
     let program = command.first().cloned().unwrap_or_default();
     if !template.mentions(PLACEHOLDER) && !given_by_parameter(options) {
         return Err(without_thread_count(&program.to_string_lossy()));
@@ -56,20 +63,24 @@ pub(crate) fn of_command(command: &[OsString], options: &SweepOptions) -> Result
     let name = PathBuf::from(Path::new(&program).file_name().unwrap_or(&program));
     let variant =
         Variant { name: name.to_string_lossy().into_owned(), template, parameters: Vec::new(), expect: Vec::new() };
-    let title = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    Ok(Job {
-        title,
+    let amounts = amounts(options, None, None);
+    Job {
+        title: shown(command),
         name,
         file: None,
+        question: Question::Cases,
         cases: expand(&[variant], &options.param).map_err(usage)?,
         skipped: Vec::new(),
         picture: usual_picture(&options.param),
         threads,
-        amounts: amounts(options, None, None),
-        timeout: options.timeout.map(Duration::from_secs_f64),
-        forms: forms(options.throughput.as_deref())?,
+        counts: true,
+        amounts,
+        repeats: repeats(&options.making, amounts),
+        timeout: options.making.timeout.map(Duration::from_secs_f64),
+        forms: forms(options.making.throughput.as_deref())?,
         build: None,
-    })
+    }
+    .asked(options)
 }
 
 /// The sweep of a file. The command line's options go before the file's.
@@ -85,32 +96,128 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
     if let (true, Some(first)) = (variants.is_empty(), skipped.first()) {
         return Err(Failure::new(Status::Target, format!("{}: {}", first.variant, first.why)));
     }
-    let env = variables(options)?;
+    let env = variables(&options.making)?;
     let variants: Vec<Variant> = variants.into_iter().map(|v| with_environment(&v.variant, &env)).collect();
     let parameters = parameters(file, &variants, options)?;
-    let seconds = options.timeout.or(file.timeout);
+    let seconds = options.making.timeout.or(file.timeout);
+    let amounts = amounts(options, file.runs, file.warm_up);
     let mut picture = file.picture.clone();
     // With other values than the file's its picture may have nothing to show.
     let drawn = |name: &String| parameters.iter().any(|p| p.name == *name && p.values.len() > 1);
     if picture.x.as_ref().is_some_and(|name| !drawn(name)) {
         picture = Picture { log_x: false, log_y: picture.log_y, x: None };
     }
-    Ok(Job {
+    Job {
         title: file.title.clone(),
         name: PathBuf::from(file.path.file_stem().unwrap_or(OsStr::new("sweep"))),
         file: file.path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        question: Question::Cases,
         cases: expand(&variants, &parameters).map_err(usage)?,
         skipped,
         picture,
         threads: options.threads.as_ref().map_or_else(|| file.threads.clone(), |counts| counts.0.clone()),
-        amounts: amounts(options, file.runs, file.warm_up),
+        counts: true,
+        amounts,
+        repeats: repeats(&options.making, amounts),
         timeout: seconds.map(Duration::from_secs_f64),
-        forms: forms(options.throughput.as_deref().or(file.throughput.as_deref()))?,
+        forms: forms(options.making.throughput.as_deref().or(file.throughput.as_deref()))?,
         build: file.build.clone(),
+    }
+    .asked(options)
+}
+
+/// Two commands in turn. `processors` is the number of those that the program may use.
+///
+/// # Errors
+/// When the arguments make no sense.
+pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure> {
+    let commands = two(&options.commands)?;
+    let env = variables(&options.making)?;
+    let templates = commands.map(|argv| Template { argv: argv.to_vec(), env: env.clone(), folder: None });
+    let mentioned = templates.iter().any(|template| template.mentions(PLACEHOLDER));
+    let threads = match (&options.threads, mentioned) {
+        (Some(counts), true) => counts.0.clone(),
+        (None, false) => vec![processors],
+        (Some(_), false) => {
+            return Err(usage(format!("{PLACEHOLDER} occurs in neither command, so every run would be the same"))
+                .hint(format!("leave --threads away, or write {PLACEHOLDER} where the thread count goes")));
+        }
+        (None, true) => {
+            return Err(usage("the thread counts are missing: --threads <LIST>".to_owned()).hint("for example: -t 4"));
+        }
+    };
+    let (timed, warm) = if options.making.quick { (QUICK_PAIRS, 0) } else { (USUAL_PAIRS, 1) };
+    let amounts = Amounts {
+        timed: options.runs.unwrap_or(timed),
+        warm_up: options.making.warm_up.unwrap_or(warm),
+        traced: !options.making.no_trace,
+    };
+    let program = commands[0].first().map(Path::new).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let [a, b] = templates;
+    Ok(Job {
+        title: format!("{} against {}", shown(&a.argv), shown(&b.argv)),
+        name: PathBuf::from(format!("compare-{program}")),
+        file: None,
+        question: Question::Compare,
+        cases: vec![side("A", a), side("B", b)],
+        skipped: Vec::new(),
+        picture: Picture::default(),
+        threads,
+        counts: options.threads.is_some(),
+        amounts,
+        repeats: repeats(&options.making, amounts),
+        timeout: options.making.timeout.map(Duration::from_secs_f64),
+        forms: forms(options.making.throughput.as_deref())?,
+        build: None,
     })
 }
 
+/// Splits at the `--` between the commands.
+fn two(words: &[OsString]) -> Result<[&[OsString]; 2], Failure> {
+    let mut commands = words.split(|word| word == "--");
+    let (Some(a), Some(b)) = (commands.next(), commands.next()) else {
+        return Err(usage("the second command is missing: write -- A -- B".to_owned())
+            .hint("for example: knee compare -- ./old input.dat -- ./new input.dat"));
+    };
+    if commands.next().is_some() {
+        return Err(usage(
+            "there is more than one -- between the commands, so where the second begins is not clear".to_owned(),
+        )
+        .hint("commands with a -- of their own can be the variants of a sweep file: knee sweep FILE.toml"));
+    }
+    if a.is_empty() || b.is_empty() {
+        return Err(usage("one of the two commands is empty: write -- A -- B".to_owned()));
+    }
+    Ok([a, b])
+}
+
+fn side(name: &str, template: Template) -> CaseSpec {
+    CaseSpec { variant: name.to_owned(), parameters: Vec::new(), expect: Vec::new(), template, folder: name.to_owned() }
+}
+
+fn shown(words: &[OsString]) -> String {
+    words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
 impl Job {
+    /// With --check-noise the only case stands against itself, and nothing is observed.
+    fn asked(mut self, options: &SweepOptions) -> Result<Job, Failure> {
+        if !options.check_noise {
+            return Ok(self);
+        }
+        let [only] = self.cases.as_slice() else {
+            let failure =
+                usage(format!("--check-noise runs one case against itself, and these are {}", self.cases.len()));
+            return Err(failure.hint("choose one with --variant, and one value with --param"));
+        };
+        let template = only.template.clone();
+        self.cases = vec![side("first", template.clone()), side("second", template)];
+        self.question = Question::Noise;
+        self.name = PathBuf::from(format!("noise-{}", self.name.display()));
+        self.amounts.traced = false;
+        Ok(self)
+    }
+
     /// Checks that every program can be started, before anything is created.
     ///
     /// # Errors
@@ -217,7 +324,7 @@ fn without_thread_count(program: &str) -> Failure {
     ))
 }
 
-fn variables(options: &SweepOptions) -> Result<Vec<(OsString, OsString)>, Failure> {
+fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, Failure> {
     options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)
 }
 
@@ -228,9 +335,25 @@ fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
     }
 }
 
+/// Blocks of a comparison. With 10 the interval reaches about as far to each side as the times of single runs spread.
+const USUAL_PAIRS: u32 = 10;
+/// The fewest from which anything can be told of one thread count.
+const QUICK_PAIRS: u32 = 6;
+
 fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> Amounts {
     // Asking for few runs goes before a file that wants many.
-    let (timed, warm) = if options.quick { (3, 0) } else { (runs.unwrap_or(5), warm_up.unwrap_or(1)) };
-    let (timed, warm_up) = (options.runs.unwrap_or(timed), options.warm_up.unwrap_or(warm));
-    Amounts { timed, warm_up, traced: !options.no_trace }
+    let (timed, warm) = match (options.making.quick, options.check_noise) {
+        (true, true) => (QUICK_PAIRS, 0),
+        (true, false) => (3, 0),
+        // A file's number of runs is meant for its curve.
+        (false, true) => (USUAL_PAIRS, warm_up.unwrap_or(1)),
+        (false, false) => (runs.unwrap_or(5), warm_up.unwrap_or(1)),
+    };
+    let (timed, warm_up) = (options.runs.unwrap_or(timed), options.making.warm_up.unwrap_or(warm));
+    Amounts { timed, warm_up, traced: !options.making.no_trace }
+}
+
+/// Half the blocks, so that a machine that is never quiet makes a sweep at most half as long again.
+fn repeats(options: &Making, amounts: Amounts) -> u32 {
+    options.repeats.unwrap_or(amounts.timed / 2)
 }

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::View(options) => commands::view::run(&options),
         Command::Export(options) => commands::export::run(&options),
         Command::Show(options) => commands::show::run(&options),
+        Command::Compare(options) => commands::compare::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
         Command::Lab(options) => commands::lab::run(&options),

@@ -166,6 +166,8 @@ impl Sketch {
             steal_ns: None,
             throttled_ns: None,
             throttled_periods: None,
+            thermal_throttles: None,
+            clock_khz: None,
             exit_status: Some(0),
             signal: None,
         }

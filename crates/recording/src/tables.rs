@@ -17,6 +17,8 @@ words! {
         Clean = "clean",
         /// Observed: the split of its time.
         Traced = "traced",
+        /// Timed, and set aside because something else disturbed its block; another block took its place.
+        Disturbed = "disturbed",
         /// A kind that this release does not know.
         Unknown = "unknown",
     }
@@ -203,6 +205,10 @@ tables! {
         throttled_ns: Option<u64>,
         /// Quota periods in which that happened.
         throttled_periods: Option<u64>,
+        /// Times that a processor throttled itself meanwhile because of heat or power, all processors.
+        thermal_throttles: Option<u64>,
+        /// Highest clock of the processors when the run had just ended, kHz.
+        clock_khz: Option<u64>,
         /// Exit status; absent when a signal ended it.
         exit_status: Option<i32>,
         /// The signal that ended it.

@@ -115,6 +115,8 @@ impl Tracer {
                 steal_ns: machine.map(|(b, a)| of(a.steal_ns, b.steal_ns)),
                 throttled_ns: None,
                 throttled_periods: None,
+                thermal_throttles: None,
+                clock_khz: None,
                 exit_status: None,
                 signal: None,
             },

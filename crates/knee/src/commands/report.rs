@@ -1,16 +1,25 @@
 //! `knee report`: the answer of a recording, or the comparison of a sweep's, worked out again.
-//! May import: `answer`, `compare`, `index`.
+//! May import: `answer`, `pair`, `side_by_side`, `index`.
 
-use super::{answer, compare};
+use super::{answer, pair, side_by_side};
 use crate::cli::Report;
-use crate::{index, ui};
+use crate::failure::{Failure, Status};
+use crate::index::{self, Question};
+use crate::ui;
 
 pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
     if index::is_there(&options.folder) {
-        let comparison = compare::of(&options.folder)?;
-        match &options.html {
-            Some(file) => compare::write_page(&comparison, &options.folder, file)?,
-            None => compare::print(&comparison, &options.folder, options.format)?,
+        let folder = &options.folder;
+        match (index::read(folder)?.question, &options.html) {
+            (Question::Cases, Some(file)) => side_by_side::write_page(&side_by_side::of(folder)?, folder, file)?,
+            (Question::Cases, None) => side_by_side::print(&side_by_side::of(folder)?, folder, options.format)?,
+            (Question::Compare | Question::Noise, Some(_)) => {
+                let what = format!("{} compares two commands, each with a page of its own", folder.display());
+                return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
+            }
+            (Question::Compare | Question::Noise, None) => {
+                pair::print(&pair::of(folder)?, folder, options.format)?;
+            }
         }
         return Ok(ui::OK);
     }

@@ -1,10 +1,10 @@
 //! `knee sweep`: from the options to recordings and their answer. May import: everything.
 
-use super::{answer, compare, plan as dry};
-use crate::cli::{self, Format, SweepOptions};
+use super::{answer, pair, plan as dry, side_by_side};
+use crate::cli::{self, Format, Making};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
-use crate::index::{self, Entry, Index};
+use crate::index::{self, Entry, Index, Question};
 use crate::job::{self, Job};
 use crate::observing;
 use crate::plan::plan;
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
         Some(path) => job::of_file(&file::load(path)?, &options.options)?,
         None => job::of_command(&options.command, &options.options)?,
     };
-    carry_out(&job, &options.options)
+    carry_out(&job, &options.options.making)
 }
 
 /// A case's recording while it is made.
@@ -38,7 +38,7 @@ struct Recording {
 }
 
 /// Makes the sweep and answers.
-pub(super) fn carry_out(job: &Job, options: &SweepOptions) -> anyhow::Result<ui::Code> {
+pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code> {
     job.check_programs(std::env::var_os("PATH").as_deref())?;
     let mut described = describe(job, options);
     let collector = observing::choose(options.collector, &mut described.capabilities)?;
@@ -59,7 +59,14 @@ pub(super) fn carry_out(job: &Job, options: &SweepOptions) -> anyhow::Result<ui:
     let labels = if job.cases.len() > 1 { job.cases.iter().map(|case| case.label()).collect() } else { Vec::new() };
     let mut stderr = ui::Stderr;
     let mut progress = Progress::new(&mut stderr, mode, labels);
-    let sweep = Sweep { plan: &plan, forms: &job.forms, stop: &stop, show_output: options.show_output };
+    let sweep = Sweep {
+        plan: &plan,
+        forms: &job.forms,
+        stop: &stop,
+        show_output: options.show_output,
+        repeats: job.repeats,
+        processors: described.machine.usable_processors,
+    };
     let cases = job.cases.iter().zip(&mut recordings).map(|(case, recording)| Case {
         template: &case.template,
         output: recording.folder.join(answer::OUTPUT),
@@ -75,7 +82,13 @@ pub(super) fn carry_out(job: &Job, options: &SweepOptions) -> anyhow::Result<ui:
                 if outcomes.interrupted { Completion::Interrupted } else { Completion::Finished };
             recording.writer.set_meta(&recording.meta)?;
         }
-        if outcomes.cases.iter().all(|case| case.timed == 0) {
+        let failed = |case: &Outcome| case.timed == 0;
+        let nothing = match job.question {
+            Question::Cases => outcomes.cases.iter().all(failed),
+            // One alone is no comparison.
+            Question::Compare | Question::Noise => outcomes.cases.iter().any(failed),
+        };
+        if nothing {
             return Err(nothing_measured(outcomes.cases, outcomes.interrupted).into());
         }
         conclude(job, &folder, !outcomes.interrupted, options.format)?;
@@ -125,6 +138,8 @@ fn index_of(job: &Job, complete: bool) -> Index {
         format: index::format(),
         knee: env!("CARGO_PKG_VERSION").to_owned(),
         title: job.title.clone(),
+        question: job.question,
+        counts: Some(false).filter(|_| !job.counts),
         file: job.file.clone(),
         complete,
         picture: job.picture.clone(),
@@ -139,7 +154,10 @@ fn conclude(job: &Job, folder: &Path, complete: bool, format: Format) -> anyhow:
         return answer::print(&answer::keep(folder)?, folder, format);
     }
     index::write(&index_of(job, complete), folder)?;
-    compare::print(&compare::keep(folder)?, folder, format)
+    match job.question {
+        Question::Cases => side_by_side::print(&side_by_side::keep(folder)?, folder, format),
+        Question::Compare | Question::Noise => pair::print(&pair::keep(folder)?, folder, format),
+    }
 }
 
 /// Without a timed run there is no answer.
@@ -177,7 +195,7 @@ pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-fn describe(job: &Job, options: &SweepOptions) -> Meta {
+fn describe(job: &Job, options: &Making) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     Meta {
         format: recording::FORMAT,
@@ -193,8 +211,14 @@ fn describe(job: &Job, options: &SweepOptions) -> Meta {
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
         capabilities: collect::probe::probe(),
-        notes: Vec::new(),
+        notes: notes(job),
     }
+}
+
+/// What a reader of a single recording has to know.
+fn notes(job: &Job) -> Vec<String> {
+    let why = "no thread count was given: the account is that of all processors, whatever the program's threads";
+    if job.counts || !job.amounts.traced { Vec::new() } else { vec![why.to_owned()] }
 }
 
 /// `./knee-PROGRAM-YYYYMMDD-HHMMSS`, in local time; with a number behind it when that exists.

@@ -1,10 +1,11 @@
 //! One case of a sweep while its runs are made: its recording, its form of throughput, its broken counts.
-//! May import: `plan`, `template`, `throughput`, `stray`, recording.
+//! May import: `plan`, `template`, `throughput`, `stray`, analyze's `disturbance`, recording.
 
 use super::{Broken, stray};
 use crate::plan::Planned;
 use crate::template::Template;
 use crate::throughput::{Chosen, Forms, Found, choose};
+use analyze::disturbance::{Usual, disturbance};
 use recording::meta::Meta;
 use recording::tables::{Run, RunKind};
 use recording::{RunId, Writer};
@@ -33,6 +34,10 @@ pub(crate) struct Outcome {
 pub(super) struct Going<'c> {
     pub(super) case: Case<'c>,
     pub(super) outcome: Outcome,
+    /// Timed runs of the block that is being made: whether it is kept is not known before its end.
+    block: Vec<(Run, Found)>,
+    /// Timed runs that were kept, to know what is usual on this machine.
+    kept: Vec<Run>,
     /// Rows whose throughput is not known before the form is chosen.
     pending: Vec<(Run, Found)>,
     chosen: Option<Option<Chosen>>,
@@ -47,6 +52,8 @@ impl<'c> Going<'c> {
         Going {
             case,
             outcome: Outcome::default(),
+            block: Vec::new(),
+            kept: Vec::new(),
             pending: Vec::new(),
             chosen: None,
             cannot_trace: false,
@@ -92,7 +99,35 @@ impl<'c> Going<'c> {
 
     /// A run that has ended by itself.
     pub(super) fn add(&mut self, row: Run, found: Found) -> anyhow::Result<()> {
-        self.outcome.timed += u32::from(row.kind == RunKind::Clean && row.exit_status == Some(0));
+        if row.kind == RunKind::Clean {
+            self.block.push((row, found));
+            return Ok(());
+        }
+        self.write(row, found)
+    }
+
+    /// True when something disturbed a run of the block that is being made.
+    pub(super) fn disturbed(&self, processors: u32) -> bool {
+        self.block.iter().any(|(run, _)| {
+            let like = self.kept.iter().filter(|kept| kept.threads == run.threads);
+            disturbance(run, &Usual::of(like, processors), processors).is_some()
+        })
+    }
+
+    /// Ends the block: its runs are kept as timed ones, or set aside.
+    pub(super) fn settle(&mut self, kind: RunKind) -> anyhow::Result<()> {
+        for (mut row, found) in std::mem::take(&mut self.block) {
+            row.kind = kind;
+            if kind == RunKind::Clean {
+                self.outcome.timed += u32::from(row.exit_status == Some(0));
+                self.kept.push(row.clone());
+            }
+            self.write(row, found)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, row: Run, found: Found) -> anyhow::Result<()> {
         match &self.chosen {
             None => self.pending.push((row, found)),
             Some(chosen) => {

@@ -2,8 +2,9 @@
 //!
 //! A sweep has one case or several (variants of a program, values of parameters): each with a recording of its own, all
 //! in one order of runs. Rooms: `case` what is known about one case meanwhile; `output` what the target printed;
-//! `record` a finished run as a row; `stray` observed runs to be made again; `progress` what the user sees meanwhile;
-//! here the order of things. May import: `executor`, `plan`, `template`, `throughput`, recording.
+//! `record` a finished run as a row; `stray` observed runs to be made again (disturbed timed ones are judged by analyze); `progress` what the user sees meanwhile;
+//! here the order of things. May import: `executor`, `plan`, `template`, `throughput`, analyze's `disturbance`,
+//! recording.
 
 mod case;
 mod output;
@@ -34,6 +35,10 @@ pub(crate) struct Sweep<'s> {
     pub(crate) stop: &'s Stop,
     /// Show the target's output after each run.
     pub(crate) show_output: bool,
+    /// Blocks of timed runs that may be made again because something disturbed them.
+    pub(crate) repeats: u32,
+    /// Processors that the target may use.
+    pub(crate) processors: u32,
 }
 
 /// A thread count at which the program could not be measured.
@@ -76,6 +81,8 @@ impl<'s> Sweep<'s> {
         let mut going = Loop { sweep: self, progress, cases, interrupted: false };
         let made = going.all(executor);
         going.progress.clear();
+        // A block that was cut short is kept as far as it went.
+        let made = made.and(going.settle(RunKind::Clean));
         // Also after a failure: the runs until then are worth keeping.
         let kept = going.choose();
         for case in &mut going.cases {
@@ -91,25 +98,65 @@ impl<'s> Sweep<'s> {
 
 impl Loop<'_, '_, '_> {
     fn all(&mut self, executor: &mut dyn Executor) -> anyhow::Result<()> {
-        let first_block = self.sweep.plan.first().map(|p| (p.kind, p.block));
-        for (number, planned) in self.sweep.plan.iter().enumerate() {
-            if self.sweep.stop.requested() {
-                self.interrupted = true;
-                return Ok(());
-            }
-            if Some((planned.kind, planned.block)) != first_block {
+        let mut number = 0;
+        let mut repeats = self.sweep.repeats;
+        // Numbers of blocks that no planned one has.
+        let mut next = self.sweep.plan.iter().map(|planned| planned.block).max().map_or(0, |last| last + 1);
+        for (index, block) in self.sweep.plan.chunk_by(|a, b| (a.kind, a.block) == (b.kind, b.block)).enumerate() {
+            if index > 0 {
                 self.choose()?;
             }
-            if self.cases.get(planned.case).is_none_or(|case| case.skips(*planned)) {
-                continue;
+            for planned in block {
+                if !self.may_go_on() {
+                    return Ok(());
+                }
+                if !self.skips(*planned) {
+                    self.progress.starts(self.sweep.plan, number);
+                    self.one(*planned, executor)?;
+                }
+                number += 1;
             }
-            self.progress.starts(self.sweep.plan, number);
-            self.one(*planned, executor)?;
+            while repeats > 0 && self.disturbed() {
+                self.settle(RunKind::Disturbed)?;
+                repeats -= 1;
+                for planned in block.iter().map(|planned| Planned { block: next, ..*planned }) {
+                    if !self.may_go_on() {
+                        return Ok(());
+                    }
+                    if !self.skips(planned) {
+                        self.progress.repeats(planned, "something else disturbed the block");
+                        self.one(planned, executor)?;
+                    }
+                }
+                next += 1;
+            }
+            self.settle(RunKind::Clean)?;
         }
         self.observe_again(executor)?;
         // The last run, too, may have been ended by the signal that the user sent.
         self.interrupted |= self.sweep.stop.requested();
         Ok(())
+    }
+
+    /// False when the user wants to stop.
+    fn may_go_on(&mut self) -> bool {
+        self.interrupted |= self.sweep.stop.requested();
+        !self.interrupted
+    }
+
+    fn skips(&self, planned: Planned) -> bool {
+        self.cases.get(planned.case).is_none_or(|case| case.skips(planned))
+    }
+
+    /// True when something disturbed a run of the block that has just been made. What disturbs one disturbs the
+    /// comparison with the others, so a block is kept or made again as a whole.
+    fn disturbed(&self) -> bool {
+        self.cases.iter().any(|case| case.disturbed(self.sweep.processors))
+    }
+
+    /// Writes the timed runs of the block that has just been made.
+    fn settle(&mut self, kind: RunKind) -> anyhow::Result<()> {
+        self.cases.iter_mut().try_for_each(|going| going.settle(kind))
     }
 
     /// Repeats observed runs that are not like the timed ones.
@@ -126,7 +173,7 @@ impl Loop<'_, '_, '_> {
                         return Ok(());
                     }
                     let planned = Planned { case, kind: RunKind::Traced, threads, block: 0 };
-                    self.progress.repeats(planned);
+                    self.progress.repeats(planned, "the last one was not like the timed runs");
                     self.one(planned, executor)?;
                 }
             }

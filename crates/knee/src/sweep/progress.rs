@@ -73,9 +73,9 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// An observed run was unlike the timed ones and is made again.
-    pub(super) fn repeats(&mut self, planned: Planned) {
-        self.line(&format!("{}, again: the last one was not like the timed runs", self.describe(planned)));
+    /// A run is made again, for a reason in a few words.
+    pub(super) fn repeats(&mut self, planned: Planned, why: &str) {
+        self.line(&format!("{}, again: {why}", self.describe(planned)));
     }
 
     /// A run succeeded.

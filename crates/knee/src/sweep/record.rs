@@ -34,6 +34,8 @@ pub(crate) fn row(run: RunId, planned: Planned, finished: &Finished) -> Run {
         steal_ns: finished.steal_ns,
         throttled_ns: finished.throttled_ns,
         throttled_periods: finished.throttled_periods,
+        thermal_throttles: finished.thermal_throttles,
+        clock_khz: finished.clock_khz,
         exit_status,
         signal,
     }

@@ -41,6 +41,8 @@ fn finished(exit: Exit) -> Finished {
         steal_ns: None,
         throttled_ns: None,
         throttled_periods: None,
+        thermal_throttles: None,
+        clock_khz: None,
     }
 }
 
@@ -79,7 +81,7 @@ fn sweep(
     std::fs::create_dir(&output).unwrap();
     let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
     let plan = plan(1, &[1, 2, 4], amounts, 7);
-    let sweep = Sweep { plan: &plan, forms, stop, show_output: false };
+    let sweep = Sweep { plan: &plan, forms, stop, show_output: false, repeats: 1, processors: 2 };
     let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let mut shown = Vec::new();
@@ -285,7 +287,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let stop = Stop::new();
     let forms = common();
-    let sweep = Sweep { plan: &plan, forms: &forms, stop: &stop, show_output: false };
+    let sweep = Sweep { plan: &plan, forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
     let cases =
         cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
@@ -308,4 +310,61 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
         assert!(good.iter().all(|run| run.throughput == Some(speed)));
         assert!(runs.iter().enumerate().all(|(i, run)| run.run == RunId(i as u32)));
     }
+}
+
+/// A run of two seconds on two processors, of which other programs took a share.
+fn beside(share: f64) -> Result<(Finished, String), Error> {
+    let foreign_ns = Some((share * 2.0 * 2e9) as u64);
+    let run = Finished { wall_ns: 2_000_000_000, foreign_ns, ..finished(Exit::Status(0)) };
+    Ok((run, "5 ops/s\n".to_owned()))
+}
+
+#[test]
+fn a_disturbed_block_is_set_aside_and_made_again_within_the_limit() {
+    for disturbed in [1, 2] {
+        let made = RefCell::new(0);
+        // The first timed run of the first blocks is disturbed; the limit is one block.
+        let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
+            if request.kind != RunKind::Clean {
+                return beside(0.0);
+            }
+            let number = made.replace_with(|made| *made + 1);
+            beside(if number % 3 == 0 && number / 3 < disturbed { 0.3 } else { 0.0 })
+        });
+        assert_eq!(left.outcome.unwrap().timed, 6);
+        let of =
+            |kind| left.tables.runs.iter().filter(move |run| run.kind == kind).map(|run| run.block).collect::<Vec<_>>();
+        assert_eq!(of(RunKind::Disturbed), [0; 3]);
+        assert_eq!(of(RunKind::Clean), [2, 2, 2, 1, 1, 1]);
+        assert!(left.tables.runs.iter().all(|run| run.throughput == Some(5.0)));
+        assert!(left.tables.runs.iter().enumerate().all(|(i, run)| run.run == RunId(i as u32)));
+        let warnings = analyze::disturbance::warnings(&left.tables);
+        assert_eq!(warnings.len(), disturbed, "{warnings:?}");
+        assert!(warnings[0].starts_with("1 timed block was disturbed and made again (other programs took 30 %"));
+    }
+}
+
+#[test]
+fn what_disturbs_the_observed_runs_repeats_nothing() {
+    let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
+        beside(if request.kind == RunKind::Clean { 0.0 } else { 0.9 })
+    });
+    assert!(left.tables.runs.iter().all(|run| run.kind != RunKind::Disturbed));
+    assert_eq!(left.tables.runs.len(), 12);
+}
+
+#[test]
+fn ctrl_c_while_a_block_is_made_again_keeps_what_was_made() {
+    let stop = Stop::new();
+    let made = RefCell::new(0);
+    let left = sweep(Amounts { warm_up: 0, ..AMOUNTS }, &common(), &stop, |_| {
+        let number = made.replace_with(|made| *made + 1);
+        if number == 3 {
+            stop.request();
+        }
+        beside(0.5)
+    });
+    let outcome = left.outcome.unwrap();
+    assert!(outcome.interrupted);
+    assert_eq!((outcome.timed, left.tables.runs.len()), (1, 4));
 }

@@ -4,11 +4,20 @@ use super::Style;
 use super::page::{Page, Tone};
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
-use analyze::answer::{Change, Comparison, Judgement, Kind};
+use analyze::answer::{Change, Comparison, Judgement, Kind, Setup};
 use std::io::{self, Write};
 
 /// Changes shown of each kind at each count; the JSON has them all.
 const MOST_CHANGES: usize = 5;
+
+/// How the page calls the two.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Names {
+    pub(super) before: &'static str,
+    pub(super) after: &'static str,
+    /// False when the program chose its threads by itself: then the count says nothing.
+    pub(super) counts: bool,
+}
 
 /// Writes a comparison for people.
 ///
@@ -17,11 +26,18 @@ const MOST_CHANGES: usize = 5;
 pub fn render(comparison: &Comparison, style: Style, out: &mut impl Write) -> io::Result<()> {
     let page = &mut Page::new(out, style, false);
     page.paragraph("", Tone::Strong, &comparison.summary, 5)?;
+    let names = Names { before: "before", after: "after", counts: true };
+    tables(comparison, names, page)?;
+    warnings(comparison, page)
+}
+
+/// Times, and what changed.
+pub(super) fn tables(comparison: &Comparison, names: Names, page: &mut Page<'_>) -> io::Result<()> {
     if !comparison.curve.is_empty() {
-        page.title("Time per unit of work", "medians; 95 % interval of the speed")?;
-        page.table(&curve(comparison))?;
+        page.title("Time per unit of work", beside(comparison))?;
+        page.table(&curve(comparison, names))?;
     }
-    for kind in [Kind::Loss, Kind::Function, Kind::Lock, Kind::SystemCall] {
+    for kind in [Kind::Loss, Kind::Function, Kind::Lock, Kind::SystemCall, Kind::ProcessorTime, Kind::Counter] {
         let of_kind: Vec<&Change> = comparison.changes.iter().filter(|c| c.kind == kind).collect();
         if !of_kind.is_empty() {
             let (title, beside) = match kind {
@@ -29,70 +45,101 @@ pub fn render(comparison: &Comparison, style: Style, out: &mut impl Write) -> io
                 Kind::Function => ("Functions that changed", "seconds on processors per unit of work"),
                 Kind::Lock => ("Locks that changed", "seconds blocked per unit of work, all threads"),
                 Kind::SystemCall => ("System calls that changed", "calls per unit of work"),
+                Kind::ProcessorTime => ("Processor time that changed", "timed runs, per unit of work"),
+                Kind::Counter => ("Counters that changed", "timed runs, per unit of work"),
             };
             page.title(title, beside)?;
-            page.table(&changes(&of_kind))?;
+            page.table(&changes(&of_kind, names))?;
         }
     }
-    if comparison.changes.is_empty() && !comparison.curve.is_empty() {
+    if comparison.changes.is_empty() && !comparison.curve.is_empty() && comparison.setup != Setup::Same {
         page.blank()?;
         page.paragraph("", Tone::Faint, "No loss, function, lock or system call changed by more than the noise.", 2)?;
-    }
-    for warning in &comparison.warnings {
-        page.paragraph("Warning  ", Tone::Warning, warning, 3)?;
     }
     Ok(())
 }
 
-fn curve(comparison: &Comparison) -> Table {
+/// What the reader should know.
+pub(super) fn warnings(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
+    comparison.warnings.iter().try_for_each(|warning| page.paragraph("Warning  ", Tone::Warning, warning, 3))
+}
+
+fn beside(comparison: &Comparison) -> &'static str {
+    match (comparison.setup, comparison.curve.len()) {
+        (Setup::Apart, _) => "medians; 95 % interval of the speed",
+        (_, 1) => "medians; 95 % interval of the speed, from blocks",
+        _ => "medians; intervals of the speed, from blocks, 95 % for all together",
+    }
+}
+
+fn curve(comparison: &Comparison, names: Names) -> Table {
     let mut table = Table::default();
-    table.column("threads", Lean::Right, 0);
-    for name in ["before", "after", "speed", "judgement"] {
+    if names.counts {
+        table.column("threads", Lean::Right, 0);
+    }
+    let last = if comparison.setup == Setup::Same { "seen from" } else { "judgement" };
+    for name in [names.before, names.after, "speed", last] {
         table.column(name, Lean::Left, 0);
     }
     for point in &comparison.curve {
         let (tone, judgement) = match point.judgement {
             Judgement::Better => (Tone::Strong, "faster"),
             Judgement::Worse => (Tone::Alert, "slower"),
-            Judgement::Unclear => (Tone::Plain, "not told from noise"),
+            Judgement::Unclear if comparison.setup == Setup::Apart => (Tone::Plain, "not told from noise"),
+            Judgement::Unclear => (Tone::Plain, "cannot be told"),
         };
-        table.row(
-            tone,
-            vec![
-                point.threads.to_string(),
-                words::time(point.before),
-                words::time(point.after),
-                words::times(point.speed, point.interval.map(|i| (i.low, i.high))),
-                judgement.to_owned(),
-            ],
-        );
+        let last = match (comparison.setup, point.resolution) {
+            (Setup::Same, Some(resolution)) => share(resolution),
+            (Setup::Same, None) => "not known".to_owned(),
+            _ => judgement.to_owned(),
+        };
+        let mut cells = Vec::new();
+        if names.counts {
+            cells.push(point.threads.to_string());
+        }
+        cells.extend([
+            words::time(point.before),
+            words::time(point.after),
+            words::times(point.speed, point.interval.map(|i| (i.low, i.high))),
+            last,
+        ]);
+        table.row(tone, cells);
     }
     table
 }
 
-fn changes(changes: &[&Change]) -> Table {
+/// Small shares with a decimal: `1.8 %`.
+fn share(share: f64) -> String {
+    if share < 0.0995 { format!("{:.1} %", share * 100.0) } else { words::percent(share) }
+}
+
+fn changes(changes: &[&Change], names: Names) -> Table {
     let mut table = Table::default();
-    table.column("threads", Lean::Right, 0);
-    for name in ["before", "after", "change"] {
+    if names.counts {
+        table.column("threads", Lean::Right, 0);
+    }
+    for name in [names.before, names.after, "change"] {
         table.column(name, Lean::Right, 0);
     }
     table.column("", Lean::Left, 0);
     for of_count in changes.chunk_by(|a, b| a.threads == b.threads) {
         for change in of_count.iter().take(MOST_CHANGES) {
             let largest = change.before.abs().max(change.after.abs());
-            let scale = if change.kind == Kind::SystemCall { Scale::count(largest) } else { Scale::time(largest) };
+            let counted = matches!(change.kind, Kind::SystemCall | Kind::Counter);
+            let scale = if counted { Scale::count(largest) } else { Scale::time(largest) };
             let decimals = scale.decimals(largest, 2);
             let sign = if change.after > change.before { "+" } else { "" };
-            table.row(
-                Tone::Plain,
-                vec![
-                    change.threads.to_string(),
-                    scale.fixed(change.before, decimals),
-                    scale.fixed(change.after, decimals),
-                    format!("{sign}{}", scale.fixed(change.after - change.before, decimals)),
-                    change.name.clone(),
-                ],
-            );
+            let mut cells = Vec::new();
+            if names.counts {
+                cells.push(change.threads.to_string());
+            }
+            cells.extend([
+                scale.fixed(change.before, decimals),
+                scale.fixed(change.after, decimals),
+                format!("{sign}{}", scale.fixed(change.after - change.before, decimals)),
+                change.name.clone(),
+            ]);
+            table.row(Tone::Plain, cells);
         }
     }
     table

@@ -2,7 +2,7 @@
 //!
 //! Rooms: `page` the only way to the output (makes text harmless, keeps to the width, colours); `table` columns;
 //! `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee doctor`;
-//! `comparison` the page of `knee diff`; `cases` the variants of a sweep side by side, with their curves by `plot`;
+//! `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep side by side, with their curves by `plot`;
 //! [`sheet`] headings and texts for everything else.
 //! May import: `text`, `words`, anstyle.
 
@@ -14,6 +14,7 @@ mod comparison;
 mod curve;
 mod ending;
 mod page;
+mod pair;
 mod plot;
 pub mod sheet;
 mod table;
@@ -23,6 +24,7 @@ pub use capabilities::render as render_capabilities;
 pub use cases::render as render_cases;
 pub use comparison::render as render_comparison;
 use page::{Page, Tone};
+pub use pair::render as render_pair;
 use recording::meta::Machine;
 use std::io::{self, Write};
 use std::path::Path;

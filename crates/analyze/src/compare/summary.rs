@@ -1,0 +1,113 @@
+//! What a comparison comes to, in words. May import: `answer`, `paired`, `words`.
+
+use super::half;
+use crate::answer::{CurveChange, Interval, Judgement};
+use crate::paired::blocks_needed;
+use crate::words::count_threads;
+
+/// What a change did, by thread count.
+pub(super) fn of_change(curve: &[CurveChange]) -> String {
+    let of =
+        |j: Judgement| curve.iter().filter(|c| c.judgement == j).map(|c| c.threads.to_string()).collect::<Vec<_>>();
+    let parts: Vec<String> =
+        [(Judgement::Better, "faster"), (Judgement::Worse, "slower"), (Judgement::Unclear, "not told from noise")]
+            .into_iter()
+            .map(|(j, word)| (of(j), word))
+            .filter(|(counts, _)| !counts.is_empty())
+            .map(|(counts, word)| format!("{word} with {} threads", counts.join(", ")))
+            .collect();
+    match parts.is_empty() {
+        true => "No thread count was timed in both recordings.".to_owned(),
+        false => format!("After the change: {}.", parts.join("; ")),
+    }
+}
+
+/// What can be said of B against A.
+pub(super) fn of_commands(curve: &[CurveChange], error: f64) -> String {
+    if curve.is_empty() {
+        return "The two were not both timed with any thread count.".to_owned();
+    }
+    let several = curve.len() > 1;
+    let sentences: Vec<String> = curve
+        .iter()
+        .map(|point| {
+            let with = if several { format!("With {}: ", count_threads(point.threads)) } else { String::new() };
+            let told = match (point.judgement, point.interval) {
+                (Judgement::Better, Some(i)) => {
+                    format!("B is faster than A: {} times as fast ({})", digits(point), range(i))
+                }
+                (Judgement::Worse, Some(i)) => {
+                    format!("B is slower than A: {} times as fast ({})", digits(point), range(i))
+                }
+                (_, Some(i)) => {
+                    format!("it cannot be told whether B is faster or slower than A: {} times as fast", range(i))
+                }
+                (_, None) => format!(
+                    "it cannot be told whether B is faster or slower than A: {}, at least {} are needed",
+                    blocks(point),
+                    blocks_needed(error)
+                ),
+            };
+            format!("{with}{told}.")
+        })
+        .map(|sentence| capital(&sentence))
+        .collect();
+    sentences.join(" ")
+}
+
+/// What the machine's noise lets be seen.
+pub(super) fn of_noise(curve: &[CurveChange], error: f64) -> String {
+    let Some(first) = curve.first() else { return "No thread count was timed twice.".to_owned() };
+    let with = |point: &CurveChange| match curve.len() {
+        1 => String::new(),
+        _ => format!(" with {}", count_threads(point.threads)),
+    };
+    let seen: Vec<String> =
+        curve.iter().filter_map(|point| Some(format!("{} %{}", percent(point.resolution?), with(point)))).collect();
+    if seen.is_empty() {
+        return format!("The noise is not known: {}, at least {} are needed.", blocks(first), blocks_needed(error));
+    }
+    let claimed: Vec<String> = curve
+        .iter()
+        .filter(|point| point.judgement != Judgement::Unclear)
+        .map(|point| format!("{} %{}", percent((point.speed - 1.0).abs()), with(point)))
+        .collect();
+    let seen = format!("Differences of speed can be seen from about {} on, with {}.", seen.join(", "), blocks(first));
+    match claimed.is_empty() {
+        true => format!("The command does not differ from itself. {seen}"),
+        false => format!(
+            "The command seems to differ from itself, by {}: chance does that in one check of twenty. If another check \
+             says the same, do not trust differences of this size on this machine. {seen}",
+            claimed.join(", ")
+        ),
+    }
+}
+
+fn blocks(point: &CurveChange) -> String {
+    let blocks = point.blocks.unwrap_or(0);
+    format!("{blocks} {}", if blocks == 1 { "block" } else { "blocks" })
+}
+
+fn digits(point: &CurveChange) -> String {
+    format!("{:.*}", decimals(point.resolution), point.speed)
+}
+
+fn range(interval: Interval) -> String {
+    let decimals = decimals(Some(half(interval)));
+    format!("{:.decimals$} to {:.decimals$}", interval.low, interval.high)
+}
+
+/// Two decimals show a difference of one per cent; narrower intervals get another.
+fn decimals(resolution: Option<f64>) -> usize {
+    if resolution.is_some_and(|r| r < 0.005) { 3 } else { 2 }
+}
+
+fn percent(share: f64) -> String {
+    let hundredths = share * 100.0;
+    format!("{hundredths:.*}", if hundredths < 9.95 { 1 } else { 0 })
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

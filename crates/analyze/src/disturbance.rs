@@ -1,0 +1,223 @@
+//! What disturbed a timed run from outside, as far as the machine tells. May import: `facts`, `statistics`, `words`.
+//!
+//! A run is judged by what happened on the machine, never by how long it took: leaving out what is slow would make
+//! every program fast. Steal and other load are judged for themselves. The clock and the quota are part of the machine
+//! that a program runs on; they disturb a run when they differ from its other runs.
+
+use crate::facts::MIN_SHARE;
+use crate::statistics::median;
+use crate::words::count_threads;
+use recording::Tables;
+use recording::tables::{Run, RunKind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// The smallest share that disturbs: a loss of this size is called a cause, so a disturbance could make or hide one.
+const DISTURBED: f64 = MIN_SHARE;
+
+/// What the clock ticks of /proc/stat cannot tell apart: five kinds of busy time are summed, each in steps of 10 ms.
+const TICKS_OF_LOAD_NS: u64 = 50_000_000;
+/// The same of the steal time, which is one of them; its begin and its end are rounded.
+const TICKS_OF_STEAL_NS: u64 = 20_000_000;
+
+/// What disturbed a run, and how much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Disturbance {
+    /// The hypervisor gave this share of the processors to other machines.
+    Steal(f64),
+    /// Other programs took this share of the processors.
+    Load(f64),
+    /// The control group's quota kept threads back for this share of the processors' time, more than usual.
+    Quota(f64),
+    /// So many times a processor throttled itself because of heat or power.
+    Heat(u64),
+    /// The highest clock at the run's end and the usual one, hertz.
+    Clock(f64, f64),
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Disturbance::Steal(share) => {
+                write!(f, "the hypervisor took {:.0} % of the processors for other machines", share * 100.0)
+            }
+            Disturbance::Load(share) => write!(f, "other programs took {:.0} % of the processors", share * 100.0),
+            Disturbance::Quota(share) => write!(
+                f,
+                "the control group's quota took {:.0} % of the processors' time, unlike in the other runs",
+                share * 100.0
+            ),
+            Disturbance::Heat(times) => {
+                write!(f, "the processors throttled themselves because of heat or power, {times} times")
+            }
+            Disturbance::Clock(clock, usual) => {
+                write!(f, "the processors' clock was at {:.2} GHz, usually at {:.2} GHz", clock * 1e-9, usual * 1e-9)
+            }
+        }
+    }
+}
+
+/// What is usual for a case at a thread count: medians of its timed runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usual {
+    clock_khz: Option<f64>,
+    quota: Option<f64>,
+}
+
+impl Usual {
+    /// Of these runs, which are those of one thread count.
+    pub fn of<'r>(runs: impl Iterator<Item = &'r Run> + Clone, processors: u32) -> Usual {
+        let clocks: Vec<f64> = runs.clone().filter_map(|run| run.clock_khz).map(|khz| khz as f64).collect();
+        let quotas: Vec<f64> = runs.filter_map(|run| quota(run, processors)).collect();
+        Usual { clock_khz: median(&clocks), quota: median(&quotas) }
+    }
+}
+
+/// The largest disturbance of a run; none when there was none, or when the run was too short for the machine's clock
+/// ticks to show any.
+pub fn disturbance(run: &Run, usual: &Usual, processors: u32) -> Option<Disturbance> {
+    let whole = whole(run, processors);
+    let share = |ns: u64, ticks: u64| (ns > ticks).then(|| ns as f64 / whole).filter(|share| *share > DISTURBED);
+    let steal = run.steal_ns.and_then(|ns| share(ns, TICKS_OF_STEAL_NS));
+    let load = run.foreign_ns.and_then(|ns| share(ns, TICKS_OF_LOAD_NS));
+    let quota = quota(run, processors).zip(usual.quota).map(|(quota, usual)| quota - usual);
+    let quota = quota.filter(|more| *more > DISTURBED);
+    let shares = [steal.map(Disturbance::Steal), load.map(Disturbance::Load), quota.map(Disturbance::Quota)];
+    let size = |d: &Disturbance| match d {
+        Disturbance::Steal(share) | Disturbance::Load(share) | Disturbance::Quota(share) => *share,
+        Disturbance::Heat(_) | Disturbance::Clock(..) => 0.0,
+    };
+    let largest = shares.into_iter().flatten().max_by(|a, b| size(a).total_cmp(&size(b)));
+    let heat = run.thermal_throttles.filter(|times| *times > 0).map(Disturbance::Heat);
+    let clock = run.clock_khz.map(|khz| khz as f64).zip(usual.clock_khz);
+    let clock = clock.filter(|(khz, usual)| (khz - usual).abs() > DISTURBED * usual);
+    largest.or(heat).or(clock.map(|(khz, usual)| Disturbance::Clock(khz * 1e3, usual * 1e3)))
+}
+
+/// What the reader should know: blocks that were set aside and made again, and disturbed ones that had to be kept.
+pub fn warnings(tables: &Tables) -> Vec<String> {
+    let processors = tables.meta.machine.usable_processors.max(1);
+    let timed = |run: &&Run| matches!(run.kind, RunKind::Clean | RunKind::Disturbed);
+    let mut by_count: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
+    for run in tables.runs.iter().filter(timed) {
+        by_count.entry(run.threads).or_default().push(run);
+    }
+    let mut found: Vec<(&Run, Disturbance)> = Vec::new();
+    for runs in by_count.values() {
+        let usual = Usual::of(runs.iter().copied(), processors);
+        found.extend(runs.iter().filter_map(|run| Some((*run, disturbance(run, &usual, processors)?))));
+    }
+    found.sort_by_key(|(run, _)| run.run);
+    let blocks =
+        |kind| tables.runs.iter().filter(|run| run.kind == kind).map(|run| run.block).collect::<BTreeSet<u32>>();
+    let why = |kind| {
+        let first = found.iter().find(|(run, _)| run.kind == kind);
+        first.map(|(run, disturbance)| format!("{disturbance} in a run with {}", count_threads(run.threads)))
+    };
+    let mut warnings = Vec::new();
+    let aside = blocks(RunKind::Disturbed).len();
+    if aside > 0 {
+        let why = why(RunKind::Disturbed).unwrap_or_else(|| "in a run of another case".to_owned());
+        let were = if aside == 1 { "timed block was disturbed" } else { "timed blocks were disturbed" };
+        let more = if aside == 1 { "" } else { "at first: " };
+        warnings.push(format!("{aside} {were} and made again ({more}{why})"));
+    }
+    let kept: BTreeSet<u32> =
+        found.iter().filter(|(run, _)| run.kind == RunKind::Clean).map(|(run, _)| run.block).collect();
+    if let Some(why) = why(RunKind::Clean) {
+        let (of, kept) = (blocks(RunKind::Clean).len(), kept.len());
+        let were = if kept == 1 { "was" } else { "were" };
+        warnings.push(format!("{kept} of {of} timed blocks {were} disturbed and kept nevertheless ({why})"));
+    }
+    warnings
+}
+
+/// Processor time that the run could have had, nanoseconds.
+fn whole(run: &Run, processors: u32) -> f64 {
+    (run.wall_ns as f64 * f64::from(processors)).max(1.0)
+}
+
+fn quota(run: &Run, processors: u32) -> Option<f64> {
+    Some(run.throttled_ns? as f64 / whole(run, processors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::synthetic::Sketch;
+
+    /// Runs of two seconds on two processors, with two threads.
+    fn tables(runs: usize) -> Tables {
+        Sketch::new(2).clean(2, &vec![2.0; runs]).tables()
+    }
+
+    fn of(tables: &Tables, run: usize) -> Option<Disturbance> {
+        disturbance(&tables.runs[run], &Usual::of(tables.runs.iter(), 2), 2)
+    }
+
+    #[test]
+    fn shares_of_the_processors_are_judged_for_themselves() {
+        let mut tables = tables(3);
+        for run in &mut tables.runs {
+            run.foreign_ns = Some(1_000_000_000);
+            run.steal_ns = Some(0);
+        }
+        tables.runs[2].steal_ns = Some(1_200_000_000);
+        assert_eq!(of(&tables, 0), Some(Disturbance::Load(0.25)));
+        assert_eq!(of(&tables, 2), Some(Disturbance::Steal(0.3)));
+        tables.runs[0].foreign_ns = Some(190_000_000);
+        assert_eq!(of(&tables, 0), None);
+    }
+
+    #[test]
+    fn clock_ticks_show_nothing_in_short_runs() {
+        let mut tables = Sketch::new(2).clean(2, &[0.05]).tables();
+        tables.runs[0].foreign_ns = Some(50_000_000);
+        assert_eq!(of(&tables, 0), None);
+        tables.runs[0].foreign_ns = Some(60_000_000);
+        assert!(of(&tables, 0).is_some());
+    }
+
+    #[test]
+    fn quota_and_clock_are_judged_by_the_other_runs() {
+        let mut tables = tables(5);
+        for run in &mut tables.runs {
+            (run.throttled_ns, run.clock_khz) = (Some(800_000_000), Some(3_000_000));
+        }
+        assert_eq!(of(&tables, 0), None, "a quota that is always there is the machine's");
+        tables.runs[1].throttled_ns = Some(2_000_000_000);
+        tables.runs[2].clock_khz = Some(2_400_000);
+        tables.runs[3].thermal_throttles = Some(4);
+        tables.runs[4].thermal_throttles = Some(0);
+        assert_eq!(of(&tables, 1), Some(Disturbance::Quota(0.3)));
+        assert_eq!(of(&tables, 2), Some(Disturbance::Clock(2.4e9, 3.0e9)));
+        assert_eq!(of(&tables, 3), Some(Disturbance::Heat(4)));
+        assert_eq!(of(&tables, 4), None);
+    }
+
+    #[test]
+    fn the_reader_is_told_what_was_set_aside_and_what_was_kept() {
+        let mut tables = tables(4);
+        assert!(warnings(&tables).is_empty());
+        tables.runs[1].foreign_ns = Some(2_000_000_000);
+        tables.runs[3].steal_ns = Some(1_000_000_000);
+        let kept = warnings(&tables);
+        assert_eq!(
+            kept,
+            [
+                "2 of 4 timed blocks were disturbed and kept nevertheless (other programs took 50 % of the processors in a \
+              run with 2 threads)"
+            ]
+        );
+        tables.runs[1].kind = RunKind::Disturbed;
+        tables.runs[2].kind = RunKind::Disturbed;
+        let told = warnings(&tables);
+        assert!(
+            told[0].starts_with("2 timed blocks were disturbed and made again (at first: other programs"),
+            "{told:?}"
+        );
+        assert!(told[1].starts_with("1 of 2 timed blocks was disturbed and kept"), "{told:?}");
+        tables.runs[1].foreign_ns = None;
+        assert!(warnings(&tables)[0].contains("in a run of another case"));
+    }
+}

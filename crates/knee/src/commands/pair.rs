@@ -1,0 +1,82 @@
+//! From two recordings whose runs were interleaved to what they say of each other. May import: recording, analyze,
+//! report, `answer`, `index`, `ui`.
+
+use super::answer;
+use crate::cli::Format;
+use crate::failure::{Failure, Status};
+use crate::index::{self, Index, Question};
+use crate::ui;
+use analyze::answer::Knee;
+use anyhow::Context;
+use recording::Tables;
+use report::pair::{FORMAT, Pair, Side};
+use std::fs;
+use std::path::Path;
+
+/// Beside the recordings: the comparison for scripts.
+const COMPARISON: &str = "comparison.json";
+
+/// Reads and compares both recordings.
+///
+/// # Errors
+/// When the index or a recording cannot be read.
+pub(super) fn of(folder: &Path) -> anyhow::Result<Pair> {
+    let index = index::read(folder)?;
+    let (a, b) = both(&index, folder)?;
+    Ok(made(index, &a, &b))
+}
+
+/// As [`of`], and writes the comparison and the answer of each beside them.
+///
+/// # Errors
+/// As [`of`], and when something cannot be written.
+pub(super) fn keep(folder: &Path) -> anyhow::Result<Pair> {
+    let index = index::read(folder)?;
+    for case in &index.cases {
+        answer::keep(&folder.join(&case.recording)).with_context(|| format!("the recording {}", case.recording))?;
+    }
+    let pair = of(folder)?;
+    let mut json = Vec::new();
+    report::json::render(&pair, &mut json)?;
+    fs::write(folder.join(COMPARISON), json).context("failed to write the comparison")?;
+    Ok(pair)
+}
+
+/// Prints the comparison.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub(super) fn print(pair: &Pair, folder: &Path, format: Format) -> anyhow::Result<()> {
+    ui::out(|mut out| match format {
+        Format::Text => report::terminal::render_pair(pair, folder, ui::style(), &mut out),
+        Format::Json => report::json::render(pair, &mut out),
+    })
+}
+
+fn both(index: &Index, folder: &Path) -> anyhow::Result<(Tables, Tables)> {
+    let [a, b] = index.cases.as_slice() else {
+        let what = format!("{} compares two recordings and names {}", folder.display(), index.cases.len());
+        return Err(Failure::new(Status::Recording, what).into());
+    };
+    Ok((answer::tables(&folder.join(&a.recording))?, answer::tables(&folder.join(&b.recording))?))
+}
+
+fn made(index: Index, a: &Tables, b: &Tables) -> Pair {
+    let comparison = match index.question {
+        Question::Noise => analyze::compare::noise(a, b),
+        Question::Cases | Question::Compare => analyze::compare::interleaved(a, b),
+    };
+    let side = |case: Option<&index::Entry>, tables: &Tables| Side {
+        name: case.map_or_else(String::new, |case| case.variant.clone()),
+        command: tables.meta.command.clone(),
+        recording: case.map_or_else(String::new, |case| case.recording.clone()),
+    };
+    Pair {
+        knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: FORMAT.to_owned() },
+        machine: a.meta.machine.clone(),
+        complete: index.complete,
+        thread_counts_given: index.counts != Some(false),
+        cases: [side(index.cases.first(), a), side(index.cases.get(1), b)],
+        comparison,
+    }
+}

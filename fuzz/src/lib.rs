@@ -1,0 +1,176 @@
+//! What is fuzzed: one function for each kind of hostile bytes. Each may refuse its input; none may panic, hang or fill
+//! the memory. The same functions run under libFuzzer (`fuzz_targets/`) and over the kept inputs (`tests/replay.rs`).
+
+// The binary has no library: its rooms that read sweep files are compiled in here, by the names that they know each
+// other by.
+#[allow(dead_code)]
+#[path = "../../crates/knee/src/cases.rs"]
+mod cases;
+#[allow(dead_code)]
+#[path = "../../crates/knee/src/counts.rs"]
+mod counts;
+#[allow(dead_code)]
+#[path = "../../crates/knee/src/failure.rs"]
+mod failure;
+#[allow(dead_code, unused_imports)]
+#[path = "../../crates/knee/src/file/mod.rs"]
+mod file;
+#[allow(dead_code)]
+#[path = "../../crates/knee/src/template.rs"]
+mod template;
+#[allow(dead_code, unused_imports)]
+#[path = "../../crates/knee/src/throughput/mod.rs"]
+mod throughput;
+
+use recording::reader::TABLES;
+use recording::{Recording, synthetic};
+use resolve::jit::fuzzing;
+use resolve::{MappedFile, Mapping, ModuleCache, Objects, Symbolizer, Unwinder, UserRegisters};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Names of the functions here, which are those of the folders under `corpus/`.
+pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+    ("recording", recording),
+    ("meta", meta),
+    ("maps", maps),
+    ("module", module),
+    ("unwind", unwind),
+    ("perf_map", perf_map),
+    ("jitdump", jitdump),
+    ("sweep_file", sweep_file),
+];
+
+/// A folder of this process in memory, where there is one.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let folder = parent.join(format!("knee-fuzz-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for the inputs");
+        folder
+    })
+}
+
+fn opened(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile_in(folder()).expect("a file for the input");
+    file.write_all(bytes).expect("room for the input");
+    file
+}
+
+/// One part of a table, chosen by the first byte, in a recording that is otherwise empty.
+pub fn recording(bytes: &[u8]) {
+    let Some((table, part)) = bytes.split_first() else { return };
+    let (table, _) = TABLES[usize::from(*table) % TABLES.len()];
+    let recording = folder().join("recording");
+    let _ = fs::remove_dir_all(&recording);
+    let place = recording.join(table);
+    fs::create_dir_all(&place).expect("a folder for the part");
+    let meta = serde_json::to_vec(&synthetic::meta(2)).expect("a meta is JSON");
+    fs::write(recording.join("meta.json"), meta).expect("room for meta.json");
+    fs::write(place.join("part-00000.parquet"), part).expect("room for the part");
+    if let Ok(tables) = Recording::open(&recording).and_then(|recording| recording.tables()) {
+        analyze::analyze(&tables);
+    }
+}
+
+/// The description of a recording.
+pub fn meta(bytes: &[u8]) {
+    let recording = folder().join("meta");
+    fs::create_dir_all(&recording).expect("a folder for the recording");
+    fs::write(recording.join("meta.json"), bytes).expect("room for meta.json");
+    if let Ok(tables) = Recording::open(&recording).and_then(|recording| recording.tables()) {
+        let answer = analyze::analyze(&tables);
+        let mut out = Vec::new();
+        report::json::render(&answer, &mut out).expect("a vector takes everything");
+    }
+}
+
+/// The memory map of a process.
+pub fn maps(bytes: &[u8]) {
+    if let Ok(mappings) = resolve::parse_maps(bytes) {
+        resolve::merge_spans(resolve::executable_spans(&mappings));
+        assert!(mappings.iter().all(|mapping| mapping.start < mapping.end));
+    }
+}
+
+/// Where a module's input lies, until the next one.
+fn module_file(bytes: &[u8]) -> PathBuf {
+    let path = folder().join("module");
+    fs::write(&path, bytes).expect("room for the module");
+    path
+}
+
+/// A program's file: its tables, symbols, lines, variables and marks.
+pub fn module(bytes: &[u8]) {
+    let _ = resolve::probes(bytes);
+    let Ok(module) = ModuleCache::new().open(&module_file(bytes)) else { return };
+    let offsets: Vec<u64> = (0..bytes.len() as u64).step_by(64).take(64).chain([u64::MAX]).collect();
+    let mut symbolizer = Symbolizer::with_debug_directories(Vec::new());
+    symbolizer.user(&module, &offsets);
+    let objects = Objects::read(&module);
+    for offset in offsets {
+        module.function_start(offset);
+        if let (Ok(objects), Some(address)) = (&objects, module.stated_address(offset)) {
+            objects.find(address);
+        }
+    }
+}
+
+/// Registers and a stack (the first 2 KiB) in a program's file (the rest).
+pub fn unwind(bytes: &[u8]) {
+    const REGISTERS: usize = 4 * 8;
+    const STACK: usize = 2048 - REGISTERS;
+    let Some((registers, rest)) = bytes.split_at_checked(REGISTERS) else { return };
+    let (stack, file) = rest.split_at(rest.len().min(STACK));
+    let number = |at: usize| u64::from_le_bytes(registers[at * 8..at * 8 + 8].try_into().expect("eight bytes"));
+    const AT: u64 = 0x40_0000;
+    let mapping = Mapping {
+        start: AT,
+        end: AT + (1 << 20),
+        file_offset: 0,
+        device: (0, 0),
+        inode: 0,
+        executable: true,
+        deleted: false,
+        path: MappedFile::File(module_file(file)),
+    };
+    let mut unwinder = Unwinder::new(&ModuleCache::new());
+    unwinder.set_mappings(&[mapping], None);
+    // Inside the file, or anything.
+    let ip = if number(0) % 2 == 0 { AT + number(0) % (1 << 20) } else { number(0) };
+    let registers = UserRegisters { ip, sp: number(1), bp: number(2), lr: number(3) };
+    let mut frames = Vec::new();
+    unwinder.unwind(&registers, stack, &mut frames);
+    assert!(frames.len() <= resolve::DEPTH_LIMIT);
+    for frame in frames {
+        unwinder.locate(frame.lookup());
+        unwinder.function_start(frame.lookup());
+    }
+}
+
+/// Names of run-time code, as text.
+pub fn perf_map(bytes: &[u8]) {
+    fuzzing::perf_map(&opened(bytes));
+}
+
+/// Names of run-time code, as records.
+pub fn jitdump(bytes: &[u8]) {
+    fuzzing::dump(opened(bytes));
+}
+
+/// A sweep file, and all the cases that it stands for.
+pub fn sweep_file(bytes: &[u8]) {
+    let path = folder().join("sweep.toml");
+    fs::write(&path, bytes).expect("room for the sweep file");
+    match file::load(&path) {
+        Ok(sweep) => {
+            let variants: Vec<cases::Variant> = sweep.variants.into_iter().map(|described| described.variant).collect();
+            let _ = cases::expand(&variants, &sweep.parameters);
+        }
+        Err(failure) => assert!(!failure.to_string().is_empty()),
+    }
+}
