@@ -188,10 +188,10 @@ for neither. With fewer than 6 blocks nothing can be told.
 Exit status: as of knee sweep. Both an answer and \"cannot be told\" are 0.";
 
 #[derive(Debug, Args)]
-#[command(after_help = COMPARE_EXAMPLES)]
+#[command(after_help = COMPARE_EXAMPLES, override_usage = "knee compare [OPTIONS] -- A [ARGUMENTS] -- B [ARGUMENTS]")]
 pub(crate) struct Compare {
     /// The two commands: A behind the first `--`, B behind the second; `{threads}` is replaced by the thread count
-    #[arg(required = true, last = true, value_name = "A -- B", help_heading = TARGET)]
+    #[arg(required = true, last = true, value_name = "COMMANDS", help_heading = TARGET)]
     pub(crate) commands: Vec<OsString>,
     /// Thread counts: numbers and ranges, such as 4 or 1,2,4 [default: the commands choose by themselves]
     #[arg(short, long, value_name = "LIST", help_heading = SWEEPING)]

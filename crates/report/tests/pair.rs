@@ -12,9 +12,9 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Ten blocks of two counts; `scan` is what the second thread does in vain.
-fn tables(seconds: f64, switches: u64, scan: u64) -> Tables {
+fn tables(seconds: f64, switches: u64, scan: u64, step: i32) -> Tables {
     let around = |seconds: f64| -> Vec<f64> {
-        (0..10_i32).map(|i| seconds * (1.0 + 0.01 * f64::from((i * 7) % 5 - 2))).collect()
+        (0..10_i32).map(|i| seconds * (1.0 + 0.01 * f64::from((i * step) % 5 - 2))).collect()
     };
     let mut tables = Sketch::new(2)
         .clean(1, &around(1.0))
@@ -41,8 +41,8 @@ fn side(name: &str, command: &[&str]) -> Side {
 }
 
 fn pair(same: bool, counts: bool) -> Pair {
-    let (a, b) = (tables(0.9, 4000, 400), tables(0.55, 12, 1));
-    let mut comparison = if same { noise(&a, &a) } else { interleaved(&a, &b) };
+    let (a, b) = (tables(0.9, 4000, 400, 7), tables(0.55, 12, 1, 3));
+    let mut comparison = if same { noise(&a, &tables(0.9, 4000, 400, 3)) } else { interleaved(&a, &b) };
     comparison.warnings.push("1 timed block was disturbed \u{1b}[2J and made again".to_owned());
     Pair {
         knee: Knee { version: "0.1.0".to_owned(), format: FORMAT.to_owned() },

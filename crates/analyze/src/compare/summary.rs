@@ -40,7 +40,7 @@ pub(super) fn of_commands(curve: &[CurveChange], error: f64) -> String {
                     format!("B is slower than A: {} times as fast ({})", digits(point), range(i))
                 }
                 (_, Some(i)) => {
-                    format!("it cannot be told whether B is faster or slower than A: {} times as fast", range(i))
+                    format!("it cannot be told whether B is faster or slower than A: its speed is {} of A's", range(i))
                 }
                 (_, None) => format!(
                     "it cannot be told whether B is faster or slower than A: {}, at least {} are needed",

@@ -3,7 +3,7 @@
 
 use super::sources;
 use crate::cli::Format;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Status, of_io};
 use crate::ui;
 use ::report::terminal::Places;
 use analyze::answer::Answer;
@@ -51,12 +51,16 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
 /// # Errors
 /// When the file cannot be written.
 pub(super) fn write_page(answer: &Answer, tables: &Tables, folder: &Path, file: &Path) -> anyhow::Result<()> {
+    fs::write(file, page(answer, tables, folder)?).with_context(|| format!("failed to write {}", file.display()))
+}
+
+fn page(answer: &Answer, tables: &Tables, folder: &Path) -> anyhow::Result<Vec<u8>> {
     let name = folder.to_string_lossy();
     let sources = sources::of(answer, tables);
     let subject = ::report::html::Subject { answer, tables, folder: &name, sources: &sources };
     let mut out = Vec::new();
     ::report::html::render(&subject, &mut out)?;
-    fs::write(file, out).with_context(|| format!("failed to write {}", file.display()))
+    Ok(out)
 }
 
 /// As [`of`], and writes the answer for scripts and the page for people beside the recording.
@@ -68,9 +72,21 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let answer = analyze::analyze(&tables);
     let mut json = Vec::new();
     ::report::json::render(&answer, &mut json)?;
-    fs::write(folder.join(VERDICT), json).context("failed to write the answer")?;
-    write_page(&answer, &tables, folder, &folder.join(PAGE))?;
+    write(folder, VERDICT, &json)?;
+    write(folder, PAGE, &page(&answer, &tables, folder)?)?;
     Ok(answer)
+}
+
+/// Writes a file beside a recording.
+///
+/// # Errors
+/// When it cannot be written: the disk may be full, and the recording is there nevertheless.
+pub(super) fn write(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Failure> {
+    let file = folder.join(name);
+    fs::write(&file, contents).map_err(|error| {
+        Failure::new(of_io(&error), format!("failed to write {}: {error}", file.display()))
+            .hint(format!("what was recorded is there: knee report {} prints its answer", folder.display()))
+    })
 }
 
 /// Prints the answer.

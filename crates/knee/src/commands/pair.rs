@@ -10,7 +10,6 @@ use analyze::answer::Knee;
 use anyhow::Context;
 use recording::Tables;
 use report::pair::{FORMAT, Pair, Side};
-use std::fs;
 use std::path::Path;
 
 /// Beside the recordings: the comparison for scripts.
@@ -38,7 +37,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Pair> {
     let pair = of(folder)?;
     let mut json = Vec::new();
     report::json::render(&pair, &mut json)?;
-    fs::write(folder.join(COMPARISON), json).context("failed to write the comparison")?;
+    answer::write(folder, COMPARISON, &json)?;
     Ok(pair)
 }
 

@@ -34,7 +34,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
     let comparison = made(folder, answer::keep)?;
     let mut json = Vec::new();
     report::json::render(&comparison, &mut json)?;
-    fs::write(folder.join(COMPARISON), json).context("failed to write the comparison")?;
+    answer::write(folder, COMPARISON, &json)?;
     write_page(&comparison, folder, &folder.join(answer::PAGE))?;
     Ok(comparison)
 }

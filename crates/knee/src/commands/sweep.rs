@@ -89,7 +89,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
             Question::Compare | Question::Noise => outcomes.cases.iter().any(failed),
         };
         if nothing {
-            return Err(nothing_measured(outcomes.cases, outcomes.interrupted).into());
+            return Err(nothing_measured(job, outcomes.cases, outcomes.interrupted).into());
         }
         conclude(job, &folder, !outcomes.interrupted, options.format)?;
         Ok(if outcomes.interrupted { ui::INTERRUPTED } else { ui::OK })
@@ -161,16 +161,24 @@ fn conclude(job: &Job, folder: &Path, complete: bool, format: Format) -> anyhow:
 }
 
 /// Without a timed run there is no answer.
-fn nothing_measured(cases: Vec<Outcome>, interrupted: bool) -> Failure {
+fn nothing_measured(job: &Job, cases: Vec<Outcome>, interrupted: bool) -> Failure {
     if interrupted {
         return Failure::new(Status::Interrupted, "interrupted before a timed run was finished");
     }
-    match cases.into_iter().flat_map(|case| case.broken).next() {
-        Some((threads, broken)) => {
+    let failed = cases.into_iter().enumerate().filter(|(_, case)| case.timed == 0);
+    match failed.flat_map(|(case, of)| of.broken.into_iter().map(move |broken| (case, broken))).next() {
+        Some((case, (threads, broken))) => {
             let threads = report::words::plural(threads.into(), "thread");
+            let who = match (job.question, job.cases.get(case)) {
+                (Question::Compare, Some(case)) => case.variant.as_str(),
+                _ => "the program",
+            };
             let failure = Failure::new(
                 Status::Target,
-                format!("the program failed at every thread count; with {threads}: {}", broken.why),
+                match job.counts {
+                    true => format!("{who} failed at every thread count; with {threads}: {}", broken.why),
+                    false => format!("{who} failed: {}", broken.why),
+                },
             );
             // Its last lines were shown when it failed.
             if broken.output.is_empty() { failure.hint("it printed nothing") } else { failure }

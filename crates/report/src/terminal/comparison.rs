@@ -4,7 +4,7 @@ use super::Style;
 use super::page::{Page, Tone};
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
-use analyze::answer::{Change, Comparison, Judgement, Kind, Setup};
+use analyze::answer::{Change, Comparison, CurveChange, Judgement, Kind, Setup};
 use std::io::{self, Write};
 
 /// Changes shown of each kind at each count; the JSON has them all.
@@ -67,8 +67,8 @@ pub(super) fn warnings(comparison: &Comparison, page: &mut Page<'_>) -> io::Resu
 fn beside(comparison: &Comparison) -> &'static str {
     match (comparison.setup, comparison.curve.len()) {
         (Setup::Apart, _) => "medians; 95 % interval of the speed",
-        (_, 1) => "medians; 95 % interval of the speed, from blocks",
-        _ => "medians; intervals of the speed, from blocks, 95 % for all together",
+        (_, 1) => "medians; speed of the second, 95 % interval from blocks",
+        _ => "medians; intervals from blocks, 95 % for all together",
     }
 }
 
@@ -97,15 +97,18 @@ fn curve(comparison: &Comparison, names: Names) -> Table {
         if names.counts {
             cells.push(point.threads.to_string());
         }
-        cells.extend([
-            words::time(point.before),
-            words::time(point.after),
-            words::times(point.speed, point.interval.map(|i| (i.low, i.high))),
-            last,
-        ]);
+        cells.extend([words::time(point.before), words::time(point.after), speed(point, comparison.setup), last]);
         table.row(tone, cells);
     }
     table
+}
+
+/// Of interleaved runs the ends of the interval decide, so they are shown to the hundredth however wide it is.
+fn speed(point: &CurveChange, setup: Setup) -> String {
+    match point.interval {
+        Some(i) if setup != Setup::Apart => format!("{:.2}× ({:.2}–{:.2})", point.speed, i.low, i.high),
+        _ => words::times(point.speed, point.interval.map(|i| (i.low, i.high))),
+    }
 }
 
 /// Small shares with a decimal: `1.8 %`.

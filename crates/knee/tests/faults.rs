@@ -1,0 +1,128 @@
+//! Misfortune without privileges: knee killed or stopped at any moment, files that cannot grow, descriptors that run
+//! out. Whatever the moment, the recording can be read or is refused in words, and the program does not live on.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+const KNEE: &str = env!("CARGO_BIN_EXE_knee");
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn report(folder: &Path) -> Output {
+    Command::new(KNEE).args(["report", "out"]).current_dir(folder).output().unwrap()
+}
+
+/// A sweep of a shell under limits: `limits` is what a shell does before it becomes knee.
+fn limited(folder: &Path, limits: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{limits}; exec \"$@\""), "sh", KNEE]).args(arguments);
+    command.current_dir(folder).output().unwrap()
+}
+
+const SWEEP: &[&str] =
+    &["sweep", "-t", "1,2", "--runs", "4", "--warm-up", "1", "--collector", "proc", "-q", "-o", "out"];
+const PROGRAM: &[&str] = &["--", "sh", "-c", "echo $1 ops/s; sleep 0.01", "x", "{threads}"];
+
+fn start(folder: &Path) -> Child {
+    Command::new(KNEE)
+        .args([SWEEP, PROGRAM].concat())
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn killed_at_any_moment_it_leaves_a_recording_that_can_be_read_or_none() {
+    let (mut read, mut refused) = (0, 0);
+    // From the start to somewhere near the end. Which moment it is decides nothing: every outcome is checked.
+    for moment in 0..24 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut knee = start(folder.path());
+        std::thread::sleep(Duration::from_millis(moment * moment));
+        knee.kill().unwrap();
+        knee.wait().unwrap();
+        let output = report(folder.path());
+        match output.status.code() {
+            Some(0) => {
+                read += 1;
+                assert!(!output.stdout.is_empty());
+            }
+            // Not even meta.json was there.
+            Some(5) => {
+                refused += 1;
+                let errors = text(&output.stderr);
+                assert!(errors.contains("no meta.json") && !folder.path().join("out/meta.json").exists(), "{errors}");
+            }
+            status => panic!("{status:?} after {moment}: {}", text(&output.stderr)),
+        }
+    }
+    assert_eq!(read + refused, 24);
+}
+
+#[test]
+fn stopped_and_continued_again_and_again_it_ends_as_if_nothing_had_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut knee = start(folder.path());
+    let send = |signal: &str| {
+        let sent = Command::new("kill").args([signal, &knee.id().to_string()]).stderr(Stdio::null()).status();
+        assert!(sent.is_ok());
+    };
+    // Calls that wait return early (EINTR) when a stopped process goes on.
+    for _ in 0..20 {
+        send("-STOP");
+        send("-CONT");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(knee.wait().unwrap().success());
+    let output = report(folder.path());
+    assert!(output.status.success() && text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
+}
+
+/// Files may have so many blocks of 512 bytes: writes get shorter and then fail, as on a disk that is full.
+#[test]
+fn files_that_cannot_grow_are_an_error_that_names_them() {
+    let mut failed = 0;
+    for blocks in [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 64] {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = format!("trap '' XFSZ; ulimit -f {blocks}");
+        let output = limited(folder.path(), &limits, &[SWEEP, PROGRAM].concat());
+        let errors = text(&output.stderr);
+        if !output.status.success() {
+            failed += 1;
+            assert_eq!(output.status.code(), Some(1), "{blocks}: {errors}");
+            assert!(errors.contains("File too large") && errors.contains("out"), "{blocks}: {errors}");
+        }
+        // What was whole before is still there.
+        let output = report(folder.path());
+        assert!(matches!(output.status.code(), Some(0 | 5)), "{blocks}: {}", text(&output.stderr));
+    }
+    assert!(failed >= 3, "the limits were meant to be too small");
+}
+
+#[test]
+fn without_descriptors_it_says_so() {
+    let mut failed = 0;
+    for descriptors in [4, 5, 6, 8, 10, 12, 16, 24, 64] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = limited(folder.path(), &format!("ulimit -n {descriptors}"), &[SWEEP, PROGRAM].concat());
+        let errors = text(&output.stderr);
+        match output.status.code() {
+            Some(0) => {}
+            // A limit of a few lets not even the loader open its libraries.
+            Some(127) => assert!(errors.contains("shared lib"), "{descriptors}: {errors}"),
+            Some(1 | 3) => {
+                failed += 1;
+                assert!(errors.contains("Too many open files"), "{descriptors}: {errors}");
+            }
+            status => panic!("{descriptors}: {status:?} {errors}"),
+        }
+    }
+    assert!(failed >= 1, "the limits were meant to be too small");
+}
