@@ -92,7 +92,8 @@ pub fn meta(bytes: &[u8]) {
 /// The memory map of a process.
 pub fn maps(bytes: &[u8]) {
     if let Ok(mappings) = resolve::parse_maps(bytes) {
-        resolve::merge_spans(resolve::executable_spans(&mappings));
+        resolve::executable_spans(&mappings);
+        resolve::merge_spans(&mappings, 16);
         assert!(mappings.iter().all(|mapping| mapping.start < mapping.end));
     }
 }

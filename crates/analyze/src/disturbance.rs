@@ -25,7 +25,7 @@ const TICKS_OF_STEAL_NS: u64 = 20_000_000;
 pub enum Disturbance {
     /// The hypervisor gave this share of the processors to other machines.
     Steal(f64),
-    /// Other programs took this share of the processors.
+    /// Other programs took this share of the processors. In short runs the clock ticks may make it more than there is.
     Load(f64),
     /// The control group's quota kept threads back for this share of the processors' time, more than usual.
     Quota(f64),
@@ -41,7 +41,9 @@ impl fmt::Display for Disturbance {
             Disturbance::Steal(share) => {
                 write!(f, "the hypervisor took {:.0} % of the processors for other machines", share * 100.0)
             }
-            Disturbance::Load(share) => write!(f, "other programs took {:.0} % of the processors", share * 100.0),
+            Disturbance::Load(share) => {
+                write!(f, "other programs took {:.0} % of the processors", share.min(1.0) * 100.0)
+            }
             Disturbance::Quota(share) => write!(
                 f,
                 "the control group's quota took {:.0} % of the processors' time, unlike in the other runs",
