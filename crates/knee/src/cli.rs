@@ -260,7 +260,7 @@ pub(crate) struct Lab {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Runs a program's sweep and compares its variants
-    Run(LabRun),
+    Run(Box<LabRun>),
     /// Says what is wrong with a program, where, what repairs it, and what others measured
     Show(LabShow),
 }

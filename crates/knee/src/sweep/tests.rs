@@ -328,8 +328,8 @@ fn a_disturbed_block_is_set_aside_and_made_again_within_the_limit() {
             if request.kind != RunKind::Clean {
                 return beside(0.0);
             }
-            let number = made.replace_with(|made| *made + 1);
-            beside(if number % 3 == 0 && number / 3 < disturbed { 0.3 } else { 0.0 })
+            let number: usize = made.replace_with(|made| *made + 1);
+            beside(if number.is_multiple_of(3) && number / 3 < disturbed { 0.3 } else { 0.0 })
         });
         assert_eq!(left.outcome.unwrap().timed, 6);
         let of =
