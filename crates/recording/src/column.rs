@@ -107,6 +107,12 @@ impl GroupReader<'_> {
         if descriptor.max_rep_level() != 0 || descriptor.max_def_level() > 1 {
             return Err(wrong("is nested, expected plain values".to_owned()));
         }
+        // The library takes these as checked, and would panic.
+        let chunk = self.group.metadata().column(index);
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        if start < 0 || chunk.data_page_offset() < 0 || chunk.compressed_size() < 0 {
+            return Err(wrong("claims to lie before the file's begin".to_owned()));
+        }
         let optional = descriptor.max_def_level() == 1;
         let reader = self.group.get_column_reader(index).map_err(parquet)?;
         let mut reader: ColumnReaderImpl<T::Data> = get_typed_column_reader(reader);

@@ -178,3 +178,26 @@ fn a_writer_may_end_after_any_step() {
         assert_eq!(read.runs, tables.runs[..expected], "{steps} steps");
     }
 }
+
+/// What the fuzzer of `fuzz/` started from or found: the table's number, then a part.
+#[test]
+fn inputs_that_were_found_once_are_errors_or_rows() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/recording");
+    let (mut read, mut refused) = (0, 0);
+    for input in fs::read_dir(corpus).unwrap() {
+        let bytes = fs::read(input.unwrap().path()).unwrap();
+        for length in [bytes.len(), bytes.len() / 2] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("r");
+            Writer::create(&path, &meta(2)).unwrap();
+            let table = path.join(TABLES[usize::from(bytes[0]) % TABLES.len()].0);
+            fs::create_dir(&table).unwrap();
+            fs::write(table.join("part-00000.parquet"), &bytes[1..length.max(1)]).unwrap();
+            match Recording::open(&path).unwrap().tables() {
+                Ok(_) => read += 1,
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(read > 10 && refused > 10, "{read} {refused}");
+}
