@@ -250,6 +250,9 @@ impl<'a> Consumer<'a> {
         }
         let trace = self.trace(end_ns);
         let mut rows = self.rows();
+        // Until it was enrolled, the child that became the target counted as another program: a tenth of a millisecond.
+        let own: HashSet<u32> = self.threads.iter().map(|thread| thread.pid).collect();
+        rows.foreign.retain(|other| !own.contains(&other.pid));
         let places = self.programs.globals.peek(0, offset_of!(Globals, next_place)).unwrap_or(0);
         self.sleeping_rows(end_ns, places, &mut rows);
         let totals = Totals::of(&self.threads);
