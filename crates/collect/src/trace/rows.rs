@@ -25,7 +25,7 @@ pub(super) struct Rows {
     durations: Vec<Duration>,
     locks: Vec<KernelLock>,
     faults: Vec<FaultSite>,
-    foreign: Vec<Foreign>,
+    pub(super) foreign: Vec<Foreign>,
 }
 
 impl Rows {
