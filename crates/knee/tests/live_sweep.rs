@@ -193,8 +193,8 @@ for case in cases:
     table = lambda name: f"'{case}/{name}/*.parquet'"
     def missing(column, name, key, where):
         query = f"select count(*) from {table(name)} where {column} is not null and {column} not in (select {key} from {table(where)})"
-        return duckdb.sql(query).fetchone()[0]
-    assert duckdb.sql(f"select count(user_stack) from {table('waits')}").fetchone()[0] > 0, case
+        return duckdb.sql(query).fetchall()[0][0]
+    assert duckdb.sql(f"select count(user_stack) from {table('waits')}").fetchall()[0][0] > 0, case
     for column, name, key, where in [
         ("user_stack", "waits", "stack", "stacks"), ("user_stack", "samples", "stack", "stacks"),
         ("parent", "stacks", "stack", "stacks"), ("frame", "stacks", "frame", "frames"), ("module", "frames", "module", "modules"),
