@@ -247,6 +247,27 @@ fn creating_threads_is_loss_at_the_smallest_count_too() {
     assert!((answer.account[0].useful - 0.4).abs() < 0.1, "{:#?}", answer.account[0]);
 }
 
+/// A fifth of the time goes to creating threads at each count, and two do it in half of the time.
+#[test]
+fn creating_threads_is_no_loss_of_a_program_that_scales() {
+    let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.5), &around(1.0))
+        .traced(1, |run| {
+            run.thread("a").runs_in_kernel(ms(200), CLONE3, create).runs(ms(800), WORK);
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs_in_kernel(ms(100), CLONE3, create).runs(ms(400), WORK);
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::ThreadCreation).is_none(), "{:#?}", answer.verdict);
+}
+
 #[test]
 fn many_threads_that_are_created_cheaply_are_clear() {
     let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";

@@ -23,10 +23,6 @@ pub const NEW_FUNCTIONS: &str = "functions that the smallest count does not run"
 /// that do not want to wait ask for them; they are no failed attempt. (Numbers of asm-generic/errno.h, which x86 shares.)
 const NOT_YET: [u32; 4] = [4, 11, 115, 110];
 
-/// From this share of the on-CPU time on, creating threads counts as loss at the smallest count too: the share of the
-/// capacity from which a cause is called, below which the few threads that every program makes stay.
-const MIN_CREATION: f64 = 0.05;
-
 /// On-CPU time per unit of work, and the samples that split it.
 #[derive(Debug, Clone)]
 pub struct Strength<'a, 't> {
@@ -36,6 +32,8 @@ pub struct Strength<'a, 't> {
     pub on_cpu: f64,
     /// Of each system call, the share of its on-CPU time that failing calls took.
     pub failing: BTreeMap<u32, f64>,
+    /// True at the smallest count when creating and ending threads is loss there too.
+    pub creating_is_loss: bool,
 }
 
 /// What a run is compared with.
@@ -68,14 +66,12 @@ impl<'t> Strength<'_, 't> {
         own.map(|d| self.spent(*d).0).sum()
     }
 
-    /// Share of the on-CPU time that creating and ending threads takes, or 0 when it is small.
-    ///
-    /// No unit of work needs a thread of its own, so at the smallest count this is loss too: a program that makes a
-    /// thread for each task pays as much at every count, and would show no growth. The few threads that every program
-    /// makes stay below [`MIN_CREATION`].
+    /// Share of the on-CPU time that is creating threads and counts as loss at the smallest count too.
     pub fn creating(&self) -> f64 {
-        let share = self.spent(Doing::Creation).0 / self.on_cpu;
-        if share > MIN_CREATION { share.min(1.0) } else { 0.0 }
+        match self.creating_is_loss {
+            true => (self.spent(Doing::Creation).0 / self.on_cpu).min(1.0),
+            false => 0.0,
+        }
     }
 
     /// That time as a part of the account.
@@ -129,7 +125,7 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
     let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
     for doing in keys {
         let (now, error) = run.spent(doing);
-        let loss_there_too = |b: &Strength<'_, '_>| doing == Doing::Creation && b.creating() > 0.0;
+        let loss_there_too = |b: &Strength<'_, '_>| doing == Doing::Creation && b.creating_is_loss;
         let (before, base_error) = base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), |b| b.spent(doing));
         let is_function = doing.is_own();
         let certain =

@@ -17,9 +17,9 @@ pub const ONE_ALONE: &str = "while one thread did what only one may do";
 /// The idle capacity of a run, processor-seconds of the run.
 ///
 /// Time spent ready to run while a processor was free is charged to a control group's quota up to the time that it
-/// held threads back, then to other programs up to the time that they took, to the kernel's own threads, to knee itself (which clean runs do
-/// not have, so to no cause), then to what the thread had waited for (a hand-over costs the time until the next one
-/// runs), then to oversubscription when there are more threads than processors.
+/// held threads back, then to other programs up to the time that they took, then to the kernel's own threads, then to knee
+/// itself (which clean runs do not have, so to no cause), then to what the thread had waited for (a hand-over costs the
+/// time until the next one runs), then to oversubscription when there are more threads than processors.
 pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &Alone<'t>) -> Vec<Part> {
     let by = Running { split, alone, creating: &|at| creates(model, at) };
     let mut parts = Parts::default();

@@ -38,6 +38,9 @@ const LARGEST_RATIO: f64 = 4.0;
 /// numbers.
 const SOLID_LOSS: f64 = 0.1;
 
+/// The share of the capacity from which a loss can be a cause (`facts::MIN_SHARE`, which this room may not import).
+const CAUSE: f64 = 0.05;
+
 /// What one line of parts that cannot be told from sampling noise is called.
 const BELOW_NOISE: &str = "small changes within the sampling error";
 
@@ -111,10 +114,28 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .collect();
     let base_count = clean.base().or(drafts.first().map(|d| d.traced.run.threads));
     let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
-    let base_strength = base.map(Draft::strength);
+    let base_strength =
+        base.map(|b| Strength { creating_is_loss: creating_is_loss(clean, b, &drafts), ..b.strength() });
     let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, base_count, base_strength.as_ref())).collect();
     let together = drafts.into_iter().zip(lines);
     together.map(|(d, lines)| d.close(lines)).collect()
+}
+
+/// True when creating threads is loss at the smallest count too. No unit of work needs a thread of its own, but a program
+/// that makes one for each task pays as much at every count, and its creating would not show as growth.
+///
+/// It counts where the program loses enough for a cause, and creating takes more than all that it loses otherwise. A
+/// program that scales pays for its threads with work, and one that something larger holds back is not held back by them.
+fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_, '_>]) -> bool {
+    let creating = base.strength().spent(Doing::Creation).0;
+    let Some(useful) = median_of(&clean.cpu_per_unit(base.traced.run.threads)) else { return false };
+    let lost = drafts.iter().filter(|d| !d.traced.alone).filter_map(|d| {
+        let time = median_of(&clean.seconds_per_unit(d.traced.run.threads))?;
+        let capacity = time * f64::from(d.traced.processors());
+        Some((capacity - useful, capacity))
+    });
+    let worst = lost.max_by(|a, b| a.0.total_cmp(&b.0));
+    worst.is_some_and(|(lost, capacity)| lost > CAUSE * capacity && creating > lost)
 }
 
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
@@ -181,7 +202,7 @@ fn draw_up<'t>(
         let (growth, functions) = growth::growth(model, &strength, base);
         found.extend(growth);
         grown = functions;
-    } else if strength.creating() > 0.0 {
+    } else if base.is_some_and(|b| b.creating_is_loss) {
         found.push(strength.creation());
     }
     if split.surplus > 0.0 {
@@ -216,7 +237,7 @@ fn draw_up<'t>(
 impl<'m, 't> Draft<'m, 't> {
     fn strength(&self) -> Strength<'_, 't> {
         let (profile, on_cpu) = (&self.profile, self.split.on_cpu / self.work);
-        Strength { profile, on_cpu, failing: growth::failing(self.traced) }
+        Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false }
     }
 
     fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
