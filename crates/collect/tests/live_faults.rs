@@ -73,8 +73,9 @@ fn a_storm_of_calls_is_counted_exactly_and_timed_in_part() {
     let timed: u64 = sites.iter().map(|site| site.timed).sum();
     assert!(timed > 0 && timed < 2_000_000, "{timed}");
     let [site] = sites.as_slice() else { panic!("{sites:?}") };
-    // The only place that makes this call: nothing is left to estimate.
-    assert_eq!((site.calls, site.calls_low, site.calls_high), (2e6, 2e6, 2e6));
+    // No other place that makes this call was seen; that there is none cannot be known.
+    assert_eq!((site.calls, site.calls_high), (2e6, 2e6));
+    assert!(site.calls_low >= timed as f64 && site.calls_low < 2e6, "{site:?}");
     assert_whole(&tables);
 }
 

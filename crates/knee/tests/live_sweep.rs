@@ -16,18 +16,39 @@ fn lab(program: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Sweeps and gives the answer and the recording's folder.
+/// Sweeps and gives the answer and the recording's folder. Another program that takes a tenth of the processors or more
+/// hides every other loss behind its own, rightly so: such a sweep shows nothing here and is made again, twice at most.
 fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, PathBuf) {
-    let recording = folder.join("recording");
-    let output = knee()
-        .args(["sweep", "-t", counts, "--runs", runs, "--format", "json", "-o"])
-        .arg(&recording)
-        .arg("--")
-        .args(argv)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    (serde_json::from_slice(&output.stdout).unwrap(), recording)
+    for attempt in 1.. {
+        let recording = folder.join(format!("recording-{attempt}"));
+        let output = knee()
+            .args(["sweep", "-t", counts, "--runs", runs, "--format", "json", "-o"])
+            .arg(&recording)
+            .arg("--")
+            .args(argv)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let taken = taken_by_others(&answer);
+        if taken < 0.1 || attempt == 3 {
+            return (answer, recording);
+        }
+        #[allow(clippy::print_stdout, reason = "says why the test takes longer")]
+        println!("other programs had {:.0} % of the processors: the sweep is made again", 100.0 * taken);
+    }
+    unreachable!("the last attempt returns")
+}
+
+/// The largest share of a run's capacity that other programs took.
+fn taken_by_others(answer: &Value) -> f64 {
+    let share = |account: &Value| {
+        let lines = account["lines"].as_array().unwrap().iter();
+        let taken: f64 =
+            lines.filter(|line| line["cause"] == "cpu-pressure").map(|line| number(&line["seconds"])).sum();
+        taken / number(&account["capacity"])
+    };
+    answer["account"].as_array().unwrap().iter().map(share).fold(0.0, f64::max)
 }
 
 fn knee() -> Command {

@@ -8,6 +8,7 @@
 mod asleep;
 mod attach;
 mod consumer;
+mod estimate;
 pub(crate) mod image;
 pub(crate) mod intern;
 mod kept;

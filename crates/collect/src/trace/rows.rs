@@ -4,9 +4,9 @@
 
 use super::asleep::Call as SleepingCall;
 use super::consumer::Consumer;
+use super::estimate::{Estimate, Group, Timed as Seen};
 use super::slices::thread_id;
 use super::story::{self, Story};
-use super::timing::estimate;
 use crate::bpf::FAULT_PERIOD;
 use crate::bpf::abi::*;
 use crate::error::Error;
@@ -210,20 +210,24 @@ impl Consumer<'_> {
     }
 
     fn sites(&mut self, calls: &[(CallKey, CallValue)], rows: &mut Rows) {
-        let mut timed: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for (key, value) in calls {
-            *timed.entry((key.thread, u32::from(key.number))).or_default() += value.count;
-        }
         let windows = self.programs.windows();
-        for (key, value) in &self.same_places(calls) {
-            let call = (key.thread, u32::from(key.number));
-            let (calls, calls_low, calls_high) = if self.timing.complete() {
-                (value.count as f64, value.count as f64, value.count as f64)
-            } else {
+        let places = self.same_places(calls);
+        let seen = |value: &CallValue| Seen { calls: value.count, squares: value.squares as f64 };
+        let mut sites: BTreeMap<(u32, u32), Vec<Seen>> = BTreeMap::new();
+        for (key, value) in &places {
+            sites.entry((key.thread, u32::from(key.number))).or_default().push(seen(value));
+        }
+        let groups: BTreeMap<(u32, u32), Group> = sites
+            .into_iter()
+            .map(|(call, sites)| {
                 let all = self.syscalls.get(&call).copied().unwrap_or(0);
-                let timed = timed.get(&call).copied().unwrap_or(0);
-                estimate(all, timed, value.count, windows, value.squares as f64)
-            };
+                (call, Group::new(all, windows, sites.into_iter()))
+            })
+            .collect();
+        for (key, value) in &places {
+            let exact = Estimate { calls: value.count as f64, low: value.count as f64, high: value.count as f64 };
+            let group = groups.get(&(key.thread, u32::from(key.number))).filter(|_| !self.timing.complete());
+            let estimate = group.map_or(exact, |group| group.of(seen(value)));
             rows.sites.push(CallSite {
                 run: self.run,
                 site: SiteId(value.place),
@@ -233,9 +237,9 @@ impl Consumer<'_> {
                 user_stack: self.stack_of(value.place),
                 error: syscall_names::error(key.error),
                 timed: value.count,
-                calls,
-                calls_low,
-                calls_high,
+                calls: estimate.calls,
+                calls_low: estimate.low,
+                calls_high: estimate.high,
                 total_ns: value.total_ns,
                 on_cpu_ns: value.total_ns.saturating_sub(value.off_ns),
                 longest_ns: value.longest_ns,

@@ -5,7 +5,7 @@
 //! of instructions; what is left is decoded at the next sample of the same code. May import: `instruction`, the
 //! `CodeReader`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use super::CodeReader;
 use super::instruction::{Decode, Flow, Instruction, Operand, Value};
@@ -13,9 +13,14 @@ use super::instruction::{Decode, Flow, Instruction, Operand, Value};
 /// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
 const PER_SAMPLE: usize = 256;
 
-/// Instructions that are decoded because of one new address, over as many samples as that takes: a large function with
-/// what it calls. Without an end each program would be decoded wholly, and a large one again and again.
+/// Instructions that are decoded because of one new address, over as many samples as that takes: a large function.
+/// Without an end each program would be decoded wholly, and a large one again and again.
 const PER_ADDRESS: usize = 8192;
+
+/// How many of these may be in functions that it calls. What a waiting loop calls (a load, a pause, giving the processor
+/// away) is short; what a working loop calls may be the whole program, and decoding that took most of the time which
+/// samples took in programs of a tenth of a second.
+const PER_CALLEES: usize = 512;
 
 /// Instructions that are held at most (some 40 MiB); a program with more starts over.
 const HELD: usize = 1 << 18;
@@ -24,8 +29,8 @@ const HELD: usize = 1 << 18;
 /// before a sample is found by loops only.
 const FUNCTION_REACH: u64 = 2048;
 
-/// Bytes that are read at once.
-const CHUNK: usize = 256;
+/// Bytes that are read at once, from a multiple of them on: most branches stay within.
+const CHUNK: usize = 1024;
 
 /// Addresses that wait to be decoded, at most.
 const PENDING: usize = 4096;
@@ -49,12 +54,19 @@ pub struct Code {
     previous: HashMap<u64, u64>,
     /// Targets of branches and calls through memory, where they could be read.
     linked: HashMap<u64, Vec<u64>>,
+    /// Addresses to be decoded, of functions that were sampled.
     pending: Vec<u64>,
+    /// Addresses to be decoded, of functions that these call.
+    called: Vec<u64>,
+    /// Whether a called function is being decoded.
+    in_callee: bool,
     /// Where there is no code.
     barren: HashMap<u64, ()>,
     version: u64,
     /// What may still be decoded before another new address comes.
     credit: usize,
+    /// The same in called functions.
+    callee_credit: usize,
     chunk: Vec<u8>,
     chunk_at: u64,
 }
@@ -70,14 +82,17 @@ impl Code {
     pub fn new(decode: Box<dyn Decode + Send>) -> Self {
         Self {
             decode,
-            instructions: HashMap::new(),
-            branches: HashMap::new(),
-            previous: HashMap::new(),
-            linked: HashMap::new(),
+            instructions: HashMap::default(),
+            branches: HashMap::default(),
+            previous: HashMap::default(),
+            linked: HashMap::default(),
             pending: Vec::new(),
-            barren: HashMap::new(),
+            called: Vec::new(),
+            in_callee: false,
+            barren: HashMap::default(),
             version: 0,
             credit: 0,
+            callee_credit: 0,
             chunk: Vec::new(),
             chunk_at: 0,
         }
@@ -136,6 +151,7 @@ impl Code {
         self.previous.clear();
         self.linked.clear();
         self.pending.clear();
+        self.called.clear();
         self.barren.clear();
         self.chunk.clear();
         self.version += 1;
@@ -151,6 +167,7 @@ impl Code {
         let fresh = self.wanted(sampled);
         if fresh || callers.iter().any(|address| self.wanted(*address)) {
             self.credit = PER_ADDRESS;
+            self.callee_credit = PER_CALLEES;
         }
         for address in callers.iter().chain([&sampled]) {
             self.want(*address);
@@ -171,6 +188,23 @@ impl Code {
         if self.credit == 0 {
             self.pending.clear();
         }
+        self.explore_called(left, reader);
+    }
+
+    /// Decodes functions that sampled ones call, as long as nothing nearer is left.
+    fn explore_called(&mut self, most: usize, reader: &mut dyn CodeReader) {
+        let most = most.min(self.callee_credit);
+        let mut left = most;
+        self.in_callee = true;
+        while left > 0 {
+            let Some(address) = self.called.pop() else { break };
+            left = self.run(address, left, reader);
+        }
+        self.in_callee = false;
+        self.callee_credit -= most - left;
+        if self.callee_credit == 0 {
+            self.called.clear();
+        }
     }
 
     fn wanted(&self, address: u64) -> bool {
@@ -178,8 +212,17 @@ impl Code {
     }
 
     fn want(&mut self, address: u64) {
-        if self.pending.len() < PENDING && self.wanted(address) {
-            self.pending.push(address);
+        let called = self.in_callee;
+        self.want_in(address, called);
+    }
+
+    fn want_in(&mut self, address: u64, called: bool) {
+        if !self.wanted(address) {
+            return;
+        }
+        let queue = if called { &mut self.called } else { &mut self.pending };
+        if queue.len() < PENDING {
+            queue.push(address);
         }
     }
 
@@ -202,7 +245,7 @@ impl Code {
                     self.branches.entry(target).or_default().push(address);
                     self.want(target);
                 }
-                Flow::Call(Some(target)) => self.want(target),
+                Flow::Call(Some(target)) => self.want_in(target, true),
                 Flow::IndirectBranch | Flow::Call(None) => self.link(&instruction, reader),
                 _ => {}
             }
@@ -238,7 +281,8 @@ impl Code {
         }
         for target in &targets {
             self.branches.entry(*target).or_default().push(instruction.address);
-            self.want(*target);
+            // Through a fixed place in memory other functions are called, also by a branch.
+            self.want_in(*target, self.in_callee || slot.is_some());
         }
         self.linked.insert(instruction.address, targets);
     }
@@ -289,13 +333,21 @@ impl Code {
         let within = match inside(self.chunk_at, &self.chunk) {
             Some(within) => within,
             None => {
-                self.chunk.resize(CHUNK, 0);
-                let read = reader.code(address, &mut self.chunk).min(CHUNK);
-                self.chunk.truncate(read);
-                self.chunk_at = address;
-                0
+                self.fill(address & !(CHUNK as u64 - 1), CHUNK + longest, reader);
+                inside(self.chunk_at, &self.chunk).unwrap_or_else(|| {
+                    // Code that begins inside of the chunk, or ends there.
+                    self.fill(address, CHUNK, reader);
+                    0
+                })
             }
         };
         self.decode.decode(address, self.chunk.get(within..)?)
+    }
+
+    fn fill(&mut self, at: u64, bytes: usize, reader: &mut dyn CodeReader) {
+        self.chunk.resize(bytes, 0);
+        let read = reader.code(at, &mut self.chunk).min(bytes);
+        self.chunk.truncate(read);
+        self.chunk_at = at;
     }
 }

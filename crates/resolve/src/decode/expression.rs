@@ -1,7 +1,7 @@
 //! Values as formulas over the registers and the stack of a sample: worked out once for a sampled address, computed for
 //! each sample there. May import: `instruction`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use super::instruction::{Register, Registers};
 

@@ -1,7 +1,8 @@
 //! What one round of a small loop does with values: which it carries into the next round, from which loads its exits
 //! are decided. May import: `code`, `instruction`, `loops`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap as HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::Code;
 use super::instruction::{Access, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
@@ -197,7 +198,7 @@ pub(super) fn own_operand(code: &Code, (frame, address): Node, operand: &Operand
 /// Looks at one round of a loop. `framed`: the frame pointer is one in the loop's own function. `None` when the loop has
 /// too many values to follow.
 pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> {
-    let mut map = Map { code, slots: HashMap::new(), saved: HashMap::new(), used: FLAGS + 1, framed };
+    let mut map = Map { code, slots: HashMap::default(), saved: HashMap::default(), used: FLAGS + 1, framed };
     let mut uses = BTreeMap::new();
     let mut loads: Vec<(Node, Load)> = Vec::new();
     for node in whole.next.keys() {

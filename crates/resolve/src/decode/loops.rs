@@ -1,7 +1,9 @@
 //! Small loops around a sampled instruction, with the small functions that they call. May import: `code`,
 //! `instruction`.
 
+use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use super::code::Code;
 use super::instruction::{Flow, Instruction};
@@ -40,11 +42,29 @@ pub(super) struct Loop {
     pub(super) exits: BTreeSet<u64>,
 }
 
-/// The loops around an address, the smallest first; empty when there is none, or none of which all code is known.
-pub(super) fn loops_around(code: &Code, ip: u64) -> Vec<Loop> {
-    let mut found: Vec<Loop> = branches_back(code, ip).into_iter().filter_map(|(t, b)| body(code, ip, t, b)).collect();
-    found.sort_by_key(|one| (one.next.len(), one.back));
-    found
+/// Loops by the branch that leads back, (target, branch): most samples are taken in loops that are known already.
+#[derive(Debug, Default)]
+pub(super) struct Loops {
+    known: HashMap<(u64, u64), Option<Arc<Loop>>>,
+    /// Of the code from which they follow.
+    version: u64,
+}
+
+impl Loops {
+    /// The loops around an address, the smallest first; empty when there is none, or none of which all code is known.
+    pub(super) fn around(&mut self, code: &Code, ip: u64) -> Vec<Arc<Loop>> {
+        if self.version != code.version() {
+            self.known.clear();
+            self.version = code.version();
+        }
+        let mut found: Vec<Arc<Loop>> = Vec::new();
+        for (head, back) in branches_back(code, ip) {
+            let one = self.known.entry((head, back)).or_insert_with(|| body(code, head, back).map(Arc::new));
+            found.extend(one.iter().filter(|one| one.next.contains_key(&(0, ip))).cloned());
+        }
+        found.sort_by_key(|one| (one.next.len(), one.back));
+        found
+    }
 }
 
 /// Branches backwards, reached from the address, whose range holds it: (target, branch).
@@ -74,7 +94,7 @@ fn branches<'c>(code: &'c Code, instruction: &'c Instruction) -> &'c [u64] {
 }
 
 /// The instructions from `head` to the branch back at `back` that lie on a way from one to the other.
-fn body(code: &Code, ip: u64, head: u64, back: u64) -> Option<Loop> {
+fn body(code: &Code, head: u64, back: u64) -> Option<Loop> {
     let inside = |address: u64| (head..=back).contains(&address);
     let mut nodes = BTreeMap::new();
     let mut queue = VecDeque::from([head]);
@@ -95,7 +115,7 @@ fn body(code: &Code, ip: u64, head: u64, back: u64) -> Option<Loop> {
     }
     let useful = reaching(&nodes, back);
     nodes.retain(|address, _| useful.contains(address));
-    if nodes.len() > OWN || !nodes.contains_key(&ip) || !nodes.contains_key(&head) {
+    if nodes.len() > OWN || !nodes.contains_key(&head) {
         return None;
     }
     let mut whole = Loop { head, back, ..Loop::default() };
@@ -196,7 +216,8 @@ fn call(code: &Code, whole: &mut Loop, node: Node, depth: u32, frames: &mut u32)
     if whole.next.len() > ALL {
         return None;
     }
-    for address in nodes.keys() {
+    let calls = |address: &&u64| code.at(**address).is_some_and(|one| matches!(one.flow, Flow::Call(_)));
+    for address in nodes.keys().filter(calls) {
         let before = whole.clone();
         if call(code, whole, (frame, *address), depth + 1, frames).is_none() {
             // A way that cannot be followed (a panic, a slow path) is left out. Rounds that do not take it are what a

@@ -10,7 +10,7 @@
 //! waits then stay unsure. What AArch64 needs is a second implementation of [`Decode`]; nothing else in here knows the
 //! architecture.
 //!
-//! May import: iced-x86 (in `x86` alone).
+//! May import: iced-x86 (in `x86` alone), rustc-hash (addresses are looked up some ten times a sample).
 
 pub mod code;
 mod expression;

@@ -6,7 +6,7 @@
 //! one and those after it are replayed forwards. All of that is worked out once for an address, as formulas, and only
 //! computed for each sample. May import: `code`, `expression`, `instruction`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 use super::code::Code;
 pub use super::expression::StackBytes;

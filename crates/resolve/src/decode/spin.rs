@@ -1,12 +1,12 @@
 //! Loops that do nothing but wait for another thread to write. May import: `code`, `flow`, `instruction`, `loops`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
 
 use super::code::Code;
 use super::flow::{self, Load};
 use super::instruction::{AccessKind, Flow, Registers, Value};
-use super::loops::{Loop, loops_around};
+use super::loops::{Loop, Loops};
 
 /// Samples at one address from which on it is worth looking for a loop there.
 const HOT: u32 = 4;
@@ -66,6 +66,7 @@ struct Looked {
 #[derive(Debug, Default)]
 pub struct Spins {
     looked: HashMap<u64, Looked>,
+    loops: Loops,
 }
 
 impl Spins {
@@ -97,7 +98,7 @@ impl Spins {
         looked.hits = looked.hits.saturating_add(1);
         if looked.hits >= HOT && looked.hits.is_power_of_two() && looked.version != code.version() {
             looked.version = code.version();
-            let loops = loops_around(code, address);
+            let loops = self.loops.around(code, address);
             looked.found = loops.iter().take(NESTED).find_map(|one| judge(code, one, framed)).map(Arc::new);
         }
         looked.found.clone()
