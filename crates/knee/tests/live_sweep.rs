@@ -1,5 +1,6 @@
 //! The main job on real programs, as a user runs it. These tests load BPF programs: they need root and the lab
 //! (`make -C lab`), and run by `./dev live`. Nothing is decided by timing: counts, names and sums are.
+#![allow(clippy::print_stdout, reason = "says why a test takes longer")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
 use serde_json::Value;
@@ -34,7 +35,6 @@ fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, Path
         if taken < 0.1 || attempt == 3 {
             return (answer, recording);
         }
-        #[allow(clippy::print_stdout, reason = "says why the test takes longer")]
         println!("other programs had {:.0} % of the processors: the sweep is made again", 100.0 * taken);
     }
     unreachable!("the last attempt returns")
