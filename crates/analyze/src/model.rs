@@ -9,7 +9,7 @@ use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, MarkKind, Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
 };
 use recording::{RunId, Tables, ThreadId, WaitId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// More than Linux can be built for (8192); keeps sums of a hostile recording inside their types.
 const MOST_PROCESSORS: u32 = 1 << 16;
@@ -30,6 +30,10 @@ pub struct Numbers {
     pub sched_yield: u32,
     /// clone(2) and clone3(2).
     pub clone: [u32; 2],
+    /// Calls that hand something over to whoever waits at the other end of a pipe, socket or eventfd: write(2),
+    /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2), readv(2),
+    /// recvfrom(2), recvmsg(2), which make room.
+    pub hand_over: [u32; 13],
 }
 
 impl Numbers {
@@ -37,8 +41,20 @@ impl Numbers {
     /// `asm-generic/unistd.h`, which aarch64 and riscv64 use.
     pub fn of(architecture: &str) -> Numbers {
         match architecture {
-            "x86_64" => Numbers { futex: 202, exit: [60, 231], sched_yield: 24, clone: [56, 435] },
-            _ => Numbers { futex: 98, exit: [93, 94], sched_yield: 124, clone: [220, 435] },
+            "x86_64" => Numbers {
+                futex: 202,
+                exit: [60, 231],
+                sched_yield: 24,
+                clone: [56, 435],
+                hand_over: [1, 20, 40, 275, 276, 278, 44, 46, 307, 0, 19, 45, 47],
+            },
+            _ => Numbers {
+                futex: 98,
+                exit: [93, 94],
+                sched_yield: 124,
+                clone: [220, 435],
+                hand_over: [64, 66, 71, 76, 77, 75, 206, 211, 269, 63, 65, 207, 212],
+            },
         }
     }
 }
@@ -63,6 +79,8 @@ pub struct Traced<'t> {
     pub waits: BTreeMap<WaitId, &'t Wait>,
     /// Who ended them.
     pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
+    /// Waits that the program's own threads and processes end, by writing or reading at the other end.
+    pub handed: HashSet<WaitId>,
     /// Its system calls.
     pub syscalls: Vec<&'t Syscall>,
     /// Its system calls by place and error.
@@ -239,6 +257,7 @@ impl<'t> Model<'t> {
                     slices: Vec::new(),
                     waits: BTreeMap::new(),
                     wakes: HashMap::new(),
+                    handed: HashSet::new(),
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
                     kernel_locks: Vec::new(),
@@ -279,10 +298,29 @@ impl<'t> Model<'t> {
                 t.samples.push(row);
             }
         });
+        let numbers = Numbers::of(&tables.meta.machine.architecture);
+        for run in &mut traced {
+            run.handed = handed(&run.waits, &run.wakes, &numbers);
+        }
         let stacks = Stacks::new(tables);
         let sharing = Sharing::new(tables, &stacks);
-        Model { tables, stacks, sharing, traced, numbers: Numbers::of(&tables.meta.machine.architecture) }
+        Model { tables, stacks, sharing, traced, numbers }
     }
+}
+
+/// Waits most of whose blocked time ended when a thread of the same program was in a call that hands something over. An
+/// interrupt also wakes in the name of whatever thread it meets, but not just in such a call.
+fn handed(waits: &BTreeMap<WaitId, &Wait>, wakes: &HashMap<WaitId, Vec<&Wake>>, numbers: &Numbers) -> HashSet<WaitId> {
+    let by_own = |wake: &&&Wake| {
+        let call = wake.waker_syscall.filter(|call| numbers.hand_over.contains(call));
+        wake.waker.is_some() && call.is_some()
+    };
+    let mostly = |wait: &&WaitId| {
+        let wakes = wakes.get(wait).map(Vec::as_slice).unwrap_or_default();
+        let blocked = |wakes: &mut dyn Iterator<Item = &&Wake>| wakes.map(|w| u128::from(w.blocked_ns)).sum::<u128>();
+        2 * blocked(&mut wakes.iter().filter(by_own)) > blocked(&mut wakes.iter())
+    };
+    waits.keys().filter(mostly).copied().collect()
 }
 
 /// From the first mark that begins the measured part to the last that ends it, inside the trace; absent without marks.

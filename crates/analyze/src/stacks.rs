@@ -7,7 +7,7 @@ use crate::themes::Theme;
 use recording::tables::{Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId, Tables};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Frames looked at from the innermost outwards. Deeper than the collector unwinds; ends a cycle of parents.
 pub const DEEPEST: usize = 512;
@@ -25,6 +25,9 @@ pub struct Stacks<'t> {
     stacks: HashMap<StackId, &'t Stack>,
     frames: HashMap<FrameId, Vec<Code<'t>>>,
     views: RefCell<HashMap<(StackId, bool), View<'t>>>,
+    /// Where locks of a team's runtime are taken and released: the slow path of such a lock is jumped to, and has the
+    /// same return address as the function with the name.
+    team_locks: HashSet<FrameId>,
 }
 
 /// What a stack says about who waits or works there.
@@ -76,8 +79,14 @@ impl<'t> Stacks<'t> {
         for inlined in frames.values_mut() {
             inlined.sort_by_key(|c| c.frame.depth);
         }
-        let stacks = tables.stacks.iter().map(|s| (s.stack, s)).collect();
-        Stacks { stacks, frames, views: RefCell::default() }
+        let stacks: HashMap<StackId, &Stack> = tables.stacks.iter().map(|s| (s.stack, s)).collect();
+        let is_team_lock = |frame: &FrameId| {
+            let mut codes = frames.get(frame).into_iter().flatten();
+            codes.any(|c| is_team_runtime(c) && c.name().is_some_and(is_team_lock))
+        };
+        let locks = tables.stacks.iter().filter(|row| is_team_lock(&row.frame));
+        let team_locks = locks.filter_map(|row| stacks.get(&row.parent?)).map(|caller| caller.frame).collect();
+        Stacks { stacks, frames, views: RefCell::default(), team_locks }
     }
 
     /// The functions of a stack, innermost first, inlined ones included; at most [`DEEPEST`].
@@ -111,13 +120,13 @@ impl<'t> Stacks<'t> {
         if let Some(view) = self.views.borrow().get(&(stack, in_call)) {
             return *view;
         }
-        let view = summed_up(&self.frames(stack), in_call);
+        let view = summed_up(&self.frames(stack), in_call, &self.team_locks);
         self.views.borrow_mut().insert((stack, in_call), view);
         view
     }
 }
 
-fn summed_up<'t>(frames: &[Code<'t>], in_call: bool) -> View<'t> {
+fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameId>) -> View<'t> {
     let first = frames.iter().position(|c| c.owner == Owner::Own);
     let own = match first {
         Some(at) if in_call => Some(at + wrappers(frames, at)),
@@ -130,9 +139,11 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool) -> View<'t> {
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !names::is_thread_start(n))),
     };
     let interpreter_lock = takes_interpreter_lock(frames);
+    let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
+    let team_lock = caller.is_some_and(|caller| team_locks.contains(&caller));
     View {
         leaf: frames.first().copied(),
-        role: if interpreter_lock { Some(Role::Lock) } else { role(before) },
+        role: if interpreter_lock { Some(Role::Lock) } else { role(before, team_lock) },
         interpreter_lock,
         theme: before.iter().find_map(|c| c.theme),
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
@@ -171,9 +182,9 @@ fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
 }
 
 /// The innermost primitive decides, but a lock, a barrier or a join around a condition is what it is used for.
-fn role(before: &[Code<'_>]) -> Option<Role> {
+fn role(before: &[Code<'_>], team_lock: bool) -> Option<Role> {
     let roles = || before.iter().filter_map(|c| c.role);
-    let Some(innermost) = roles().next() else { return of_team(before) };
+    let Some(innermost) = roles().next() else { return of_team(before, team_lock) };
     match innermost {
         Role::Condition => Some(roles().find(|r| *r != Role::Condition).unwrap_or(Role::Condition)),
         innermost => Some(innermost),
@@ -182,18 +193,14 @@ fn role(before: &[Code<'_>]) -> Option<Role> {
 
 /// What a thread does inside the runtime of OpenMP: such teams wait for their slowest member and for the next parallel
 /// part, and their runtimes' inner functions have no symbols in distributions. Taking the next share of a loop is no
-/// waiting.
-fn of_team(before: &[Code<'_>]) -> Option<Role> {
-    let runtime = |c: &&Code<'_>| {
-        let file = crate::code::file_name(c.module);
-        ["libgomp.so", "libomp.so", "libiomp5.so"].iter().any(|name| file.starts_with(name))
-    };
-    before.iter().find(runtime)?;
-    let named = |parts: &[&str]| {
-        before.iter().filter(runtime).filter_map(Code::name).any(|n| parts.iter().any(|p| n.contains(p)))
-    };
+/// waiting. `team_lock`: it was called from where a lock is taken.
+fn of_team(before: &[Code<'_>], team_lock: bool) -> Option<Role> {
+    let mut runtime = before.iter().filter(|c| is_team_runtime(c)).peekable();
+    runtime.peek()?;
+    let names: Vec<&str> = runtime.filter_map(Code::name).collect();
+    let named = |parts: &[&str]| names.iter().any(|n| parts.iter().any(|p| n.contains(p)));
     match () {
-        () if named(&["_critical", "set_lock", "set_nest_lock", "GOMP_atomic", "GOMP_ordered"]) => Some(Role::Lock),
+        () if names.iter().copied().any(is_team_lock) || names.is_empty() && team_lock => Some(Role::Lock),
         () if named(&["_next", "_start", "_dispatch", "GOMP_task", "omp_task", "malloc"])
             && !named(&["thread_start"]) =>
         {
@@ -201,6 +208,16 @@ fn of_team(before: &[Code<'_>]) -> Option<Role> {
         }
         () => Some(Role::Barrier),
     }
+}
+
+fn is_team_runtime(code: &Code<'_>) -> bool {
+    let file = crate::code::file_name(code.module);
+    ["libgomp.so", "libomp.so", "libiomp5.so"].iter().any(|name| file.starts_with(name))
+}
+
+/// True for the functions with which a team's runtimes take and release locks.
+fn is_team_lock(name: &str) -> bool {
+    ["_critical", "set_lock", "set_nest_lock", "GOMP_atomic", "GOMP_ordered"].iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]
@@ -244,6 +261,28 @@ mod tests {
         let stack = "syscall@libc.so.6 < std::sys::sync::condvar::futex::Condvar::wait@app /rustc/x.rs:1 < \
                      std::sync::barrier::Barrier::wait@app /rustc/x.rs:2 < work@app w.rs:3";
         check(stack, |view, _| assert_eq!(view.role, Some(Role::Barrier)));
+    }
+
+    #[test]
+    fn the_nameless_slow_path_of_a_team_lock_is_told_by_its_return_address() {
+        let (slow, fast) = ("?@libgomp.so.1 < sum@app a.c:9", "GOMP_critical_start@libgomp.so.1 < sum@app a.c:9");
+        let role = |stacks: &[&str]| {
+            let tables = Sketch::new(2)
+                .traced(2, |run| {
+                    let mut thread = run.thread("a").runs(ms(1), "main@app a.c:2");
+                    for stack in stacks {
+                        thread = thread.runs(ms(1), stack);
+                    }
+                })
+                .tables();
+            let stacks = Stacks::new(&tables);
+            let sampled = tables.samples.iter().map(|s| stacks.view(s.user_stack, false));
+            let slow = sampled.filter(|view| view.leaf.is_some_and(|c| c.name().is_none())).map(|view| view.role);
+            slow.last().flatten()
+        };
+        assert_eq!(role(&[slow, fast]), Some(Role::Lock));
+        assert_eq!(role(&[slow, "GOMP_barrier@libgomp.so.1 < sum@app a.c:9"]), Some(Role::Barrier));
+        assert_eq!(role(&[slow, "GOMP_critical_start@libgomp.so.1 < other@app a.c:7"]), Some(Role::Barrier));
     }
 
     #[test]

@@ -44,6 +44,44 @@ fn idle_pool() -> Tables {
         .tables()
 }
 
+/// Workers that get their work through a pipe from a thread which cannot keep up; `call`: what it wakes them in.
+fn fed_by_a_pipe(call: u32) -> Tables {
+    let read = "?@libc.so.6 < read@libc.so.6 < next_job@app pipe.c:30 < transform@app app.c:50";
+    with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(1.2)), WORK)
+        .traced(3, |run| {
+            let mut feeder = run.thread("feeder");
+            for _ in 0..50 {
+                feeder = feeder.runs(ms(20), "make@app app.c:10");
+            }
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name);
+                for _ in 0..50 {
+                    thread =
+                        thread.handed(Reason::Pipe, ms(18), read, "feeder", call).runs(ms(2), "transform@app app.c:52");
+                }
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn work_that_the_program_hands_itself_through_a_pipe_is_a_pipeline() {
+    let write = 1;
+    let answer = analyze(&fed_by_a_pipe(write));
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::ConditionWait).unwrap();
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("make"));
+    assert!(found(&answer, CauseId::IoWait).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_wake_up_by_an_interrupt_that_met_one_of_the_threads_is_input() {
+    let futex = 202;
+    let answer = analyze(&fed_by_a_pipe(futex));
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IoWait).is_some(), "{:#?}", answer.verdict);
+}
+
 #[test]
 fn a_pool_without_work_is_no_problem_of_the_program() {
     let answer = analyze(&idle_pool());

@@ -181,7 +181,7 @@ pub struct RunSketch<'a> {
     tables: &'a mut Tables,
     names: &'a mut Names,
     /// Wakers by name; names become ids when all threads are known.
-    wakes: Vec<(WaitId, String, u64)>,
+    wakes: Vec<(WaitId, String, u32, u64)>,
 }
 
 impl<'a> RunSketch<'a> {
@@ -313,14 +313,14 @@ impl<'a> RunSketch<'a> {
         let end_ns = threads().map(|t| t.end_ns).max().unwrap_or(0);
         let processors = self.tables.meta.machine.usable_processors;
         let (running, runs_threads) = threads().fold((0, 0), |(ns, n), t| (ns + t.running_ns, n + 1));
-        for (wait, waker, blocked_ns) in self.wakes {
+        for (wait, waker, syscall, blocked_ns) in self.wakes {
             self.tables.wakes.push(Wake {
                 run: self.run,
                 wait,
                 waker: by_name.get(waker.as_str()).copied(),
                 waker_stack: None,
-                waker_syscall: Some(FUTEX),
-                same_object: true,
+                waker_syscall: Some(syscall),
+                same_object: syscall == FUTEX,
                 holder: None,
                 count: 1,
                 blocked_ns,
@@ -390,6 +390,15 @@ impl ThreadSketch<'_, '_> {
     /// Blocked in futex(2) on a lock at this address, and woken by the named thread through the same address.
     pub fn locks(self, object: u64, ns: u64, stack: &str, waker: &str) -> Self {
         self.blocked(Reason::Futex, Some(object), ns, stack, Some(waker))
+    }
+
+    /// Blocked until the named thread handed something over in a system call.
+    pub fn handed(self, reason: Reason, ns: u64, stack: &str, waker: &str, syscall: u32) -> Self {
+        let blocked = self.blocked(reason, None, ns, stack, Some(waker));
+        if let Some(wake) = blocked.run.wakes.last_mut() {
+            wake.2 = syscall;
+        }
+        blocked
     }
 
     /// Blocked for another reason.
@@ -469,7 +478,7 @@ impl ThreadSketch<'_, '_> {
             }
         };
         if let Some(waker) = waker {
-            self.run.wakes.push((wait, waker.to_owned(), ns));
+            self.run.wakes.push((wait, waker.to_owned(), FUTEX, ns));
         }
         let row = self.row_mut();
         row.blocked_ns += ns;

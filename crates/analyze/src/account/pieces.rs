@@ -166,7 +166,7 @@ pub struct Piece {
 /// The pieces of a run.
 pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
     let (begin, end) = traced.measured;
-    let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w, stacks, futexes))).collect();
+    let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let helpers = traced.helpers();
     let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
     slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
@@ -228,7 +228,7 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pi
 }
 
 /// What a wait is for. What a library is busy with comes first: an allocator waits for locks, pages and the kernel.
-pub fn why(wait: &Wait, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
+pub fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
     let view = stacks.view(wait.user_stack, wait.syscall.is_some());
     match view.theme {
         Some(Theme::Allocator) => return Why::Allocator,
@@ -240,6 +240,8 @@ pub fn why(wait: &Wait, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWai
         Reason::None => Why::Unknown,
         Reason::Sleep => Why::Sleep,
         Reason::Io => Why::Io,
+        // What the program's own threads bring is work that is handed on, whatever carries it.
+        Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
         Reason::Fault | Reason::Reclaim => Why::Fault,

@@ -174,7 +174,7 @@ pub fn waits<'l, 't>(
     ledger: &'l Ledger<'_, 't>,
     fits: impl Fn(Why) -> bool + 'l,
 ) -> impl Iterator<Item = (&'t Wait, f64)> + 'l {
-    let is = move |w: &Wait| fits(why(w, &facts.model.stacks, &ledger.futexes));
+    let is = move |w: &Wait| fits(why(w, ledger.traced, &facts.model.stacks, &ledger.futexes));
     let waits = ledger.traced.waits.values().filter(move |w| is(w));
     waits.map(|w| (*w, ledger.split.by_wait.get(&w.wait).copied().unwrap_or(0.0)))
 }

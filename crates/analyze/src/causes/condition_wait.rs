@@ -128,7 +128,7 @@ fn stage<'t>(
         (true, false) => format!(
             "Threads wait for the stage that is busy {:.0} % of the time: {} in {what}.",
             busiest.utilisation * 100.0,
-            if many == 1 { "one thread".to_owned() } else { format!("{many} threads") }
+            if many == 1 { one_thread(ledger, &busiest.threads) } else { format!("{many} threads") }
         ),
     };
     let pipeline = alone && !waiters.is_subset(&busiest.threads);
@@ -139,6 +139,16 @@ fn stage<'t>(
         remedies: remedies(pipeline, many),
         ..found(ledger, description, lost)
     })
+}
+
+/// The only thread of a stage, by its name where the program gave it one: threads inherit the name of the first.
+fn one_thread(ledger: &Ledger<'_, '_>, threads: &BTreeSet<ThreadId>) -> String {
+    let name = |thread: &ThreadId| ledger.traced.threads.get(thread).map(|t| t.name.as_str());
+    let first = ledger.traced.threads.keys().next().and_then(name);
+    match threads.first().and_then(name).filter(|name| !name.is_empty() && Some(*name) != first) {
+        Some(name) => format!("one thread ({name})"),
+        None => "one thread".to_owned(),
+    }
 }
 
 /// Threads that waited for a condition and were charged for it.
