@@ -103,6 +103,7 @@ pub fn file_name(path: &str) -> &str {
 pub fn place(site: &Site) -> String {
     let name = match &site.function {
         Some(function) => function.clone(),
+        None if site.address.is_empty() => site.module.clone(),
         None => format!("{}+{}", site.module, site.address),
     };
     match (&site.file, site.line) {
