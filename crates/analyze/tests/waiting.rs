@@ -19,7 +19,11 @@ fn the_stage_that_sets_the_pace_is_named_with_its_utilisation() {
     let answer = analyze(&queue());
     let cause = found(&answer, CauseId::ConditionWait).unwrap();
     assert!(cause.share > 0.9, "{cause:?}");
-    assert!(cause.summary.contains("busy 100 % of the time: one thread (producer) in make (app.c:10)"), "{}", cause.summary);
+    assert!(
+        cause.summary.contains("busy 100 % of the time: one thread (producer) in make (app.c:10)"),
+        "{}",
+        cause.summary
+    );
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("make"));
     let ended = cause.evidence.iter().find(|e| e.what.contains("ended by thread producer")).unwrap();
     assert!(ended.value > 1.0, "{ended:?}");
