@@ -129,7 +129,7 @@ int BPF_PROG(on_return, struct pt_regs *regs, long result)
 
 	struct call_key key = { .thread = record->thread, .number = (u16)number, .error = (u16)error };
 	record->in_program = 1;
-	key.path = path_of(record, regs);
+	key.path = path_of(record, regs, &record->path);
 	struct call_value *value = call_of(ctx, record, regs, &key);
 	record->in_program = 0;
 	if (!value)

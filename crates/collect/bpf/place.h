@@ -19,8 +19,9 @@ static __always_inline u64 mix(u64 hash, u64 word)
 	return hash ^ (hash >> 29);
 }
 
-/* The call path that the current task is at. */
-static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs)
+/* The call path that the current task is at. `last`: what was found before at places of this sort. A thread that waits and
+ * wakes in turn is at two paths; each sort has a memory of its own. */
+static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs, struct last_path *last)
 {
 	u32 zero = 0, image = record->image & (MAX_IMAGES - 1);
 	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
@@ -28,7 +29,7 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 	u64 ip = REGS_IP(regs), sp = REGS_SP(regs), words = 0;
 	u64 path = mix(mix(record->image, ip), sp & 4095);
 
-	if (!scratch || !spans)
+	if (!scratch || !spans || !last)
 		return path;
 	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)sp))
 		return path;
@@ -43,7 +44,6 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		words3 = words3 * 31 + scratch->words[i + 3];
 	}
 	words = ((words * 31 + words1) * 31 + words2) * 31 + words3;
-	struct last_path *last = &record->path;
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
 		return last->path;
 	u64 start0 = spans->spans[0].start, length0 = spans->spans[0].length;
@@ -195,9 +195,10 @@ static __always_inline u32 kind_of(struct pt_regs *regs)
 }
 
 /* The call path that a place is told apart by. */
-static __always_inline u64 place_path(struct thread_record *record, struct pt_regs *regs, u32 kind)
+static __always_inline u64 place_path(struct thread_record *record, struct pt_regs *regs, u32 kind,
+				      struct last_path *last)
 {
-	u64 path = path_of(record, regs);
+	u64 path = path_of(record, regs, last);
 	return kind == SYSCALL_FUTEX ? mix(path, REGS_ARG2(regs)) : path;
 }
 
@@ -232,7 +233,7 @@ static __always_inline u32 place_of(void *ctx, struct thread_record *record, str
 				    struct place_key *key, u32 count)
 {
 	key->thread = record->thread;
-	key->path = place_path(record, regs, key->kind);
+	key->path = place_path(record, regs, key->kind, &record->path);
 	return place_at(ctx, record, regs, key, count);
 }
 
@@ -241,7 +242,7 @@ static __always_inline u32 usual_place_of(void *ctx, struct thread_record *recor
 					  struct place_key *key, struct last_place *last)
 {
 	key->thread = record->thread;
-	key->path = place_path(record, regs, key->kind);
+	key->path = place_path(record, regs, key->kind, &last->at);
 	if (last->place && last->path == key->path && last->object == key->object && last->kind == key->kind)
 		return last->place;
 	u32 place = place_at(ctx, record, regs, key, 0);

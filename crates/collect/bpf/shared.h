@@ -101,6 +101,7 @@ struct last_place {
 	u64 object;
 	u32 kind;
 	u32 place;
+	struct last_path at;
 };
 
 /* What a thread's latest waits at one place came to and how they ended, not yet in the tables: most threads wait at the
@@ -495,7 +496,7 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 1144);
+SIZE(thread_record, 1208);
 SIZE(probe, 24);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);

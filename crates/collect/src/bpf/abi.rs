@@ -167,8 +167,8 @@ pub(crate) struct ThreadRecord {
     pub(crate) counters_since_ns: u64,
     pub(crate) counted_ns: u64,
     pub(crate) path: [u64; 4],
-    pub(crate) waited: [u64; 3],
-    pub(crate) woke: [u64; 3],
+    pub(crate) waited: [u64; 7],
+    pub(crate) woke: [u64; 7],
     pub(crate) wait: PendingWait,
     pub(crate) edge: PendingEdge,
 }
@@ -486,7 +486,7 @@ pub(crate) struct SampleEvent {
 
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
-    assert!(size_of::<ThreadRecord>() == 1144);
+    assert!(size_of::<ThreadRecord>() == 1208);
     assert!(size_of::<ImageSpans>() == 64);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(size_of::<PlaceValue>() == 168);
