@@ -45,6 +45,7 @@ static pthread_mutex_t *stripe_lock;
 /* partitioned: each thread's keys, those of one owner next to one another. */
 static struct node **by_owner;
 static uint64_t *owner_start; /* [thread][owner] first index in by_owner */
+static uint64_t owner_row;    /* words from one thread's row to the next: no two share a cache line */
 static pthread_barrier_t sorted;
 
 /* Distinct keys are already well mixed, so the low bits will do. */
@@ -112,7 +113,7 @@ static unsigned owner_of(const struct node *node)
 static __attribute__((noinline)) void sort_by_owner(unsigned thread)
 {
     uint64_t first = thread * iterations;
-    uint64_t *start = &owner_start[thread * (threads + 2)];
+    uint64_t *start = &owner_start[thread * owner_row];
     for (uint64_t i = first; i < first + iterations; i++)
         start[owner_of(&pool[i]) + 2]++;
     for (unsigned o = 2; o <= threads; o++)
@@ -124,7 +125,7 @@ static __attribute__((noinline)) void sort_by_owner(unsigned thread)
 static __attribute__((noinline)) void insert_owned(unsigned owner)
 {
     for (unsigned t = 0; t < threads; t++) {
-        const uint64_t *start = &owner_start[t * (threads + 2)];
+        const uint64_t *start = &owner_start[t * owner_row];
         for (uint64_t i = start[owner]; i < start[owner + 1]; i++)
             insert_alone(by_owner[t * iterations + i]);
     }
@@ -229,7 +230,9 @@ int main(int argc, char **argv)
     bucket = reserve(buckets, sizeof *bucket);
     pool = reserve(threads * iterations, sizeof *pool);
     by_owner = reserve(threads * iterations, sizeof *by_owner);
-    owner_start = lab_alloc(threads * (threads + 2) * sizeof *owner_start, LAB_CACHE_PAIR);
+    uint64_t pair = LAB_CACHE_PAIR / sizeof *owner_start;
+    owner_row = (threads + 2 + pair - 1) / pair * pair;
+    owner_start = lab_alloc(threads * owner_row * sizeof *owner_start, LAB_CACHE_PAIR);
     lab_check(pthread_barrier_init(&sorted, NULL, (unsigned)threads), "barrier");
     if (mode == STRIPED) {
         stripe_lock = reserve(stripes, sizeof *stripe_lock);

@@ -138,6 +138,30 @@ fn start_and_end(before: u64, after: u64) -> Tables {
         .tables()
 }
 
+#[test]
+fn an_idle_processor_that_the_timed_runs_did_not_have_proves_no_imbalance() {
+    let tables = |cpu: f64| {
+        Sketch::new(2)
+            .clean(1, &around(1.0))
+            .clean_cpu(2, &around(0.6), &around(cpu))
+            .traced(1, |run| {
+                run.thread("one").runs(ms(1000), PARALLEL);
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(599));
+                run.thread("a").runs(ms(600), PARALLEL);
+                run.thread("b").runs(ms(400), PARALLEL);
+            })
+            .tables()
+    };
+    // 0.2 of 1.2 processor-seconds are idle in the traced run, and as many in the timed ones.
+    assert_eq!(ids(&analyze(&tables(1.0))), [CauseId::Imbalance]);
+    // Timed, both processors were busy: they were only slower.
+    let answer = analyze(&tables(1.2));
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::Imbalance).contains("longer than the timed runs did"), "{:#?}", answer.verdict);
+}
+
 const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
 
 #[test]

@@ -12,11 +12,11 @@ use crate::account::meanwhile::{At, Idle};
 use crate::account::pieces::{Kind, Why};
 use crate::account::timeline::{Shape, others};
 use crate::answer::{Cause, CauseId, Culprit};
-use crate::curve::seconds;
+use crate::curve::{cpu, seconds};
 use crate::facts::{Facts, MIN_SHARE, significant};
 use crate::statistics::median;
 use recording::ThreadId;
-use recording::tables::Thread;
+use recording::tables::{Run, Thread};
 use std::collections::BTreeMap;
 
 /// The cause.
@@ -37,6 +37,16 @@ fn explain<'t>(
     lost: (f64, f64),
     description: &Description,
 ) -> Result<Vec<Cause>, String> {
+    let observed = observed_alone(facts, ledger);
+    if !significant(ledger, (lost.0 - observed, lost.1)) {
+        return Err(format!(
+            "in the traced run {} of the processors' time passed with threads waiting for the last one, but it left \
+             processors idle for {} longer than the timed runs did: one of its processors was slower, or was kept busy by \
+             knee",
+            duration(lost.0),
+            duration(observed)
+        ));
+    }
     let finished = line(ledger, CauseId::Imbalance, FINISHED);
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code goes with its waits: both are what the line of the last thread costs.
@@ -59,6 +69,21 @@ fn explain<'t>(
         Some(why) if causes.is_empty() => Err(why),
         _ => Ok(causes),
     }
+}
+
+/// By how much longer processors were idle in the traced run than in the timed ones, in the unit of the lines; 0 when they
+/// were not, or nobody knows. How long they were idle in a timed run is exact: the time that it could have used less the
+/// time that it did. Threads that do the same work end apart when one processor of a virtual machine is slower for a
+/// while, and one traced run cannot tell that from unequal shares.
+fn observed_alone(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> f64 {
+    let processors = f64::from(ledger.traced.processors());
+    let could = |run: &Run| seconds(run.wall_ns) * processors;
+    let idle = |run: &Run| if run.wall_ns > 0 { 1.0 - cpu(run) / could(run) } else { 0.0 };
+    let threads = ledger.account.threads;
+    let (Some(timed), Some(whole)) = (facts.clean.median(threads, idle), facts.clean.median(threads, could)) else {
+        return 0.0;
+    };
+    (idle(ledger.traced.run) - timed).max(0.0) * whole / ledger.work
 }
 
 /// Why waiting at barriers may be the doing of other programs: they held threads back for as long as others waited, and
