@@ -149,7 +149,7 @@ fn printed(samples: &[Sample]) -> String {
 
 fn parsed(text: &[u8]) -> Vec<Sample> {
     let mut found = Vec::new();
-    read(text, |_| {}, |sample| found.push(sample)).unwrap();
+    read(text, |_| {}, |sample| found.push(sample)).expect("bytes in memory can be read");
     found
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Observes one run of a program, or one that runs already, and says where its time goes
     Record(Record),
-    /// Shows what the threads of a program do now: states, hottest functions, waits and locks
+    /// Shows what the threads of a program do now, and its hottest functions, waits and locks
     Watch(Watch),
     /// Shows the answer of a recording again
     Report(Report),
@@ -418,7 +418,7 @@ Only this machine can reach it, and only who knows the address, which holds a se
 #[derive(Debug, Args)]
 #[command(after_help = VIEW_EXAMPLES)]
 pub(crate) struct View {
-    /// Folder of the recording
+    /// Folder of the recording, or of a sweep over several cases
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Port on 127.0.0.1; 0 takes a free one

@@ -65,6 +65,7 @@ fn profiles_at_two_counts_tell_what_grew_and_no_cause() {
     let page = std::fs::read_to_string(at.join("page.html")).unwrap();
     assert!(page.contains("Threads over time") && page.contains("What grew") && page.contains("Imported from"));
     assert!(!page.contains("Who waits for whom</h3>") && !page.contains("Repeat it"));
+    refused(at, &["diff", "r", "r"], 2, "no timed runs to compare");
     assert_eq!(said(at, &["report", "r"]), answer, "the recording gives the same answer again");
 }
 

@@ -17,6 +17,9 @@ use resolve::ModuleCache;
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{offset_of, take};
 
+/// Places that are remembered before those of ended threads are forgotten: half of what the kernel side's table holds.
+const MOST_PLACES: usize = 65_536;
+
 /// Sums of a thread up to a look: its four times, and its switches.
 type Sums = [u64; 6];
 
@@ -156,6 +159,12 @@ impl Consumer<'_> {
             now.push(Now { thread: thread_id(record.thread), doing, wait });
         }
         live.before = before;
+        if live.places.len() > MOST_PLACES {
+            let lives = |thread: &u32| live.before.contains_key(thread);
+            live.places.retain(|_, key| lives(&key.thread));
+            self.processes.retain(|thread, _| lives(thread));
+            self.stories.retain(|place, _| live.places.contains_key(place));
+        }
         let mut rows = Rows::default();
         for (place, sum) in waited {
             let Some(key) = live.places.get(&place).copied() else { continue };

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) fn run(options: &Import) -> anyhow::Result<ui::Code> {
-    let files: Vec<(u32, &OsStr)> = options.files.iter().map(|file| counted(file)).collect();
+    let files: Vec<(u32, &OsStr)> = options.files.iter().map(counted).collect();
     if files.len() > 1 && files.iter().any(|(threads, _)| *threads == 0) {
         let what = "several profiles are compared by their thread counts, and one has none";
         return Err(usage(what).hint("write each as N=FILE: knee import 1=one.txt 4=four.txt").into());

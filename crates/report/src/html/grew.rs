@@ -66,6 +66,9 @@ fn frame(code: &analyze::code::Code<'_>) -> String {
     }
 }
 
+/// All that decides a sample's path: mode, system call, stacks in user space and in the kernel.
+type Kept = (Mode, Option<u32>, [Option<StackId>; 2]);
+
 #[derive(Default)]
 struct Node {
     children: BTreeMap<String, usize>,
@@ -80,7 +83,7 @@ pub(super) fn flame(scene: &Scene<'_>, names: &mut Names) -> Value {
     for (r, observed) in runs.iter().enumerate() {
         let each = seconds_per_sample(observed);
         let imported = observed.model.tables.meta.imported.is_some();
-        let mut counts: HashMap<(Mode, Option<u32>, [Option<StackId>; 2]), f64> = HashMap::new();
+        let mut counts: HashMap<Kept, f64> = HashMap::new();
         for sample in &observed.traced.samples {
             // Only an imported profile names the kernel's part by its stack.
             let stacks = [sample.user_stack, sample.kernel_stack.filter(|_| imported)];

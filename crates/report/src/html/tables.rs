@@ -58,6 +58,8 @@ pub(super) fn table(view: &View, m: &mut Markup) {
         .iter()
         .copied()
         .find(|i| view.columns.get(*i).is_some_and(|c| c.key == "growth_s" || c.key == "blocked_s"));
+    // Of an imported profile's threads only this time is known.
+    let bar = bar.or(kept.iter().copied().find(|i| view.columns.get(*i).is_some_and(|c| c.key == "running_s")));
     let bar =
         bar.or(kept.iter().copied().find(|i| view.rows.iter().any(|r| matches!(r.get(*i), Some(Cell::Seconds(_))))));
     let longest =
