@@ -249,9 +249,10 @@ function drawMinimap(lanes, width) {
         // What was not recorded is neither.
         if (key === "unknown") continue;
         const into = key === "user" || key === "system" ? running : waiting;
-        const from = Math.floor((/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns);
-        const to = Math.min(columns - 1, Math.floor((/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns));
-        for (let c = from; c <= to; c++) into[c] = (into[c] ?? 0) + 1;
+        const from = (/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns;
+        const to = Math.min(columns, (/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns);
+        // By the part of the column that it takes: on a narrow screen many fall into one.
+        for (let c = Math.floor(from); c < to; c++) into[c] = (into[c] ?? 0) + Math.min(to, c + 1) - Math.max(from, c);
       }
     }
     const most = Math.max(1, known.length);
