@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Names of the functions here, which are those of the folders under `corpus/`.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+pub const TARGETS: [(&str, fn(&[u8])); 9] = [
     ("recording", recording),
     ("meta", meta),
     ("maps", maps),
@@ -41,6 +41,7 @@ pub const TARGETS: [(&str, fn(&[u8])); 8] = [
     ("perf_map", perf_map),
     ("jitdump", jitdump),
     ("sweep_file", sweep_file),
+    ("perf_script", perf_script),
 ];
 
 /// A folder of this process in memory, where there is one.
@@ -173,5 +174,25 @@ pub fn sweep_file(bytes: &[u8]) {
             let _ = cases::expand(&variants, &sweep.parameters);
         }
         Err(failure) => assert!(!failure.to_string().is_empty()),
+    }
+}
+
+/// What `perf script` prints, as a recording and as the answer of it.
+pub fn perf_script(bytes: &[u8]) {
+    let source = import::Source { name: "input".to_owned(), threads: 0, text: Box::new(bytes) };
+    match import::import(vec![source], "0.0.0", 0) {
+        Ok(tables) => {
+            let answer = analyze::analyze(&tables);
+            assert!(answer.verdict.clear.is_empty() && answer.account.is_empty());
+            let mut out = Vec::new();
+            report::json::render(&answer, &mut out).expect("a vector takes everything");
+            let model = analyze::model::Model::new(&tables);
+            let scene = report::show::Scene::new(&model);
+            if let Some(observed) = scene.at(None) {
+                report::show::functions::functions(&observed, None, report::show::Pick::default());
+                report::export::folded::render(&observed, &mut out).expect("a vector takes everything");
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
     }
 }

@@ -18,8 +18,13 @@ pub fn growth(facts: &Facts<'_, '_>) -> Vec<Growth> {
     }
     let counts: Vec<(u32, Amounts)> =
         facts.ledgers.iter().map(|l| (l.account.threads, amounts(facts.model, l))).collect();
+    rows(&counts)
+}
+
+/// What grows from the first of some counts to any other.
+pub(crate) fn rows(counts: &[(u32, Amounts)]) -> Vec<Growth> {
     let names: BTreeSet<&(Kind, String)> = counts.iter().flat_map(|(_, found)| found.keys()).collect();
-    let mut rows: Vec<Growth> = names.into_iter().filter_map(|name| row(name, &counts)).collect();
+    let mut rows: Vec<Growth> = names.into_iter().filter_map(|name| row(name, counts)).collect();
     rows.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.growth.total_cmp(&a.growth)).then(a.name.cmp(&b.name)));
     let mut kept: BTreeMap<Kind, usize> = BTreeMap::new();
     rows.retain(|row| {

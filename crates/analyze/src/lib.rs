@@ -4,7 +4,8 @@
 //! [`themes`], [`code`], [`stacks`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words;
 //! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings, with
-//! `counters` and [`paired`] for runs made in the same blocks; [`disturbance`] what came from outside. Pure: no
+//! `counters` and [`paired`] for runs made in the same blocks; [`disturbance`] what came from outside; `imported` what another tool's profile
+//! tells. Pure: no
 //! clock, no files, no environment. The same recording gives the same answer. May import: recording, serde.
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ pub mod curve;
 pub mod disturbance;
 pub mod facts;
 pub mod growth;
+mod imported;
 pub mod knee;
 pub mod model;
 pub mod names;
@@ -45,6 +47,9 @@ use recording::Tables;
 pub fn analyze(tables: &Tables) -> Answer {
     let clean = Clean::new(tables);
     let model = Model::new(tables);
+    if let Some(from) = &tables.meta.imported {
+        return imported::answer(&model, from);
+    }
     let points = clean.points();
     let ledgers = account::ledgers(&model, &clean);
     let facts = Facts {

@@ -1,7 +1,8 @@
 //! Everything privileged: running the target, measuring it from outside, and observing it through the kernel.
 //!
 //! Rooms: [`launch`] runs a command once and measures it; [`trace`] does so while observing it and writes the rows;
-//! `unprivileged` does the same with less, for users without rights; [`observer`] chooses between the two.
+//! `unprivileged` does the same with less, for users without rights; [`observer`] chooses between the two; [`live`] keeps
+//! nothing and shows what happens now.
 //! [`machine`] and [`probe`] describe what is there; `bpf` is the loader's side of the programs in `../bpf`.
 //! Nothing here prints. Every `unsafe` of the project is in this crate, each with its reason.
 //!
@@ -12,6 +13,7 @@ mod cgroup;
 mod counters;
 pub mod error;
 pub mod launch;
+pub mod live;
 pub mod machine;
 pub mod observer;
 mod output;

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Observes one run of a program, or one that runs already, and says where its time goes
     Record(Record),
+    /// Shows what the threads of a program do now, and its hottest functions, waits and locks
+    Watch(Watch),
     /// Shows the answer of a recording again
     Report(Report),
     /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     View(View),
     /// Writes an observed run in a format of another tool
     Export(Export),
+    /// Reads a profile that perf made, so that knee shows where its processor time went
+    Import(Import),
     /// Runs two commands in turn and says which is faster, or that it cannot be told
     Compare(Compare),
     /// Compares two recordings, before and after a change
@@ -241,6 +245,44 @@ pub(crate) struct Record {
     pub(crate) format: Format,
 }
 
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  A program that runs already; it goes on unchanged:
+    sudo knee watch -p 4711
+
+  One's own program, without any rights, as text for ten seconds:
+    knee watch -p 4711 --plain --for 10s
+
+  A program that is started, and ends with the view; what it prints is not shown:
+    knee watch -- ./server --port=8080
+
+Keys: q quit, p pause, Tab or the arrows left and right another table, up and down its rows, s sort it by another
+column. The tables are of the last 5 seconds and change once a second; nothing is kept. With eBPF (root) they have the
+functions that run and every wait; by /proc alone no function that runs, and of short waits only a part.";
+
+#[derive(Debug, Args)]
+#[command(after_help = WATCH_EXAMPLES)]
+pub(crate) struct Watch {
+    /// Look at this running process with all its threads, instead of starting a program
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env"])]
+    pub(crate) pid: Option<u32>,
+    /// Look so long, such as 10s, 500ms or 2m [default: until the program ends, or q]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET)]
+    pub(crate) length: Option<Duration>,
+    /// Look with bpf or proc [default: the best that is allowed here]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = TARGET)]
+    pub(crate) collector: Option<Collector>,
+    /// Variable for the program
+    #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
+    pub(crate) env: Vec<OsString>,
+    /// Text, a look after the other, instead of a screen; also without a terminal
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) plain: bool,
+    /// The program and its arguments, behind `--`
+    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+}
+
 const LAB_EXAMPLES: &str = "\
 Examples:
   knee lab                    # the programs, a line each
@@ -376,7 +418,7 @@ Only this machine can reach it, and only who knows the address, which holds a se
 #[derive(Debug, Args)]
 #[command(after_help = VIEW_EXAMPLES)]
 pub(crate) struct View {
-    /// Folder of the recording
+    /// Folder of the recording, or of a sweep over several cases
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Port on 127.0.0.1; 0 takes a free one
@@ -426,6 +468,34 @@ pub(crate) enum Target {
     Csv,
     /// The whole recording, one Parquet file a table
     Parquet,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  A profile, with its call paths:
+    perf record -e cpu-clock -F 997 -g -- ./app
+    perf script --header > app.txt
+    knee import app.txt
+
+  Profiles at several thread counts, to see what grew:
+    knee import 1=one.txt 4=four.txt -o profiles
+    knee show functions profiles --sort growth
+
+A profile has samples and nothing else. It tells where processor time went, and not who waited for what, nor how fast
+the program is: every cause stays unsure. Those are told by knee sweep.";
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct Import {
+    /// What `perf script` printed; - for standard input; N=FILE when it was made with N threads
+    #[arg(required = true, value_name = "[N=]FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<OsString>,
+    /// Folder for the recording; it must not exist yet [default: ./knee-FILE-DATE-TIME]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

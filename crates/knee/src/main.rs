@@ -4,7 +4,8 @@
 //! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
 //! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `ui` the
-//! only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page.
+//! only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page;
+//! `watch` the live view.
 #![forbid(unsafe_code)]
 
 mod cases;
@@ -27,6 +28,7 @@ mod throughput;
 mod ui;
 mod version;
 mod view;
+mod watch;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -39,9 +41,11 @@ fn main() -> ExitCode {
     ui::done(match command {
         Command::Sweep(options) => commands::sweep::run(&options),
         Command::Record(options) => commands::record::run(&options),
+        Command::Watch(options) => commands::watch::run(&options),
         Command::Report(options) => commands::report::run(&options),
         Command::View(options) => commands::view::run(&options),
         Command::Export(options) => commands::export::run(&options),
+        Command::Import(options) => commands::import::run(&options),
         Command::Show(options) => commands::show::run(&options),
         Command::Compare(options) => commands::compare::run(&options),
         Command::Diff(options) => commands::diff::run(&options),

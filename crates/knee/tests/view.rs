@@ -32,8 +32,30 @@ struct Viewed {
     folder: tempfile::TempDir,
 }
 
+/// A folder as a sweep over several cases leaves it.
+fn record_cases(folder: &Path, question: &str) {
+    std::fs::create_dir(folder).unwrap();
+    let cases: Vec<serde_json::Value> = ["A", "B <b>"]
+        .into_iter()
+        .zip(["a", "b"])
+        .map(|(variant, recording)| {
+            record(&folder.join(recording));
+            serde_json::json!({"variant": variant, "parameters": [], "recording": recording, "expect": []})
+        })
+        .collect();
+    let index = serde_json::json!({
+        "format": "1.1", "knee": "0.1.0", "title": "two <i>", "question": question, "file": null, "complete": true,
+        "picture": {"x": null, "log_x": false, "log_y": false}, "cases": cases, "skipped": [],
+    });
+    std::fs::write(folder.join("sweep.json"), index.to_string()).unwrap();
+}
+
 impl Viewed {
     fn new() -> Viewed {
+        Viewed::of(record)
+    }
+
+    fn of(record: impl Fn(&Path)) -> Viewed {
         let folder = tempfile::tempdir().unwrap();
         let recording = folder.path().join("recording");
         record(&recording);
@@ -174,6 +196,37 @@ fn queries_that_make_no_sense_are_refused() {
     // Whatever the width, the answer stays small, and the server alive.
     let (status, _, body) = viewed.get("lanes?run=0&from=0&to=18446744073709551615&columns=18446744073709551615");
     assert_eq!((status, body.len() < 100_000), (200, true));
+}
+
+#[test]
+fn several_cases_have_a_page_that_leads_to_the_page_of_each() {
+    for question in ["cases", "compare"] {
+        let viewed = Viewed::of(|folder| record_cases(folder, question));
+        let (status, _, body) = viewed.get("");
+        let page = String::from_utf8(body).unwrap();
+        assert_eq!(status, 200);
+        assert!(page.contains("<a href=\"./0/\">A</a>") && page.contains("<a href=\"./1/\">B &lt;b&gt;</a>"), "{page}");
+        // Which of two is faster is told by their blocks, or not at all: six are needed.
+        assert_eq!(page.contains("class=\"verdict\""), question == "compare");
+        for case in ["0/", "1/", "0/"] {
+            let (status, _, body) = viewed.get(case);
+            assert_eq!(status, 200, "{case}");
+            assert!(String::from_utf8(body).unwrap().contains("connect-src 'self'"));
+        }
+        assert_eq!(viewed.get("1/lanes?run=1&from=35000000&to=45000000&columns=100").0, 200);
+        for nothing in ["2/", "0", "-1/", "+0/", "a/", "sums", "lanes", "0/0/", "0/../", "18446744073709551616/"] {
+            assert_eq!(viewed.get(nothing).0, 404, "{nothing}");
+        }
+    }
+}
+
+#[test]
+fn a_case_that_cannot_be_read_is_said_when_it_is_asked_for() {
+    let viewed = Viewed::of(|folder| record_cases(folder, "cases"));
+    std::fs::write(viewed.folder.path().join("recording/b/meta.json"), "{").unwrap();
+    let (status, _, body) = viewed.get("1/");
+    assert_eq!((status, String::from_utf8(body).unwrap().contains("meta.json")), (500, true));
+    assert_eq!(viewed.get("0/").0, 200);
 }
 
 #[test]

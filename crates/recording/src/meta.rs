@@ -81,6 +81,15 @@ pub struct Capability {
     pub unlock: Option<String>,
 }
 
+/// Where a recording came from that knee did not make itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The tool whose output was read: `perf script`.
+    pub tool: String,
+    /// The files that were read.
+    pub files: Vec<String>,
+}
+
 /// The contents of `meta.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -110,6 +119,10 @@ pub struct Meta {
     pub throughput: Option<Throughput>,
     /// What was available, as probed before the first run.
     pub capabilities: Vec<Capability>,
+    /// Set when another tool's profile was read in: then there are samples, and what they tell. Of a thread only its
+    /// running time is known, estimated; its other times and counts in the tables are 0 and mean nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// Things that the user should know before believing the numbers, in plain sentences.
     pub notes: Vec<String>,
 }

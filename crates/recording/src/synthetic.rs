@@ -69,6 +69,7 @@ pub fn meta(processors: u32) -> Meta {
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
         capabilities: Vec::new(),
+        imported: None,
         notes: Vec::new(),
     }
 }

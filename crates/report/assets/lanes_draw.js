@@ -2,6 +2,8 @@
 
 /** Arrows are drawn where the eye can still follow them. */
 const MOST_ARROWS = 400;
+/** Pixels from which the two ends of a task's bracket are told apart. */
+const NARROW_TASK = 6;
 /** How high a class is drawn: what runs is told from what waits without any colour. */
 const HEIGHTS = { user: 1, system: 1, kernel: 1, preempted: 0.7, runnable: 0.7, lock: 0.5, wait: 0.28, io: 0.28, sleep: 0.28, unknown: 0.28 };
 
@@ -35,7 +37,7 @@ function drawLanes(lanes) {
   context.textAlign = "right";
   for (let lane = first; lane < last; lane++) {
     const y = LANE.axis + lane * rows - top + (rows - LANE.height) + LANE.bar / 2 + 2;
-    context.fillText(fit(context, lanes.run.lanes[lane] ?? "", lanes.names() - 12), lanes.names() - 8, y);
+    context.fillText(fitThread(context, lanes.run.lanes[lane] ?? "", lanes.names() - 12), lanes.names() - 8, y);
   }
   drawAxis(lanes, context, width, height);
   if (lanes.range) {
@@ -49,6 +51,18 @@ function drawLanes(lanes) {
     context.fillStyle = colours.of("faint");
     context.fillRect(Math.round(lanes.pointer.x), 0, 1, height);
   }
+}
+
+/**
+ * A thread's name as far as there is room: its number at the end is what tells it from others of the same name.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} name
+ * @param {number} width
+ */
+function fitThread(context, name, width) {
+  const number = / \d+$/.exec(name)?.[0] ?? "";
+  const room = width - context.measureText(number).width;
+  return number && room > 0 ? fit(context, name.slice(0, -number.length), room) + number : fit(context, name, width);
 }
 
 /**
@@ -102,16 +116,24 @@ function drawTasks(lanes, context, first, last, top) {
   context.fillStyle = colours.of("ink");
   context.textAlign = "left";
   context.font = "9px system-ui, sans-serif";
+  // Brackets too narrow to tell their ends apart are a faint line: a row of them would be the loudest of all.
+  /** @type {Map<number, number>} */
+  const drawn = new Map();
+  context.globalAlpha = 0.35;
+  for (const [lane, from, to] of lanes.run.tasks) {
+    if (lane < first || lane >= last || to < lanes.from || from > lanes.to) continue;
+    const [a, b] = [Math.max(lanes.xOf(from), lanes.names()), Math.min(lanes.xOf(to), lanes.names() + lanes.plot())];
+    if (b - a >= NARROW_TASK || b - (drawn.get(lane) ?? 0) < 0.5) continue;
+    drawn.set(lane, b);
+    context.fillRect(a, LANE.axis + lane * rows - top + 6, Math.max(1, b - a - 0.5), 2);
+  }
+  context.globalAlpha = 1;
   context.beginPath();
   for (const [lane, from, to, name, depth] of lanes.run.tasks) {
     if (lane < first || lane >= last || to < lanes.from || from > lanes.to) continue;
     const y = Math.round(LANE.axis + lane * rows - top + 4 + Math.min(depth, 1) * 2) + 0.5;
     const [a, b] = [Math.max(lanes.xOf(from), lanes.names()), Math.min(lanes.xOf(to), lanes.names() + lanes.plot())];
-    if (b - a < 1.5) {
-      context.moveTo(a, y);
-      context.lineTo(a, y + 4);
-      continue;
-    }
+    if (b - a < NARROW_TASK) continue;
     context.moveTo(a + 0.5, y + 4);
     context.lineTo(a + 0.5, y);
     context.lineTo(b - 0.5, y);
@@ -224,10 +246,13 @@ function drawMinimap(lanes, width) {
     for (const spans of known) {
       for (let i = 0; i < spans.start.length; i++) {
         const key = lanes.keys[lanes.run.kinds[/** @type {number} */ (spans.kind[i])]?.[0] ?? 10];
+        // What was not recorded is neither.
+        if (key === "unknown") continue;
         const into = key === "user" || key === "system" ? running : waiting;
-        const from = Math.floor((/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns);
-        const to = Math.min(columns - 1, Math.floor((/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns));
-        for (let c = from; c <= to; c++) into[c] = (into[c] ?? 0) + 1;
+        const from = (/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns;
+        const to = Math.min(columns, (/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns);
+        // By the part of the column that it takes: on a narrow screen many fall into one.
+        for (let c = Math.floor(from); c < to; c++) into[c] = (into[c] ?? 0) + Math.min(to, c + 1) - Math.max(from, c);
       }
     }
     const most = Math.max(1, known.length);

@@ -7,7 +7,7 @@ mod hostile;
 #[path = "../tests/common/cases.rs"]
 mod cases;
 
-use report::html::cases::Cases;
+use report::html::cases::{Cases, Pages};
 use report::html::sources::Sources;
 use std::path::Path;
 
@@ -37,7 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         [("cases", cases::variants()), ("cases-map", cases::families()), ("cases-hostile", cases::hostile())]
     {
         let mut out = Vec::new();
-        report::html::cases::render(&Cases { comparison: &comparison, folder: name, base: "" }, &mut out)?;
+        report::html::cases::render(
+            &Cases { comparison: &comparison, folder: name, pages: Pages::Files(""), found: "" },
+            &mut out,
+        )?;
         std::fs::write(folder.join(format!("{name}.html")), out)?;
     }
     hostile::many(64, 2000).write(folder.join("recording"))?;

@@ -9,11 +9,12 @@ mod hostile;
 mod cases;
 
 use report::comparison::Comparison;
-use report::html::cases::{Cases, render};
+use report::html::cases::{Cases, Pages, render};
 
 fn page(comparison: &Comparison, base: &str) -> String {
     let mut out = Vec::new();
-    render(&Cases { comparison, folder: "/tmp/<i>'\"", base }, &mut out).expect("a Vec takes everything");
+    render(&Cases { comparison, folder: "/tmp/<i>'\"", pages: Pages::Files(base), found: "" }, &mut out)
+        .expect("a Vec takes everything");
     String::from_utf8(out).expect("the page is UTF-8")
 }
 

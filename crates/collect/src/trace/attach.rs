@@ -64,7 +64,7 @@ impl Tracer {
         let (before, machine) = (procfs::process_time(pid), MachineTime::now());
         enrolment.enrol(handle.as_fd(), SLOT_ATTACHED).map_err(gone)?;
         programs.enrol_threads(start)?;
-        let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, writer);
+        let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, Some(writer));
         consumer.attached(pid, start);
         let threads = procfs::threads(pid);
         let sleepers = threads.iter().filter_map(|tid| Some((*tid, Sleeper::read(pid, *tid)?))).collect();
@@ -126,7 +126,7 @@ impl Tracer {
 }
 
 /// Whether the process behind a pidfd has ended: then the descriptor is readable (pidfd_open(2)).
-fn has_ended(handle: &std::os::fd::OwnedFd) -> bool {
+pub(crate) fn has_ended(handle: &std::os::fd::OwnedFd) -> bool {
     let mut poll = libc::pollfd { fd: handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one initialised pollfd.
     unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }

@@ -8,6 +8,7 @@ use super::image::Image;
 use super::intern::Interner;
 use super::kept::Kept;
 use super::known::{Known, Variables};
+use super::live::LiveState;
 use super::rows::{Rows, text};
 use super::slices::{Slices, thread_id};
 use super::story::{FileKind, PathStacks, Story};
@@ -35,7 +36,7 @@ const RECYCLE_POLLS: u32 = 10;
 const CALLERS: usize = 4;
 
 /// The system call that a thread sleeps in, and the stack of user space.
-type Asleep = (Option<SleepingCall>, Option<StackId>);
+pub(super) type Asleep = (Option<SleepingCall>, Option<StackId>);
 
 /// Sums over the threads of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,37 +70,40 @@ pub(crate) struct Consumer<'a> {
     pub(super) programs: Programs,
     pub(super) interner: &'a mut Interner,
     cache: &'a ModuleCache,
-    writer: &'a mut Writer,
+    /// Absent for a live view, which keeps nothing.
+    writer: Option<&'a mut Writer>,
     images: HashMap<u32, Image>,
     pub(super) stories: HashMap<u32, Story>,
+    /// Of a live view: what its windows need.
+    pub(super) live: Option<LiveState>,
     /// Stacks by the number of their call path.
     paths: HashMap<u32, PathStacks>,
-    slices: Slices,
-    samples: Vec<Sample>,
-    calls: Vec<Call>,
-    marks: Vec<Mark>,
-    threads: Vec<Thread>,
+    pub(super) slices: Slices,
+    pub(super) samples: Vec<Sample>,
+    pub(super) calls: Vec<Call>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) threads: Vec<Thread>,
     /// By process and thread number as the program sees it: who a number beside a futex means.
     pub(super) owners: HashMap<(u32, u32), u32>,
     /// Threads that slept when observing began, by process and number.
-    sleepers: HashMap<(u32, u32), Asleep>,
+    pub(super) sleepers: HashMap<(u32, u32), Asleep>,
     /// The process of each thread.
     pub(super) processes: HashMap<u32, u32>,
-    futexes: Vec<FutexOperation>,
+    pub(super) futexes: Vec<FutexOperation>,
     pub(super) syscalls: BTreeMap<(u32, u32), u64>,
     pub(super) kept: Kept,
     /// Addresses of the locks of memory maps.
     pub(super) mmap_locks: HashSet<u64>,
-    ended: HashSet<u32>,
+    pub(super) ended: HashSet<u32>,
     /// The target was running before, and may go on.
     attached: bool,
-    begin_ns: Option<u64>,
+    pub(super) begin_ns: Option<u64>,
     processors_at_begin: Vec<ProcessorRecord>,
     pub(super) timing: Timing,
     sampled: u64,
     cut_stacks: u64,
     /// Absent where the code of this architecture is not decoded.
-    sharing: Option<SharingSampler>,
+    pub(super) sharing: Option<SharingSampler>,
     variables: Variables,
     untold_calls: u64,
     polls: u32,
@@ -112,7 +116,7 @@ impl<'a> Consumer<'a> {
         programs: Programs,
         interner: &'a mut Interner,
         cache: &'a ModuleCache,
-        writer: &'a mut Writer,
+        writer: Option<&'a mut Writer>,
     ) -> Consumer<'a> {
         Consumer {
             run,
@@ -122,6 +126,7 @@ impl<'a> Consumer<'a> {
             writer,
             images: HashMap::new(),
             stories: HashMap::new(),
+            live: None,
             paths: HashMap::new(),
             slices: Slices::new(run),
             samples: Vec::new(),
@@ -268,6 +273,7 @@ impl<'a> Consumer<'a> {
         if let Some(error) = failed {
             return Err(error);
         }
+        let Some(writer) = writer else { return Ok(totals) };
         writer.append(&[trace])?;
         writer.append(&threads)?;
         writer.append(&slices)?;
@@ -298,7 +304,9 @@ impl<'a> Consumer<'a> {
     }
 
     fn write(&mut self, append: impl FnOnce(&mut Writer) -> Result<(), recording::Error>) {
-        if let Err(error) = append(self.writer) {
+        // A live view takes what it needs more often than this.
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(error) = append(writer) {
             // The target goes on and the first failure is reported at its end; later ones would only repeat it.
             self.failed.get_or_insert(error.into());
         }
@@ -483,6 +491,9 @@ impl<'a> Consumer<'a> {
             file: file.filter(|_| event.file_mode != 0),
         };
         self.stories.insert(event.place, story);
+        if let Some(live) = &mut self.live {
+            live.place(event);
+        }
     }
 
     /// The stack of a thread, of which the bytes were copied at a time.
@@ -564,11 +575,7 @@ impl<'a> Consumer<'a> {
             let comm = std::fs::read_to_string(format!("/proc/{}/task/{}/comm", record.pid, record.tid));
             comm.unwrap_or_default().trim_end().to_owned()
         };
-        // Totals move at switches only: the time since the last one is added by what the thread does.
-        let open = |from: u64| if ended { 0 } else { end_ns.saturating_sub(from) };
-        let is = |phase: u32| record.phase == phase;
-        let waiting = record.was_preempted == 0;
-        let woken = record.wake_ns.max(record.off_ns);
+        let [running_ns, runnable_ns, preempted_ns, blocked_ns] = spent(record, end_ns);
         self.threads.push(Thread {
             run: self.run,
             thread: thread_id(record.thread),
@@ -578,17 +585,10 @@ impl<'a> Consumer<'a> {
             parent: (record.parent != 0).then(|| thread_id(record.parent)),
             start_ns: record.start_ns,
             end_ns,
-            running_ns: record.running_ns + if is(PHASE_RUNNING) { open(record.on_ns) } else { 0 },
-            runnable_ns: record.runnable_ns + if is(PHASE_WOKEN) && waiting { open(woken) } else { 0 },
-            preempted_ns: record.preempted_ns + if !is(PHASE_RUNNING) && !waiting { open(record.off_ns) } else { 0 },
-            blocked_ns: record.blocked_ns
-                + if is(PHASE_BLOCKED) {
-                    open(record.off_ns)
-                } else if is(PHASE_WOKEN) && waiting && !ended {
-                    woken - record.off_ns
-                } else {
-                    0
-                },
+            running_ns,
+            runnable_ns,
+            preempted_ns,
+            blocked_ns,
             voluntary_switches: record.voluntary,
             involuntary_switches: record.involuntary,
             migrations: record.migrations,
@@ -667,6 +667,27 @@ impl<'a> Consumer<'a> {
     }
 }
 
+/// What a thread did with its life up to a time: running, ready after a wait, taken off the processor, blocked.
+pub(super) fn spent(record: &ThreadRecord, end_ns: u64) -> [u64; 4] {
+    let ended = record.state == THREAD_ENDED;
+    // Totals move at switches only: the time since the last one is added by what the thread does.
+    let open = |from: u64| if ended { 0 } else { end_ns.saturating_sub(from) };
+    let is = |phase: u32| record.phase == phase;
+    let waiting = record.was_preempted == 0;
+    let woken = record.wake_ns.max(record.off_ns);
+    let blocked = match () {
+        () if is(PHASE_BLOCKED) => open(record.off_ns),
+        () if is(PHASE_WOKEN) && waiting && !ended => woken - record.off_ns,
+        () => 0,
+    };
+    [
+        record.running_ns + if is(PHASE_RUNNING) { open(record.on_ns) } else { 0 },
+        record.runnable_ns + if is(PHASE_WOKEN) && waiting { open(woken) } else { 0 },
+        record.preempted_ns + if !is(PHASE_RUNNING) && !waiting { open(record.off_ns) } else { 0 },
+        record.blocked_ns + blocked,
+    ]
+}
+
 fn mark(run: RunId, event: &MarkEvent) -> Mark {
     let kind = match event.mark {
         MARK_BEGIN => MarkKind::Begin,
@@ -688,7 +709,7 @@ fn mark(run: RunId, event: &MarkEvent) -> Mark {
 }
 
 /// A thread that slept from the beginning to the end.
-fn unseen(run: RunId, thread: ThreadId, pid: u32, tid: u32, start_ns: u64, end_ns: u64) -> Thread {
+pub(super) fn unseen(run: RunId, thread: ThreadId, pid: u32, tid: u32, start_ns: u64, end_ns: u64) -> Thread {
     let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
     Thread {
         run,

@@ -210,8 +210,19 @@ impl Interner {
         parent
     }
 
-    /// Names everything new and hands its rows out.
+    /// Names everything new and hands its rows out. The run is over.
     pub(crate) fn take_rows(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
+        let rows = self.new_rows();
+        // No later run has to do with the processes of this one.
+        self.met_ns = HashMap::new();
+        for runtime in &mut self.runtimes {
+            runtime.code = None;
+        }
+        rows
+    }
+
+    /// Names everything new and hands its rows out. The run goes on.
+    pub(crate) fn new_rows(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
         let modules = (self.named_modules..self.modules.len()).map(|index| self.module_row(index)).collect();
         self.named_modules = self.modules.len();
         let mut by_module: HashMap<ModuleId, Vec<usize>> = HashMap::new();
@@ -224,11 +235,6 @@ impl Interner {
         let mut frames = Vec::new();
         for (module, indexes) in by_module {
             self.name_frames(module, &indexes, &mut frames);
-        }
-        // No later run has to do with the processes of this one.
-        self.met_ns = HashMap::new();
-        for runtime in &mut self.runtimes {
-            runtime.code = None;
         }
         (std::mem::take(&mut self.new_stacks), frames, modules)
     }

@@ -54,6 +54,12 @@ impl Kept {
         move_out!(syscalls, |(key, _)| ended.contains(&key.thread));
     }
 
+    /// Forgets what was taken out: a live view does not need it.
+    pub(super) fn forget(&mut self) {
+        let (places_then, ended_then) = (self.places_then, self.ended_then);
+        *self = Kept { places_then, ended_then, ..Kept::default() };
+    }
+
     /// Takes what a thread's record holds that is not yet in the tables.
     pub(super) fn pending(&mut self, record: &ThreadRecord) {
         let (wait, edge) = (&record.wait, &record.edge);

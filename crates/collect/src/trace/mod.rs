@@ -2,7 +2,7 @@
 //!
 //! Rooms: `consumer` takes the kernel's records while the target runs; `image` knows a process's memory map and unwinds
 //! its stacks; `intern` gives out handles for stacks and names them; `languages` tells
-//! what runtimes need to be named; `slices` turns records into timeline rows.
+//! what runtimes need to be named; `live` what happened since the last look; `slices` turns records into timeline rows.
 //! May import: the BPF side, `launch`, `recording`, `resolve`.
 
 mod asleep;
@@ -14,12 +14,15 @@ pub(crate) mod intern;
 mod kept;
 mod known;
 mod languages;
+mod live;
 mod rows;
 mod slices;
 pub(crate) mod story;
 mod timing;
 
+pub(crate) use attach::has_ended;
 pub use attach::{Attached, End};
+pub(crate) use live::BpfView;
 
 use crate::bpf::abi::{SLOT_OBSERVER, SLOT_PENDING};
 use crate::bpf::{Enrolment, Programs};
@@ -98,7 +101,7 @@ impl Tracer {
         }
         let enrolment = programs.enrolment()?;
         enrol_itself(&enrolment);
-        let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, writer);
+        let mut consumer = Consumer::new(run_id, programs, &mut self.interner, &self.cache, Some(writer));
         let ended = AtomicBool::new(false);
         let mut prepare = |pid: i32| enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING);
         let finished = std::thread::scope(|scope| {

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Rows of all tables that are written once, at the end of a run.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    waits: Vec<Wait>,
+    pub(super) waits: Vec<Wait>,
     wakes: Vec<Wake>,
     syscalls: Vec<Syscall>,
     sites: Vec<CallSite>,
@@ -136,7 +136,7 @@ impl Consumer<'_> {
         rows
     }
 
-    fn wait(&mut self, key: &PlaceKey, value: &PlaceValue, rows: &mut Rows) {
+    pub(super) fn wait(&mut self, key: &PlaceKey, value: &PlaceValue, rows: &mut Rows) {
         let kind = key.kind & 0xffff;
         let syscall = (kind != KIND_FAULT).then_some(kind);
         let for_lock = key.kind & KIND_LOCK != 0;

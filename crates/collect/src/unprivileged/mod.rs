@@ -12,6 +12,7 @@
 
 mod books;
 mod budget;
+pub(crate) mod live;
 mod looks;
 mod perf;
 mod poll;
@@ -111,7 +112,7 @@ impl Unprivileged {
                     Some(events) => {
                         Box::new(watch::Watch::new(run_id, child, events, period_ns, interner, cache, writer))
                     }
-                    None => Box::new(poll::Poll::new(run_id, child, interner, cache, writer)),
+                    None => Box::new(poll::Poll::new(run_id, child, interner, cache, Some(writer))),
                 };
                 *place.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(made);
             }

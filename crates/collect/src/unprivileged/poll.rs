@@ -10,13 +10,14 @@ use super::task::{self, Doing, Stat};
 use super::waits::{Place, Waits};
 use crate::bpf::abi::Registers;
 use crate::error::Error;
+use crate::live::Now;
 use crate::procfs::{self, monotonic_ns};
 use crate::trace::image::Image;
 use crate::trace::intern::Interner;
-use recording::tables::{Reason, Thread};
-use recording::{RunId, ThreadId, WaitId, Writer};
+use recording::tables::{Frame, Module, Reason, Stack, Thread};
+use recording::{RunId, Tables, ThreadId, WaitId, Writer};
 use resolve::ModuleCache;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 /// A clock tick of /proc.
@@ -51,7 +52,10 @@ pub(super) struct Poll<'a> {
     child: u32,
     interner: &'a mut Interner,
     cache: &'a ModuleCache,
-    writer: &'a mut Writer,
+    /// Absent for a live view, which keeps nothing.
+    writer: Option<&'a mut Writer>,
+    /// Sums of threads and waits at the last look of a live view.
+    before: Before,
     processes: BTreeMap<u32, Process>,
     threads: BTreeMap<(u32, u32), Known>,
     /// The thread that is read next: those behind it had to wait when the budget was spent.
@@ -61,6 +65,8 @@ pub(super) struct Poll<'a> {
     budget: Budget,
     books: Books,
     begin_ns: Option<u64>,
+    /// The target was running before: what its threads did until now is not its run's.
+    attached: bool,
     /// When the threads were listed last: a new one is younger.
     listed_ns: u64,
     processors: Processors,
@@ -81,7 +87,7 @@ impl<'a> Poll<'a> {
         child: u32,
         interner: &'a mut Interner,
         cache: &'a ModuleCache,
-        writer: &'a mut Writer,
+        writer: Option<&'a mut Writer>,
     ) -> Poll<'a> {
         let now_ns = monotonic_ns();
         Poll {
@@ -90,6 +96,7 @@ impl<'a> Poll<'a> {
             interner,
             cache,
             writer,
+            before: Before::default(),
             processes: BTreeMap::new(),
             threads: BTreeMap::new(),
             next: (0, 0),
@@ -98,6 +105,7 @@ impl<'a> Poll<'a> {
             budget: Budget::new(now_ns),
             books: Books::default(),
             begin_ns: None,
+            attached: false,
             listed_ns: now_ns,
             processors: Processors::now(),
             own_begin_ns: books::own_time_ns(),
@@ -108,6 +116,57 @@ impl<'a> Poll<'a> {
             stacks: 0,
             hidden: false,
         }
+    }
+
+    /// The target runs already.
+    pub(super) fn attached(&mut self, now_ns: u64) {
+        self.attached = true;
+        self.begin_ns = Some(now_ns);
+    }
+
+    /// Adds the rows of the time since the last look, and says what threads do now.
+    pub(super) fn window(&mut self, from_ns: u64, to_ns: u64, tables: &mut Tables, now: &mut Vec<Now>) {
+        self.books.slices.clear();
+        let mut threads = std::mem::take(&mut self.books.threads);
+        threads.extend(self.threads.values().map(|known| row(self.run, known)));
+        for mut row in threads {
+            let sums = [
+                row.running_ns,
+                row.runnable_ns,
+                row.preempted_ns,
+                row.blocked_ns,
+                row.voluntary_switches,
+                row.involuntary_switches,
+            ];
+            let then = self.before.threads.insert(row.thread, sums).unwrap_or_default();
+            let grown = |at: usize| sums[at].saturating_sub(then[at]);
+            (row.running_ns, row.runnable_ns, row.preempted_ns, row.blocked_ns) =
+                (grown(0), grown(1), grown(2), grown(3));
+            (row.voluntary_switches, row.involuntary_switches) = (grown(4), grown(5));
+            (row.start_ns, row.end_ns) = (row.start_ns.max(from_ns), row.end_ns.max(from_ns).min(to_ns));
+            tables.threads.push(row);
+        }
+        let alive: HashSet<ThreadId> = self.threads.values().map(|known| known.sampled.thread).collect();
+        self.before.threads.retain(|thread, _| alive.contains(thread));
+        for mut row in self.waits.rows(self.run).rows {
+            let sums = [row.count, row.blocked_ns, row.runnable_ns];
+            let then = self.before.waits.insert(row.wait, sums).unwrap_or_default();
+            let grown = |at: usize| sums[at].saturating_sub(then[at]);
+            if grown(1) > 0 {
+                (row.count, row.blocked_ns, row.runnable_ns) = (grown(0).max(1), grown(1), grown(2));
+                row.longest_ns = row.longest_ns.min(row.blocked_ns);
+                tables.waits.push(row);
+            }
+        }
+        now.extend(self.threads.values().map(|known| {
+            let (doing, wait) = known.sampled.now();
+            Now { thread: known.sampled.thread, doing, wait }
+        }));
+    }
+
+    /// Rows of stacks, frames and modules that are new.
+    pub(super) fn new_names(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
+        self.interner.new_rows()
     }
 
     /// Notes processes that are new, or execute another program than before. Before the child has executed the target it
@@ -136,6 +195,7 @@ impl<'a> Poll<'a> {
             found.extend(threads.iter().flat_map(|tid| task::children(pid, *tid)));
             threads.into_iter().for_each(|tid| self.appears(pid, tid, now_ns));
         }
+        self.attached = false;
         self.listed_ns = now_ns;
     }
 
@@ -150,7 +210,7 @@ impl<'a> Poll<'a> {
         let thread = ThreadId(self.handles);
         self.handles += 1;
         let first = (pid, tid) == (self.child, self.child);
-        let sampled = if first {
+        let sampled = if first || self.attached {
             // What it did before it executed the target was knee's.
             Sampled::new(thread, now_ns, times, task::switches(pid, tid).unwrap_or_default())
         } else {
@@ -261,35 +321,48 @@ impl<'a> Poll<'a> {
 
     /// The row of a thread, up to when it was found to be gone.
     fn close(&mut self, id: (u32, u32), gone_ns: u64) {
-        let Some(Known { pid, tid, name, mut sampled, .. }) = self.threads.remove(&id) else { return };
-        sampled.end(gone_ns, self.run, &mut self.books.slices);
-        let (voluntary_switches, involuntary_switches) = sampled.switched();
-        self.ran_ns += sampled.running_ns;
-        self.books.threads.push(Thread {
-            run: self.run,
-            thread: sampled.thread,
-            pid,
-            tid,
-            name,
-            parent: None,
-            start_ns: sampled.start_ns,
-            end_ns: sampled.last_ns,
-            running_ns: sampled.running_ns,
-            runnable_ns: sampled.runnable_ns,
-            preempted_ns: sampled.preempted_ns,
-            blocked_ns: sampled.blocked_ns,
-            voluntary_switches,
-            involuntary_switches,
-            // Not told; the column cannot say so.
-            migrations: 0,
-            created_stack: None,
-            minor_faults: None,
-            major_faults: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            stalled_cycles: None,
-        });
+        let Some(mut known) = self.threads.remove(&id) else { return };
+        known.sampled.end(gone_ns, self.run, &mut self.books.slices);
+        self.ran_ns += known.sampled.running_ns;
+        self.books.threads.push(row(self.run, &known));
+    }
+}
+
+/// Sums of a live view's last look.
+#[derive(Debug, Default)]
+struct Before {
+    threads: HashMap<ThreadId, [u64; 6]>,
+    waits: HashMap<WaitId, [u64; 3]>,
+}
+
+/// A thread's row up to its last reading.
+fn row(run: RunId, known: &Known) -> Thread {
+    let (Known { pid, tid, name, sampled, .. }, (voluntary_switches, involuntary_switches)) =
+        (known, known.sampled.switched());
+    Thread {
+        run,
+        thread: sampled.thread,
+        pid: *pid,
+        tid: *tid,
+        name: name.clone(),
+        parent: None,
+        start_ns: sampled.start_ns,
+        end_ns: sampled.last_ns,
+        running_ns: sampled.running_ns,
+        runnable_ns: sampled.runnable_ns,
+        preempted_ns: sampled.preempted_ns,
+        blocked_ns: sampled.blocked_ns,
+        voluntary_switches,
+        involuntary_switches,
+        // Not told; the column cannot say so.
+        migrations: 0,
+        created_stack: None,
+        minor_faults: None,
+        major_faults: None,
+        cycles: None,
+        instructions: None,
+        cache_misses: None,
+        stalled_cycles: None,
     }
 }
 
@@ -321,7 +394,9 @@ impl Consumer for Poll<'_> {
             self.budget.spend(monotonic_ns().saturating_sub(now_ns));
         }
         self.read_threads();
-        self.books.flush(self.writer);
+        if let Some(writer) = &mut self.writer {
+            self.books.flush(writer);
+        }
         self.own_spent_ns = books::own_time_ns().saturating_sub(self.own_begin_ns);
     }
 
@@ -342,6 +417,7 @@ impl Consumer for Poll<'_> {
         let unseen_ns = cpu_ns.unwrap_or(0).saturating_sub(self.ran_ns);
         rows.lose(run, UNSEEN, unseen_ns / 1_000_000, cpu_ns.map(|ns| ns / 1_000_000));
         let trace = books::trace(run, (begin_ns, end_ns), 0, self.processors, self.ran_ns, self.own_spent_ns);
+        let Some(writer) = writer else { return Ok(()) };
         rows.close(trace, writer)?;
         super::append_names(interner, writer)
     }

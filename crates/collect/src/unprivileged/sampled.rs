@@ -6,6 +6,7 @@
 
 use super::task::{Switches, Times};
 use super::waits::Waits;
+use crate::live::Doing;
 use recording::tables::{Slice, State};
 use recording::{RunId, ThreadId, WaitId};
 
@@ -88,6 +89,15 @@ impl Sampled {
             since(self.switches.voluntary, self.before.voluntary),
             since(self.switches.involuntary, self.before.involuntary),
         )
+    }
+
+    /// What it did at the last reading. Whether it ran or was ready to, nobody can see.
+    pub(super) fn now(&self) -> (Doing, Option<WaitId>) {
+        match self.seen {
+            Seen::Ready => (Doing::RunsOrReady, None),
+            Seen::Asleep(wait) => (Doing::Waits, Some(wait)),
+            Seen::Hidden | Seen::Same => (Doing::Waits, None),
+        }
     }
 
     /// Takes a reading.

@@ -28,7 +28,11 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     if let Some(program) = options.command.first() {
         target::check(program, None, std::env::var_os("PATH").as_deref())?;
     }
-    let mut meta = describe(options, &env)?;
+    let command = match options.pid {
+        Some(pid) => running_command(pid)?,
+        None => options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+    };
+    let mut meta = describe(command, &env);
     let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
     let Some(collector) = observing::choose(asked, &mut meta.capabilities)? else {
         return Err(not_observable(&meta).into());
@@ -87,7 +91,7 @@ fn attach(
     Ok((run, end == End::Stopped && options.length.is_some()))
 }
 
-fn of_process(error: Error) -> anyhow::Error {
+pub(super) fn of_process(error: Error) -> anyhow::Error {
     let (status, hint) = match &error {
         Error::NoProcess { .. } => (Status::Usage, "`pgrep -l NAME` finds a process by its name"),
         Error::Process { .. } => {
@@ -98,7 +102,7 @@ fn of_process(error: Error) -> anyhow::Error {
     Failure::new(status, format!("{:#}", anyhow::Error::from(error))).hint(hint).into()
 }
 
-fn not_observable(meta: &Meta) -> Failure {
+pub(super) fn not_observable(meta: &Meta) -> Failure {
     let found = meta.capabilities.iter().find(|c| c.what == Collector::Bpf.capability());
     let why = found.map_or("eBPF is not available", |c| c.why.as_str());
     let unlock = found.and_then(|c| c.unlock.clone());
@@ -144,14 +148,11 @@ fn peak(folder: &Path) -> anyhow::Result<u32> {
     Ok(peak.max().unwrap_or(1).unsigned_abs())
 }
 
-fn describe(options: &cli::Record, env: &[(OsString, OsString)]) -> anyhow::Result<Meta> {
+/// What is known before anything was observed.
+pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let text = |text: &OsString| text.to_string_lossy().into_owned();
-    let command = match options.pid {
-        Some(pid) => running_command(pid)?,
-        None => options.command.iter().map(text).collect(),
-    };
-    Ok(Meta {
+    Meta {
         format: recording::FORMAT,
         knee: env!("CARGO_PKG_VERSION").to_owned(),
         completion: Completion::Unfinished,
@@ -165,12 +166,13 @@ fn describe(options: &cli::Record, env: &[(OsString, OsString)]) -> anyhow::Resu
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
         capabilities: collect::probe::probe(),
+        imported: None,
         notes: Vec::new(),
-    })
+    }
 }
 
 /// The command line of a running process, as it shows itself.
-fn running_command(pid: u32) -> anyhow::Result<Vec<String>> {
+pub(super) fn running_command(pid: u32) -> anyhow::Result<Vec<String>> {
     let gone = |source| of_process(Error::process(pid, source));
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).map_err(gone)?;
     let command: Vec<String> =

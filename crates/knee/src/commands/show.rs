@@ -5,7 +5,7 @@ use crate::cli::{Show, ShowFormat, Table};
 use crate::failure::{Failure, Status};
 use crate::ui;
 use ::report::show::lanes::Lanes;
-use ::report::show::{Observed, Pick, Scene, View, functions, locks, sharing, syscalls, threads, waits};
+use ::report::show::{Observed, Pick, Scene, UNTOLD, View, functions, locks, sharing, syscalls, threads, waits};
 use analyze::model::Model;
 use std::path::Path;
 
@@ -39,6 +39,10 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
     }
     let few = if options.format == ShowFormat::Text { FEW } else { usize::MAX };
     let mut views = vec![view(options.table, &scene, &observed, pick)];
+    let told = matches!(options.table, Table::Threads | Table::Functions | Table::Lines);
+    if tables.meta.imported.is_some() && !told {
+        views.iter_mut().for_each(|view| view.notes.push(UNTOLD.to_owned()));
+    }
     // Scripts get one table; people who look at waits or threads also want to know who ends the waiting.
     if options.format == ShowFormat::Text && matches!(options.table, Table::Waits) {
         views.push(threads::wakers(&observed, pick));

@@ -50,7 +50,8 @@ pub(super) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) ->
         if whole(beside) == whole(folder) { String::new() } else { whole(folder).to_string_lossy().into_owned() };
     let name = folder.to_string_lossy();
     let mut out = Vec::new();
-    cases::render(&cases::Cases { comparison, folder: &name, base: &base }, &mut out)?;
+    let pages = cases::Pages::Files(&base);
+    cases::render(&cases::Cases { comparison, folder: &name, pages, found: "" }, &mut out)?;
     fs::write(file, out).with_context(|| format!("failed to write {}", file.display()))
 }
 

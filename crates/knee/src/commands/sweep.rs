@@ -219,6 +219,7 @@ fn describe(job: &Job, options: &Making) -> Meta {
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
         capabilities: collect::probe::probe(),
+        imported: None,
         notes: notes(job),
     }
 }

@@ -1,28 +1,22 @@
 //! `knee view`: the page of a recording with all of its detail, served on this machine. May import: `answer`, `index`,
 //! `interrupt`, `sources`, `view`, report, `ui`.
 
-use super::{answer, sources};
+use super::{answer, pair, side_by_side, sources};
 use crate::cli::View;
 use crate::failure::{Failure, Status};
+use crate::index::{self, Question};
 use crate::view::{Desk, Server};
-use crate::{index, interrupt, ui};
+use crate::{interrupt, ui};
+use ::report::html::Served;
+use ::report::html::cases::{self, Cases, Pages};
 use collect::Stop;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
-    if index::is_there(&options.folder) {
-        let what = format!("{} holds several recordings, each with a page of its own", options.folder.display());
-        return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
-    }
-    let tables = answer::tables(&options.folder)?;
-    let answer = analyze::analyze(&tables);
-    let folder = options.folder.to_string_lossy();
-    let sources = sources::of(&answer, &tables);
-    let subject = ::report::html::Subject { answer: &answer, tables: &tables, folder: &folder, sources: &sources };
-    let desk = Desk::new(::report::html::serve(&subject)?);
-    // What is served is drawn; the rows would only take memory for as long as somebody looks.
-    drop((answer, tables));
+    let desk =
+        if index::is_there(&options.folder) { several(&options.folder)? } else { Desk::one(page(&options.folder)?) };
     let server = Server::open(options.port).map_err(|error| refused(options.port, &error))?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
@@ -34,6 +28,40 @@ pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
     }
     server.run(&desk, &stop)?;
     Ok(ui::OK)
+}
+
+/// The page of one recording.
+fn page(folder: &Path) -> anyhow::Result<Served> {
+    let tables = answer::tables(folder)?;
+    let answer = analyze::analyze(&tables);
+    let name = folder.to_string_lossy();
+    let sources = sources::of(&answer, &tables);
+    let subject = ::report::html::Subject { answer: &answer, tables: &tables, folder: &name, sources: &sources };
+    // What is served is drawn; the rows, dropped here, would only take memory for as long as somebody looks.
+    Ok(::report::html::serve(&subject)?)
+}
+
+/// The page of several cases, which leads to that of each.
+fn several(folder: &Path) -> anyhow::Result<Desk> {
+    let index = index::read(folder)?;
+    let mut comparison = side_by_side::of(folder)?;
+    let mut found = String::new();
+    if index.question != Question::Cases {
+        // Which is faster is judged by the blocks in which both ran, and nothing else is to say something about it.
+        found = pair::of(folder)?.comparison.summary;
+        comparison.cases.iter_mut().for_each(|case| case.against_first.clear());
+    }
+    let name = folder.to_string_lossy();
+    let mut out = Vec::new();
+    let cases = Cases { comparison: &comparison, folder: &name, pages: Pages::Served, found: &found };
+    cases::render(&cases, &mut out)?;
+    let recordings: Vec<PathBuf> = index.cases.iter().map(|case| folder.join(&case.recording)).collect();
+    let number = recordings.len();
+    let make = move |case: usize| match recordings.get(case) {
+        Some(recording) => page(recording),
+        None => Err(anyhow::anyhow!("there is no such case")),
+    };
+    Ok(Desk::several(out, number, Box::new(make)))
 }
 
 fn refused(port: u16, error: &io::Error) -> Failure {

@@ -3,7 +3,9 @@
 
 use report::html::Served;
 use report::html::detail::Stretch;
+use report::text;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 /// A body with its status and kind.
 #[derive(Debug)]
@@ -23,9 +25,27 @@ impl Answer {
     }
 }
 
-/// A page with what it asks for.
-pub(crate) struct Desk {
-    served: Served,
+/// Makes the page of a case, by its number.
+type Make = Box<dyn Fn(usize) -> anyhow::Result<Served> + Send + Sync>;
+
+/// Pages of cases that are kept: who compares goes back and forth, and a page holds every slice of its lanes.
+const MOST_CASES: usize = 4;
+
+/// What is served.
+pub(crate) enum Desk {
+    /// A page with what it asks for.
+    One(Box<Served>),
+    /// The page of several cases, and below it a page for each, made when it is asked for.
+    Several {
+        /// The page.
+        page: Vec<u8>,
+        /// How many cases.
+        cases: usize,
+        /// Makes the page of a case.
+        make: Make,
+        /// Those that were made, the latest last.
+        made: Mutex<Vec<(usize, Arc<Served>)>>,
+    },
 }
 
 /// The names of a query. What is not a number of its kind is missing.
@@ -42,37 +62,90 @@ impl Query<'_> {
 }
 
 impl Desk {
-    pub(crate) fn new(served: Served) -> Desk {
-        Desk { served }
+    /// One page.
+    pub(crate) fn one(served: Served) -> Desk {
+        Desk::One(Box::new(served))
+    }
+
+    /// Several cases.
+    pub(crate) fn several(page: Vec<u8>, cases: usize, make: Make) -> Desk {
+        Desk::Several { page, cases, make, made: Mutex::default() }
     }
 
     /// The answer to the part of an address behind the token.
     pub(super) fn answer(&self, rest: &str) -> Answer {
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let query = Query(form_urlencoded::parse(query.as_bytes()).collect());
-        match path {
-            "" => Answer { status: 200, kind: "text/html; charset=utf-8", body: self.served.page.clone() },
-            "lanes" => self.lanes(&query).unwrap_or_else(|| wrong("run, from < to in nanoseconds, and columns")),
-            "sums" => self.sums(&query).unwrap_or_else(|| wrong("run and from < to in nanoseconds")),
-            "find" => self.find(&query).unwrap_or_else(|| wrong("run, at in nanoseconds, forward 0 or 1, and text")),
-            _ => Answer::words(404, "there is nothing at this address"),
+        match self {
+            Desk::One(served) => of_page(served, path, query),
+            Desk::Several { page, .. } if path.is_empty() => html(page.clone()),
+            Desk::Several { cases, make, made, .. } => {
+                let Some((case, path)) = path.split_once('/').and_then(|(case, path)| Some((number(case)?, path)))
+                else {
+                    return nothing();
+                };
+                if case >= *cases {
+                    return nothing();
+                }
+                match page_of(case, make, made) {
+                    Ok(served) => of_page(&served, path, query),
+                    Err(error) => Answer::words(500, &text::harmless(&format!("{error:#}"))),
+                }
+            }
         }
     }
+}
 
-    fn lanes(&self, query: &Query<'_>) -> Option<Answer> {
-        let body = self.served.detail.lanes(query.stretch()?, query.number("columns")?)?;
-        Some(Answer { status: 200, kind: "application/octet-stream", body })
-    }
+/// Plain digits, without a sign: one address a case.
+fn number(text: &str) -> Option<usize> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
+}
 
-    fn sums(&self, query: &Query<'_>) -> Option<Answer> {
-        Some(Answer::json(&self.served.detail.sums(query.stretch()?)?))
-    }
+/// The page of a case: one that is kept, or a new one. Whoever asks meanwhile waits.
+fn page_of(case: usize, make: &Make, made: &Mutex<Vec<(usize, Arc<Served>)>>) -> anyhow::Result<Arc<Served>> {
+    let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let served = match made.iter().position(|(number, _)| *number == case) {
+        Some(at) => made.remove(at).1,
+        None => Arc::new(make(case)?),
+    };
+    made.push((case, Arc::clone(&served)));
+    let surplus = made.len().saturating_sub(MOST_CASES);
+    made.drain(..surplus);
+    Ok(served)
+}
 
-    fn find(&self, query: &Query<'_>) -> Option<Answer> {
-        let forward = query.number::<u8>("forward")? == 1;
-        let (run, at, text) = (query.number("run")?, query.number("at")?, query.0.get("text")?);
-        Some(Answer::json(&self.served.detail.find(run, text, at, forward)?))
+/// What a page asks for.
+fn of_page(served: &Served, path: &str, query: &str) -> Answer {
+    let query = Query(form_urlencoded::parse(query.as_bytes()).collect());
+    match path {
+        "" => html(served.page.clone()),
+        "lanes" => lanes(served, &query).unwrap_or_else(|| wrong("run, from < to in nanoseconds, and columns")),
+        "sums" => sums(served, &query).unwrap_or_else(|| wrong("run and from < to in nanoseconds")),
+        "find" => find(served, &query).unwrap_or_else(|| wrong("run, at in nanoseconds, forward 0 or 1, and text")),
+        _ => nothing(),
     }
+}
+
+fn html(body: Vec<u8>) -> Answer {
+    Answer { status: 200, kind: "text/html; charset=utf-8", body }
+}
+
+fn nothing() -> Answer {
+    Answer::words(404, "there is nothing at this address")
+}
+
+fn lanes(served: &Served, query: &Query<'_>) -> Option<Answer> {
+    let body = served.detail.lanes(query.stretch()?, query.number("columns")?)?;
+    Some(Answer { status: 200, kind: "application/octet-stream", body })
+}
+
+fn sums(served: &Served, query: &Query<'_>) -> Option<Answer> {
+    Some(Answer::json(&served.detail.sums(query.stretch()?)?))
+}
+
+fn find(served: &Served, query: &Query<'_>) -> Option<Answer> {
+    let forward = query.number::<u8>("forward")? == 1;
+    let (run, at, text) = (query.number("run")?, query.number("at")?, query.0.get("text")?);
+    Some(Answer::json(&served.detail.find(run, text, at, forward)?))
 }
 
 fn wrong(needs: &str) -> Answer {

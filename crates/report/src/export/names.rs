@@ -53,5 +53,5 @@ pub(super) fn kernel(name: String) -> Place {
 
 /// The kernel's part of a sample, if it is one of the kernel.
 pub(super) fn kernel_of(observed: &Observed<'_, '_>, sample: &Sample) -> Option<Place> {
-    (sample.mode == Mode::Kernel).then(|| kernel(kernel_name(observed, sample.syscall)))
+    (sample.mode == Mode::Kernel).then(|| kernel(kernel_name(observed, sample.syscall, sample.kernel_stack)))
 }

@@ -53,7 +53,7 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
 /// The innermost function of a sample.
 pub(super) fn leaf(observed: &Observed<'_, '_>, sample: &Sample) -> String {
     if sample.mode == Mode::Kernel {
-        return kernel_name(observed, sample.syscall);
+        return kernel_name(observed, sample.syscall, sample.kernel_stack);
     }
     let view = observed.model.stacks.view(sample.user_stack, false);
     view.leaf.map_or_else(|| "(no stack)".to_owned(), |c| frame(&c))
@@ -65,6 +65,9 @@ fn frame(code: &analyze::code::Code<'_>) -> String {
         None => format!("{}+{:#x}", analyze::code::file_name(code.module), code.frame.address),
     }
 }
+
+/// All that decides a sample's path: mode, system call, stacks in user space and in the kernel.
+type Kept = (Mode, Option<u32>, [Option<StackId>; 2]);
 
 #[derive(Default)]
 struct Node {
@@ -79,15 +82,18 @@ pub(super) fn flame(scene: &Scene<'_>, names: &mut Names) -> Value {
     let mut tree: Vec<Node> = vec![Node { spent: vec![0.0; runs.len()], ..Node::default() }];
     for (r, observed) in runs.iter().enumerate() {
         let each = seconds_per_sample(observed);
-        let mut counts: HashMap<(Mode, Option<u32>, Option<StackId>), f64> = HashMap::new();
+        let imported = observed.model.tables.meta.imported.is_some();
+        let mut counts: HashMap<Kept, f64> = HashMap::new();
         for sample in &observed.traced.samples {
-            *counts.entry((sample.mode, sample.syscall, sample.user_stack)).or_default() += each;
+            // Only an imported profile names the kernel's part by its stack.
+            let stacks = [sample.user_stack, sample.kernel_stack.filter(|_| imported)];
+            *counts.entry((sample.mode, sample.syscall, stacks)).or_default() += each;
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_key(|a| a.0);
-        for ((mode, syscall, stack), seconds) in counts {
+        for ((mode, syscall, [stack, kernel]), seconds) in counts {
             let mut path: Vec<String> = Vec::new();
-            path.extend((mode == Mode::Kernel).then(|| kernel_name(observed, syscall)));
+            path.extend((mode == Mode::Kernel).then(|| kernel_name(observed, syscall, kernel)));
             path.extend(stack.iter().flat_map(|s| observed.model.stacks.frames(*s)).map(|c| frame(&c)));
             let mut at = 0;
             add(&mut tree, at, r, seconds);

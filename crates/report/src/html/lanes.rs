@@ -24,6 +24,9 @@ pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
         "One lane a thread: what it did when. High bars run, low ones wait. Where several things happen within one \
          column, what took most of the time is drawn.",
     );
+    if scene.tables().meta.imported.is_some() {
+        m.p("note", "Running times are estimated from samples; what threads did between them is not recorded.");
+    }
     legend(&mut m);
     m.raw("<div id=\"lanes-view\" hidden></div>\n<div id=\"lanes-still\">\n");
     still(&timeline, observed.traced, &|t| observed.thread(t), &mut m);

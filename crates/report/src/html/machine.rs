@@ -3,11 +3,14 @@
 use super::Subject;
 use super::markup::Markup;
 use crate::words;
-use recording::meta::Completion;
+use recording::meta::{Completion, Imported};
 
 pub(super) fn section(subject: &Subject<'_>) -> String {
     let meta = &subject.tables.meta;
     let machine = &meta.machine;
+    if let Some(imported) = &meta.imported {
+        return of_profile(subject, imported);
+    }
     let mut m = Markup::default();
     m.raw("<dl class=\"open\">");
     let mut row = |what: &str, value: String| {
@@ -73,6 +76,30 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
     }
     m.raw("</dl>\n<h3>Repeat it</h3>\n<pre class=\"repeat\"><code>");
     m.text(&repeat(subject)).raw("</code></pre>\n");
+    m.into_html()
+}
+
+/// Of the run behind an imported profile little is known.
+fn of_profile(subject: &Subject<'_>, imported: &Imported) -> String {
+    let meta = &subject.tables.meta;
+    let mut m = Markup::default();
+    m.raw("<dl class=\"open\">");
+    let system = if meta.machine.kernel.is_empty() { String::new() } else { format!("Linux {}", meta.machine.kernel) };
+    let rows = [
+        ("Imported from", format!("{}: {}", imported.tool, imported.files.join(", "))),
+        ("Processors", meta.machine.model.clone()),
+        ("System", format!("{system} {}", meta.machine.architecture).trim().to_owned()),
+        ("Recording", format!("format {}, by knee {}", meta.format, meta.knee)),
+    ];
+    let losses = subject.tables.losses.iter().filter(|loss| loss.count > 0).map(|loss| {
+        let of = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
+        ("Not recorded", format!("{}{of} {} (run {})", words::count(loss.count as f64), loss.what, loss.run))
+    });
+    let notes = meta.notes.iter().map(|note| ("Note", note.clone()));
+    for (what, value) in rows.into_iter().chain(losses).chain(notes).filter(|(_, value)| !value.is_empty()) {
+        m.raw("<dt>").text(what).raw("</dt><dd>").text(&value).raw("</dd>");
+    }
+    m.raw("</dl>\n");
     m.into_html()
 }
 

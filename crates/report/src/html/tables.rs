@@ -3,7 +3,7 @@
 use super::markup::Markup;
 use super::{focus, graph};
 use crate::show::view::Cell;
-use crate::show::{Pick, Scene, View, locks, syscalls, threads, waits};
+use crate::show::{Pick, Scene, UNTOLD, View, locks, syscalls, threads, waits};
 use crate::words;
 use analyze::answer::Answer;
 
@@ -16,6 +16,10 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: us
     let pick = Pick::default();
     let mut m = Markup::default();
     m.p("lead", &format!("Of the observed run with {}.", words::plural(observed.traced.run.threads.into(), "thread")));
+    let imported = scene.tables().meta.imported.is_some();
+    if imported {
+        m.p("note", UNTOLD);
+    }
     let views = [
         ("locks", "Locks", locks::locks(&observed, pick)),
         ("waits", "Waits", waits::waits(&observed, pick)),
@@ -23,7 +27,7 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: us
         ("syscalls", "System calls", syscalls::syscalls(&observed, pick)),
         ("threads", "Threads", threads::threads(&observed, pick)),
     ];
-    for (word, title, view) in views {
+    for (word, title, view) in views.into_iter().filter(|(word, ..)| !imported || *word == "threads") {
         if word == "wakers" {
             graph::write(scene, answer, &mut m);
         }
@@ -54,6 +58,8 @@ pub(super) fn table(view: &View, m: &mut Markup) {
         .iter()
         .copied()
         .find(|i| view.columns.get(*i).is_some_and(|c| c.key == "growth_s" || c.key == "blocked_s"));
+    // Of an imported profile's threads only this time is known.
+    let bar = bar.or(kept.iter().copied().find(|i| view.columns.get(*i).is_some_and(|c| c.key == "running_s")));
     let bar =
         bar.or(kept.iter().copied().find(|i| view.rows.iter().any(|r| matches!(r.get(*i), Some(Cell::Seconds(_))))));
     let longest =

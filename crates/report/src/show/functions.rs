@@ -17,9 +17,16 @@ struct Spent {
     samples: BTreeMap<Key, u64>,
 }
 
-/// What the kernel's part of a sample is called.
-pub(crate) fn kernel_name(observed: &Observed<'_, '_>, syscall: Option<u32>) -> String {
-    syscall.map_or_else(|| "[fault or interrupt]".to_owned(), |n| format!("[{}]", observed.model.call_name(n)))
+/// What the kernel's part of a sample is called: by its system call, in an imported profile by the kernel's function.
+pub(crate) fn kernel_name(observed: &Observed<'_, '_>, syscall: Option<u32>, stack: Option<StackId>) -> String {
+    if let Some(number) = syscall {
+        return format!("[{}]", observed.model.call_name(number));
+    }
+    if observed.model.tables.meta.imported.is_none() {
+        return "[fault or interrupt]".to_owned();
+    }
+    let function = stack.and_then(|s| observed.model.stacks.frames(s).first().and_then(|code| code.name()));
+    function.map_or_else(|| "[kernel]".to_owned(), |name| format!("[{name}]"))
 }
 
 /// Processor-seconds per unit of work that a sample of the run stands for: its threads' running time divided among the
@@ -68,7 +75,9 @@ fn spent(observed: &Observed<'_, '_>, pick: Pick, lines: bool) -> Spent {
             None => &[],
         };
         let kernel = match sample.mode {
-            Mode::Kernel if !lines => Some((kernel_name(observed, sample.syscall), "kernel".to_owned())),
+            Mode::Kernel if !lines => {
+                Some((kernel_name(observed, sample.syscall, sample.kernel_stack), "kernel".to_owned()))
+            }
             _ => None,
         };
         let own = || kernel.iter().chain(of_stack);

@@ -19,3 +19,7 @@ pub mod waits;
 pub use pick::Pick;
 pub use scene::{Observed, Scene};
 pub use view::View;
+
+/// What an imported profile cannot show, in a sentence.
+pub const UNTOLD: &str = "The recording was imported from a profile, which holds samples alone: locks, waits, who wakes \
+                          whom, system calls and shared memory are not in it.";

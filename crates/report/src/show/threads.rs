@@ -28,6 +28,11 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("created_at", "created at", "Where its parent created it.").minor(9),
         ],
     );
+    let imported = observed.model.tables.meta.imported.is_some();
+    if imported {
+        view.notes
+            .push("Running times are estimated from samples; what threads did between them is unknown.".to_owned());
+    }
     let range = pick.range(observed);
     let whole = pick.between.is_none();
     let mut spent: BTreeMap<ThreadId, [u64; 4]> = BTreeMap::new();
@@ -62,6 +67,8 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
         };
         let created = observed.model.stacks.view(t.created_stack, false);
         let optional = |n: Option<u64>| n.map_or(Cell::None, Cell::count);
+        // Of these an imported profile tells nothing.
+        let told = |cell: Cell| if imported { Cell::None } else { cell };
         rows.push((
             running,
             vec![
@@ -71,12 +78,12 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
                 Cell::ns(lived),
                 Cell::ns(running),
                 if lived > 0 { Cell::Share(running as f64 / lived as f64) } else { Cell::None },
-                Cell::ns(blocked),
-                Cell::ns(runnable),
-                Cell::ns(preempted),
-                Cell::count(t.voluntary_switches),
-                Cell::count(t.involuntary_switches),
-                Cell::count(t.migrations),
+                told(Cell::ns(blocked)),
+                told(Cell::ns(runnable)),
+                told(Cell::ns(preempted)),
+                told(Cell::count(t.voluntary_switches)),
+                told(Cell::count(t.involuntary_switches)),
+                told(Cell::count(t.migrations)),
                 optional(t.minor_faults),
                 Cell::text(place_of(created.own)),
             ],

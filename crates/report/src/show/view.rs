@@ -191,6 +191,29 @@ impl View {
     /// When `out` cannot be written.
     pub fn text(&self, width: usize, unicode: bool, out: &mut dyn Write) -> io::Result<()> {
         let plain = |text: String| if unicode { text } else { text::ascii(&text) };
+        let mut left_out = self.grid(width, unicode, out)?;
+        if self.more > 0 {
+            writeln!(out, "and {} more; --limit N shows them", self.more)?;
+        }
+        if !left_out.is_empty() {
+            left_out.sort_unstable();
+            let titles: Vec<&str> = left_out.into_iter().filter_map(|i| Some(self.columns.get(i)?.title)).collect();
+            let note = format!("No room for: {}. A wider screen and --format csv have them.", titles.join(", "));
+            for line in text::wrap(&plain(note), width) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        for note in &self.notes {
+            for line in text::wrap(&plain(text::harmless(note)), width) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The titles and the rows alone. Returns the columns that were left out.
+    pub(crate) fn grid(&self, width: usize, unicode: bool, out: &mut dyn Write) -> io::Result<Vec<usize>> {
+        let plain = |text: String| if unicode { text } else { text::ascii(&text) };
         let shown: Vec<Vec<String>> = self.rows.iter().map(|r| r.iter().map(|c| plain(c.shown())).collect()).collect();
         let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
         let title = |i: usize| self.columns.get(i).map_or("", |c| c.title);
@@ -234,23 +257,7 @@ impl View {
         if self.rows.is_empty() {
             writeln!(out, "(nothing)")?;
         }
-        if self.more > 0 {
-            writeln!(out, "and {} more; --limit N shows them", self.more)?;
-        }
-        if !left_out.is_empty() {
-            left_out.sort_unstable();
-            let titles: Vec<&str> = left_out.into_iter().map(title).collect();
-            let note = format!("No room for: {}. A wider screen and --format csv have them.", titles.join(", "));
-            for line in text::wrap(&plain(note), width) {
-                writeln!(out, "{line}")?;
-            }
-        }
-        for note in &self.notes {
-            for line in text::wrap(&plain(text::harmless(note)), width) {
-                writeln!(out, "{line}")?;
-            }
-        }
-        Ok(())
+        Ok(left_out)
     }
 }
 

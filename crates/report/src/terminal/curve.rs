@@ -9,7 +9,7 @@ use std::io;
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let (Some(first), Some(last)) = (answer.curve.first(), answer.curve.last()) else {
         if let Some(scaling) = answer.limitations.iter().find(|l| l.what == "scaling") {
-            page.title("One observed run", "")?;
+            page.title(if answer.account.is_empty() { "No timed runs" } else { "One observed run" }, "")?;
             return page.paragraph("", Tone::Faint, &scaling.why, 3);
         }
         page.title("Scaling", "")?;

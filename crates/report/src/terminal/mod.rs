@@ -99,10 +99,13 @@ fn machine(machine: &Machine, page: &mut Page<'_>) -> io::Result<()> {
         Some(hypervisor) => format!(", virtual machine ({hypervisor})"),
         None => String::new(),
     };
-    page.paragraph(
-        "",
-        Tone::Faint,
-        &format!("{place}, {}, Linux {}{virtual_machine}", machine.model, machine.kernel),
-        2,
-    )
+    // Of the machine of an imported profile not everything is known.
+    let mut words = place;
+    if !machine.model.is_empty() {
+        words += &format!(", {}", machine.model);
+    }
+    if !machine.kernel.is_empty() {
+        words += &format!(", Linux {}", machine.kernel);
+    }
+    page.paragraph("", Tone::Faint, &format!("{words}{virtual_machine}"), 2)
 }

@@ -20,8 +20,20 @@ pub struct Cases<'a> {
     pub comparison: &'a Comparison,
     /// The sweep's folder, as the reader can type it.
     pub folder: &'a str,
-    /// What leads from the page to the sweep's folder: empty when the page lies in it, else a path.
-    pub base: &'a str,
+    /// Where the pages of the cases are.
+    pub pages: Pages<'a>,
+    /// What was found by comparing, where more is known than the table shows; else empty.
+    pub found: &'a str,
+}
+
+/// Where the pages of the cases are.
+#[derive(Debug, Clone, Copy)]
+pub enum Pages<'a> {
+    /// In the folders of their recordings. What leads from this page to the sweep's folder: empty when the page lies in it,
+    /// else a path.
+    Files(&'a str),
+    /// Served beside this page, by their numbers.
+    Served,
 }
 
 /// Writes the page.
@@ -45,7 +57,11 @@ pub fn render(cases: &Cases<'_>, out: &mut impl Write) -> io::Result<()> {
     header(&comparison.title, &parts, &mut m);
     main(&parts, &mut m);
     m.raw("<footer>Made by knee ").text(&comparison.knee.version).raw(" from <code>").text(cases.folder);
-    m.raw("</code>. The page needs no network and sends nothing.</footer>\n</body></html>\n");
+    m.raw("</code>. ").raw(match cases.pages {
+        Pages::Files(_) => "The page needs no network and sends nothing.",
+        Pages::Served => "The page is served by <code>knee view</code> on this machine.",
+    });
+    m.raw("</footer>\n</body></html>\n");
     out.write_all(m.html().as_bytes())
 }
 
@@ -56,14 +72,19 @@ fn letter(index: usize) -> Option<char> {
 
 /// A link to a case's own page. The folder's name is the recording's word: nothing of it may be read as a scheme, as
 /// another folder or as markup (RFC 3986, 2.3 and 4.2).
-fn link(cases: &Cases<'_>, case: &Case, m: &mut Markup) {
+fn link(cases: &Cases<'_>, index: usize, case: &Case, m: &mut Markup) {
     let encoded = |text: &str, kept: &str| -> String {
         let plain = |b: u8| b.is_ascii_alphanumeric() || kept.as_bytes().contains(&b);
         text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
     };
-    let base = if cases.base.is_empty() { ".".to_owned() } else { encoded(cases.base, "-._~/") };
-    m.raw(&format!("<a href=\"{base}/{}/report.html\">", encoded(&case.recording, "-._~")));
-    m.text(&case.label()).raw("</a>");
+    let page = match cases.pages {
+        Pages::Served => format!("./{index}/"),
+        Pages::Files(base) => {
+            let base = if base.is_empty() { ".".to_owned() } else { encoded(base, "-._~/") };
+            format!("{base}/{}/report.html", encoded(&case.recording, "-._~"))
+        }
+    };
+    m.raw(&format!("<a href=\"{page}\">")).text(&case.label()).raw("</a>");
 }
 
 fn table(cases: &Cases<'_>) -> String {
@@ -74,6 +95,9 @@ fn table(cases: &Cases<'_>) -> String {
     let highest = counts.last().copied().unwrap_or(0);
     let against = |case: &Case| case.against_first.last().filter(|r| r.threads == highest).cloned();
     let compared = comparison.cases.iter().any(|case| against(case).is_some());
+    if !cases.found.is_empty() {
+        m.p("verdict", cases.found);
+    }
     let what = comparison.unit.as_deref().unwrap_or("Time of a run");
     m.raw("<p class=\"lead\">")
         .text(what)
@@ -94,7 +118,7 @@ fn table(cases: &Cases<'_>) -> String {
     for (index, case) in comparison.cases.iter().enumerate() {
         m.raw("<tr><td class=\"letter\">").text(&letter(index).map(String::from).unwrap_or_default());
         m.raw("</td><th scope=\"row\" class=\"case\">");
-        link(cases, case, &mut m);
+        link(cases, index, case, &mut m);
         m.raw("</th>");
         for threads in &counts {
             m.raw(if case.knee_at == Some(*threads) { "<td class=\"n at-knee\">" } else { "<td class=\"n\">" });
@@ -151,7 +175,7 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
         }
         any = true;
         m.raw("<dt>").text(&letter(index).map(|l| format!("{l} ")).unwrap_or_default());
-        link(cases, case, &mut m);
+        link(cases, index, case, &mut m);
         m.raw("</dt><dd>");
         if let Some(cause) = cause {
             m.raw(&format!("<span class=\"swatch c-{}\" aria-hidden=\"true\"></span>", words::cause(cause.id)));

@@ -1,0 +1,309 @@
+//! A live view: what the threads of a program did since the last look, again and again, and nothing kept.
+//!
+//! With eBPF it tells what a recording tells but who wakes whom, shared memory and system calls; by /proc alone it tells
+//! no code that runs. Both only look: the target goes on as it would. May import: `trace`, `unprivileged`, `launch`.
+
+use crate::bpf::Programs;
+use crate::bpf::abi::{SLOT_ATTACHED, SLOT_PENDING};
+use crate::error::Error;
+use crate::launch::{Command, RunOptions, pidfd_open, run};
+use crate::machine::usable_processors;
+use crate::observer::Collector;
+use crate::output::OutputSink;
+use crate::procfs::{self, monotonic_ns, unix_ns};
+use crate::stop::Stop;
+use crate::syscall_names;
+use crate::trace::intern::Interner;
+use crate::trace::{BpfView, End, has_ended};
+use crate::unprivileged::live::ProcView;
+use recording::meta::Meta;
+use recording::tables::{Run, RunKind, Syscall, Trace};
+use recording::{RunId, Tables, ThreadId, WaitId};
+use resolve::ModuleCache;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Pause between two readings, as of a recording.
+const POLL: Duration = Duration::from_millis(10);
+
+/// What a thread does at the moment of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Doing {
+    /// On a processor.
+    Runs,
+    /// Waiting for a processor.
+    Ready,
+    /// One of the two: /proc does not tell which.
+    RunsOrReady,
+    /// Waiting for something else.
+    Waits,
+}
+
+/// One thread at the moment of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it does.
+    pub doing: Doing,
+    /// For what it waits, where that is known: a row of the window's `waits`.
+    pub wait: Option<WaitId>,
+}
+
+/// What happened between two looks.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// One run: its threads with their times in the window, waits and samples. Stacks, frames and modules are all that
+    /// were met so far; handles stay the same from window to window.
+    pub tables: Tables,
+    /// The threads that live.
+    pub now: Vec<Now>,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    /// A process that runs already.
+    Process(u32),
+    /// A program to be started. It ends with the view.
+    Command(&'a Command),
+}
+
+/// How to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Looking<'a> {
+    /// With what: eBPF, or anything else for /proc alone.
+    pub collector: Collector,
+    /// Time between two looks.
+    pub every: Duration,
+    /// How long; until the target's end when absent.
+    pub length: Option<Duration>,
+    /// The `meta.json` of every window.
+    pub meta: &'a Meta,
+}
+
+/// Looks until the target ends, the time is up, or the user stops it. `sink` gets what a started program prints.
+///
+/// # Errors
+/// When there is no such process, it is not the caller's to observe, the program cannot be started, or the kernel's
+/// programs cannot be loaded.
+pub fn watch(
+    subject: Subject<'_>,
+    looking: Looking<'_>,
+    sink: &mut dyn OutputSink,
+    stop: &Stop,
+    show: &mut (dyn FnMut(Window) + Send),
+) -> Result<End, Error> {
+    let (mut interner, cache) = (Interner::new(), ModuleCache::new());
+    match (subject, looking.collector) {
+        (Subject::Process(pid), Collector::Bpf) => {
+            let handle = open(pid)?;
+            let mut programs = Programs::load()?;
+            programs.attach()?;
+            let enrolment = programs.enrolment()?;
+            enrolment.enrol(handle.as_fd(), SLOT_ATTACHED).map_err(|source| Error::process(pid, source))?;
+            programs.enrol_threads(monotonic_ns())?;
+            let mut view = BpfView::new(programs, &mut interner, &cache);
+            view.attached(pid);
+            Ok(look(&mut view, looking, &|| has_ended(&handle), stop, show))
+        }
+        (Subject::Process(pid), _) => {
+            let handle = open(pid)?;
+            let mut view = ProcView::new(pid, true, &mut interner, &cache);
+            Ok(look(&mut view, looking, &|| has_ended(&handle), stop, show))
+        }
+        (Subject::Command(command), Collector::Bpf) => {
+            let mut programs = Programs::load()?;
+            programs.attach()?;
+            let enrolment = programs.enrolment()?;
+            let mut prepare = |pid: i32| enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING);
+            let mut view = Some(BpfView::new(programs, &mut interner, &cache));
+            let begin = |_| view.take().map(|view| Box::new(view) as Box<dyn View + Send + '_>);
+            start(command, looking, sink, stop, &mut prepare, begin, show)
+        }
+        (Subject::Command(command), _) => {
+            let mut interner = Some(&mut interner);
+            let begin = |pid: u32| {
+                let view = ProcView::new(pid, false, interner.take()?, &cache);
+                Some(Box::new(view) as Box<dyn View + Send + '_>)
+            };
+            start(command, looking, sink, stop, &mut |_| Ok(()), begin, show)
+        }
+    }
+}
+
+fn open(pid: u32) -> Result<std::os::fd::OwnedFd, Error> {
+    let gone = |source: io::Error| Error::process(pid, source);
+    let number = i32::try_from(pid).map_err(|_| gone(io::Error::from_raw_os_error(libc::ESRCH)))?;
+    let handle = pidfd_open(number).map_err(gone)?;
+    procfs::may_observe(pid).map_err(gone)?;
+    Ok(handle)
+}
+
+/// Both ways to look.
+pub(crate) trait View {
+    /// Takes what is there.
+    fn poll(&mut self);
+    /// Adds the rows of the time between two looks, and says what threads do now.
+    fn window(&mut self, from_ns: u64, to_ns: u64, tables: &mut Tables, now: &mut Vec<Now>);
+    /// Adds stacks, frames and modules that are new.
+    fn names(&mut self, tables: &mut Tables);
+    /// Time between two CPU samples of one processor; 0 without samples.
+    fn sample_period_ns(&self) -> u64;
+}
+
+/// Starts a program and looks at it from a thread of its own.
+fn start<'v>(
+    command: &Command,
+    looking: Looking<'_>,
+    sink: &mut dyn OutputSink,
+    stop: &Stop,
+    enrol: &mut (dyn FnMut(i32) -> io::Result<()> + Send),
+    mut begin: impl FnMut(u32) -> Option<Box<dyn View + Send + 'v>> + Send,
+    show: &mut (dyn FnMut(Window) + Send),
+) -> Result<End, Error> {
+    let ended = AtomicBool::new(false);
+    let view = std::sync::Mutex::new(None);
+    let mut prepare = |pid: i32| {
+        enrol(pid)?;
+        *view.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = begin(pid.unsigned_abs());
+        Ok(())
+    };
+    // Whichever comes first ends the program: the user, or the time.
+    let (time_is_up, either) = (Stop::new(), Stop::new());
+    std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            let mut view = loop {
+                if let Some(view) = view.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
+                    break view;
+                }
+                if ended.load(Ordering::SeqCst) || stop.requested() {
+                    return End::Program;
+                }
+                std::thread::sleep(POLL);
+            };
+            let end = look(&mut *view, looking, &|| ended.load(Ordering::SeqCst), stop, show);
+            if end == End::Time {
+                time_is_up.request();
+            }
+            end
+        });
+        let relay = scope.spawn(|| {
+            while !ended.load(Ordering::SeqCst) {
+                if stop.requested() || time_is_up.requested() {
+                    either.request();
+                }
+                std::thread::sleep(POLL);
+            }
+        });
+        let finished = run(command, &RunOptions::default(), sink, &either, Some(&mut prepare));
+        ended.store(true, Ordering::SeqCst);
+        let _ = relay.join();
+        let end = looker.join().unwrap_or(End::Stopped);
+        match finished {
+            Ok(_) => Ok(end),
+            Err(Error::Interrupted) => Ok(if stop.requested() { End::Stopped } else { end }),
+            Err(error) => Err(error),
+        }
+    })
+}
+
+fn look(
+    view: &mut dyn View,
+    looking: Looking<'_>,
+    ended: &dyn Fn() -> bool,
+    stop: &Stop,
+    show: &mut (dyn FnMut(Window) + Send),
+) -> End {
+    let begin_ns = monotonic_ns();
+    let every_ns = u64::try_from(looking.every.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let mut names = Tables::empty(looking.meta.clone());
+    let mut from_ns = begin_ns;
+    loop {
+        std::thread::sleep(POLL);
+        view.poll();
+        let now_ns = monotonic_ns();
+        let end = match () {
+            () if ended() => Some(End::Program),
+            () if stop.requested() => Some(End::Stopped),
+            () if looking.length.is_some_and(|length| u128::from(now_ns - begin_ns) >= length.as_nanos()) => {
+                Some(End::Time)
+            }
+            () => None,
+        };
+        // What is left at the end is mostly too short to tell anything.
+        let last = end.is_some() && (from_ns == begin_ns || now_ns - from_ns >= every_ns / 2);
+        if last || now_ns - from_ns >= every_ns {
+            view.names(&mut names);
+            let mut tables = names.clone();
+            let mut now = Vec::new();
+            view.window(from_ns, now_ns, &mut tables, &mut now);
+            // Stacks that only the waits' places have.
+            view.names(&mut names);
+            (tables.stacks, tables.frames, tables.modules) =
+                (names.stacks.clone(), names.frames.clone(), names.modules.clone());
+            whole(&mut tables, (from_ns, now_ns), now.len(), view.sample_period_ns());
+            show(Window { tables, now });
+            from_ns = now_ns;
+        }
+        if let Some(end) = end {
+            return end;
+        }
+    }
+}
+
+/// The rows that say what the window is.
+fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sample_period_ns: u64) {
+    let processors = usable_processors().len() as u32;
+    // Names of the calls that threads wait in; nothing was counted.
+    let calls: std::collections::BTreeSet<u32> = tables.waits.iter().filter_map(|wait| wait.syscall).collect();
+    tables.syscalls.extend(calls.into_iter().map(|number| Syscall {
+        run: RunId(0),
+        thread: ThreadId(0),
+        number,
+        name: syscall_names::name(number),
+        count: 0,
+    }));
+    let threads = u32::try_from(threads).unwrap_or(u32::MAX).max(1);
+    let sum = |of: fn(&recording::tables::Thread) -> u64| tables.threads.iter().map(of).fold(0, u64::saturating_add);
+    tables.runs.push(Run {
+        run: RunId(0),
+        kind: RunKind::Traced,
+        threads,
+        block: 0,
+        started_unix_ns: unix_ns(),
+        wall_ns: end_ns.saturating_sub(begin_ns),
+        user_ns: sum(|thread| thread.running_ns),
+        system_ns: 0,
+        voluntary_switches: sum(|thread| thread.voluntary_switches),
+        involuntary_switches: sum(|thread| thread.involuntary_switches),
+        minor_faults: 0,
+        major_faults: 0,
+        max_rss_bytes: 0,
+        migrations: None,
+        cycles: None,
+        instructions: None,
+        cache_misses: None,
+        throughput: None,
+        foreign_ns: None,
+        steal_ns: None,
+        throttled_ns: None,
+        throttled_periods: None,
+        thermal_throttles: None,
+        clock_khz: None,
+        exit_status: None,
+        signal: None,
+    });
+    tables.traces.push(Trace {
+        run: RunId(0),
+        begin_ns,
+        end_ns,
+        processors,
+        sample_period_ns,
+        idle_ns: 0,
+        foreign_ns: 0,
+        observer_ns: 0,
+    });
+}

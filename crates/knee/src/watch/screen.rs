@@ -1,0 +1,112 @@
+//! The loop of a live view: what was seen comes in, keys come in, the screen or a text goes out. May import: `history`,
+//! `terminal`, collect, report, `ui`.
+
+use super::history::History;
+use super::terminal::{Input, Screen};
+use crate::ui;
+use collect::Stop;
+use collect::live::{Doing, Now, Window};
+use recording::{ThreadId, WaitId};
+use report::live::{Glance, Look, Moment, State, glance, plain};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+/// How soon a key is answered.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What is said about the target.
+pub(crate) struct Subject {
+    /// What is looked at, and with what.
+    pub(crate) title: String,
+    /// False where nothing tells which code runs.
+    pub(crate) sees_code: bool,
+}
+
+/// Shows looks on a terminal until there are no more, or the user has seen enough.
+pub(crate) fn interactive(subject: &Subject, looks: &Receiver<Window>, stop: &Stop) -> anyhow::Result<()> {
+    let style = ui::style();
+    let mut screen = Screen::open()?;
+    let (mut history, mut look) = (History::default(), Look::default());
+    let mut shown: Option<Glance> = None;
+    let mut stale = true;
+    loop {
+        let mut newest = false;
+        let gone = loop {
+            match looks.try_recv() {
+                Ok(window) => {
+                    history.add(window);
+                    newest = true;
+                }
+                Err(TryRecvError::Empty) => break false,
+                Err(TryRecvError::Disconnected) => break true,
+            }
+        };
+        if newest && !look.paused {
+            shown = of(subject, &history);
+            stale = true;
+        }
+        if stale {
+            screen.draw(|frame| {
+                let area = frame.area();
+                look.draw(shown.as_ref(), style.unicode, style.colour, area, frame.buffer_mut());
+            })?;
+            stale = false;
+        }
+        if gone || stop.requested() {
+            return Ok(());
+        }
+        match screen.input(TICK)? {
+            Input::Key(key) => {
+                let was_paused = look.paused;
+                if look.press(key, shown.as_ref()) {
+                    stop.request();
+                    return Ok(());
+                }
+                if was_paused && !look.paused {
+                    shown = of(subject, &history);
+                }
+                stale = true;
+            }
+            Input::Resized => stale = true,
+            Input::Nothing => {}
+        }
+    }
+}
+
+/// Writes each look as text.
+pub(crate) fn plain(subject: &Subject, looks: &Receiver<Window>) -> anyhow::Result<()> {
+    let style = ui::style();
+    let (mut begin, mut first) = (None, 0.0);
+    let mut history = History::default();
+    while let Ok(window) = looks.recv() {
+        history.add(window);
+        if let Some(glance) = of(subject, &history) {
+            if begin.is_none() {
+                first = glance.seconds;
+            }
+            // The first look was taken after the time that it tells of.
+            let since = begin.get_or_insert_with(Instant::now).elapsed().as_secs_f64() + first;
+            ui::out(|out| plain::render(&glance, since, style.width, style.unicode, out))?;
+        }
+    }
+    Ok(())
+}
+
+fn of(subject: &Subject, history: &History) -> Option<Glance> {
+    let (tables, now) = history.summed()?;
+    let now: Vec<(ThreadId, State, Option<WaitId>)> = now.iter().map(doing).collect();
+    let used = history.used();
+    let moment =
+        Moment { title: &subject.title, tables: &tables, now: &now, used: &used, sees_code: subject.sees_code };
+    Some(glance::glance(&moment))
+}
+
+fn doing(now: &Now) -> (ThreadId, State, Option<WaitId>) {
+    let state = match now.doing {
+        Doing::Runs => State::Runs,
+        Doing::Ready => State::Ready,
+        Doing::RunsOrReady => State::RunsOrReady,
+        Doing::Waits => State::Waits,
+    };
+    (now.thread, state, now.wait)
+}

@@ -1,0 +1,149 @@
+//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording, `large measure
+//! DIR` reads and answers it and writes the page to DIR/page.html; two processes, so that the memory of one is not that of
+//! the other. `./dev large` runs both and opens the page in a browser.
+
+#[path = "../tests/common/hostile.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod hostile;
+
+use recording::Recording;
+use recording::tables::{Sample, Slice};
+use report::html::sources::Sources;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+const THREADS: u32 = 64;
+const SLICES: usize = 10_000_000;
+const SAMPLES: usize = 1_000_000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let usage = "usage: large make DIR, then large measure DIR";
+    let (what, folder) = (arguments.next().ok_or(usage)?, arguments.next().ok_or(usage)?);
+    match what.to_str() {
+        Some("make") => make(Path::new(&folder)),
+        Some("measure") => measure(Path::new(&folder)),
+        _ => Err(usage.into()),
+    }
+}
+
+/// A short recording again and again, one after the other.
+fn make(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let mut tables = hostile::many(THREADS, 2000);
+    let run = tables.traces.last().map(|trace| trace.run).unwrap_or_default();
+    let of_run: Vec<Slice> = tables.slices.iter().filter(|slice| slice.run == run).cloned().collect();
+    let sampled: Vec<Sample> = tables.samples.iter().filter(|sample| sample.run == run).cloned().collect();
+    let length = of_run.iter().map(|slice| slice.end_ns).max().unwrap_or(0);
+    let copies = SLICES.div_ceil(of_run.len()) as u64;
+    tables.slices.reserve_exact(of_run.len() * copies as usize);
+    for copy in 1..copies {
+        let at = copy * length;
+        tables.slices.extend(of_run.iter().map(|s| Slice {
+            start_ns: s.start_ns + at,
+            end_ns: s.end_ns + at,
+            ..s.clone()
+        }));
+        let room = SAMPLES.saturating_sub(tables.samples.len());
+        tables.samples.extend(sampled.iter().take(room).map(|s| Sample { time_ns: s.time_ns + at, ..s.clone() }));
+    }
+    for thread in tables.threads.iter_mut().filter(|thread| thread.run == run) {
+        thread.end_ns += (copies - 1) * length;
+        for time in [&mut thread.running_ns, &mut thread.runnable_ns, &mut thread.preempted_ns, &mut thread.blocked_ns]
+        {
+            *time *= copies;
+        }
+    }
+    for wait in tables.waits.iter_mut().filter(|wait| wait.run == run) {
+        wait.count *= copies;
+        wait.blocked_ns *= copies;
+    }
+    for trace in tables.traces.iter_mut().filter(|trace| trace.run == run) {
+        trace.end_ns += (copies - 1) * length;
+    }
+    let path = folder.join("recording");
+    std::fs::create_dir_all(folder)?;
+    tables.write(&path)?;
+    let bytes: u64 = walk(&path)?;
+    say(&format!(
+        "{THREADS} threads, {} slices, {} samples, {} waits; {} MB on disk",
+        tables.slices.len(),
+        tables.samples.len(),
+        tables.waits.len(),
+        bytes / 1_000_000
+    ))
+}
+
+fn walk(folder: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += if entry.file_type()?.is_dir() { walk(&entry.path())? } else { entry.metadata()?.len() };
+    }
+    Ok(bytes)
+}
+
+fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let begin = Clock::start();
+    let tables = Recording::open(folder.join("recording"))?.tables()?;
+    let read_memory = peak_memory();
+    say(&format!("read: {}, {} MB", begin.passed(), read_memory / 1_000_000))?;
+    let begin = Clock::start();
+    let answer = analyze::analyze(&tables);
+    let analysed = peak_memory().saturating_sub(read_memory);
+    say(&format!("analysed: {}, {} MB more (goal 5 s, 1000 MB)", begin.passed(), analysed / 1_000_000))?;
+    let begin = Clock::start();
+    let mut text = Vec::new();
+    let style = report::terminal::Style { colour: false, width: 80, unicode: true };
+    let places = report::terminal::Places { recording: folder, beside: &[] };
+    report::terminal::render(&answer, &places, style, &mut text)?;
+    say(&format!("answer as text: {}, {} lines", begin.passed(), text.split(|b| *b == b'\n').count()))?;
+    let begin = Clock::start();
+    let subject =
+        report::html::Subject { answer: &answer, tables: &tables, folder: "recording", sources: &Sources::default() };
+    let mut page = Vec::new();
+    report::html::render(&subject, &mut page)?;
+    say(&format!(
+        "page: {}, {:.2} MB (goal 15 MB); {} MB at most in all",
+        begin.passed(),
+        page.len() as f64 / 1e6,
+        peak_memory() / 1_000_000
+    ))?;
+    std::fs::write(folder.join("page.html"), page)?;
+    Ok(())
+}
+
+/// Time on the clock, and of it on a processor: on a machine that does other things the second tells more.
+#[derive(Clone, Copy)]
+struct Clock {
+    begin: Instant,
+    on_cpu_ns: u64,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { begin: Instant::now(), on_cpu_ns: on_cpu_ns() }
+    }
+
+    fn passed(self) -> String {
+        let cpu = on_cpu_ns().saturating_sub(self.on_cpu_ns) as f64 / 1e9;
+        format!("{:.2} s ({cpu:.2} s on a processor)", self.begin.elapsed().as_secs_f64())
+    }
+}
+
+/// Processor time of this thread so far (Documentation/scheduler/sched-stats.rst); nothing here has a second one.
+fn on_cpu_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+/// The most memory that this process has used, bytes (proc_pid_status(5), VmHWM).
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+fn say(line: &str) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}

@@ -1,0 +1,12 @@
+//! The live view: what a program's threads do now, as a screen that is drawn again and again, or as plain text.
+//!
+//! Rooms: [`glance`] what is shown, from a recording's rows of the last seconds; [`screen`] how it is laid out and what
+//! keys do; [`plain`] the same as text. Nothing here knows a terminal. May import: analyze, recording, `show`, `text`,
+//! `words`, ratatui's buffers and widgets.
+
+pub mod glance;
+pub mod plain;
+pub mod screen;
+
+pub use glance::{Glance, Moment, State};
+pub use screen::{Key, Look};
