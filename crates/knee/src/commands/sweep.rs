@@ -76,6 +76,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     // Without any collector no run is observed.
     let mut executor = Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc));
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress);
+    collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = outcomes.map_err(explain).and_then(|outcomes| {
         for recording in &mut recordings {
             recording.meta.completion =
@@ -249,6 +250,6 @@ pub(super) fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
         Failure::new(status, format!("{:#}", anyhow::Error::from(error)))
             .hint("-o DIR names a new folder for the recording")
     })?;
-    fs::create_dir(folder.join(answer::OUTPUT)).context("failed to create the folder of the program's output")?;
+    DirBuilder::new().mode(0o700).create(folder.join(answer::OUTPUT)).context("failed to create the folder of the program's output")?;
     Ok(writer)
 }
