@@ -61,7 +61,11 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::System { call: "capset", source: io::Error::other(error.to_string()) }
 }
 
-/// Gives up for good what the task does not need. Of the calling thread and those that it starts: so call it before there
+/// Gives up what the task does not need: for good, but that root only lays aside what it does not use while it starts programs.
+/// A program that root executes has all rights of root again; were they more than its parent's, the kernel would take that
+/// for a gain, hide the process from observers and end its perf events (`commit_creds`, `begin_new_exec`).
+///
+/// Of the calling thread and those that it starts: so call it before there
 /// are others, and in each that lives on.
 ///
 /// # Errors
@@ -74,6 +78,9 @@ pub fn keep_for(task: Task) -> Result<(), Error> {
     let effective = caps::read(None, CapSet::Effective).map_err(failed)?;
     let effective: CapsHashSet = effective.intersection(&kept).copied().collect();
     caps::set(None, CapSet::Effective, &effective).map_err(failed)?;
+    if is_root() && task == Task::Observing {
+        return Ok(());
+    }
     caps::set(None, CapSet::Permitted, &kept).map_err(failed)
 }
 
@@ -144,6 +151,20 @@ mod tests {
                 assert!(caps::read(None, set).unwrap().is_subset(&allowed));
             }
             assert!(caps::set(None, CapSet::Permitted, &CapsHashSet::from(OBSERVING)).is_err());
+        });
+        thread.join().unwrap();
+    }
+
+    /// What root starts has root's rights, and they are no gain.
+    #[test]
+    fn what_root_lays_aside_its_programs_have() {
+        let thread = std::thread::spawn(|| {
+            let before = caps::read(None, CapSet::Permitted).unwrap();
+            keep_for(Task::Observing).unwrap();
+            let after = caps::read(None, CapSet::Permitted).unwrap();
+            let allowed = needed(Task::Observing, is_root());
+            assert_eq!(after, if is_root() { before } else { before.intersection(&allowed).copied().collect() });
+            assert!(caps::read(None, CapSet::Effective).unwrap().is_subset(&allowed));
         });
         thread.join().unwrap();
     }

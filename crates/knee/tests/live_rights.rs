@@ -187,3 +187,25 @@ fn no_shell_reads_the_command() {
     let meta: Value = serde_json::from_slice(&std::fs::read(recording.join("meta.json")).unwrap()).unwrap();
     assert_eq!(meta["command"], serde_json::json!(["echo", trick, "*", "~"]));
 }
+
+/// Root in a container has no rights outside of it, and observes its own program as any user does.
+#[test]
+#[ignore = "needs root, to become another user"]
+fn root_in_a_container_observes_its_own_programs() {
+    let lent = Lent::new(LEAST);
+    // Without file capabilities: a container's files have none that count.
+    std::fs::copy(env!("CARGO_BIN_EXE_knee"), lent.path("plain")).unwrap();
+    let container = ["--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "--user", "--map-root-user"];
+    let mut knee = Command::new("setpriv");
+    knee.args(container).arg(lent.path("plain")).args(["record", "--format", "json", "-o", "recording", "--"]);
+    knee.args(["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
+    let output = knee.current_dir(lent.folder.path()).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let account = &answer["account"][0];
+    let run = std::fs::read(lent.path("recording/meta.json")).unwrap();
+    let meta: Value = serde_json::from_slice(&run).unwrap();
+    assert_eq!(meta["completion"], "finished", "{meta:#}");
+    // The shell's loop takes a tenth of a second; where its perf events ended when it was executed, some microseconds.
+    assert!(account["capacity"].as_f64().unwrap() > 0.01, "{account:#}");
+}

@@ -17,7 +17,7 @@ use recording::Writer;
 use recording::meta::{Completion, Meta};
 use report::comparison::Parameter;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -250,6 +250,9 @@ pub(super) fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
         Failure::new(status, format!("{:#}", anyhow::Error::from(error)))
             .hint("-o DIR names a new folder for the recording")
     })?;
-    DirBuilder::new().mode(0o700).create(folder.join(answer::OUTPUT)).context("failed to create the folder of the program's output")?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(folder.join(answer::OUTPUT))
+        .context("failed to create the folder of the program's output")?;
     Ok(writer)
 }
