@@ -28,9 +28,10 @@ pub enum Task {
 /// where `kernel.kptr_restrict` hides them (capabilities(7), Linux 5.8).
 const OBSERVING: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_SYSLOG];
 
-/// What root needs beside it: to start the target as the user behind sudo, to look into and end programs of others, and
-/// locked memory where a limit is set.
-const OBSERVING_AS_ROOT: [Capability; 5] = [
+/// What root needs beside it: to listen to marks (breakpoints in user space are CAP_SYS_ADMIN's), to start the target as the
+/// user behind sudo, to look into and end programs of others, and locked memory where a limit is set.
+const OBSERVING_AS_ROOT: [Capability; 6] = [
+    Capability::CAP_SYS_ADMIN,
     Capability::CAP_SETUID,
     Capability::CAP_SETGID,
     Capability::CAP_SYS_PTRACE,
@@ -138,7 +139,6 @@ mod tests {
         assert_eq!(kept(Task::Observing, false), ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"]);
         assert!(kept(Task::Reading, false).is_empty());
         assert_eq!(kept(Task::Reading, true), ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER"]);
-        assert!(!kept(Task::Observing, true).contains(&"CAP_SYS_ADMIN".to_owned()));
     }
 
     /// In a thread of its own: what is given up is given up for good.

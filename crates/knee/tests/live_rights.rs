@@ -209,3 +209,17 @@ fn root_in_a_container_observes_its_own_programs() {
     // The shell's loop takes a tenth of a second; where its perf events ended when it was executed, some microseconds.
     assert!(account["capacity"].as_f64().unwrap() > 0.01, "{account:#}");
 }
+
+/// What knee lays aside as root is nothing that observing needs: marks take the most.
+#[test]
+#[ignore = "needs root, to load BPF programs"]
+fn root_still_hears_the_marks() {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/build/clean");
+    assert!(program.exists(), "{} is missing: run make -C lab", program.display());
+    let folder = tempfile::tempdir().unwrap();
+    let mut knee = Command::new(env!("CARGO_BIN_EXE_knee"));
+    knee.args(["record", "-o", "recording", "--"]).arg(program).arg("--threads=2");
+    let output = knee.current_dir(folder.path()).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(folder.path().join("recording/marks/part-00000.parquet").exists());
+}
