@@ -1,6 +1,8 @@
 """Writes docs/transcripts.md: what knee says in its first minutes as root, as a user without rights, and in a container.
 
-usage: transcripts.py KNEE LAB          (as root, to become the others; LAB is the folder of the lab's programs)
+usage: transcripts.py KNEE LAB [--sweep]   (as root, to become the others; LAB is the folder of the lab's programs)
+
+With --sweep also a sweep in each place: on a quiet machine only, or it tells of nothing but the other programs.
 
 Everything below a prompt is what the command printed just now. The container is made of namespaces as container engines make
 theirs: a user namespace of `nobody` in which it is root, with processes and mounts of its own, and no right outside of it.
@@ -18,9 +20,9 @@ CONTAINER = NOBODY + ["unshare", "--user", "--map-root-user", "--pid", "--fork",
 
 INTRODUCTION = """# Transcripts
 
-The first minutes with knee in three places, as they were printed: `sudo ./dev transcripts` writes this page, by running the commands.
-The program is the lab's `birthday`, which waits for a lock inside libc. What differs is what each place lets knee see: the
-curve and the account are the same everywhere, and what could not be seen is *unsure* with the reason.
+What knee can see in three places, as it was printed: `sudo ./dev transcripts` writes this page, by running the commands
+(`--sweep` adds a sweep of the lab's `birthday` in each, on a quiet machine). The curve and the account are there everywhere; what
+could not be seen is *unsure* with the reason.
 """
 
 SWEEP = ["knee", "sweep", "-t", "1,2", "--runs", "5", "--quiet", "-o", "recording", "--", "./birthday", "--threads={threads}",
@@ -34,7 +36,8 @@ PLACES = [
 
 
 def main():
-    knee, lab = sys.argv[1:]
+    knee, lab = sys.argv[1:3]
+    sweeps = "--sweep" in sys.argv[3:]
     page = [INTRODUCTION]
     for title, prompt, become, commands in PLACES:
         with tempfile.TemporaryDirectory(prefix="knee-transcript-") as place:
@@ -45,7 +48,7 @@ def main():
             shutil.copy(knee, place / "bin/knee")
             shutil.copy(pathlib.Path(lab) / "birthday", place / "birthday")
             page.append(f"\n## {title}\n\n```console\n")
-            for command in commands:
+            for command in commands if sweeps else [c for c in commands if c is not SWEEP]:
                 shown = " ".join(command)
                 done = subprocess.run(
                     become + command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
