@@ -1,9 +1,11 @@
 //! How fast one case of a sweep is against another whose runs were made in the same blocks.
-//! May import: `answer`, `curve`, `statistics`.
+//! May import: `answer`, `curve`, `intervals`, `paired`, `statistics`.
 
 use crate::answer::Interval;
 use crate::curve::Clean;
-use crate::statistics::{interval, median, point};
+use crate::intervals;
+use crate::paired::ERROR;
+use crate::statistics::{median, point};
 use serde::Serialize;
 
 /// Speed at a thread count over another case's speed at the same count.
@@ -13,7 +15,7 @@ pub struct Ratio {
     pub threads: u32,
     /// Median speed over the other's median speed.
     pub ratio: f64,
-    /// Its 95 % interval, by resampling blocks: what disturbed a block disturbed both cases.
+    /// Its 95 % interval, from ratios inside blocks: what disturbed a block disturbed both cases.
     pub interval: Interval,
 }
 
@@ -28,7 +30,8 @@ pub fn ratios(case: &Clean<'_>, other: &Clean<'_>) -> Vec<Ratio> {
         let of = |m: &[f64]| Some(m.first()? / m.get(1)?).filter(|ratio| ratio.is_finite());
         let medians = [&mine, &theirs].map(|runs| median(&runs.iter().map(|m| m.value).collect::<Vec<_>>()));
         let ratio = of(&[medians[0]?, medians[1]?])?;
-        let interval = interval(&[&mine, &theirs], case.seed(), of).unwrap_or(point(ratio));
+        let interval = intervals::ratio(&theirs, &mine, ERROR).unwrap_or(point(ratio));
+        let interval = intervals::holding(interval, ratio);
         Some(Ratio { threads, ratio, interval })
     };
     case.counts().filter_map(ratio).collect()
@@ -57,7 +60,8 @@ mod tests {
         let ratios = ratios(&Clean::new(&fast), &Clean::new(&slow));
         assert_eq!(ratios.len(), 1);
         assert_eq!((ratios[0].threads, ratios[0].ratio), (2, 2.0));
-        assert_eq!(ratios[0].interval, Interval { low: 2.0, high: 2.0 });
+        let Interval { low, high } = ratios[0].interval;
+        assert!((low - 2.0).abs() < 1e-9 && (high - 2.0).abs() < 1e-9, "{low} {high}");
     }
 
     #[test]

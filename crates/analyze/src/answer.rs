@@ -52,7 +52,7 @@ pub struct Spread {
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// Lower end of the 95 % bootstrap interval of the median.
+    /// Lower end of the 95 % interval of the median.
     pub low: f64,
     /// Upper end of it.
     pub high: f64,

@@ -1,15 +1,17 @@
 //! Two recordings compared: before and after a change, or two commands whose runs were interleaved.
-//! Rooms: `summary` the conclusion in words; here the numbers. May import: everything that `lib` does.
+//! Rooms: `summary` the conclusion in words, `drift` how far the machine itself moved; here the numbers. May import: everything that `lib` does.
 
+mod drift;
 mod summary;
 
 use crate::account;
 use crate::amounts::{Amounts, amounts};
 use crate::answer::{Change, Comparison, CurveChange, Interval, Judgement, Kind, Setup};
 use crate::curve::{Clean, median_of, seconds};
+use crate::intervals::{holding, unpaired_ratio};
 use crate::model::Model;
 use crate::paired::{ERROR, differences, paired};
-use crate::statistics::{Measured, NORMAL_95, ratio_interval};
+use crate::statistics::{Measured, NORMAL_95};
 use crate::words::count_threads;
 use crate::{counters, disturbance};
 use recording::Tables;
@@ -87,14 +89,19 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
         true => clean.seconds_per_unit(threads),
         false => clean.series(threads, |run| seconds(run.wall_ns)),
     };
+    let moved = match setup {
+        Setup::Apart => drift::moved(&clean_before).max(drift::moved(&clean_after)),
+        _ => 0.0,
+    };
     let point = |threads: &u32| {
         let (old, new) = (series(&clean_before, *threads), series(&clean_after, *threads));
         match setup {
-            Setup::Apart => apart(*threads, &old, &new, before.meta.order_seed),
+            Setup::Apart => apart(*threads, &old, &new, error, moved),
             _ => in_blocks(*threads, &old, &new, error),
         }
     };
     let curve: Vec<CurveChange> = both.iter().filter_map(point).collect();
+    warnings.extend(drift::warning(&curve, moved));
     let mut changes = match setup {
         Setup::Apart => things((before, &clean_before), (after, &clean_after)),
         Setup::Interleaved if alike => {
@@ -107,16 +114,20 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     };
     order(&mut changes);
     let summary = match setup {
-        Setup::Apart => summary::of_change(&curve),
+        Setup::Apart => summary::of_change(&curve, error),
         Setup::Interleaved => summary::of_commands(&curve, error),
         Setup::Same => summary::of_noise(&curve, error),
     };
     Comparison { setup, summary, curve, changes, warnings }
 }
 
-fn apart(threads: u32, before: &[Measured], after: &[Measured], seed: u64) -> Option<CurveChange> {
+/// The speed from two samples of runs, with what the machine may have moved in between (a difference of logarithms).
+fn apart(threads: u32, before: &[Measured], after: &[Measured], error: f64, moved: f64) -> Option<CurveChange> {
     let (old, new) = (median_of(before)?, median_of(after)?);
-    let interval = ratio_interval(before, after, seed);
+    let interval = unpaired_ratio(after, before, error).map(|i| {
+        let Interval { low, high } = holding(i, old / new);
+        Interval { low: low * (-moved).exp(), high: high * moved.exp() }
+    });
     let (judgement, resolution) = (judge(interval), interval.map(half));
     Some(CurveChange {
         threads,

@@ -1,15 +1,16 @@
-//! The knee of the curve: the last thread count worth using. May import: `curve`, `statistics`.
+//! The knee of the curve: the last thread count worth using. May import: `curve`, `intervals`, `paired`.
 //!
 //! Eager, Zahorjan & Lazowska (1989, "Speedup versus efficiency in parallel systems", IEEE Transactions on Computers
 //! 38(3)): the knee maximises efficiency over execution time, which is speed-up × efficiency.
 
 use crate::curve::{Clean, median_of};
-use crate::statistics::interval;
+use crate::intervals::ratio;
+use crate::paired::ERROR;
 
 /// The last thread count whose speed-up × efficiency is not clearly below the best one's.
 ///
 /// Absent when that is the largest measured count: the curve has not bent, or not by more than the noise. *Clearly
-/// below* means that the 95 % interval of the ratio to the best count lies wholly below 1.
+/// below* means that the interval of the ratio to the best count lies wholly below 1: 95 % for all counts above it together.
 pub fn knee(clean: &Clean<'_>) -> Option<u32> {
     let base = clean.base()?;
     let base_speed = median_of(&clean.speed(base))?;
@@ -24,12 +25,11 @@ pub fn knee(clean: &Clean<'_>) -> Option<u32> {
         .collect();
     let best = counts.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
     let best_speed = clean.speed(best.0);
+    let above = counts.iter().filter(|(n, _)| *n > best.0).count();
+    let error = ERROR / above.max(1) as f64;
     let not_clearly_below = |n: u32| {
-        let ratio = |m: &[f64]| {
-            let relative = m.get(1)? / m.first()?;
-            Some(relative * relative * f64::from(best.0) / f64::from(n))
-        };
-        interval(&[&best_speed, &clean.speed(n)], clean.seed(), ratio).is_some_and(|i| i.high >= 1.0)
+        let faster = ratio(&best_speed, &clean.speed(n), error).map(|i| i.high);
+        faster.is_some_and(|faster| faster * faster * f64::from(best.0) / f64::from(n) >= 1.0)
     };
     let last = counts.iter().map(|(n, _)| *n).rfind(|n| *n > best.0 && not_clearly_below(*n)).unwrap_or(best.0);
     (Some(last) != counts.last().map(|(n, _)| *n)).then_some(last)

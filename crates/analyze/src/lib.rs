@@ -1,6 +1,6 @@
 //! The analysis: from a recording to an answer.
 //!
-//! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`names`],
+//! Rooms: [`answer`] the shape of the result; [`statistics`], [`intervals`], [`curve`], [`knee`] the clean runs; [`names`],
 //! [`themes`], [`code`], [`stacks`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words;
 //! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings, with
@@ -22,6 +22,7 @@ pub mod disturbance;
 pub mod facts;
 pub mod growth;
 mod imported;
+pub mod intervals;
 pub mod knee;
 pub mod model;
 pub mod names;

@@ -7,6 +7,7 @@
 //! alone looks like a difference. The interval is the set of differences that this test does not exclude, and its centre
 //! the median of the means of all pairs of blocks (Hodges & Lehmann 1963, "Estimates of location based on rank tests").
 //! A bootstrap of five or ten blocks has no such guarantee: it claims about twice as many differences as it should.
+//! With fewer than 6 blocks see `intervals`.
 
 use crate::answer::Interval;
 use crate::statistics::{Measured, quantile};

@@ -2,83 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod machine;
+
 use analyze::answer::{Judgement, Kind, Setup};
 use analyze::compare::{interleaved, noise};
-use analyze::statistics::SplitMix64;
-use recording::Tables;
+use machine::{DRIFTS, Drift, Machine, Shape};
 use recording::synthetic::Sketch;
 
-/// A machine that gets faster and slower by itself: runs are made one after the other, in random order inside a block.
-struct Machine {
-    random: SplitMix64,
-    /// Runs since the begin.
-    made: u32,
-    /// Standard deviation of a run's own noise, a share.
-    noise: f64,
-    drift: Drift,
-}
-
-/// What the machine does to all runs alike, over the number of runs made.
-#[derive(Debug, Clone, Copy)]
-enum Drift {
-    /// A steady 1 % slower with every run: within a block the second one always loses.
-    Warming,
-    /// Up and down by a tenth.
-    Waves,
-    /// A third slower from somewhere on.
-    Step,
-    /// Every seventh run takes twice as long.
-    Bursts,
-    /// A random walk in steps of 3 %.
-    Walk(f64),
-}
-
-impl Machine {
-    fn uniform(&mut self) -> f64 {
-        self.random.next_u64() as f64 / u64::MAX as f64
-    }
-
-    /// Roughly normal: the sum of twelve uniform numbers less six has a variance of 1.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-
-    /// Seconds of a run that takes `ideal` on a machine at rest.
-    fn run(&mut self, ideal: f64) -> f64 {
-        let (made, step) = (f64::from(self.made), self.normal());
-        let factor = match &mut self.drift {
-            Drift::Warming => 1.01_f64.powf(made),
-            Drift::Waves => 1.0 + 0.1 * (made * 0.7).sin(),
-            Drift::Step => 1.0 + if self.made > 9 { 0.33 } else { 0.0 },
-            Drift::Bursts => 1.0 + f64::from(u8::from(self.made % 7 == 3)),
-            Drift::Walk(at) => {
-                *at += 0.03 * step;
-                at.exp()
-            }
-        };
-        self.made += 1;
-        ideal * factor * (self.noise * self.normal()).exp()
-    }
-
-    /// Two cases of so many seconds, in so many blocks.
-    fn blocks(&mut self, blocks: usize, ideal: [f64; 2]) -> [Tables; 2] {
-        let mut times = [Vec::new(), Vec::new()];
-        for _ in 0..blocks {
-            let first = self.random.below(2);
-            for case in [first, 1 - first] {
-                let time = self.run(ideal[case]);
-                times[case].push(time);
-            }
-        }
-        times.map(|times| Sketch::new(2).clean(2, &times).tables())
-    }
-}
-
 fn machine(seed: u64, drift: Drift) -> Machine {
-    Machine { random: SplitMix64::new(seed), made: 0, noise: 0.02, drift }
+    Machine::new(seed, Shape::Normal, drift)
 }
-
-const DRIFTS: [Drift; 5] = [Drift::Warming, Drift::Waves, Drift::Step, Drift::Bursts, Drift::Walk(0.0)];
 
 /// The exact test has its own proof, by enumeration; this is the whole way through recordings, with drift.
 #[test]

@@ -44,6 +44,12 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// Observing a running process with rights that the user lacks: it could execute a program that has more.
+    #[error("process {pid} may execute programs with more rights than its user has (it lacks no_new_privs)")]
+    MayGain {
+        /// Its process id.
+        pid: u32,
+    },
     /// The run was ended because it took too long.
     #[error("the run took longer than {seconds} s")]
     Timeout {

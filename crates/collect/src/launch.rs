@@ -1,7 +1,7 @@
 //! Runs a command once and measures it from outside: time, processor time, switches, faults.
 //!
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
-//! misses nothing. May import: libc, `output`, `counters`, `procfs`, `user`,
+//! misses nothing. May import: libc, `output`, `counters`, `procfs`, `rights`, `user`,
 //! `stop`, `cgroup`, `processors`.
 
 use crate::cgroup::Groups;
@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::output::{OutputSink, drain};
 use crate::processors::Processors;
 use crate::procfs::{MachineTime, monotonic_ns, unix_ns};
+use crate::rights;
 use crate::stop::Stop;
 use crate::user::{Caller, sudo_caller};
 use std::ffi::OsString;
@@ -152,6 +153,9 @@ pub(crate) fn run(
     }
     if !options.interactive {
         die_with_knee(&mut process);
+    }
+    if rights::lent() {
+        rights::gain_none(&mut process);
     }
     refuse_set_user_id(command)?;
 

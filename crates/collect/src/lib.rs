@@ -2,11 +2,11 @@
 //!
 //! Rooms: [`launch`] runs a command once and measures it; [`trace`] does so while observing it and writes the rows;
 //! `unprivileged` does the same with less, for users without rights; [`observer`] chooses between the two; [`live`] keeps
-//! nothing and shows what happens now.
+//! nothing and shows what happens now. [`rights`] gives up those that are not needed.
 //! [`machine`] and [`probe`] describe what is there; `bpf` is the loader's side of the programs in `../bpf`.
 //! Nothing here prints. Every `unsafe` of the project is in this crate, each with its reason.
 //!
-//! May import: `recording`, `resolve`, aya, libc.
+//! May import: `recording`, `resolve`, aya, caps, libc.
 
 mod bpf;
 mod cgroup;
@@ -20,6 +20,7 @@ mod output;
 pub mod probe;
 mod processors;
 mod procfs;
+pub mod rights;
 mod sampling;
 mod sharing;
 pub mod stop;

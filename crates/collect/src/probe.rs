@@ -69,15 +69,12 @@ fn bpf() -> (Capability, Capability) {
     )
 }
 
-/// The command that lets everybody use this binary's BPF programs. They are loaded with CAP_BPF (BPF itself, Linux 5.8),
-/// CAP_PERFMON (programs that trace, CPU samples) and CAP_SYS_RESOURCE (locked memory, before Linux 5.11); other users'
-/// threads are read with CAP_SYS_PTRACE, kernel symbols with CAP_SYSLOG, the tracepoints' files with CAP_DAC_READ_SEARCH.
+/// The command that lets everybody observe their own programs with this binary. It needs CAP_BPF (BPF itself, Linux 5.8) and
+/// CAP_PERFMON (programs that trace, CPU samples); CAP_SYSLOG shows the names of kernel functions where
+/// `kernel.kptr_restrict` hides them. `rights` gives up whatever else a file has.
 fn setcap() -> String {
     let binary = std::env::current_exe().unwrap_or_else(|_| "knee".into());
-    format!(
-        "sudo setcap cap_bpf,cap_perfmon,cap_sys_resource,cap_sys_ptrace,cap_syslog,cap_dac_read_search+ep {}",
-        binary.display()
-    )
+    format!("sudo setcap cap_bpf,cap_perfmon,cap_syslog+ep {}", binary.display())
 }
 
 fn perf_events() -> Capability {

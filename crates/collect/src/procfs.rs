@@ -1,4 +1,4 @@
-//! Small readings of /proc that several rooms need. May import: libc.
+//! Small readings of /proc that several rooms need. May import: libc, `rights`.
 
 use std::fs;
 
@@ -75,11 +75,12 @@ pub(crate) fn peak_rss_bytes(pid: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Whether the caller may look into a process: the right that its memory map asks for (ptrace(2), PTRACE_MODE_READ).
+/// Whether the user may look into a process: the right that its memory map asks for (ptrace(2), PTRACE_MODE_READ). Without the
+/// rights that knee alone has: since Linux 6.15 CAP_PERFMON reads the map of any process.
 pub(crate) fn may_observe(pid: u32) -> std::io::Result<()> {
     use std::io::Read;
     let mut first = [0];
-    fs::File::open(format!("/proc/{pid}/maps"))?.read(&mut first).map(drop)
+    crate::rights::as_user(|| fs::File::open(format!("/proc/{pid}/maps"))?.read(&mut first).map(drop))
 }
 
 /// Minor and major page faults of a thread so far (proc_pid_stat(5), fields 10 and 12).

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use collect::Collector;
+use collect::rights::Task;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,6 +54,25 @@ pub(crate) enum Command {
     /// Prints a manual page, or writes all of them
     #[command(hide = true)]
     Man(Man),
+}
+
+impl Command {
+    /// What the rights are for that it needs.
+    pub(crate) fn task(&self) -> Task {
+        match self {
+            Command::Sweep(_) | Command::Record(_) | Command::Compare(_) | Command::Lab(_) | Command::Doctor(_) => {
+                Task::Observing
+            }
+            Command::Report(_)
+            | Command::Show(_)
+            | Command::View(_)
+            | Command::Export(_)
+            | Command::Diff(_)
+            | Command::Explain(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Task::Reading,
+        }
+    }
 }
 
 /// Examples of the whole tool, also shown by `knee` alone.

@@ -73,7 +73,9 @@ pub(crate) fn write(index: &Index, folder: &Path) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(index)?;
     text.push('\n');
     let new = folder.join(format!("{NAME}.new"));
-    fs::write(&new, text).and_then(|()| fs::rename(&new, folder.join(NAME))).context("failed to write sweep.json")
+    recording::private::write(&new, text.as_bytes())
+        .and_then(|()| fs::rename(&new, folder.join(NAME)))
+        .context("failed to write sweep.json")
 }
 
 /// Reads the file.

@@ -1,5 +1,5 @@
 //! Ctrl-C and its relatives: the first asks the sweep to finish with what it has, the second ends knee at once.
-//! May import: signal-hook, collect's `Stop`.
+//! May import: signal-hook, collect's `Stop` and `rights`.
 
 use anyhow::Context;
 use collect::Stop;
@@ -14,6 +14,8 @@ pub(crate) fn listen(stop: &Stop) -> anyhow::Result<()> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
+            // Ending the process needs none. What cannot be given up here is given up by nobody else either.
+            let _ = collect::rights::keep_for(collect::rights::Task::Reading);
             for signal in signals.forever() {
                 if stop.requested() {
                     // It ends the process; should it fail, the first request still stands.

@@ -38,6 +38,10 @@ fn main() -> ExitCode {
     let Some(command) = Cli::parse().command else {
         return ui::done(commands::welcome::run());
     };
+    // Before there is any other thread.
+    if let Err(error) = collect::rights::keep_for(command.task()) {
+        return ui::done(Err(error.into()));
+    }
     ui::done(match command {
         Command::Sweep(options) => commands::sweep::run(&options),
         Command::Record(options) => commands::record::run(&options),

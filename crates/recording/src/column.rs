@@ -1,10 +1,11 @@
 //! One table to one Parquet file and back, column by column, through parquet's column API.
 //!
 //! Also the macro that declares a table: the row's struct is the schema, so the two cannot drift apart.
-//! May import: parquet, `cell`, `error`.
+//! May import: parquet, `cell`, `error`, `private`.
 
 use crate::cell::Cell;
 use crate::error::Error;
+use crate::private;
 use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::DataType;
@@ -139,7 +140,7 @@ impl GroupReader<'_> {
 
 pub(crate) fn write_part<T: Table>(path: &Path, rows: &[T]) -> Result<(), Error> {
     let parquet = |source| Error::Parquet { path: path.to_owned(), source };
-    let file = File::create(path).map_err(Error::io("create", path))?;
+    let file = private::create(path).map_err(Error::io("create", path))?;
     let fields: Vec<TypePtr> = T::fields().into_iter().map(Arc::new).collect();
     let schema = Type::group_type_builder(T::NAME).with_fields(fields).build().map_err(parquet)?;
     let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);

@@ -16,6 +16,7 @@ mod column;
 pub mod error;
 pub mod ids;
 pub mod meta;
+pub mod private;
 pub mod reader;
 pub mod synthetic;
 pub mod tables;

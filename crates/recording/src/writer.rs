@@ -1,11 +1,12 @@
 //! Writes a recording in parts, so that a killed writer leaves a readable one.
 //!
 //! A part is written under a temporary name and renamed when it is whole; a reader never sees half a part.
-//! May import: `column`, `error`, `meta`, `tables`.
+//! May import: `column`, `error`, `meta`, `private`, `tables`.
 
 use crate::column::{Table, write_part};
 use crate::error::Error;
 use crate::meta::Meta;
+use crate::private;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -74,6 +75,6 @@ impl Writer {
 /// Writes a small file so that its readers see the old or the new contents, never a mixture.
 fn replace(path: &Path, contents: &[u8]) -> Result<(), Error> {
     let temporary = path.with_extension("unfinished");
-    fs::write(&temporary, contents).map_err(Error::io("write", &temporary))?;
+    private::write(&temporary, contents).map_err(Error::io("write", &temporary))?;
     fs::rename(&temporary, path).map_err(Error::io("rename", &temporary))
 }

@@ -1,7 +1,7 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
 //! Capacity, useful work and loss come from the clean runs; the traced run says how the loss splits. May import:
-//! `answer`, `curve`, `model`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `timeline` the split
+//! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `timeline` the split
 //! instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
 //! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by cause,
 //! `parts` what they are made of.
@@ -16,10 +16,12 @@ pub mod pieces;
 pub mod profile;
 pub mod timeline;
 
-use crate::answer::{Account, CauseId, Interval, Line};
+use crate::answer::{Account, CauseId, Line};
 use crate::curve::{Clean, cpu, median_of, seconds};
+use crate::intervals;
 use crate::model::{Model, Traced};
-use crate::statistics::{interval, point};
+use crate::paired::ERROR;
+use crate::statistics::{Measured, point};
 use crate::waits::{FutexWait, classify};
 use alone::Alone;
 use growth::{Base, Strength};
@@ -179,8 +181,11 @@ fn draw_up<'t>(
     let clean_useful_median = median_of(&clean_useful).map(|u| u * working);
     let useful = clean_useful_median.or(traced_useful).unwrap_or_else(|| cpu(traced.run) / draft.work);
     let loss = capacity - useful;
-    let of_medians = |m: &[f64]| Some(m.first()? * processors - m.get(1)? * working);
-    let loss_interval = interval(&[&clean_time, &clean_useful], clean.seed(), of_medians).unwrap_or(point(loss));
+    let times = |series: &[Measured], factor: f64| -> Vec<Measured> {
+        series.iter().map(|m| Measured { value: m.value * factor, ..*m }).collect()
+    };
+    let inside = intervals::difference(&times(&clean_useful, working), &times(&clean_time, processors), ERROR);
+    let loss_interval = intervals::holding(inside.unwrap_or(point(loss)), loss);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
     let time = time * traced.measured_share();
     let (mut found, mut grown) = (idle::idle(model, traced, split, &draft.alone), Vec::new());
@@ -224,7 +229,7 @@ fn draw_up<'t>(
             useful,
             unexplained: loss - explained,
             traced_over_clean: median_of(&clean_time).map_or(1.0, |t| time / draft.work / t),
-            loss_interval: Interval { low: loss_interval.low.min(loss), high: loss_interval.high.max(loss) },
+            loss_interval,
             lines,
         },
         loss,

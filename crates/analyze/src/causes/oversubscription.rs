@@ -9,7 +9,9 @@ use crate::account::growth::SAME_FUNCTIONS;
 use crate::answer::{Cause, CauseId, Interval};
 use crate::curve::median_of;
 use crate::facts::{Facts, interval, large, share, significant};
-use crate::statistics;
+use crate::intervals::{holding, ratio};
+use crate::paired::ERROR;
+use crate::statistics::point;
 use crate::words::count_threads;
 
 /// The cause.
@@ -66,9 +68,8 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
 /// Time per unit of work at a count over that at another, with its interval.
 fn slowdown(facts: &Facts<'_, '_>, from: u32, to: u32) -> Interval {
     let (from, to) = (facts.clean.seconds_per_unit(from), facts.clean.seconds_per_unit(to));
-    let ratio = |m: &[f64]| Some(m.get(1)? / m.first()?);
     let medians = median_of(&from).zip(median_of(&to)).map(|(a, b)| b / a).unwrap_or(1.0);
-    statistics::interval(&[&from, &to], facts.clean.seed(), ratio).unwrap_or(statistics::point(medians))
+    holding(ratio(&from, &to, ERROR).unwrap_or(point(medians)), medians)
 }
 
 fn cause(

@@ -1,21 +1,25 @@
-//! What a comparison comes to, in words. May import: `answer`, `paired`, `words`.
+//! What a comparison comes to, in words. May import: `answer`, `intervals`, `paired`, `words`.
 
 use super::half;
 use crate::answer::{CurveChange, Interval, Judgement};
+use crate::intervals::runs_needed;
 use crate::paired::blocks_needed;
 use crate::words::count_threads;
 
 /// What a change did, by thread count.
-pub(super) fn of_change(curve: &[CurveChange]) -> String {
-    let of =
-        |j: Judgement| curve.iter().filter(|c| c.judgement == j).map(|c| c.threads.to_string()).collect::<Vec<_>>();
-    let parts: Vec<String> =
-        [(Judgement::Better, "faster"), (Judgement::Worse, "slower"), (Judgement::Unclear, "not told from noise")]
-            .into_iter()
-            .map(|(j, word)| (of(j), word))
-            .filter(|(counts, _)| !counts.is_empty())
-            .map(|(counts, word)| format!("{word} with {} threads", counts.join(", ")))
-            .collect();
+pub(super) fn of_change(curve: &[CurveChange], error: f64) -> String {
+    let of = |wanted: fn(&CurveChange) -> bool| {
+        curve.iter().filter(|c| wanted(c)).map(|c| c.threads.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let few = format!("not told, because at least {} runs of each are needed,", runs_needed(error));
+    let kinds: [(String, &str); 4] = [
+        (of(|c| c.judgement == Judgement::Better), "faster"),
+        (of(|c| c.judgement == Judgement::Worse), "slower"),
+        (of(|c| c.judgement == Judgement::Unclear && c.interval.is_some()), "not told from noise"),
+        (of(|c| c.judgement == Judgement::Unclear && c.interval.is_none()), &few),
+    ];
+    let told = kinds.iter().filter(|(counts, _)| !counts.is_empty());
+    let parts: Vec<String> = told.map(|(counts, word)| format!("{word} with {counts} threads")).collect();
     match parts.is_empty() {
         true => "No thread count was timed in both recordings.".to_owned(),
         false => format!("After the change: {}.", parts.join("; ")),

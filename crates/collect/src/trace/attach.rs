@@ -10,6 +10,7 @@ use crate::bpf::abi::SLOT_ATTACHED;
 use crate::error::Error;
 use crate::launch::pidfd_open;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
+use crate::rights;
 use crate::stop::Stop;
 use recording::tables::{Run, RunKind};
 use recording::{RunId, Writer};
@@ -56,6 +57,9 @@ impl Tracer {
         let handle = pidfd_open(i32::try_from(pid).map_err(|_| gone(io::Error::from_raw_os_error(libc::ESRCH)))?)
             .map_err(gone)?;
         procfs::may_observe(pid).map_err(gone)?;
+        if rights::lent() && !rights::gains_none(pid) {
+            return Err(Error::MayGain { pid });
+        }
         let mut programs = Programs::load()?;
         programs.attach()?;
         let enrolment = programs.enrolment()?;

@@ -83,7 +83,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
 /// When it cannot be written: the disk may be full, and the recording is there nevertheless.
 pub(super) fn write(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Failure> {
     let file = folder.join(name);
-    fs::write(&file, contents).map_err(|error| {
+    recording::private::write(&file, contents).map_err(|error| {
         Failure::new(of_io(&error), format!("failed to write {}: {error}", file.display()))
             .hint(format!("what was recorded is there: knee report {} prints its answer", folder.display()))
     })

@@ -45,6 +45,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
         Some(pid) => attach(pid, options, &stop, &mut writer, &mut meta.notes),
         None => start(collector, options, env, &stop, &mut writer, &mut meta.notes),
     };
+    collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = made.and_then(|(run, stopped)| conclude(run, stopped, &folder, &mut writer, &mut meta, options));
     if result.is_err() {
         // Nothing was observed: an empty recording would only be in the way. What cannot be removed does no harm.
@@ -94,6 +95,10 @@ fn attach(
 pub(super) fn of_process(error: Error) -> anyhow::Error {
     let (status, hint) = match &error {
         Error::NoProcess { .. } => (Status::Usage, "`pgrep -l NAME` finds a process by its name"),
+        Error::MayGain { .. } => (
+            Status::Permission,
+            "use sudo, or start it with `knee record -- COMMAND` or `setpriv --no-new-privs COMMAND`",
+        ),
         Error::Process { .. } => {
             (Status::Permission, "observing another user's process needs root: the same command with sudo")
         }

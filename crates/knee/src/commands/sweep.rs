@@ -17,7 +17,7 @@ use recording::Writer;
 use recording::meta::{Completion, Meta};
 use report::comparison::Parameter;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -76,6 +76,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     // Without any collector no run is observed.
     let mut executor = Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc));
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress);
+    collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = outcomes.map_err(explain).and_then(|outcomes| {
         for recording in &mut recordings {
             recording.meta.completion =
@@ -250,6 +251,9 @@ pub(super) fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
         Failure::new(status, format!("{:#}", anyhow::Error::from(error)))
             .hint("-o DIR names a new folder for the recording")
     })?;
-    fs::create_dir(folder.join(answer::OUTPUT)).context("failed to create the folder of the program's output")?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(folder.join(answer::OUTPUT))
+        .context("failed to create the folder of the program's output")?;
     Ok(writer)
 }

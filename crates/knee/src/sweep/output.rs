@@ -80,7 +80,7 @@ impl Output {
     pub(crate) fn write(&self, folder: &Path, run: u32) -> io::Result<()> {
         for (bytes, extension) in [(&self.out, "out"), (&self.err, "err")] {
             if !bytes.is_empty() {
-                std::fs::write(folder.join(format!("run-{run:03}.{extension}")), bytes)?;
+                recording::private::write(&folder.join(format!("run-{run:03}.{extension}")), bytes)?;
             }
         }
         Ok(())

@@ -1,0 +1,180 @@
+//! The rights that knee keeps: those that what it is about to do needs, and no others.
+//!
+//! A user may have knee's rights without being trusted with them: through file capabilities (`setcap`) everybody who may run
+//! knee has them. They are rights to observe one's own programs, so nothing else may come of them:
+//!
+//! - The right to look into foreign processes and files (CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, ...) is given up at once, should
+//!   the file have it: then the kernel checks every access with the user's own rights.
+//! - What knee starts cannot gain rights when it executes something (`no_new_privs`): the programs in the kernel would go
+//!   on copying stacks of a set-user-id program. A program that runs already is only observed when it has that mark.
+//!
+//! May import: caps, libc, /proc.
+
+use crate::error::Error;
+use caps::{CapSet, Capability, CapsHashSet};
+use std::io;
+use std::os::unix::process::CommandExt;
+
+/// What is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Programs are started, measured and observed.
+    Observing,
+    /// Recordings are read, analysed and shown; files are handed to the caller behind sudo.
+    Reading,
+}
+
+/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; kernel functions' names
+/// where `kernel.kptr_restrict` hides them (capabilities(7), Linux 5.8).
+const OBSERVING: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_SYSLOG];
+
+/// What root needs beside it: to listen to marks (breakpoints in user space are CAP_SYS_ADMIN's), to start the target as the
+/// user behind sudo, to look into and end programs of others, and locked memory where a limit is set.
+const OBSERVING_AS_ROOT: [Capability; 6] = [
+    Capability::CAP_SYS_ADMIN,
+    Capability::CAP_SETUID,
+    Capability::CAP_SETGID,
+    Capability::CAP_SYS_PTRACE,
+    Capability::CAP_KILL,
+    Capability::CAP_SYS_RESOURCE,
+];
+
+/// What root needs for files of others: to read programs and recordings, and to write into and hand over folders.
+const FILES_AS_ROOT: [Capability; 4] =
+    [Capability::CAP_DAC_OVERRIDE, Capability::CAP_DAC_READ_SEARCH, Capability::CAP_CHOWN, Capability::CAP_FOWNER];
+
+fn needed(task: Task, root: bool) -> CapsHashSet {
+    let mut needed = CapsHashSet::new();
+    if task == Task::Observing {
+        needed.extend(OBSERVING);
+        needed.extend(OBSERVING_AS_ROOT.iter().filter(|_| root));
+    }
+    needed.extend(FILES_AS_ROOT.iter().filter(|_| root));
+    needed
+}
+
+fn is_root() -> bool {
+    // SAFETY: geteuid has no preconditions.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::System { call: "capset", source: io::Error::other(error.to_string()) }
+}
+
+/// Gives up what the task does not need: for good, but that root only lays aside what it does not use while it starts programs.
+/// A program that root executes has all rights of root again; were they more than its parent's, the kernel would take that
+/// for a gain, hide the process from observers and end its perf events (`commit_creds`, `begin_new_exec`).
+///
+/// Of the calling thread and those that it starts: so call it before there
+/// are others, and in each that lives on.
+///
+/// # Errors
+/// When the kernel refuses; then knee should not go on.
+pub fn keep_for(task: Task) -> Result<(), Error> {
+    let has = caps::read(None, CapSet::Permitted).map_err(failed)?;
+    let needed = needed(task, is_root());
+    let kept: CapsHashSet = has.intersection(&needed).copied().collect();
+    // The effective ones first: they must be among the permitted.
+    let effective = caps::read(None, CapSet::Effective).map_err(failed)?;
+    let effective: CapsHashSet = effective.intersection(&kept).copied().collect();
+    caps::set(None, CapSet::Effective, &effective).map_err(failed)?;
+    if is_root() && task == Task::Observing {
+        return Ok(());
+    }
+    caps::set(None, CapSet::Permitted, &kept).map_err(failed)
+}
+
+/// Whether knee has rights that its user need not have: it is not root's, and has some nevertheless.
+pub(crate) fn lent() -> bool {
+    // Unreadable counts as lent: that is the careful side.
+    !is_root() && caps::read(None, CapSet::Permitted).map_or(true, |has| !has.is_empty())
+}
+
+/// Does something with no more than the user's own rights, in this thread; then those that knee has are back.
+///
+/// # Errors
+/// Those of the action, and when the rights cannot be changed.
+pub(crate) fn as_user<T>(action: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    if !lent() {
+        return action();
+    }
+    let other = |error: caps::errors::CapsError| io::Error::other(error.to_string());
+    let effective = caps::read(None, CapSet::Effective).map_err(other)?;
+    caps::set(None, CapSet::Effective, &CapsHashSet::new()).map_err(other)?;
+    let done = action();
+    caps::set(None, CapSet::Effective, &effective).map_err(other)?;
+    done
+}
+
+/// Keeps a program and all that it starts from gaining rights by executing something (PR_SET_NO_NEW_PRIVS(2const)).
+pub(crate) fn gain_none(process: &mut std::process::Command) {
+    let mark = || {
+        // SAFETY: prctl with PR_SET_NO_NEW_PRIVS takes numbers only.
+        let failed = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 };
+        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { process.pre_exec(mark) };
+}
+
+/// Whether a running process has the mark of [`gain_none`] (proc_pid_status(5), NoNewPrivs).
+pub(crate) fn gains_none(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().filter_map(|line| line.strip_prefix("NoNewPrivs:")).any(|value| value.trim() == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_keeps_no_right_over_foreign_processes_or_files() {
+        let all = caps::all();
+        let kept = |task, root| -> Vec<String> {
+            let mut kept: Vec<String> = all.intersection(&needed(task, root)).map(ToString::to_string).collect();
+            kept.sort();
+            kept
+        };
+        assert_eq!(kept(Task::Observing, false), ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"]);
+        assert!(kept(Task::Reading, false).is_empty());
+        assert_eq!(kept(Task::Reading, true), ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER"]);
+    }
+
+    /// In a thread of its own: what is given up is given up for good.
+    #[test]
+    fn what_is_given_up_is_gone() {
+        let thread = std::thread::spawn(|| {
+            keep_for(Task::Reading).unwrap();
+            let allowed = needed(Task::Reading, is_root());
+            for set in [CapSet::Permitted, CapSet::Effective] {
+                assert!(caps::read(None, set).unwrap().is_subset(&allowed));
+            }
+            assert!(caps::set(None, CapSet::Permitted, &CapsHashSet::from(OBSERVING)).is_err());
+        });
+        thread.join().unwrap();
+    }
+
+    /// What root starts has root's rights, and they are no gain.
+    #[test]
+    fn what_root_lays_aside_its_programs_have() {
+        let thread = std::thread::spawn(|| {
+            let before = caps::read(None, CapSet::Permitted).unwrap();
+            keep_for(Task::Observing).unwrap();
+            let after = caps::read(None, CapSet::Permitted).unwrap();
+            let allowed = needed(Task::Observing, is_root());
+            assert_eq!(after, if is_root() { before } else { before.intersection(&allowed).copied().collect() });
+            assert!(caps::read(None, CapSet::Effective).unwrap().is_subset(&allowed));
+        });
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_child_that_may_gain_nothing_says_so() {
+        let mut process = std::process::Command::new("grep");
+        process.args(["-c", "^NoNewPrivs:.*1$", "/proc/self/status"]).stdout(std::process::Stdio::piped());
+        gain_none(&mut process);
+        assert_eq!(process.output().unwrap().stdout, b"1\n");
+        assert!(!gains_none(u32::MAX));
+    }
+}
