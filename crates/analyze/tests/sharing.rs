@@ -105,8 +105,50 @@ fn variable(tables: &mut Tables, name: &str, size: u64, at: &[u64]) {
             offset: Some(address - LINE),
             size: Some(size),
             member: None,
+            type_name: None,
         });
     }
+}
+
+/// Names members of an object on the heap by its type.
+fn member(tables: &mut Tables, name: &str, offset: u64, size: u64, address: u64) {
+    let run = traced(tables);
+    tables.variables.push(Variable {
+        run,
+        address,
+        region: Region::Heap,
+        module: None,
+        name: None,
+        offset: Some(offset),
+        size: Some(size),
+        member: Some(name.to_owned()),
+        type_name: Some("struct stats".to_owned()),
+    });
+}
+
+#[test]
+fn members_of_one_object_are_named_by_type_and_distance() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    member(&mut tables, ".hits", 8, 64, LINE);
+    member(&mut tables, ".misses", 16, 64, LINE + 8);
+    let answer = analyze(&tables);
+    let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
+    assert!(summary.contains("struct stats.hits +8 and struct stats.misses +16"), "{summary}");
+}
+
+#[test]
+fn the_same_member_of_two_objects_is_told_apart_by_address() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 16)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 16)]);
+    member(&mut tables, ".count", 0, 8, LINE);
+    member(&mut tables, ".count", 0, 8, LINE + 16);
+    let answer = analyze(&tables);
+    let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
+    let (one, other) = (format!("struct stats.count at {LINE:#x}"), format!("struct stats.count at {:#x}", LINE + 16));
+    assert!(summary.contains(&one) && summary.contains(&other), "{summary}");
 }
 
 #[test]

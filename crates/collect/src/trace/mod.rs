@@ -18,6 +18,7 @@ mod rows;
 mod slices;
 pub(crate) mod story;
 mod timing;
+mod watched;
 
 pub use attach::{Attached, End};
 
