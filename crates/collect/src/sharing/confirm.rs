@@ -196,23 +196,28 @@ impl Confirm {
             self.watch(&mut watches, key, tid, LINE_HITS);
         }
         // One thread alone cannot share: it would cost and show nothing.
+        let (start_ns, trial_ns) = (monotonic_ns(), TRIAL.as_nanos() as u64);
         if watches.len() >= 2 {
             std::thread::sleep(TRIAL);
         }
-        let hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let stretched = monotonic_ns().saturating_sub(start_ns) > 2 * trial_ns;
+        // On a busy machine the pause ends late, and threads that ran one after the other would seem to have met.
+        let mut hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let trapped_ns = traps(&hits);
+        hits.iter_mut().for_each(|(_, hits)| hits.retain(|hit| hit.time_ns <= start_ns + trial_ns));
         let shared = self.note(&hits);
         let ran = |(habit, before): (&Habit, &Option<(u32, bool)>)| match (before, threads.ran(habit.thread)) {
             (Some((before, was)), Some((after, is))) => *was || is || after != *before,
             _ => false,
         };
-        let together = shared || habits.iter().zip(&before).filter(|pair| ran(*pair)).count() >= 2;
+        let together = shared || !stretched && habits.iter().zip(&before).filter(|pair| ran(*pair)).count() >= 2;
         if let Some(Suspect::Line { trials, agreeing, apart, next, .. }) = self.suspects.get_mut(index) {
             *trials += u32::from(together);
             *apart += u32::from(!together);
             *agreeing += u32::from(shared);
             *next += LINE_THREADS;
         }
-        self.spent_ns += thread_time_ns().saturating_sub(begin_ns) + traps(&hits);
+        self.spent_ns += thread_time_ns().saturating_sub(begin_ns) + trapped_ns;
     }
 
     fn spin_trial(
