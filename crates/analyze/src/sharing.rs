@@ -7,7 +7,7 @@
 mod lines;
 
 use crate::stacks::Stacks;
-use recording::tables::{Confirmation, Sample, Spin, Variable};
+use recording::tables::{Confirmation, ModuleKind, Sample, Spin, Variable};
 use recording::{FrameId, RunId, StackId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -148,13 +148,49 @@ fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[Line<'_>]) -> HashMap<Fra
         }] += 1;
     }
     let mut kinds: HashMap<FrameId, [u64; 2]> = HashMap::new();
+    let made = made_at_run_time(tables, stacks, &counts);
     for ((_, frame), [falsely, truly, not]) in counts {
         if (falsely + truly) as f64 >= MOSTLY * (falsely + truly + not) as f64 {
             let kind = kinds.entry(frame).or_default();
             (kind[0], kind[1]) = (kind[0] + falsely, kind[1] + truly);
         }
     }
-    kinds.into_iter().map(|(frame, kind)| (frame, if kind[1] > kind[0] { Kind::True } else { Kind::False })).collect()
+    let kind_of = |kind: [u64; 2]| if kind[1] > kind[0] { Kind::True } else { Kind::False };
+    let mut held: HashMap<FrameId, Kind> = kinds.into_iter().map(|(frame, kind)| (frame, kind_of(kind))).collect();
+    for (frame, kind) in made {
+        held.entry(frame).or_insert_with(|| kind_of(kind));
+    }
+    held
+}
+
+/// Code that is made at run time lies elsewhere in each run, so what its instructions take without sharing is looked for by
+/// function: one of which most samples are held up stands for its samples in the runs that show no sharing. Returns its
+/// frames there, with the samples held up in both ways.
+fn made_at_run_time(
+    tables: &Tables,
+    stacks: &Stacks<'_>,
+    counts: &HashMap<(RunId, FrameId), [u64; 3]>,
+) -> Vec<(FrameId, [u64; 2])> {
+    let function = |frame: FrameId| {
+        let code = stacks.code(frame).last()?;
+        (code.kind == ModuleKind::Anonymous).then(|| (code.module, code.name()))
+    };
+    let mut functions: HashMap<_, [u64; 3]> = HashMap::new();
+    for ((_, frame), count) in counts {
+        if let Some(function) = function(*frame) {
+            let sum = functions.entry(function).or_default();
+            (0..3).for_each(|nth| sum[nth] += count[nth]);
+        }
+    }
+    functions
+        .retain(|_, [falsely, truly, not]| (*falsely + *truly) as f64 >= MOSTLY * (*falsely + *truly + *not) as f64);
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let seen: HashSet<FrameId> = counts.keys().map(|(_, frame)| *frame).collect();
+    let frames: HashSet<FrameId> = tables.samples.iter().filter_map(|s| stacks.innermost(s.user_stack?)).collect();
+    let elsewhere = frames.into_iter().filter(|frame| !seen.contains(frame));
+    elsewhere.filter_map(|frame| functions.get(&function(frame)?).map(|[f, t, _]| (frame, [*f, *t]))).collect()
 }
 
 fn key_of(sample: &Sample) -> (RunId, ThreadId, u64) {

@@ -114,6 +114,7 @@ fn a_global_lock_has_its_variable_s_name() {
         offset: Some(0),
         size: Some(40),
         member: None,
+        type_name: None,
     });
     let answer = analyze(&tables);
     assert!(lock(&answer).summary.contains("the lock table_lock"), "{}", lock(&answer).summary);

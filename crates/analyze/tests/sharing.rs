@@ -18,15 +18,20 @@ const LINE: u64 = 0x5000;
 
 /// A program whose function `count` takes a second more with two threads: 0.5 s of it with one, 1.5 s with two.
 fn slower() -> Tables {
+    slower_with(COUNT, COUNT)
+}
+
+/// The same with `count` at these places in the runs with one and with two threads.
+fn slower_with(alone: &str, shared: &str) -> Tables {
     let mut tables = Sketch::new(2)
         .clean(1, &around(1.0))
         .clean_cpu(2, &around(1.0), &around(2.0))
         .traced(1, |run| {
-            run.thread("main").runs(ms(500), WORK).runs(ms(500), COUNT);
+            run.thread("main").runs(ms(500), WORK).runs(ms(500), alone);
         })
         .traced(2, |run| {
             for name in ["a", "b"] {
-                run.thread(name).runs(ms(250), WORK).runs(ms(750), COUNT);
+                run.thread(name).runs(ms(250), WORK).runs(ms(750), shared);
             }
         })
         .tables();
@@ -42,8 +47,9 @@ fn slower() -> Tables {
     tables
 }
 
+/// The frame of a function; of several the last, which is that of the run with two threads.
 fn frame_of(tables: &Tables, function: &str) -> FrameId {
-    tables.frames.iter().find(|row| row.function.as_deref() == Some(function)).unwrap().frame
+    tables.frames.iter().rfind(|row| row.function.as_deref() == Some(function)).unwrap().frame
 }
 
 fn traced(tables: &Tables) -> RunId {
@@ -105,8 +111,65 @@ fn variable(tables: &mut Tables, name: &str, size: u64, at: &[u64]) {
             offset: Some(address - LINE),
             size: Some(size),
             member: None,
+            type_name: None,
         });
     }
+}
+
+#[test]
+fn code_made_at_run_time_lies_elsewhere_without_the_sharing() {
+    let lost = |module: &str, alone: u32, shared: u32| {
+        let count = |place: u32| format!("count@{module} code:{place} < work@app app.c:9");
+        let mut tables = slower_with(&count(alone), &count(shared));
+        accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
+        confirm(&mut tables, [(true, LINE), (true, LINE)]);
+        found(&analyze(&tables), CauseId::TrueSharing).unwrap().lost_seconds
+    };
+    let same = lost("app", 1, 1);
+    assert!((same - 1.0).abs() < 0.1, "1.5 s of it are 0.5 s with one thread: {same}");
+    let elsewhere = lost("anonymous", 1, 2);
+    assert!((elsewhere - same).abs() < 0.01, "{elsewhere} where it is at another place, {same} else");
+}
+
+/// Names members of an object on the heap by its type.
+fn member(tables: &mut Tables, name: &str, offset: u64, size: u64, address: u64) {
+    let run = traced(tables);
+    tables.variables.push(Variable {
+        run,
+        address,
+        region: Region::Heap,
+        module: None,
+        name: None,
+        offset: Some(offset),
+        size: Some(size),
+        member: Some(name.to_owned()),
+        type_name: Some("struct stats".to_owned()),
+    });
+}
+
+#[test]
+fn members_of_one_object_are_named_by_type_and_distance() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    member(&mut tables, ".hits", 8, 64, LINE);
+    member(&mut tables, ".misses", 16, 64, LINE + 8);
+    let answer = analyze(&tables);
+    let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
+    assert!(summary.contains("struct stats.hits +8 and struct stats.misses +16"), "{summary}");
+}
+
+#[test]
+fn the_same_member_of_two_objects_is_told_apart_by_address() {
+    let mut tables = slower();
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 16)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 16)]);
+    member(&mut tables, ".count", 0, 8, LINE);
+    member(&mut tables, ".count", 0, 8, LINE + 16);
+    let answer = analyze(&tables);
+    let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
+    let (one, other) = (format!("struct stats.count at {LINE:#x}"), format!("struct stats.count at {:#x}", LINE + 16));
+    assert!(summary.contains(&one) && summary.contains(&other), "{summary}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! What threads do to each other's memory, seen on real programs. These tests load BPF programs and set breakpoints:
 //! they need root, and run by `./dev live`.
+#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
 mod common;
 
 use common::trace;
 use recording::Tables;
-use recording::tables::AccessKind;
+use recording::tables::{AccessKind, Confirmation, Frame, Region, RuntimeBytes, Spin};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -90,6 +91,117 @@ fn variables_that_share_a_line_are_seen_by_thread_and_confirmed() {
         let by: BTreeSet<_> = by.map(|frame| function(&tables, frame)).collect();
         assert_eq!(by, BTreeSet::from([("count_packed", Some(marked("OWN COUNTER")))]));
     }
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn members_of_an_object_on_the_heap_have_the_names_of_their_type() {
+    for (compiler, level) in [("gcc", "-O2"), ("gcc", "-O0"), ("clang", "-O2"), ("clang", "-O0")] {
+        observe_until(compiler, level, "members", |tables| {
+            let named = |address: u64| {
+                let row = tables.variables.iter().find(|row| row.address == address)?;
+                assert_eq!((row.region, &row.name), (Region::Heap, &None));
+                Some((row.type_name.clone()?, row.member.clone()?, row.offset?))
+            };
+            let shared = tables.confirmations.iter().filter(|row| row.shared_trials >= 3);
+            let names: BTreeSet<_> = shared.map(|row| named(row.address)).collect();
+            let member = |name: &str, offset| Some(("struct statistics".to_owned(), name.to_owned(), offset));
+            let wanted = BTreeSet::from([member(".hits", 8), member(".misses", 16)]);
+            expect(names == wanted, || format!("{names:?} of {:?}", tables.confirmations))
+        });
+    }
+}
+
+/// Observes `Shared.java` until the check passes; not at all where there is no Java.
+fn observe_java_until(what: &str, steps: u64, check: impl Fn(&Tables) -> Result<(), String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/runtimes/Shared.java");
+    let compiled = Command::new("javac").arg("-d").arg(folder.path()).arg(source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("NOT TESTED: `javac` does not run here");
+        return;
+    }
+    let class = folder.path().to_str().unwrap();
+    let mut told = String::new();
+    for attempt in 1..=4 {
+        let steps = (steps * attempt).to_string();
+        let named = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-XX:+PreserveFramePointer"];
+        let argv: Vec<&str> = [&["java"], &named[..], &["-cp", class, "Shared", what, &steps, "2"]].concat();
+        let (tables, _) = trace(&folder.path().join(attempt.to_string()), &argv);
+        match check(&tables) {
+            Ok(()) => return,
+            Err(why) => told = why,
+        }
+    }
+    panic!("Java {what}: {told}");
+}
+
+/// What breakpoints saw two threads of a Java program touch in the same trials, in order: address from the start of the
+/// line, threads, and the methods.
+fn java_shared(tables: &Tables) -> Vec<(u64, BTreeSet<u32>, BTreeSet<String>)> {
+    let mut shared: BTreeMap<u64, (BTreeSet<u32>, BTreeSet<String>)> = BTreeMap::new();
+    for row in tables.confirmations.iter().filter(|row| row.shared_trials >= 3 && row.writes) {
+        let at = shared.entry(row.address).or_default();
+        at.0.insert(row.thread.0);
+        at.1.extend(row.frame.map(|frame| function(tables, frame).0.to_owned()));
+    }
+    shared.into_iter().map(|(address, (threads, methods))| (address % 64, threads, methods)).collect()
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn one_atomic_of_several_java_threads_is_seen() {
+    observe_java_until("atomic", 600_000_000, |tables| {
+        let shared = java_shared(tables);
+        let told = || format!("{shared:?}");
+        let both = shared.iter().filter(|(_, threads, _)| threads.len() == 2);
+        expect(both.flat_map(|one| &one.2).any(|method| method.contains("Shared.count")), told)?;
+        // What it was worked out from is there, and holds the instructions.
+        let within = |frame: &Frame| {
+            let holds =
+                |row: &RuntimeBytes| (row.address..row.address + row.bytes.len() as u64).contains(&frame.address);
+            tables.runtime_bytes.iter().any(holds)
+        };
+        let frames: Vec<&Frame> = tables
+            .accesses
+            .iter()
+            .filter_map(|row| tables.frames.iter().find(|frame| frame.frame == row.frame))
+            .filter(|frame| frame.function.as_deref().is_some_and(|name| name.contains("Shared.count")))
+            .collect();
+        expect(!frames.is_empty() && frames.into_iter().all(within), || "no bytes of the code".to_owned())
+    });
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn java_fields_beside_each_other_share_a_line_and_padded_ones_do_not() {
+    observe_java_until("packed", 600_000_000, |tables| {
+        let shared = java_shared(tables);
+        let [first, second] = shared.as_slice() else { return Err(format!("{shared:?}")) };
+        expect(first.0 + 8 == second.0 && first.1.is_disjoint(&second.1), || format!("{shared:?}"))?;
+        // A volatile write is followed by a fence, at which samples of it are taken.
+        let near = tables.accesses.iter().filter(|row| row.distance == -1 && row.kind == AccessKind::Store);
+        expect(near.count() > 100, || "the writes are not where the samples are".to_owned())
+    });
+    observe_java_until("padded", 600_000_000, |tables| {
+        expect(java_shared(tables).is_empty(), || format!("{:?}", java_shared(tables)))
+    });
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_java_loop_that_waits_for_a_volatile_is_told() {
+    observe_java_until("turns", 20_000, |tables| {
+        let waits = |row: &&Spin| function(tables, row.frame).0.contains("Shared.turns");
+        let samples: u64 = tables.spins.iter().filter(waits).map(|row| row.samples).sum();
+        expect(samples * 10 > tables.samples.len() as u64, || format!("{samples} of {}", tables.samples.len()))?;
+        let read = tables.spins.iter().filter(waits).filter_map(|row| Some((row.thread, row.address?)));
+        let read: BTreeSet<_> = read.collect();
+        let others = |row: &Confirmation| {
+            row.hits > 0 && read.iter().any(|(thread, at)| *thread != row.thread && at / 8 == row.address / 8)
+        };
+        expect(tables.confirmations.iter().any(others), || format!("nobody was seen to write {read:?}"))
+    });
 }
 
 #[test]

@@ -102,6 +102,19 @@ impl Cell for String {
     }
 }
 
+impl Cell for Vec<u8> {
+    type Data = ByteArrayType;
+    fn logical() -> Option<LogicalType> {
+        None
+    }
+    fn encode(&self) -> Option<ByteArray> {
+        Some(ByteArray::from(self.as_slice()))
+    }
+    fn decode(stored: Option<ByteArray>) -> Result<Self, String> {
+        required(stored).map(|bytes| bytes.data().to_vec())
+    }
+}
+
 impl<T: Cell> Cell for Option<T> {
     type Data = T::Data;
     const OPTIONAL: bool = true;

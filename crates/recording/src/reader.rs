@@ -184,4 +184,6 @@ whole! {
     confirmations: Confirmation,
     /// What lies at addresses.
     variables: Variable,
+    /// Code that was made at run time.
+    runtime_bytes: RuntimeBytes,
 }

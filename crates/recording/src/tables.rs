@@ -603,7 +603,7 @@ tables! {
         /// The instruction.
         frame: FrameId,
         /// Instructions from the sampled one: −1 is the one before, which a sample mostly waited for; 0 the one that
-        /// would have been next.
+        /// would have been next. Fences are not counted: what is waited for there is the write before them.
         distance: i32,
         /// How sure the address is.
         certainty: AddressCertainty,
@@ -679,11 +679,30 @@ tables! {
         module: Option<String>,
         /// The variable's name, demangled.
         name: Option<String>,
-        /// Distance of the address from the variable's start, bytes.
+        /// Distance of the address from the start of the variable, or of the object of `type_name`, bytes.
         offset: Option<u64>,
-        /// The variable's size, bytes.
+        /// The size of the variable, or of that object, bytes.
         size: Option<u64>,
         /// The member or element at that distance, as the source would name it (`[3].value`).
         member: Option<String>,
+        /// For memory that is no variable: the type of the object there, where debug information tells what the variables
+        /// of the accessing code point to (`struct stats`); or such a variable, where that is no structure (`*count`).
+        type_name: Option<String>,
+    }
+    /// Code that was made at run time, as it was read from the process when samples fell there: what the rows of
+    /// `accesses`, `spins` and `confirmations` with an address in it were worked out from.
+    pub struct RuntimeBytes in "runtime_bytes" {
+        /// The traced run.
+        run: RunId,
+        /// The process.
+        pid: u32,
+        /// Address of the first byte.
+        address: u64,
+        /// When these bytes were read first.
+        first_ns: u64,
+        /// When they were last seen to be the same.
+        last_ns: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
     }
 }

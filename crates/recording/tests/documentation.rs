@@ -27,7 +27,7 @@ fn page() -> String {
     for (table, columns) in recording::reader::TABLES {
         write!(page, "\n## {table}\n\n| column | type | what |\n|---|---|---|\n").expect("a String takes all text");
         for column in *columns {
-            let kind = column.kind.replace(' ', "");
+            let kind = column.kind.replace(' ', "").replace("Vec<u8>", "bytes");
             let (kind, optional) = kind
                 .strip_prefix("Option<")
                 .map_or((kind.as_str(), ""), |inner| (inner.trim_end_matches('>'), " or null"));

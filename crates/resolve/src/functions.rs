@@ -1,13 +1,17 @@
 //! Unwind information of a module: its sections, and where its functions start according to them.
 //!
-//! May import `elf` and `error`. Functions of a stripped file have no names but still have their ranges here, because
+//! May import `decode`'s registers, `elf` and `error`. Functions of a stripped file have no names but still have their ranges here, because
 //! exceptions and stack traces need them at run time.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindContext,
+    UnwindSection,
+};
 
+use crate::decode::Registers;
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
 
@@ -75,6 +79,36 @@ impl UnwindSections {
         let after = functions.partition_point(|function| function.start <= address);
         let function = functions.get(after.checked_sub(1)?)?;
         function.contains(&address).then_some(function.start)
+    }
+
+    /// Where the frame of the function at a stated address begins (the canonical frame address), with the registers as
+    /// they are there.
+    pub(crate) fn frame_address(&self, stated: u64, registers: &Registers) -> Option<u64> {
+        let rule = if let Some(bytes) = &self.eh_frame {
+            let mut section = EhFrame::new(bytes, LittleEndian);
+            section.set_address_size(8);
+            self.frame_rule(&section, stated)
+        } else {
+            let mut section = DebugFrame::new(self.debug_frame.as_ref()?, LittleEndian);
+            section.set_address_size(8);
+            self.frame_rule(&section, stated)
+        };
+        match rule? {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                Some(registers.by_dwarf_number(register.0)?.wrapping_add_signed(offset))
+            }
+            CfaRule::Expression(_) => None,
+        }
+    }
+
+    fn frame_rule<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+        &self,
+        section: &S,
+        stated: u64,
+    ) -> Option<CfaRule<usize>> {
+        let mut context = UnwindContext::new();
+        let row = section.unwind_info_for_address(&self.bases(), &mut context, stated, S::cie_from_offset).ok()?;
+        Some(row.cfa().clone())
     }
 
     fn read_functions(&self) -> Vec<Range<u64>> {

@@ -11,6 +11,7 @@
 //! | [`jit`] | names of code that was made at run time |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
 //! | [`objects`] | data addresses → variables |
+//! | [`data_types`] | data addresses → members of variables and of types |
 //! | [`mod@probes`] | the marks in a program's file, and where their arguments are |
 //! | [`error`] | what can go wrong; nothing of it ends a run |
 //!
@@ -21,6 +22,7 @@
 pub mod address;
 mod arch;
 pub mod build_id;
+pub mod data_types;
 mod debug_file;
 pub mod decode;
 mod demangle;
@@ -44,6 +46,7 @@ pub mod unwind;
 
 pub use address::{CodeAddress, UserRegisters};
 pub use build_id::BuildId;
+pub use data_types::{DataTypes, Moment, Placed};
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
 pub use jit::{Code, RuntimeCode};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};

@@ -12,9 +12,10 @@ use crate::statistics::NORMAL_95;
 use crate::words::count_threads;
 use recording::tables::{Region, Variable};
 use recording::{FrameId, RunId, ThreadId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The bytes at an address of a run in words: `total`, `counters[3].value`, `bytes 8 to 15 of counters`, an address.
+/// The bytes at an address of a run in words: `total`, `counters[3].value`, `bytes 8 to 15 of counters`, `struct stats.hits
+/// +8`, an address.
 pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64) -> String {
     let last = |first: u64| first.saturating_add(width.max(1) - 1);
     let range = |first: u64| match width {
@@ -25,6 +26,11 @@ pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64)
         Some(Variable { name: Some(name), member: Some(member), .. }) => format!("{name}{member}"),
         Some(Variable { name: Some(name), offset: Some(0), size: Some(size), .. }) if *size <= width => name.clone(),
         Some(Variable { name: Some(name), offset: Some(offset), .. }) => format!("{} of {name}", range(*offset)),
+        // Objects of one type differ by their addresses only: who calls tells them apart where that matters.
+        Some(Variable { type_name: Some(of), member, offset: Some(offset), size: Some(size), .. }) => {
+            let part = format!("{of}{}", member.as_deref().unwrap_or_default());
+            if *size > width { format!("{part} +{offset}") } else { part }
+        }
         Some(Variable { region: Region::Heap, .. }) => format!("{address:#x} (heap)"),
         Some(Variable { region: Region::Stack, .. }) => format!("{address:#x} (a thread's stack)"),
         Some(Variable { region: Region::Global, module: Some(module), .. }) => {
@@ -47,10 +53,19 @@ pub(super) fn places<'u>(
         place.0.push(used.thread);
         place.1 += used.samples().max(1);
     }
+    let at = |offset: u64| line.saturating_add(offset.min(LINE));
+    let mut same: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for (offset, width) in places.keys() {
+        same.entry(bytes(facts, run, at(*offset), *width)).or_default().insert(*offset);
+    }
     let mut named: Vec<_> = places
         .into_iter()
         .map(|((offset, width), (threads, samples))| {
-            (bytes(facts, run, line.saturating_add(offset.min(LINE)), width), threads, samples)
+            let name = bytes(facts, run, at(offset), width);
+            // The same member of several objects.
+            let several = same.get(&name).is_some_and(|offsets| offsets.len() > 1);
+            let name = if several { format!("{name} at {:#x}", at(offset)) } else { name };
+            (name, threads, samples)
         })
         .collect();
     named.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));

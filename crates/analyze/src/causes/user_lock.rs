@@ -121,7 +121,7 @@ fn cause<'t>(
 fn variable<'t>(ledger: &Ledger<'_, 't>, facts: &Facts<'_, 't>, group: Option<&Group<'_, 't>>) -> Option<String> {
     let address = group?.object()?;
     let variables = facts.model.tables.variables.iter();
-    let mut here = variables.filter(|v| v.run == ledger.traced.run.run);
+    let mut here = variables.filter(|v| v.run == ledger.traced.run.run && v.name.is_some());
     let holds = |v: &recording::tables::Variable| {
         let start = v.address.checked_sub(v.offset.unwrap_or(0));
         start.zip(v.size).is_some_and(|(start, size)| (start..start.saturating_add(size)).contains(&address))

@@ -19,9 +19,11 @@ const TRIAL: Duration = Duration::from_micros(600);
 /// How long what a loop waits for is watched.
 const SPIN_TRIAL_NS: u64 = 30_000_000;
 
-/// Trials of a line, at most, and when all agree.
+/// Trials of a line, at most, and when all agree; and those in which fewer than two of its threads ran at all, at most:
+/// where other programs keep threads apart, such trials show nothing of the line.
 const TRIALS: u32 = 40;
 const AGREEING: u32 = 8;
+const APART: u32 = 400;
 
 /// Trials of a polled address, at most, and when a writer has been seen.
 const SPIN_TRIALS: u32 = 30;
@@ -77,14 +79,16 @@ impl Seen {
 
 #[derive(Debug, Clone, Copy)]
 enum Suspect {
-    Line { space: u32, line: u64, trials: u32, agreeing: u32, next: usize },
+    Line { space: u32, line: u64, trials: u32, agreeing: u32, apart: u32, next: usize },
     Spin { space: u32, address: u64, width: u16, trials: u32, hits: u32, next: usize },
 }
 
 impl Suspect {
     fn done(&self) -> bool {
         match self {
-            Suspect::Line { trials, agreeing, .. } => *trials >= TRIALS || *agreeing >= AGREEING,
+            Suspect::Line { trials, agreeing, apart, .. } => {
+                *trials >= TRIALS || *agreeing >= AGREEING || *apart >= APART
+            }
             Suspect::Spin { trials, hits, .. } => *trials >= SPIN_TRIALS || *hits >= SPIN_HITS,
         }
     }
@@ -96,6 +100,17 @@ struct Open {
     suspect: usize,
     until_ns: u64,
     watches: Vec<(Key, Watch)>,
+}
+
+/// The threads as the kernel has them.
+pub(crate) trait Threads {
+    /// The kernel's number of a thread, while it lives.
+    fn number(&self, thread: u32) -> Option<u32>;
+    /// The time that it has run up to its latest switch (the low half of the nanoseconds: enough to see it change), and
+    /// whether it is on a processor.
+    fn ran(&self, thread: u32) -> Option<(u32, bool)>;
+    /// The handles of the threads that a process has now, by its program image and number.
+    fn alive(&self, image: u32, pid: u32) -> Vec<u32>;
 }
 
 /// All trials of a run.
@@ -131,7 +146,7 @@ impl Confirm {
 
     pub(super) fn suspect_line(&mut self, space: u32, line: u64) {
         if self.known.insert((space, line * LINE, false)) {
-            self.suspects.push(Suspect::Line { space, line, trials: 0, agreeing: 0, next: 0 });
+            self.suspects.push(Suspect::Line { space, line, trials: 0, agreeing: 0, apart: 0, next: 0 });
         }
     }
 
@@ -142,13 +157,7 @@ impl Confirm {
     }
 
     /// Makes one trial when one is due and can be afforded.
-    pub(super) fn tick(
-        &mut self,
-        now_ns: u64,
-        lines: &Lines,
-        number: &dyn Fn(u32) -> Option<u32>,
-        alive: &dyn Fn(u32) -> Vec<u32>,
-    ) {
+    pub(super) fn tick(&mut self, now_ns: u64, lines: &Lines, threads: &dyn Threads, alive: &dyn Fn(u32) -> Vec<u32>) {
         if let Some(open) = self.open.take_if(|open| now_ns >= open.until_ns) {
             self.close(open);
         }
@@ -163,12 +172,12 @@ impl Confirm {
             match suspect {
                 Suspect::Line { space, line, next, .. } => {
                     let habits = rotated(lines.habits(space, line), next, LINE_THREADS);
-                    self.line_trial(index, space, &habits, number);
+                    self.line_trial(index, space, &habits, threads);
                 }
                 Suspect::Spin { .. } if self.open.is_some() => continue,
                 Suspect::Spin { space, address, width, next, .. } => {
-                    let threads = rotated(alive(space), next, SPIN_THREADS);
-                    self.spin_trial(index, now_ns, (space, address, width), &threads, number);
+                    let watched = rotated(alive(space), next, SPIN_THREADS);
+                    self.spin_trial(index, now_ns, (space, address, width), &watched, threads);
                 }
             }
             self.turn = index + 1;
@@ -176,27 +185,39 @@ impl Confirm {
         }
     }
 
-    fn line_trial(&mut self, index: usize, space: u32, habits: &[Habit], number: &dyn Fn(u32) -> Option<u32>) {
+    fn line_trial(&mut self, index: usize, space: u32, habits: &[Habit], threads: &dyn Threads) {
         let begin_ns = thread_time_ns();
         let mut watches = Vec::new();
+        let before: Vec<_> = habits.iter().map(|habit| threads.ran(habit.thread)).collect();
         for habit in habits {
-            let Some(tid) = number(habit.thread) else { continue };
+            let Some(tid) = threads.number(habit.thread) else { continue };
             let (address, width) = aligned(habit.address, habit.width);
             let key = Key { space, address, thread: habit.thread, width, writes: habit.writes };
             self.watch(&mut watches, key, tid, LINE_HITS);
         }
         // One thread alone cannot share: it would cost and show nothing.
+        let (start_ns, trial_ns) = (monotonic_ns(), TRIAL.as_nanos() as u64);
         if watches.len() >= 2 {
             std::thread::sleep(TRIAL);
         }
-        let hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let stretched = monotonic_ns().saturating_sub(start_ns) > 2 * trial_ns;
+        // On a busy machine the pause ends late, and threads that ran one after the other would seem to have met.
+        let mut hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let trapped_ns = traps(&hits);
+        hits.iter_mut().for_each(|(_, hits)| hits.retain(|hit| hit.time_ns <= start_ns + trial_ns));
         let shared = self.note(&hits);
-        if let Some(Suspect::Line { trials, agreeing, next, .. }) = self.suspects.get_mut(index) {
-            *trials += 1;
+        let ran = |(habit, before): (&Habit, &Option<(u32, bool)>)| match (before, threads.ran(habit.thread)) {
+            (Some((before, was)), Some((after, is))) => *was || is || after != *before,
+            _ => false,
+        };
+        let together = shared || !stretched && habits.iter().zip(&before).filter(|pair| ran(*pair)).count() >= 2;
+        if let Some(Suspect::Line { trials, agreeing, apart, next, .. }) = self.suspects.get_mut(index) {
+            *trials += u32::from(together);
+            *apart += u32::from(!together);
             *agreeing += u32::from(shared);
             *next += LINE_THREADS;
         }
-        self.spent_ns += thread_time_ns().saturating_sub(begin_ns) + traps(&hits);
+        self.spent_ns += thread_time_ns().saturating_sub(begin_ns) + trapped_ns;
     }
 
     fn spin_trial(
@@ -204,14 +225,14 @@ impl Confirm {
         index: usize,
         now_ns: u64,
         (space, address, width): (u32, u64, u16),
-        threads: &[u32],
-        number: &dyn Fn(u32) -> Option<u32>,
+        watched: &[u32],
+        threads: &dyn Threads,
     ) {
         let begin_ns = thread_time_ns();
         let (address, width) = aligned(address, width);
         let mut watches = Vec::new();
-        for thread in threads {
-            let Some(tid) = number(*thread) else { continue };
+        for thread in watched {
+            let Some(tid) = threads.number(*thread) else { continue };
             let key = Key { space, address, thread: *thread, width, writes: true };
             self.watch(&mut watches, key, tid, SPIN_LIMIT);
         }
@@ -333,6 +354,37 @@ mod tests {
         assert_eq!(one.gaps_ns, [20, 20, 20]);
         assert_eq!((one.across_ns.as_slice(), other.across_ns.as_slice()), ([5].as_slice(), [15, 40].as_slice()));
         assert_eq!(one.most_frequent(), Some(5));
+    }
+
+    /// Threads that run as they are told, and cannot be watched: they have no number.
+    struct Told(std::cell::Cell<u32>, [bool; 2]);
+
+    impl Threads for Told {
+        fn number(&self, _: u32) -> Option<u32> {
+            None
+        }
+
+        fn ran(&self, thread: u32) -> Option<(u32, bool)> {
+            self.0.set(self.0.get() + 1);
+            let runs = *self.1.get(thread as usize)?;
+            Some((if runs { self.0.get() } else { 7 }, false))
+        }
+
+        fn alive(&self, _: u32, _: u32) -> Vec<u32> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn trials_in_which_threads_were_kept_apart_do_not_use_up_those_of_a_line() {
+        let habits = [0, 1].map(|thread| Habit { thread, address: 64, width: 8, writes: true });
+        for (runs, expected) in [([true, true], (1, 0)), ([true, false], (0, 1)), ([false, false], (0, 1))] {
+            let mut confirm = Confirm::new();
+            confirm.suspect_line(0, 1);
+            confirm.line_trial(0, 0, &habits, &Told(std::cell::Cell::new(0), runs));
+            let Some(Suspect::Line { trials, apart, .. }) = confirm.suspects.first() else { panic!("no line") };
+            assert_eq!((*trials, *apart), expected, "{runs:?}");
+        }
     }
 
     #[test]

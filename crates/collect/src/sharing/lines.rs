@@ -119,6 +119,11 @@ impl Lines {
         }
     }
 
+    /// Whether several threads have touched the line of an address.
+    pub(super) fn is_shared(&self, space: u32, address: u64) -> bool {
+        self.lines.get(&(space, address / LINE)).is_some_and(|line| line.threads.len() > 1)
+    }
+
     /// Drops the lines that one thread touched a few times.
     fn forget(&mut self) {
         let (lines, rows) = (self.lines.len(), &mut self.rows);

@@ -11,19 +11,26 @@
 mod confirm;
 mod lines;
 mod memory;
+mod moments;
+mod runtime;
 mod spins;
 mod variables;
 mod watch;
 
-use recording::tables::{Access, AccessKind, AddressCertainty, Confirmation, Loss, Spin, Variable};
+use recording::tables::{Access, AccessKind, AddressCertainty, Confirmation, Loss, RuntimeBytes, Spin, Variable};
 use recording::{FrameId, RunId, StackId, ThreadId};
 use resolve::decode::replay::StackBytes;
 use resolve::decode::{self, Certainty, Code, CodeReader, Registers, Replay, SampledAccess};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::procfs::monotonic_ns;
+pub(crate) use confirm::Threads;
 use confirm::{Confirm, Seen};
 use lines::{Lines, Row};
 use memory::Memory;
+pub(crate) use moments::Moment;
+use moments::Moments;
+use runtime::Runtime;
 use spins::Tallies;
 
 /// Bytes of a cache line: 64 on x86-64, the only architecture whose code is decoded.
@@ -69,10 +76,14 @@ pub(crate) struct Sampled<'a> {
 
 /// What the caller knows about the code of a program image.
 pub(crate) trait ImageCode {
+    /// Whether the code at an address was made at run time: executable memory without a file.
+    fn made_at_run_time(&self, address: u64) -> bool;
     /// The start of the function around an address.
     fn function_start(&self, address: u64) -> Option<u64>;
     /// The variable at an address.
     fn variable(&self, address: u64) -> Option<NamedVariable>;
+    /// The object at an address to which a variable of the code points, as samples at accesses to it show.
+    fn pointed(&self, moments: &[Moment], address: u64) -> Option<resolve::Placed>;
 }
 
 /// A variable of the program or of a library.
@@ -91,6 +102,7 @@ pub(crate) struct Rows {
     pub(crate) spins: Vec<Spin>,
     pub(crate) confirmations: Vec<Confirmation>,
     pub(crate) variables: Vec<Variable>,
+    pub(crate) runtime_bytes: Vec<RuntimeBytes>,
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -102,6 +114,7 @@ struct Space {
     replay: Replay,
     loops: decode::Spins,
     memory: Memory,
+    runtime: Runtime,
 }
 
 /// Gathers what samples tell about memory that threads share.
@@ -112,6 +125,7 @@ pub(crate) struct SharingSampler {
     lines: Lines,
     spins: Tallies,
     confirm: Option<Confirm>,
+    moments: Moments,
     found: Vec<SampledAccess>,
     stack: Vec<u8>,
 }
@@ -125,6 +139,7 @@ impl SharingSampler {
             lines: Lines::default(),
             spins: Tallies::default(),
             confirm: breakpoints.then(Confirm::new),
+            moments: Moments::default(),
             found: Vec::new(),
             stack: Vec::new(),
         }
@@ -140,7 +155,15 @@ impl SharingSampler {
         let Some(registers) = Registers::from_x86_pt_regs(sampled.registers) else { return };
         let Some(number) = self.space(sampled) else { return };
         let Some(space) = self.spaces.get_mut(number as usize) else { return };
-        space.code.explore(registers.ip, sampled.callers, &mut Reader { memory: &mut space.memory, known });
+        if known.made_at_run_time(registers.ip)
+            && let Some(changed) = space.runtime.check(&mut space.memory, registers.ip, monotonic_ns())
+        {
+            space.code.forget(changed);
+            space.replay.clear();
+            space.loops.clear();
+        }
+        let mut reader = Reader { memory: &mut space.memory, runtime: &mut space.runtime, known };
+        space.code.explore(registers.ip, sampled.callers, &mut reader);
         let sp = registers.general[usize::from(space.code.architecture().stack_pointer())];
         let start = sp.wrapping_sub(sampled.red_zone.len() as u64);
         self.stack.clear();
@@ -162,7 +185,13 @@ impl SharingSampler {
             };
             self.lines.add(number, row);
         }
-        if let Some(spin) = space.loops.at(&space.code, &registers, sampled.callers) {
+        let spin = space.loops.at(&space.code, &registers, sampled.callers);
+        for access in &self.found {
+            if spin.is_some() || self.lines.is_shared(number, access.address) {
+                self.moments.keep(number, access, &registers, (start, &self.stack), &space.code);
+            }
+        }
+        if let Some(spin) = spin {
             self.spins.add(number, sampled, &spin, &self.found);
         }
     }
@@ -185,19 +214,14 @@ impl SharingSampler {
             replay: Replay::new(),
             loops: decode::Spins::new(),
             memory: Memory::of(sampled.pid),
+            runtime: Runtime::default(),
         });
         self.space_ids.insert(key, number);
         Some(number)
     }
 
-    /// Watches what is suspected, for a short time and within a budget. `number`: the kernel's number of a thread;
-    /// `alive`: the handles of the threads that a process has now, by its program image and number.
-    pub(crate) fn tick(
-        &mut self,
-        now_ns: u64,
-        number: &dyn Fn(u32) -> Option<u32>,
-        alive: &dyn Fn(u32, u32) -> Vec<u32>,
-    ) {
+    /// Watches what is suspected, for a short time and within a budget.
+    pub(crate) fn tick(&mut self, now_ns: u64, threads: &dyn Threads) {
         let Some(confirm) = &mut self.confirm else { return };
         for (space, line) in self.lines.nominated() {
             confirm.suspect_line(space, line);
@@ -208,9 +232,9 @@ impl SharingSampler {
         let spaces = &self.spaces;
         let alive = |space: u32| {
             let space = spaces.get(space as usize);
-            space.map_or_else(Vec::new, |space| alive(space.image, space.memory.pid()))
+            space.map_or_else(Vec::new, |space| threads.alive(space.image, space.memory.pid()))
         };
-        confirm.tick(now_ns, &self.lines, number, &alive);
+        confirm.tick(now_ns, &self.lines, threads, &alive);
     }
 
     /// Everything as rows. `frame`: the handle of a code address of an image.
@@ -223,7 +247,11 @@ impl SharingSampler {
     ) -> Rows {
         let images: Vec<u32> = self.spaces.iter().map(|space| space.image).collect();
         let mut rows = Rows::default();
-        let mut code = |space: u32, address: u64| frame(images.get(space as usize).copied()?, address);
+        let mut used: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        let mut code = |space: u32, address: u64| {
+            used.entry(space).or_default().insert(address);
+            frame(images.get(space as usize).copied()?, address)
+        };
         let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         let polled: BTreeSet<(u32, u64)> = self.spins.lines().collect();
         for (space, row) in self.lines.shared(&polled) {
@@ -280,10 +308,16 @@ impl SharingSampler {
                 at.and_then(|ip| code(key.space, ip)),
             ));
         }
-        for (space, addresses) in addresses {
-            let Some(space) = self.spaces.get(space as usize) else { continue };
+        for (number, addresses) in addresses {
+            let Some(space) = self.spaces.get(number as usize) else { continue };
             let (memory, named) = (&space.memory, known(space.image));
-            rows.variables.extend(variables::rows(run, &addresses, memory, named.as_deref()));
+            let moments = |address: u64| self.moments.at(number, address);
+            rows.variables.extend(variables::rows(run, &addresses, memory, named.as_deref(), &moments));
+        }
+        for (number, addresses) in used {
+            let Some(space) = self.spaces.get_mut(number as usize) else { continue };
+            let runtime = std::mem::take(&mut space.runtime);
+            rows.runtime_bytes.extend(runtime.rows(run, space.memory.pid(), &addresses));
         }
         rows.losses = self.lines.losses(run);
         rows
@@ -317,11 +351,15 @@ fn confirmation(run: RunId, thread: ThreadId, key: &confirm::Key, seen: &Seen, f
 /// Code from the memory of the process, with what the caller knows about it.
 struct Reader<'a> {
     memory: &'a mut Memory,
+    runtime: &'a mut Runtime,
     known: &'a dyn ImageCode,
 }
 
 impl CodeReader for Reader<'_> {
     fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+        if self.known.made_at_run_time(address) {
+            return self.runtime.read(self.memory, address, buffer, monotonic_ns());
+        }
         self.memory.read(address, buffer)
     }
 
@@ -360,11 +398,19 @@ mod tests {
     struct Begins(u64);
 
     impl ImageCode for Begins {
+        fn made_at_run_time(&self, _: u64) -> bool {
+            false
+        }
+
         fn function_start(&self, _: u64) -> Option<u64> {
             Some(self.0)
         }
 
         fn variable(&self, _: u64) -> Option<NamedVariable> {
+            None
+        }
+
+        fn pointed(&self, _: &[Moment], _: u64) -> Option<resolve::Placed> {
             None
         }
     }
@@ -383,12 +429,12 @@ mod tests {
     fn a_million_samples_are_decoded_and_gathered_in_seconds() {
         let begin = (SharingSampler::sample as *const ()).addr() as u64;
         let known = Begins(begin);
-        let mut memory = Memory::of(std::process::id());
+        let (mut memory, mut runtime) = (Memory::of(std::process::id()), Runtime::default());
         let mut code = Code::new(decode::decoder(std::env::consts::ARCH).expect("x86-64"));
         let mut places = Vec::new();
         let mut next = begin;
         while places.len() < 1000 {
-            code.explore(next, &[], &mut Reader { memory: &mut memory, known: &known });
+            code.explore(next, &[], &mut Reader { memory: &mut memory, runtime: &mut runtime, known: &known });
             let Some(instruction) = code.at(next) else { break };
             places.push(next);
             next = instruction.next();

@@ -1,7 +1,7 @@
-//! What lies at the addresses of the other rows. May import: `memory`.
+//! What lies at the addresses of the other rows. May import: `memory`, `moments`.
 
 use super::memory::Memory;
-use super::{ImageCode, NamedVariable};
+use super::{ImageCode, Moment, NamedVariable};
 use recording::RunId;
 use recording::tables::{Region, Variable};
 use std::collections::BTreeSet;
@@ -9,28 +9,39 @@ use std::collections::BTreeSet;
 /// Addresses that are named at most, of one process: shared lines are few, unless the program works on shared data.
 const NAMED: usize = 1 << 16;
 
-pub(super) fn rows(
+pub(super) fn rows<'m>(
     run: RunId,
     addresses: &BTreeSet<u64>,
     memory: &Memory,
     known: Option<&dyn ImageCode>,
+    moments: &dyn Fn(u64) -> &'m [Moment],
 ) -> Vec<Variable> {
     let row = |address: &u64| {
         let named = known.and_then(|known| known.variable(*address));
-        let region = if named.is_some() { Region::Global } else { memory.region(*address) };
-        let (module, object) = match named {
-            Some(NamedVariable { module, object }) => (Some(module), object),
-            None => (None, None),
-        };
+        if let Some(NamedVariable { module, object }) = named {
+            return Variable {
+                run,
+                address: *address,
+                region: Region::Global,
+                module: Some(module),
+                offset: object.as_ref().map(|object| object.offset),
+                size: object.as_ref().map(|object| object.size),
+                member: object.as_ref().and_then(|object| object.member.clone()),
+                name: object.map(|object| object.name),
+                type_name: None,
+            };
+        }
+        let placed = known.and_then(|known| known.pointed(moments(*address), *address));
         Variable {
             run,
             address: *address,
-            region,
-            module,
-            offset: object.as_ref().map(|object| object.offset),
-            size: object.as_ref().map(|object| object.size),
-            member: object.as_ref().and_then(|object| object.member.clone()),
-            name: object.map(|object| object.name),
+            region: memory.region(*address),
+            module: None,
+            name: None,
+            offset: placed.as_ref().map(|placed| placed.offset),
+            size: placed.as_ref().map(|placed| placed.size),
+            member: placed.as_ref().map(|placed| placed.member.clone()).filter(|member| !member.is_empty()),
+            type_name: placed.map(|placed| placed.type_name),
         }
     };
     addresses.iter().take(NAMED).map(row).collect()

@@ -13,6 +13,7 @@ use super::rows::{Rows, text};
 use super::slices::{Slices, thread_id};
 use super::story::{FileKind, PathStacks, Story};
 use super::timing::Timing;
+use super::watched::Watched;
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
 use crate::bpf::hardware::Event;
@@ -294,6 +295,7 @@ impl<'a> Consumer<'a> {
             writer.append(&shared.spins)?;
             writer.append(&shared.confirmations)?;
             writer.append(&shared.variables)?;
+            writer.append(&shared.runtime_bytes)?;
             writer.append(&shared.losses)?;
         }
         let (stacks, frames, modules) = interner.take_rows();
@@ -422,24 +424,8 @@ impl<'a> Consumer<'a> {
 
     fn watch_sharing(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
-        let threads = &self.programs.threads;
         let last = self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
-        let number = |thread: u32| {
-            let slot = (1..=last as usize)
-                .find(|slot| threads.peek(*slot, offset_of!(ThreadRecord, thread)) == Some(thread))?;
-            threads.peek(slot, offset_of!(ThreadRecord, tid))
-        };
-        let alive = |image: u32, pid: u32| {
-            let of = |slot: &usize| {
-                let state: Option<u32> = threads.peek(*slot, offset_of!(ThreadRecord, state));
-                let living = state.is_some_and(|state| state != THREAD_FREE && state != THREAD_ENDED);
-                let is = |field: usize, value: u32| threads.peek(*slot, field) == Some(value);
-                living && is(offset_of!(ThreadRecord, image), image) && is(offset_of!(ThreadRecord, pid), pid)
-            };
-            let slots = (1..=last as usize).filter(of);
-            slots.filter_map(|slot| threads.peek(slot, offset_of!(ThreadRecord, thread))).collect()
-        };
-        sharing.tick(monotonic_ns(), &number, &alive);
+        sharing.tick(monotonic_ns(), &Watched { records: &self.programs.threads, last: last as usize });
     }
 
     fn exec(&mut self, event: &ExecEvent) {

@@ -19,6 +19,7 @@ mod rows;
 mod slices;
 pub(crate) mod story;
 mod timing;
+mod watched;
 
 pub(crate) use attach::has_ended;
 pub use attach::{Attached, End};

@@ -46,6 +46,47 @@ static void *count_padded(void *number)
 	return NULL;
 }
 
+/* Two members of one object, through a pointer that only the code knows. */
+struct statistics {
+	uint64_t kind;
+	volatile uint64_t hits;
+	volatile uint64_t misses;
+};
+
+static __attribute__((noinline)) void count_hits(struct statistics *own)
+{
+	while (!stop)
+		for (int i = 0; i < 1000; i++)
+			own->hits++;
+}
+
+static __attribute__((noinline)) void count_misses(struct statistics *own)
+{
+	while (!stop)
+		for (int i = 0; i < 1000; i++)
+			own->misses++;
+}
+
+static struct statistics *statistics(void)
+{
+	static struct statistics *only;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&lock);
+	if (!only)
+		only = aligned_alloc(2 * LINE, 2 * LINE);
+	pthread_mutex_unlock(&lock);
+	return only;
+}
+
+static void *count_members(void *number)
+{
+	if (number)
+		count_misses(statistics());
+	else
+		count_hits(statistics());
+	return NULL;
+}
+
 static void *count_atomic(void *number)
 {
 	(void)number;
@@ -116,6 +157,7 @@ static const struct {
 } all[] = {
 	{ "packed", count_packed }, { "padded", count_padded }, { "atomic", count_atomic }, { "table", read_only },
 	{ "turns", take_turns },    { "lock", spin_lock },	{ "yield", yielding },
+	{ "members", count_members },
 };
 
 int main(int argc, char **argv)

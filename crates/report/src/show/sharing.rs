@@ -107,7 +107,7 @@ fn name(variable: &Variable) -> String {
         Region::File => "mapped file",
         Region::Unknown => "unknown memory",
     };
-    match (&variable.name, &variable.member) {
+    match (variable.name.as_ref().or(variable.type_name.as_ref()), &variable.member) {
         (Some(name), Some(member)) => format!("{name}{member}"),
         (Some(name), None) => name.clone(),
         (None, _) => region.to_owned(),

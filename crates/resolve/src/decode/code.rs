@@ -3,12 +3,14 @@
 //! Code is decoded forward from sampled addresses only, along both sides of branches: loops lead back to themselves, so
 //! that even the instructions before a sampled one are found without symbols. Each sample may decode a bounded number
 //! of instructions; what is left is decoded at the next sample of the same code. May import: `instruction`, the
-//! `CodeReader`.
+//! `CodeReader`, how deep `loops` follows calls.
 
 use rustc_hash::FxHashMap as HashMap;
+use std::collections::VecDeque;
 
 use super::CodeReader;
 use super::instruction::{Decode, Flow, Instruction, Operand, Value};
+use super::loops::DEPTH;
 
 /// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
 const PER_SAMPLE: usize = 256;
@@ -54,12 +56,8 @@ pub struct Code {
     previous: HashMap<u64, u64>,
     /// Targets of branches and calls through memory, where they could be read.
     linked: HashMap<u64, Vec<u64>>,
-    /// Addresses to be decoded, of functions that were sampled.
-    pending: Vec<u64>,
-    /// Addresses to be decoded, of functions that these call.
-    called: Vec<u64>,
-    /// Whether a called function is being decoded.
-    in_callee: bool,
+    /// Addresses to be decoded, by how many calls away they are from where samples were taken.
+    pending: [VecDeque<u64>; DEPTH + 1],
     /// Where there is no code.
     barren: HashMap<u64, ()>,
     version: u64,
@@ -86,9 +84,7 @@ impl Code {
             branches: HashMap::default(),
             previous: HashMap::default(),
             linked: HashMap::default(),
-            pending: Vec::new(),
-            called: Vec::new(),
-            in_callee: false,
+            pending: Default::default(),
             barren: HashMap::default(),
             version: 0,
             credit: 0,
@@ -150,9 +146,29 @@ impl Code {
         self.branches.clear();
         self.previous.clear();
         self.linked.clear();
-        self.pending.clear();
-        self.called.clear();
+        self.pending.iter_mut().for_each(VecDeque::clear);
         self.barren.clear();
+        self.chunk.clear();
+        self.version += 1;
+    }
+
+    /// Forgets the instructions that have bytes in a range: others were written there.
+    pub fn forget(&mut self, range: std::ops::Range<u64>) {
+        let longest = self.decode.longest() as u64;
+        for address in range.start.saturating_sub(longest - 1)..range.end {
+            self.barren.remove(&address);
+            if self.instructions.get(&address).is_none_or(|instruction| instruction.next() <= range.start) {
+                continue;
+            }
+            let Some(instruction) = self.instructions.remove(&address) else { continue };
+            self.previous.remove(&instruction.next());
+            let linked = self.linked.remove(&address).unwrap_or_default();
+            for target in linked.into_iter().chain(instruction.target()) {
+                if let Some(from) = self.branches.get_mut(&target) {
+                    from.retain(|from| *from != address);
+                }
+            }
+        }
         self.chunk.clear();
         self.version += 1;
     }
@@ -170,64 +186,60 @@ impl Code {
             self.callee_credit = PER_CALLEES;
         }
         for address in callers.iter().chain([&sampled]) {
-            self.want(*address);
+            self.want(*address, 0);
         }
         if fresh
             && let Some(start) = reader.function_start(sampled)
             && sampled.checked_sub(start).is_some_and(|distance| distance <= FUNCTION_REACH)
         {
-            self.want(start);
+            self.want(start, 0);
         }
-        let most = PER_SAMPLE.min(self.credit);
-        let mut left = most;
+        let mut left = PER_SAMPLE;
         while left > 0 {
-            let Some(address) = self.pending.pop() else { break };
-            left = self.run(address, left, reader);
+            let Some((depth, address)) = self.next_wanted() else { break };
+            let credit = if depth == 0 { &mut self.credit } else { &mut self.callee_credit };
+            let most = left.min(*credit);
+            if most == 0 {
+                // What is left is given up, so that no program is decoded wholly.
+                let given_up = if depth == 0 { &mut self.pending[..1] } else { &mut self.pending[1..] };
+                given_up.iter_mut().for_each(VecDeque::clear);
+                continue;
+            }
+            let used = most - self.run(address, depth, most, reader);
+            left -= used;
+            let credit = if depth == 0 { &mut self.credit } else { &mut self.callee_credit };
+            *credit -= used;
         }
-        self.credit -= most - left;
-        if self.credit == 0 {
-            self.pending.clear();
-        }
-        self.explore_called(left, reader);
     }
 
-    /// Decodes functions that sampled ones call, as long as nothing nearer is left.
-    fn explore_called(&mut self, most: usize, reader: &mut dyn CodeReader) {
-        let most = most.min(self.callee_credit);
-        let mut left = most;
-        self.in_callee = true;
-        while left > 0 {
-            let Some(address) = self.called.pop() else { break };
-            left = self.run(address, left, reader);
-        }
-        self.in_callee = false;
-        self.callee_credit -= most - left;
-        if self.callee_credit == 0 {
-            self.called.clear();
-        }
+    /// What is nearest comes first: where samples were taken the newest, of what is called from there what was met first.
+    fn next_wanted(&mut self) -> Option<(usize, u64)> {
+        let mut queues = self.pending.iter_mut().enumerate();
+        queues.find_map(|(depth, queue)| {
+            let address = if depth == 0 { queue.pop_back() } else { queue.pop_front() };
+            Some((depth, address?))
+        })
     }
 
     fn wanted(&self, address: u64) -> bool {
         !self.instructions.contains_key(&address) && !self.barren.contains_key(&address)
     }
 
-    fn want(&mut self, address: u64) {
-        let called = self.in_callee;
-        self.want_in(address, called);
-    }
-
-    fn want_in(&mut self, address: u64, called: bool) {
-        if !self.wanted(address) {
-            return;
+    fn want(&mut self, address: u64, depth: usize) {
+        let wanted = self.wanted(address);
+        // Deeper than loops are followed there is nothing to learn.
+        let Some(queue) = self.pending.get_mut(depth).filter(|_| wanted) else { return };
+        if queue.len() >= PENDING {
+            if depth > 0 {
+                return;
+            }
+            queue.pop_front();
         }
-        let queue = if called { &mut self.called } else { &mut self.pending };
-        if queue.len() < PENDING {
-            queue.push(address);
-        }
+        queue.push_back(address);
     }
 
     /// Decodes in a straight line until known code, an end, or the budget is used up; returns what is left of it.
-    fn run(&mut self, from: u64, mut left: usize, reader: &mut dyn CodeReader) -> usize {
+    fn run(&mut self, from: u64, depth: usize, mut left: usize, reader: &mut dyn CodeReader) -> usize {
         let mut address = from;
         while left > 0 && self.wanted(address) {
             left -= 1;
@@ -243,10 +255,11 @@ impl Code {
             match instruction.flow {
                 Flow::Branch { target, .. } => {
                     self.branches.entry(target).or_default().push(address);
-                    self.want(target);
+                    self.want(target, depth);
                 }
-                Flow::Call(Some(target)) => self.want_in(target, true),
-                Flow::IndirectBranch | Flow::Call(None) => self.link(&instruction, reader),
+                Flow::Call(Some(target)) => self.want(target, depth + 1),
+                Flow::IndirectBranch => self.link(&instruction, depth, reader),
+                Flow::Call(None) => self.link(&instruction, depth + 1, reader),
                 _ => {}
             }
             self.previous.insert(next, address);
@@ -257,15 +270,13 @@ impl Code {
             }
             address = next;
         }
-        if self.wanted(address) {
-            self.want(address);
-        }
+        self.want(address, depth);
         left
     }
 
     /// A branch or call through a fixed place in memory is one through the linkage table, a branch to a register mostly
     /// one through a jump table.
-    fn link(&mut self, instruction: &Instruction, reader: &mut dyn CodeReader) {
+    fn link(&mut self, instruction: &Instruction, depth: usize, reader: &mut dyn CodeReader) {
         let fixed = |operand: &Operand| operand.base.is_none() && operand.index.is_none() && !operand.thread_local;
         let slot = instruction.accesses().find(|access| access.width == 8 && fixed(&access.operand));
         let targets = match slot {
@@ -282,7 +293,7 @@ impl Code {
         for target in &targets {
             self.branches.entry(*target).or_default().push(instruction.address);
             // Through a fixed place in memory other functions are called, also by a branch.
-            self.want_in(*target, self.in_callee || slot.is_some());
+            self.want(*target, if slot.is_some() { depth.max(1) } else { depth });
         }
         self.linked.insert(instruction.address, targets);
     }
@@ -349,5 +360,70 @@ impl Code {
         let read = reader.code(at, &mut self.chunk).min(bytes);
         self.chunk.truncate(read);
         self.chunk_at = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::decoder;
+
+    const FOREST: u64 = 0x10_0000;
+    const FUNCTIONS: u64 = 1 << 20;
+    const LOOP: u64 = 0x4000_0000;
+
+    /// A program without end, in which every instruction calls another function, and a loop beside it that calls into it.
+    struct Forest;
+
+    impl CodeReader for Forest {
+        fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+            if let Some(at) = address.checked_sub(LOOP) {
+                // lock xadd [r10+16], r11; inc r13; jl to the first; call the forest; ret
+                let code =
+                    [0xf0, 0x4d, 0x0f, 0xc1, 0x5a, 0x10, 0x49, 0xff, 0xc5, 0x7c, 0xf5, 0xe8, 0, 0, 0x10, 0xc0, 0xc3];
+                let rest = code.get(at as usize..).unwrap_or_default();
+                buffer[..rest.len()].copy_from_slice(rest);
+                return rest.len();
+            }
+            for (nth, call) in buffer.chunks_exact_mut(5).enumerate() {
+                let at = address + 5 * nth as u64;
+                let called = FOREST + 5 * (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) % (5 * FUNCTIONS);
+                let distance = called.wrapping_sub(at + 5) as u32;
+                call[0] = 0xe8;
+                call[1..].copy_from_slice(&distance.to_le_bytes());
+            }
+            buffer.len() - buffer.len() % 5
+        }
+    }
+
+    fn some_code() -> Code {
+        Code::new(decoder("x86_64").unwrap())
+    }
+
+    #[test]
+    fn what_is_sampled_is_decoded_before_what_other_samples_called() {
+        let mut code = some_code();
+        for sample in 0..200 {
+            code.explore(FOREST + 5 * sample * 1000, &[], &mut Forest);
+        }
+        code.explore(LOOP + 6, &[], &mut Forest);
+        assert!(code.at(LOOP + 6).is_some() && code.at(LOOP).is_some());
+        assert_eq!(code.before(LOOP).collect::<Vec<_>>(), [Edge { from: LOOP + 9, branch: true }]);
+    }
+
+    #[test]
+    fn replaced_code_is_decoded_anew() {
+        let mut code = some_code();
+        code.explore(LOOP, &[], &mut Forest);
+        let version = code.version();
+        // The last byte of the first instruction: the others stay.
+        code.forget(LOOP + 5..LOOP + 6);
+        assert!(code.at(LOOP).is_none() && code.at(LOOP + 6).is_some() && code.version() > version);
+        code.forget(LOOP + 9..LOOP + 64);
+        assert_eq!(code.before(LOOP).next(), None, "the branch is gone");
+        code.explore(LOOP + 6, &[], &mut Forest);
+        code.explore(LOOP + 9, &[], &mut Forest);
+        assert_eq!(code.before(LOOP).collect::<Vec<_>>(), [Edge { from: LOOP + 9, branch: true }]);
+        assert!(code.at(LOOP).is_some());
     }
 }

@@ -42,7 +42,7 @@ pub struct StackBytes<'a> {
 
 impl StackBytes<'_> {
     /// A number of 1, 2, 4 or 8 bytes, little-endian.
-    fn number(&self, address: u64, width: u8) -> Option<u64> {
+    pub(crate) fn number(&self, address: u64, width: u8) -> Option<u64> {
         let from = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let bytes = self.bytes.get(from..from.checked_add(usize::from(width))?)?;
         let mut whole = [0; 8];

@@ -77,6 +77,13 @@ impl Registers {
         let general = [rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15];
         Some(Self { general, ip: rip })
     }
+
+    /// A general register by its number in debug information and unwind tables of x86-64 (System V ABI, figure 3.36: rax
+    /// rdx rcx rbx rsi rdi rbp rsp r8 ... r15).
+    pub(crate) fn by_dwarf_number(&self, number: u16) -> Option<u64> {
+        const ENCODED: [usize; GENERAL] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+        self.general.get(*ENCODED.get(usize::from(number))?).copied()
+    }
 }
 
 /// What an instruction does with memory.
@@ -225,6 +232,9 @@ pub struct Instruction {
     pub atomic: Option<Atomic>,
     /// It tells the processor that the code waits (x86: PAUSE).
     pub pause: bool,
+    /// It only waits until all earlier writes can be seen by others (x86: MFENCE, or a locked change of nothing on the
+    /// stack, as run-time compilers write it).
+    pub fence: bool,
 }
 
 impl Instruction {

@@ -21,7 +21,7 @@ const ALL: usize = 320;
 const CALLED: usize = 80;
 
 /// How deep calls are followed: wrapper, atomic, intrinsic.
-const DEPTH: u32 = 4;
+pub(super) const DEPTH: usize = 4;
 
 /// How far ahead a branch back is looked for, in instructions: the loop's own, and those of both sides of its branches.
 const SEARCH: usize = 192;
@@ -170,7 +170,7 @@ fn reaching<N: Copy + Ord>(nodes: &BTreeMap<N, Vec<N>>, goal: N) -> BTreeSet<N> 
 
 /// Puts the called function between a call and what comes after it. Fails when the function is not known, too large, or
 /// goes to where it cannot be followed.
-fn call(code: &Code, whole: &mut Loop, node: Node, depth: u32, frames: &mut u32) -> Option<()> {
+fn call(code: &Code, whole: &mut Loop, node: Node, depth: usize, frames: &mut u32) -> Option<()> {
     let instruction = code.at(node.1)?;
     if !matches!(instruction.flow, Flow::Call(_)) {
         return Some(());

@@ -49,7 +49,8 @@ pub enum Certainty {
 pub struct SampledAccess {
     /// The address of the instruction.
     pub instruction: u64,
-    /// Instructions from the sampled one on: −1 is the one before, which a sample mostly waited for.
+    /// Instructions from the sampled one on: −1 is the one before, which a sample mostly waited for. Fences before it are
+    /// not counted: what is waited for there is the write before them.
     pub distance: i8,
     /// What it does.
     pub kind: AccessKind,
@@ -387,12 +388,13 @@ impl Work<'_> {
 /// The instructions before an address along the way that was most likely taken, nearest first.
 fn way_before(code: &Code, ip: u64) -> Vec<Place<'_>> {
     let mut way = Vec::new();
-    let (mut address, mut likely) = (ip, false);
-    for step in 1..=BACK {
+    let (mut address, mut likely, mut distance) = (ip, false, -1);
+    for _ in 0..BACK {
         let Some((from, unsure)) = predecessor(code, address) else { break };
         let Some(instruction) = code.at(from) else { break };
         likely |= unsure || matches!(instruction.flow, Flow::Call(_));
-        way.push(Place { instruction, distance: -(step as i8), likely });
+        way.push(Place { instruction, distance, likely });
+        distance -= i8::from(!instruction.fence);
         address = from;
     }
     way

@@ -61,6 +61,7 @@ impl Decode for X86 {
             stack: 0,
             atomic: None,
             pause: matches!(iced.mnemonic(), Mnemonic::Pause | Mnemonic::Tpause | Mnemonic::Umwait),
+            fence: is_fence(&iced),
         };
         self.add_registers(&iced, &mut found);
         self.add_accesses(&iced, &mut found);
@@ -93,6 +94,17 @@ impl Decode for X86 {
     fn sched_yield(&self) -> u64 {
         24
     }
+}
+
+/// MFENCE, or what compilers write for it because it is faster: a locked addition of nothing (or the like) on the stack.
+fn is_fence(iced: &Iced) -> bool {
+    let nothing = matches!(iced.mnemonic(), Mnemonic::Add | Mnemonic::Or | Mnemonic::Xor)
+        && iced.has_lock_prefix()
+        && iced.memory_base() == Name::RSP
+        && iced.memory_index() == Name::None
+        && iced.op_count() == 2
+        && iced.try_immediate(1).is_ok_and(|number| number == 0);
+    iced.mnemonic() == Mnemonic::Mfence || nothing
 }
 
 impl X86 {
@@ -283,4 +295,20 @@ fn effect(iced: &Iced) -> Option<(Register, Value)> {
 
 fn linear(base: Option<Register>, index: Option<(Register, i8)>, displacement: u64, bits: u8) -> Value {
     Value::Linear { base, index, displacement, bits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_told_from_atomic_changes() {
+        let fence = |bytes: &[u8]| X86::default().decode(0x1000, bytes).unwrap().fence;
+        assert!(fence(&[0x0f, 0xae, 0xf0]), "mfence");
+        assert!(fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 0x00]), "lock add dword [rsp-64], 0");
+        assert!(fence(&[0xf0, 0x48, 0x83, 0x0c, 0x24, 0x00]), "lock or qword [rsp], 0");
+        assert!(!fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 0x01]), "lock add dword [rsp-64], 1");
+        assert!(!fence(&[0xf0, 0x83, 0x00, 0x00]), "lock add dword [rax], 0");
+        assert!(!fence(&[0x83, 0x44, 0x24, 0xc0, 0x00]), "add dword [rsp-64], 0");
+    }
 }

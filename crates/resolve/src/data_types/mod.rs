@@ -1,0 +1,168 @@
+//! Data addresses → members of types: what debug information says of the memory that code touches.
+//!
+//! Of a variable with static storage, which member or element an address is (`slots[3].hits`). Of other memory, which
+//! member of which type: the variables of the accessing code are looked at as they were at a sample, and one that points
+//! to an object that covers the address names it (`struct stats.hits`). What points elsewhere, or only nearby, names
+//! nothing: a wrong name is worse than none.
+//!
+//! Rooms: `units` the debug information by units; `layout` types, their sizes and members; `scopes` the variables of
+//! the code at an address; `values` where these are and what they hold. May import `debug_file`, `decode`'s registers
+//! and stack bytes, `demangle`'s limits of text, `elf`, `error`, `module`.
+
+mod layout;
+mod scopes;
+mod units;
+mod values;
+
+use std::path::PathBuf;
+
+use crate::debug_file::find_debug_file;
+use crate::decode::Registers;
+use crate::decode::replay::StackBytes;
+use crate::error::ModuleError;
+use crate::module::Module;
+
+use layout::Layout;
+use scopes::Scopes;
+use units::Units;
+use values::Frame;
+
+/// Where distributions put separate debug files.
+const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
+
+/// One sample at an access: what the code's variables are read from.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// The registers.
+    pub registers: &'a Registers,
+    /// The bytes of the stack.
+    pub stack: StackBytes<'a>,
+    /// The address that the module's file states for the sampled instruction.
+    pub stated: u64,
+    /// The same for the instruction that made the access.
+    pub access_stated: u64,
+    /// The value of the register to which the accessing instruction adds an index: where an array begins.
+    pub array: Option<u64>,
+}
+
+/// What lies at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The type, as the source would name it (`struct stats`); where that is no structure, the variable that points
+    /// there (`*count`, or `counts` with an index).
+    pub type_name: String,
+    /// The member there, after the name (`.hits`, `[3].value`); empty when it is the whole.
+    pub member: String,
+    /// Distance of the address from the object's start, bytes.
+    pub offset: u64,
+    /// The object's size, bytes.
+    pub size: u64,
+}
+
+/// The types and variables of a module.
+pub struct DataTypes {
+    units: Units,
+    scopes: Scopes,
+}
+
+impl std::fmt::Debug for DataTypes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DataTypes").field("units", &self.units.len()).finish_non_exhaustive()
+    }
+}
+
+impl DataTypes {
+    /// Reads the debug information of a module, from its own file or from a separate debug file; none when there is
+    /// none, or it is too large to be looked through.
+    ///
+    /// # Errors
+    /// The file cannot be read, or claims to be larger than it is.
+    pub fn read(module: &Module) -> Result<Option<Self>, ModuleError> {
+        let units = if module.elf.section(".debug_info").is_some() {
+            Units::read(&module.elf)?
+        } else {
+            match find_debug_file(module, &[PathBuf::from(DEBUG_DIRECTORY)]) {
+                Some(debug) => Units::read(&debug.elf)?,
+                None => None,
+            }
+        };
+        Ok(units.map(|units| Self { scopes: Scopes::default(), units }))
+    }
+
+    /// The member or element of the variable with static storage at a stated address, as the source would name it after
+    /// the variable's name; none when debug information does not know the variable, or the address is its start and it
+    /// has no members.
+    pub fn member_of_static(&self, stated_address: u64) -> Option<String> {
+        let (variable, start) = self.scopes.static_at(&self.units, stated_address)?;
+        let layout = Layout { units: &self.units };
+        let found = layout.member(&variable, stated_address - start)?;
+        (!found.is_empty()).then_some(found)
+    }
+
+    /// The object at an address that a variable of the code at a sample points to. `module`: the one whose types these
+    /// are.
+    pub fn pointed(&self, module: &Module, moment: &Moment<'_>, address: u64) -> Option<Placed> {
+        let layout = Layout { units: &self.units };
+        let mut best: Option<(Rank, Placed)> = None;
+        for at in [moment.stated, moment.access_stated] {
+            let frame = Frame { moment, cfa: module.unwind.frame_address(at, moment.registers) };
+            for variable in self.scopes.variables(&self.units, at).iter() {
+                for pointer in frame.pointers(&layout, variable, at) {
+                    let Some(found) = place(&layout, moment, address, &pointer) else { continue };
+                    if best.as_ref().is_none_or(|(rank, _)| found.0 > *rank) {
+                        best = Some(found);
+                    }
+                }
+            }
+            if best.is_some() {
+                break;
+            }
+        }
+        best.map(|(_, placed)| placed)
+    }
+}
+
+/// How good a name is: structures of the program before other variables, those before structures of a language's own
+/// library (an atomic inside a counter); of several the largest, which knows most around the address.
+type Rank = (u8, u64);
+
+/// A pointer in a variable, and what it points to.
+#[derive(Debug, Clone)]
+struct Pointer {
+    /// The variable's name, with the member that points.
+    name: String,
+    value: u64,
+    /// How many objects are there, when that is known.
+    count: Option<u64>,
+    to: units::Die,
+}
+
+fn place(layout: &Layout<'_>, moment: &Moment<'_>, address: u64, pointer: &Pointer) -> Option<(Rank, Placed)> {
+    let size = layout.size(&pointer.to)?;
+    let distance = address.checked_sub(pointer.value)?;
+    // An array's length is not known where a pointer leads to its first element, but an instruction that adds an index
+    // to that very pointer says that it is one.
+    let indexed = moment.array == Some(pointer.value) || pointer.count.is_some_and(|count| distance / size < count);
+    let (index, within) = match distance < size {
+        true => (0, distance),
+        false if indexed => (distance / size, distance % size),
+        false => return None,
+    };
+    let member = layout.member(&pointer.to, within)?;
+    match layout.structure(&pointer.to) {
+        Some(structure) if !structure.library || !member.is_empty() => {
+            let rank = (if structure.library { 0 } else { 2 }, size);
+            let placed = Placed { type_name: structure.name, member, offset: within, size };
+            Some((rank, placed))
+        }
+        Some(_) => None,
+        None if pointer.name == "this" || pointer.name == "self" => None,
+        None => {
+            let (type_name, member) = match indexed {
+                true => (pointer.name.clone(), format!("[{index}]{member}")),
+                false => (format!("*{}", pointer.name), member),
+            };
+            Some(((1, size), Placed { type_name, member, offset: distance, size }))
+        }
+    }
+}
