@@ -11,6 +11,7 @@ use crate::machine::usable_processors;
 use crate::observer::Collector;
 use crate::output::OutputSink;
 use crate::procfs::{self, monotonic_ns, unix_ns};
+use crate::rights;
 use crate::stop::Stop;
 use crate::syscall_names;
 use crate::trace::intern::Interner;
@@ -100,6 +101,9 @@ pub fn watch(
     match (subject, looking.collector) {
         (Subject::Process(pid), Collector::Bpf) => {
             let handle = open(pid)?;
+            if rights::lent() && !rights::gains_none(pid) {
+                return Err(Error::MayGain { pid });
+            }
             let mut programs = Programs::load()?;
             programs.attach()?;
             let enrolment = programs.enrolment()?;

@@ -60,13 +60,17 @@ impl Command {
     /// What the rights are for that it needs.
     pub(crate) fn task(&self) -> Task {
         match self {
-            Command::Sweep(_) | Command::Record(_) | Command::Compare(_) | Command::Lab(_) | Command::Doctor(_) => {
-                Task::Observing
-            }
+            Command::Sweep(_)
+            | Command::Record(_)
+            | Command::Watch(_)
+            | Command::Compare(_)
+            | Command::Lab(_)
+            | Command::Doctor(_) => Task::Observing,
             Command::Report(_)
             | Command::Show(_)
             | Command::View(_)
             | Command::Export(_)
+            | Command::Import(_)
             | Command::Diff(_)
             | Command::Explain(_)
             | Command::Completions(_)
