@@ -67,7 +67,7 @@ impl<'a, 't> Facts<'a, 't> {
 
 /// True when the loss at a count is there for certain, and large enough to matter.
 pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
-    ledger.account.loss_interval.low > 0.0 && large(ledger, ledger.loss)
+    ledger.least_loss > 0.0 && large(ledger, ledger.loss)
 }
 
 /// True when so many seconds are [`MIN_SHARE`] of the capacity or more.
@@ -91,6 +91,7 @@ pub fn share(ledger: &Ledger<'_, '_>, seconds: f64) -> f64 {
 /// The 95 % interval of a charge: the noise of the loss in proportion, and the sampling error.
 pub fn interval(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> Interval {
     let Interval { low, high } = ledger.account.loss_interval;
+    let low = low.max(ledger.least_loss).min(ledger.loss);
     let relative = |end: f64| if ledger.loss > 0.0 { seconds * (end / ledger.loss - 1.0) } else { 0.0 };
     let sampled = NORMAL_95 * error;
     Interval { low: seconds - relative(low).hypot(sampled), high: seconds + relative(high).hypot(sampled) }

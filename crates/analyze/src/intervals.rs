@@ -37,6 +37,19 @@ pub fn centre(values: &[f64], error: f64) -> Option<Interval> {
     Some(Interval { low: low - further, high: high + further })
 }
 
+/// What the centre of the second minus the first inside blocks is above, but for `error` of all cases: one end alone, for the
+/// question whether there is a difference in that direction at all. Five values of which none is below zero say so (one
+/// case in 32), however far apart they are; the interval of both ends is wider, and where a program has two speeds its lower
+/// end says little. With too few values the lower end of that interval. None where even that does not exist.
+pub fn above(first: &[Measured], second: &[Measured], error: f64) -> Option<f64> {
+    let inside = sorted(&differences(first, second, |a, b| b - a));
+    let few = 2 * inside.len() < first.len().min(second.len());
+    match cut_by_coins(inside.len(), 2.0 * error).checked_sub(1) {
+        Some(cut) if !few => inside.get(cut).copied(),
+        _ => difference(first, second, error).map(|interval| interval.low),
+    }
+}
+
 /// By which share of itself the range of `n` values must be widened at each end, so that it misses the centre in `error`
 /// of all cases at most: (1 / error)^(1/(n-1)) / 2 - 1, and never less than 0.
 ///
@@ -169,6 +182,18 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn five_losses_are_a_loss_however_far_apart() {
+        let series = |values: [f64; 5]| -> Vec<Measured> {
+            values.iter().enumerate().map(|(block, value)| Measured { block: block as u32, value: *value }).collect()
+        };
+        let (none, two_speeds) = (series([1.0; 5]), series([4.0, 1.1, 1.05, 1.08, 4.2]));
+        assert!(difference(&none, &two_speeds, ERROR).unwrap().low < 0.0);
+        assert!((above(&none, &two_speeds, ERROR).unwrap() - 0.05).abs() < 1e-9);
+        assert!(above(&none, &series([4.0, 1.1, 0.99, 1.08, 4.2]), ERROR).unwrap() < 0.0, "one gain is too many");
+        assert!(above(&none[..4], &two_speeds[..4], ERROR).unwrap() < 0.0, "four may be chance");
+    }
 
     fn measured(values: &[f64]) -> Vec<Measured> {
         values.iter().enumerate().map(|(b, v)| Measured { block: b as u32, value: *v }).collect()

@@ -55,6 +55,8 @@ pub struct Ledger<'m, 't> {
     pub account: Account,
     /// Capacity − useful work, processor-seconds per unit of work.
     pub loss: f64,
+    /// What the loss is above with 95 % certainty, in the same unit.
+    pub least_loss: f64,
     /// Clean processor-seconds per unit of work for one traced processor-second.
     pub scale: f64,
     /// The split of the traced run.
@@ -153,6 +155,7 @@ fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
 struct Lines<'t> {
     account: Account,
     loss: f64,
+    least_loss: f64,
     scale: f64,
     unexplained: Vec<(String, f64)>,
     grown: Vec<(Doing<'t>, f64)>,
@@ -186,6 +189,8 @@ fn draw_up<'t>(
     };
     let inside = intervals::difference(&times(&clean_useful, working), &times(&clean_time, processors), ERROR);
     let loss_interval = intervals::holding(inside.unwrap_or(point(loss)), loss);
+    let least_loss =
+        intervals::above(&times(&clean_useful, working), &times(&clean_time, processors), ERROR).unwrap_or(loss);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
     let time = time * traced.measured_share();
     let (mut found, mut grown) = (idle::idle(model, traced, split, &draft.alone), Vec::new());
@@ -233,6 +238,7 @@ fn draw_up<'t>(
             lines,
         },
         loss,
+        least_loss,
         scale: scale / draft.work,
         unexplained,
         grown,
@@ -247,8 +253,8 @@ impl<'m, 't> Draft<'m, 't> {
 
     fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
         let Draft { traced, futexes, split, profile, alone, work } = self;
-        let Lines { account, loss, scale, unexplained, grown } = lines;
-        Ledger { traced, account, loss, scale, split, futexes, profile, alone, work, unexplained, grown }
+        let Lines { account, loss, least_loss, scale, unexplained, grown } = lines;
+        Ledger { traced, account, loss, least_loss, scale, split, futexes, profile, alone, work, unexplained, grown }
     }
 }
 
