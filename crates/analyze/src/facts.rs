@@ -91,7 +91,8 @@ pub fn share(ledger: &Ledger<'_, '_>, seconds: f64) -> f64 {
 /// The 95 % interval of a charge: the noise of the loss in proportion, and the sampling error.
 pub fn interval(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> Interval {
     let Interval { low, high } = ledger.account.loss_interval;
-    let low = low.max(ledger.least_loss).min(ledger.loss);
+    // An end below zero would contradict that there is a loss: what is known of that end alone then counts.
+    let low = if low < 0.0 { low.max(ledger.least_loss).min(ledger.loss) } else { low };
     let relative = |end: f64| if ledger.loss > 0.0 { seconds * (end / ledger.loss - 1.0) } else { 0.0 };
     let sampled = NORMAL_95 * error;
     Interval { low: seconds - relative(low).hypot(sampled), high: seconds + relative(high).hypot(sampled) }

@@ -1,6 +1,7 @@
 //! Members of types and of variables, from the debug information of C, C++ and Rust compilers. A sample is made up: at the
 //! entry of a function its parameters are in known registers, or, without optimisation, all over the stack.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+#![allow(clippy::print_stderr, reason = "a test says what it leaves out")]
 
 mod common;
 
