@@ -1,13 +1,14 @@
 //! One table to one Parquet file and back, column by column, through parquet's column API.
 //!
 //! Also the macro that declares a table: the row's struct is the schema, so the two cannot drift apart.
-//! May import: parquet, `cell`, `error`, `private`.
+//! May import: parquet, `cell`, `error`, `pages`, `private`.
 
 use crate::cell::Cell;
 use crate::error::Error;
+use crate::pages::Checked;
 use crate::private;
 use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -115,7 +116,8 @@ impl GroupReader<'_> {
             return Err(wrong("claims to lie before the file's begin".to_owned()));
         }
         let optional = descriptor.max_def_level() == 1;
-        let reader = self.group.get_column_reader(index).map_err(parquet)?;
+        let pages = Checked::new(self.group.get_column_page_reader(index).map_err(parquet)?);
+        let reader = get_column_reader(Arc::clone(descriptor), Box::new(pages));
         let mut reader: ColumnReaderImpl<T::Data> = get_typed_column_reader(reader);
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let mut read = 0;

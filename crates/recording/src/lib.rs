@@ -5,7 +5,7 @@
 //! sweep runs, so a recording whose writer was killed still opens, marked as unfinished.
 //!
 //! Rooms: [`tables`] the row types; [`ids`] handles between them; [`meta`] the JSON; [`writer`] and [`reader`] the
-//! folder; [`synthetic`] recordings sketched in a few lines, for tests; `cell` and `column` how one value and one
+//! folder; [`synthetic`] recordings sketched in a few lines, for tests; `cell`, `column` and `pages` how one value and one
 //! column travel to Parquet and back.
 //!
 //! May import: parquet, serde. No system calls but files, no clock.
@@ -16,6 +16,7 @@ mod column;
 pub mod error;
 pub mod ids;
 pub mod meta;
+mod pages;
 pub mod private;
 pub mod reader;
 pub mod synthetic;
