@@ -273,32 +273,12 @@ fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sa
     let threads = u32::try_from(threads).unwrap_or(u32::MAX).max(1);
     let sum = |of: fn(&recording::tables::Thread) -> u64| tables.threads.iter().map(of).fold(0, u64::saturating_add);
     tables.runs.push(Run {
-        run: RunId(0),
-        kind: RunKind::Traced,
-        threads,
-        block: 0,
         started_unix_ns: unix_ns(),
         wall_ns: end_ns.saturating_sub(begin_ns),
         user_ns: sum(|thread| thread.running_ns),
-        system_ns: 0,
         voluntary_switches: sum(|thread| thread.voluntary_switches),
         involuntary_switches: sum(|thread| thread.involuntary_switches),
-        minor_faults: 0,
-        major_faults: 0,
-        max_rss_bytes: 0,
-        migrations: None,
-        cycles: None,
-        instructions: None,
-        cache_misses: None,
-        throughput: None,
-        foreign_ns: None,
-        steal_ns: None,
-        throttled_ns: None,
-        throttled_periods: None,
-        thermal_throttles: None,
-        clock_khz: None,
-        exit_status: None,
-        signal: None,
+        ..Run::blank(RunId(0), RunKind::Traced, threads)
     });
     tables.traces.push(Trace {
         run: RunId(0),

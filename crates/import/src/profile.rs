@@ -277,32 +277,11 @@ impl Profile {
             tables.losses.push(Loss { run, what, count: cut, of });
         }
         tables.runs.push(Run {
-            run,
-            kind: RunKind::Traced,
-            threads: self.threads,
-            block: 0,
             started_unix_ns: now_unix_ns,
             wall_ns: end_ns - begin_ns,
             user_ns: running_ns.saturating_sub(system_ns),
             system_ns,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            minor_faults: 0,
-            major_faults: 0,
-            max_rss_bytes: 0,
-            migrations: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            throughput: None,
-            foreign_ns: None,
-            steal_ns: None,
-            throttled_ns: None,
-            throttled_periods: None,
-            thermal_throttles: None,
-            clock_khz: None,
-            exit_status: None,
-            signal: None,
+            ..Run::blank(run, RunKind::Traced, self.threads)
         });
         tables.traces.push(Trace {
             run,

@@ -33,29 +33,14 @@ pub(crate) fn rows(run: RunId, seen: &BTreeMap<Key, Seen>, period_ns: u64) -> (V
         let (Some(first), Some(last)) = (lane.first(), lane.last()) else { continue };
         let running = lane.iter().filter(|slice| slice.state == State::Running);
         threads.push(Thread {
-            run,
-            thread,
             // Without the process the thread's own number is the best that there is: it is that of its first thread.
             pid: pid.unwrap_or(*tid),
             tid: *tid,
             name: of.name.clone(),
-            parent: None,
             start_ns: first.start_ns,
             end_ns: last.end_ns,
             running_ns: running.fold(0, |sum, slice| sum.saturating_add(slice.spent_ns)),
-            runnable_ns: 0,
-            preempted_ns: 0,
-            blocked_ns: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            migrations: 0,
-            created_stack: None,
-            minor_faults: None,
-            major_faults: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            stalled_cycles: None,
+            ..Thread::blank(run, thread)
         });
         slices.extend(lane);
     }

@@ -11,6 +11,7 @@
 //! May import: parquet, serde. No system calls but files, no clock.
 #![forbid(unsafe_code)]
 
+mod blank;
 mod cell;
 mod column;
 pub mod error;

@@ -145,32 +145,10 @@ impl Sketch {
 
     fn blank_run(&self, kind: RunKind, threads: u32, block: u32) -> Run {
         Run {
-            run: RunId(self.tables.runs.len() as u32),
-            kind,
-            threads,
             block,
             started_unix_ns: self.tables.meta.started_unix_ns,
-            wall_ns: 0,
-            user_ns: 0,
-            system_ns: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            minor_faults: 0,
-            major_faults: 0,
-            max_rss_bytes: 0,
-            migrations: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            throughput: None,
-            foreign_ns: None,
-            steal_ns: None,
-            throttled_ns: None,
-            throttled_periods: None,
-            thermal_throttles: None,
-            clock_khz: None,
             exit_status: Some(0),
-            signal: None,
+            ..Run::blank(RunId(self.tables.runs.len() as u32), kind, threads)
         }
     }
 }
@@ -195,28 +173,13 @@ impl<'a> RunSketch<'a> {
     pub fn thread_at<'s>(&'s mut self, name: &str, start_ns: u64) -> ThreadSketch<'s, 'a> {
         let thread = ThreadId(self.tables.threads.iter().filter(|t| t.run == self.run).count() as u32);
         self.tables.threads.push(Thread {
-            run: self.run,
-            thread,
             pid: 100,
             tid: 100 + thread.0,
             name: name.to_owned(),
             parent: (thread.0 > 0).then_some(ThreadId(0)),
             start_ns,
             end_ns: start_ns,
-            running_ns: 0,
-            runnable_ns: 0,
-            preempted_ns: 0,
-            blocked_ns: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            migrations: 0,
-            created_stack: None,
-            minor_faults: None,
-            major_faults: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            stalled_cycles: None,
+            ..Thread::blank(self.run, thread)
         });
         let row = self.tables.threads.len() - 1;
         ThreadSketch { row, now: start_ns, run: self }

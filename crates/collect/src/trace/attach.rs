@@ -97,10 +97,6 @@ impl Tracer {
             times.map_or((totals.running_ns, 0), |(b, a)| (of(a.user_ns, b.user_ns), of(a.system_ns, b.system_ns)));
         Ok(Attached {
             run: Run {
-                run: run_id,
-                kind: RunKind::Traced,
-                threads: threads.len() as u32,
-                block: 0,
                 started_unix_ns,
                 wall_ns,
                 user_ns,
@@ -111,18 +107,9 @@ impl Tracer {
                 major_faults: totals.major_faults,
                 max_rss_bytes: procfs::peak_rss_bytes(pid).unwrap_or(0),
                 migrations: Some(totals.migrations),
-                cycles: None,
-                instructions: None,
-                cache_misses: None,
-                throughput: None,
                 foreign_ns: machine.map(|(b, a)| of(of(a.busy_ns, b.busy_ns), totals.running_ns)),
                 steal_ns: machine.map(|(b, a)| of(a.steal_ns, b.steal_ns)),
-                throttled_ns: None,
-                throttled_periods: None,
-                thermal_throttles: None,
-                clock_khz: None,
-                exit_status: None,
-                signal: None,
+                ..Run::blank(run_id, RunKind::Traced, threads.len() as u32)
             },
             end,
         })

@@ -698,28 +698,15 @@ fn mark(run: RunId, event: &MarkEvent) -> Mark {
 pub(super) fn unseen(run: RunId, thread: ThreadId, pid: u32, tid: u32, start_ns: u64, end_ns: u64) -> Thread {
     let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
     Thread {
-        run,
-        thread,
         pid,
         tid,
         name: name.trim_end().to_owned(),
-        parent: None,
         start_ns,
         end_ns,
-        running_ns: 0,
-        runnable_ns: 0,
-        preempted_ns: 0,
         blocked_ns: end_ns.saturating_sub(start_ns),
-        voluntary_switches: 0,
-        involuntary_switches: 0,
-        migrations: 0,
-        created_stack: None,
         minor_faults: Some(0),
         major_faults: Some(0),
-        cycles: None,
-        instructions: None,
-        cache_misses: None,
-        stalled_cycles: None,
+        ..Thread::blank(run, thread)
     }
 }
 

@@ -245,28 +245,13 @@ fn since(mut row: Thread, now: Sums, then: Sums, from_ns: u64) -> Thread {
 fn blank(run: RunId, record: &ThreadRecord, end_ns: u64) -> Thread {
     let comm = std::fs::read_to_string(format!("/proc/{}/task/{}/comm", record.pid, record.tid));
     Thread {
-        run,
-        thread: thread_id(record.thread),
         pid: record.pid,
         tid: record.tid,
         name: comm.unwrap_or_default().trim_end().to_owned(),
         parent: (record.parent != 0).then(|| thread_id(record.parent)),
         start_ns: record.start_ns,
         end_ns,
-        running_ns: 0,
-        runnable_ns: 0,
-        preempted_ns: 0,
-        blocked_ns: 0,
-        voluntary_switches: 0,
-        involuntary_switches: 0,
-        migrations: 0,
-        created_stack: None,
-        minor_faults: None,
-        major_faults: None,
-        cycles: None,
-        instructions: None,
-        cache_misses: None,
-        stalled_cycles: None,
+        ..Thread::blank(run, thread_id(record.thread))
     }
 }
 

@@ -340,12 +340,9 @@ fn row(run: RunId, known: &Known) -> Thread {
     let (Known { pid, tid, name, sampled, .. }, (voluntary_switches, involuntary_switches)) =
         (known, known.sampled.switched());
     Thread {
-        run,
-        thread: sampled.thread,
         pid: *pid,
         tid: *tid,
         name: name.clone(),
-        parent: None,
         start_ns: sampled.start_ns,
         end_ns: sampled.last_ns,
         running_ns: sampled.running_ns,
@@ -355,14 +352,7 @@ fn row(run: RunId, known: &Known) -> Thread {
         voluntary_switches,
         involuntary_switches,
         // Not told; the column cannot say so.
-        migrations: 0,
-        created_stack: None,
-        minor_faults: None,
-        major_faults: None,
-        cycles: None,
-        instructions: None,
-        cache_misses: None,
-        stalled_cycles: None,
+        ..Thread::blank(run, sampled.thread)
     }
 }
 

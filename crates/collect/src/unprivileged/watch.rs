@@ -209,8 +209,6 @@ impl<'a> Watch<'a> {
         self.tracks[at].settle_unread(&mut self.waits, self.run, &mut self.books.slices);
         let track = &self.tracks[at];
         self.books.threads.push(Thread {
-            run: self.run,
-            thread: track.thread,
             pid: track.pid,
             tid: track.tid,
             name: track.name.clone(),
@@ -224,13 +222,7 @@ impl<'a> Watch<'a> {
             voluntary_switches: track.voluntary,
             involuntary_switches: track.involuntary,
             migrations: track.migrations,
-            created_stack: None,
-            minor_faults: None,
-            major_faults: None,
-            cycles: None,
-            instructions: None,
-            cache_misses: None,
-            stalled_cycles: None,
+            ..Thread::blank(self.run, track.thread)
         });
     }
 
