@@ -5,7 +5,8 @@
  *
  *   program    switches                               loses its time to
  *   list       -                                      user-lock
- *   list-p     PER_THREAD                             allocator, page-fault
+ *   list-p     PER_THREAD                             allocator, page-fault,
+ *                                                     or false-sharing
  *   list-pm    PER_THREAD PREALLOCATED                false-sharing, and
  *                                                     imbalance (see --skew)
  *   list-pml   PER_THREAD PREALLOCATED PARTS          false-sharing

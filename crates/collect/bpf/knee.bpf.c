@@ -159,11 +159,35 @@ static __noinline void flush_edge(struct thread_record *record)
 	pending->blocked_ns = 0;
 }
 
+/* The hook at which the thread left its processor did not find it (see catch_up). How long it had run until then is what
+ * the scheduler says; without this its last wait would count twice. */
+static __noinline void left_unseen(struct task_struct *task, struct thread_record *record, u64 now)
+{
+	bool woken = record->wake_ns > record->on_ns;
+	u64 latest = woken ? record->wake_ns : now;
+	u64 off = record->on_ns + (task->se.sum_exec_runtime - record->executed_ns);
+	if (off > latest)
+		off = latest;
+	record->running_ns += off - record->on_ns;
+	close_cycle(record, off);
+	record->off_ns = off;
+	record->place = 0;
+	record->was_preempted = !woken;
+	if (woken)
+		record->voluntary++;
+	else
+		record->involuntary++;
+	lost(LOSS_SWITCHES);
+}
+
 /* `seen`: the moment of the hook, which is later than `now` when the switch itself was missed. */
-static void switch_in(struct thread_record *record, u64 now, u64 seen)
+static void switch_in(struct task_struct *task, struct thread_record *record, u64 now, u64 seen)
 {
 	u32 processor = bpf_get_smp_processor_id();
+	if (record->phase == PHASE_RUNNING)
+		left_unseen(task, record, now);
 	record->on_ns = now;
+	record->executed_ns = task->se.sum_exec_runtime;
 	record->phase = PHASE_RUNNING;
 	if (counting())
 		read_counters(record, false, seen);
@@ -218,13 +242,13 @@ static void switch_in(struct thread_record *record, u64 now, u64 seen)
 
 /* On Linux 6.18 the look-up of a task that is being switched in now and then finds nothing, a few times in a row. The
  * task then reaches its next hook without having been switched in; the last switch of its processor tells when it was. */
-static __always_inline void catch_up(struct thread_record *record)
+static __always_inline void catch_up(struct task_struct *task, struct thread_record *record)
 {
 	u32 processor = bpf_get_smp_processor_id();
 	struct processor_record *p = bpf_map_lookup_elem(&PROCESSORS, &processor);
 	if (record->phase == PHASE_RUNNING || !p)
 		return;
-	switch_in(record, p->since_ns > record->off_ns ? p->since_ns : record->off_ns, bpf_ktime_get_ns());
+	switch_in(task, record, p->since_ns > record->off_ns ? p->since_ns : record->off_ns, bpf_ktime_get_ns());
 }
 
 /* Books the processor's time since the last switch to whom it went. */
@@ -274,7 +298,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	u64 now = bpf_ktime_get_ns();
 	struct thread_record *record = prev->flags & PF_KTHREAD ? 0 : record_of(prev);
 	if (record && !record->fresh)
-		catch_up(record);
+		catch_up(prev, record);
 	book_processor(prev, record != 0, now);
 	/* Before its exec a fresh task is knee's own child, and its time is nobody's. */
 	if (record && !record->fresh)
@@ -282,7 +306,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!(next->flags & PF_KTHREAD)) {
 		record = record_as(next, PHASE_WOKEN);
 		if (record && !record->fresh)
-			switch_in(record, now, now);
+			switch_in(next, record, now, now);
 	}
 	return 0;
 }
@@ -362,6 +386,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		record->off_ns = now;
 		record->wake_ns = now;
 		record->on_ns = now;
+		record->executed_ns = task->se.sum_exec_runtime;
 		record->running_ns = 0;
 		record->runnable_ns = 0;
 		record->preempted_ns = 0;
@@ -404,7 +429,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!record)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	catch_up(record);
+	catch_up(task, record);
 	record->running_ns += now - record->on_ns;
 	close_cycle(record, now);
 	if (record->stretch.end_ns)

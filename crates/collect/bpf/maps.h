@@ -273,6 +273,7 @@ static __noinline struct thread_record *first_seen(struct task_struct *task, u32
 		return record;
 	}
 	record->phase = phase;
+	record->executed_ns = task->se.sum_exec_runtime;
 	/* Only what comes from here on counts. */
 	record->minor_faults = -(u64)task->min_flt;
 	record->major_faults = -(u64)task->maj_flt;

@@ -206,6 +206,8 @@ struct thread_record {
 	u64 counters_since_ns; /* when counters_at was read; 0 while it runs uncounted or not at all */
 	u64 counted_ns;        /* of running_ns, what the counters cover */
 
+	u64 executed_ns; /* what the scheduler says that it had run when it came to the processor */
+
 	struct last_path path;
 	struct last_place waited;
 	struct last_place woke;
@@ -360,6 +362,7 @@ enum loss {
 	LOSS_MARKS,
 	LOSS_FOREIGN,
 	LOSS_STACKS,
+	LOSS_SWITCHES, /* a thread left its processor unseen; when is told by its execution time */
 	LOSS_KINDS,
 };
 
@@ -496,7 +499,7 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 1208);
+SIZE(thread_record, 1216);
 SIZE(probe, 24);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);

@@ -33,7 +33,7 @@ pub(crate) const PHASE_WOKEN: u32 = 3;
 
 /// Names of `enum loss`, in its order. Two lose nothing and have none: a stack without room is told at the next hit of
 /// its place, a timeline event without room is kept as a sum.
-pub(crate) const LOSSES: [Option<&str>; 13] = [
+pub(crate) const LOSSES: [Option<&str>; 14] = [
     Some("threads"),
     Some("wait places"),
     None,
@@ -47,6 +47,7 @@ pub(crate) const LOSSES: [Option<&str>; 13] = [
     Some("marks"),
     Some("other programs"),
     Some("call paths"),
+    Some("switches (their times are known)"),
 ];
 pub(crate) const LOST_SAMPLES: &str = "samples";
 
@@ -166,6 +167,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) counters: [u64; COUNTERS],
     pub(crate) counters_since_ns: u64,
     pub(crate) counted_ns: u64,
+    pub(crate) executed_ns: u64,
     pub(crate) path: [u64; 4],
     pub(crate) waited: [u64; 7],
     pub(crate) woke: [u64; 7],
@@ -486,7 +488,7 @@ pub(crate) struct SampleEvent {
 
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
-    assert!(size_of::<ThreadRecord>() == 1208);
+    assert!(size_of::<ThreadRecord>() == 1216);
     assert!(size_of::<ImageSpans>() == 64);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(size_of::<PlaceValue>() == 168);
