@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 /// Changes of things are told from this share of the time of a unit of work on: between two identical sweeps they differ
 /// by a few per cent, because each has one traced run a count.
-const TOLD: f64 = crate::facts::MIN_SHARE;
+const TOLD: f64 = crate::statistics::MIN_SHARE;
 
 /// Compares what two recordings, made one after the other, say of each thread count that both have.
 pub fn compare(before: &Tables, after: &Tables) -> Comparison {

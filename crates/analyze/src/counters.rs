@@ -3,8 +3,8 @@
 
 use crate::answer::{Change, Kind};
 use crate::curve::{Clean, median_of, seconds};
-use crate::facts::MIN_SHARE;
 use crate::paired::{differences, paired};
+use crate::statistics::MIN_SHARE;
 use crate::statistics::NORMAL_95;
 use recording::tables::Run;
 

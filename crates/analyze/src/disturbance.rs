@@ -4,7 +4,7 @@
 //! every program fast. Steal and other load are judged for themselves. The clock and the quota are part of the machine
 //! that a program runs on; they disturb a run when they differ from its other runs.
 
-use crate::facts::MIN_SHARE;
+use crate::statistics::MIN_SHARE;
 use crate::statistics::median;
 use crate::words::count_threads;
 use recording::Tables;

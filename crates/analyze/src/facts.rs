@@ -5,11 +5,7 @@ use crate::account::Ledger;
 use crate::answer::{CauseId, Interval, Point};
 use crate::curve::Clean;
 use crate::model::Model;
-use crate::statistics::NORMAL_95;
-
-/// A cause is called from this share of the capacity on. Between two identical sets of runs on a shared machine a
-/// difference of a few per cent is common, so the repair of a smaller loss could not be shown to work.
-pub const MIN_SHARE: f64 = 0.05;
+use crate::statistics::{MIN_SHARE, NORMAL_95};
 
 /// Everything that a cause may look at.
 #[derive(Debug, Clone, Copy)]

@@ -1,9 +1,9 @@
 //! The traced runs of a recording, with their rows at hand. May import: `curve`, `sharing`, `stacks`, `statistics`.
 
 use crate::curve::Clean;
-use crate::facts::MIN_SHARE;
 use crate::sharing::Sharing;
 use crate::stacks::Stacks;
+use crate::statistics::MIN_SHARE;
 use crate::statistics::median;
 use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, MarkKind, Run, RunKind, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,

@@ -2,6 +2,10 @@
 
 use crate::answer::Interval;
 
+/// A cause is called from this share of the capacity on. Between two identical sets of runs on a shared machine a
+/// difference of a few per cent is common, so the repair of a smaller loss could not be shown to work.
+pub const MIN_SHARE: f64 = 0.05;
+
 /// A 95 % normal interval reaches this many standard errors to each side.
 pub const NORMAL_95: f64 = 1.96;
 

@@ -19,11 +19,11 @@ const THINNED: &str = "system calls on the timeline";
 
 /// What was lost is told when it is more than this share: a fifth of the smallest loss that is called a cause cannot
 /// turn a verdict.
-const SMALL_LOSS: f64 = crate::facts::MIN_SHARE / 5.0;
+const SMALL_LOSS: f64 = crate::statistics::MIN_SHARE / 5.0;
 
 /// More than this share of the processors' time taken by other programs is worth a warning: it is the smallest loss
 /// that is called a cause.
-const DISTURBED: f64 = crate::facts::MIN_SHARE;
+const DISTURBED: f64 = crate::statistics::MIN_SHARE;
 
 /// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it too.
 const POOR_EFFICIENCY: f64 = 0.7;

@@ -18,14 +18,16 @@ const LINE: u64 = 0x5000;
 
 /// A program whose function `count` takes a second more with two threads: 0.5 s of it with one, 1.5 s with two.
 fn slower() -> Tables {
-    slower_with(COUNT, COUNT)
+    slower_with(COUNT, COUNT, &around(1.0))
 }
 
-/// The same with `count` at these places in the runs with one and with two threads.
-fn slower_with(alone: &str, shared: &str) -> Tables {
+/// The same with `count` at these places in the runs with one and with two threads, and timed runs with two threads that
+/// take so many seconds.
+fn slower_with(alone: &str, shared: &str, seconds: &[f64]) -> Tables {
+    let cpu: Vec<f64> = seconds.iter().map(|s| 2.0 * s).collect();
     let mut tables = Sketch::new(2)
         .clean(1, &around(1.0))
-        .clean_cpu(2, &around(1.0), &around(2.0))
+        .clean_cpu(2, seconds, &cpu)
         .traced(1, |run| {
             run.thread("main").runs(ms(500), WORK).runs(ms(500), alone);
         })
@@ -120,7 +122,7 @@ fn variable(tables: &mut Tables, name: &str, size: u64, at: &[u64]) {
 fn code_made_at_run_time_lies_elsewhere_without_the_sharing() {
     let lost = |module: &str, alone: u32, shared: u32| {
         let count = |place: u32| format!("count@{module} code:{place} < work@app app.c:9");
-        let mut tables = slower_with(&count(alone), &count(shared));
+        let mut tables = slower_with(&count(alone), &count(shared), &around(1.0));
         accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
         confirm(&mut tables, [(true, LINE), (true, LINE)]);
         found(&analyze(&tables), CauseId::TrueSharing).unwrap().lost_seconds
@@ -253,6 +255,18 @@ fn without_proof_by_breakpoints_sharing_stays_unsure() {
 
     tables.confirmations[0].shared_trials = 1;
     assert!(missing(&analyze(&tables), CauseId::FalseSharing).contains("at the same time"));
+}
+
+#[test]
+fn sharing_in_runs_whose_times_scatter_around_no_loss_stays_unsure() {
+    let mut tables = slower_with(COUNT, COUNT, &[0.3, 1.8, 0.4, 2.2, 1.0]);
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::None]);
+    assert!(answer.verdict.summary.contains("the runs scatter too much"), "{}", answer.verdict.summary);
+    let missing = missing(&answer, CauseId::FalseSharing);
+    assert!(missing.contains("scatter too much to show a loss"), "{missing}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::curve::{Clean, cpu, median_of, seconds};
 use crate::intervals;
 use crate::model::{Model, Traced};
 use crate::paired::ERROR;
-use crate::statistics::{Measured, point};
+use crate::statistics::{MIN_SHARE, Measured, point};
 use crate::waits::{FutexWait, classify};
 use alone::Alone;
 use growth::{Base, Strength};
@@ -39,9 +39,6 @@ const LARGEST_RATIO: f64 = 4.0;
 /// The traced loss must be this share of the capacity to be scaled as a whole. Below, it is a small difference of large
 /// numbers.
 const SOLID_LOSS: f64 = 0.1;
-
-/// The share of the capacity from which a loss can be a cause (`facts::MIN_SHARE`, which this room may not import).
-const CAUSE: f64 = 0.05;
 
 /// What one line of parts that cannot be told from sampling noise is called.
 const BELOW_NOISE: &str = "small changes within the sampling error";
@@ -139,7 +136,7 @@ fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_,
         Some((capacity - useful, capacity))
     });
     let worst = lost.max_by(|a, b| a.0.total_cmp(&b.0));
-    worst.is_some_and(|(lost, capacity)| lost > CAUSE * capacity && creating > lost)
+    worst.is_some_and(|(lost, capacity)| lost > MIN_SHARE * capacity && creating > lost)
 }
 
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {

@@ -8,8 +8,9 @@ use super::{Description, NOT_TRACED, Outcome, evidence};
 use crate::account::Ledger;
 use crate::answer::{Cause, CauseId};
 use crate::curve::seconds;
-use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
+use crate::facts::{Facts, interval, large, share, significant};
 use crate::model::is_kernel_thread;
+use crate::statistics::MIN_SHARE;
 use std::collections::BTreeMap;
 
 /// The cause.

@@ -8,7 +8,8 @@ use super::blame::named;
 use super::slower_code;
 use super::{Description, NOT_TRACED, Outcome, evidence, found};
 use crate::answer::{Cause, CauseId};
-use crate::facts::{Facts, MIN_SHARE};
+use crate::facts::Facts;
+use crate::statistics::MIN_SHARE;
 
 /// The growth of instructions may explain at most this part of the growth of time.
 const SAME_WORK: f64 = 0.2;

@@ -34,7 +34,8 @@ pub mod user_lock;
 
 use crate::account::Ledger;
 use crate::answer::{Cause, CauseId, Evidence};
-use crate::facts::{Facts, MIN_SHARE, interval, large, share, significant};
+use crate::facts::{Facts, interval, large, share, significant};
+use crate::statistics::MIN_SHARE;
 use crate::words::count_threads;
 
 /// What looking for a cause came to.

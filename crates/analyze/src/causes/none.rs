@@ -2,7 +2,7 @@
 
 use super::{Description, Outcome, evidence};
 use crate::answer::{Cause, CauseId, Interval};
-use crate::facts::Facts;
+use crate::facts::{Facts, large};
 use crate::words::count_threads;
 
 /// The cause.
@@ -41,6 +41,20 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     }
 }
 
+/// A loss that would be a cause's if it were certain, within the processors.
+fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
+    let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors);
+    let ledger = more.rev().find(|l| large(l, l.loss))?;
+    let percent = |seconds: f64| 100.0 * seconds / ledger.account.capacity;
+    Some(format!(
+        "{:.0} % of the processor time with {} may be lost, at most {:.0} %, perhaps none: the runs scatter too much to \
+         tell, more of them would.",
+        percent(ledger.loss),
+        count_threads(ledger.account.threads),
+        percent(ledger.account.loss_interval.high)
+    ))
+}
+
 fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     if facts.ledgers.is_empty() {
         return "No run was traced, so what limits it is not known.".to_owned();
@@ -49,6 +63,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     let Some(ledger) = facts.focus() else {
         if alone {
             return "The program keeps its processors busy; whether more would help shows only in a sweep.".to_owned();
+        }
+        if let Some(open) = uncertain(facts) {
+            return open;
         }
         return match threads < facts.processors {
             true => format!(

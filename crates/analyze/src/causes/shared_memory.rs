@@ -93,8 +93,15 @@ pub(super) fn open(facts: &Facts<'_, '_>, id: CauseId) -> Option<String> {
     };
     if let Some(ledger) = facts.in_order().into_iter().find(booked) {
         let largest = ledger.account.lines.iter().find(|l| l.cause == id).map_or("", |l| l.what.as_str());
+        let missing = match () {
+            () if !has_loss(ledger) => {
+                "the times of the runs scatter too much to show a loss: more or longer runs would tell"
+            }
+            () if id == CauseId::SpinWait => "which loop waits for what is not proven",
+            () => "it is not certain in spite of sampling: longer runs would tell",
+        };
         return Some(format!(
-            "the account books {:.3} s with {} to it ({largest}); which loop waits for what is not proven",
+            "the account books {:.3} s with {} to it ({largest}); {missing}",
             ledger.charged(id).0,
             count_threads(ledger.account.threads)
         ));

@@ -15,9 +15,10 @@ use crate::account::profile::Doing;
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::code::place;
 use crate::curve::seconds;
-use crate::facts::{Facts, MIN_SHARE, large, significant};
+use crate::facts::{Facts, large, significant};
 use crate::model::Traced;
 use crate::names;
+use crate::statistics::MIN_SHARE;
 use crate::words::count_threads;
 use std::collections::BTreeMap;
 
