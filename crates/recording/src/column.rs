@@ -116,7 +116,7 @@ impl GroupReader<'_> {
             return Err(wrong("claims to lie before the file's begin".to_owned()));
         }
         let optional = descriptor.max_def_level() == 1;
-        let pages = Checked::new(self.group.get_column_page_reader(index).map_err(parquet)?);
+        let pages = Checked::new(self.group.get_column_page_reader(index).map_err(parquet)?, Arc::clone(descriptor));
         let reader = get_column_reader(Arc::clone(descriptor), Box::new(pages));
         let mut reader: ColumnReaderImpl<T::Data> = get_typed_column_reader(reader);
         let (mut values, mut levels) = (Vec::new(), Vec::new());

@@ -1,25 +1,135 @@
-//! Pages of a column, checked where the Parquet library takes a file at its word and would panic.
+//! Pages of a column, checked where the Parquet library takes a file at its word and would panic, or take as much memory
+//! as the file claims to need.
 //!
 //! May import: parquet.
 
-use parquet::basic::Encoding;
+use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
+use parquet::schema::types::ColumnDescPtr;
 
-/// Hands on the pages of a column. A page of places in a dictionary that never came is an error.
+/// Hands on the pages of a flat column. What does not hold the values that it claims to hold is an error, and so is a page
+/// of places in a dictionary that never came.
 pub(crate) struct Checked {
     inner: Box<dyn PageReader>,
+    descriptor: ColumnDescPtr,
     dictionary: bool,
 }
 
 impl Checked {
-    pub(crate) fn new(inner: Box<dyn PageReader>) -> Checked {
-        Checked { inner, dictionary: false }
+    pub(crate) fn new(inner: Box<dyn PageReader>, descriptor: ColumnDescPtr) -> Checked {
+        Checked { inner, descriptor, dictionary: false }
+    }
+
+    /// Checks a page. `Err` says what is wrong with it.
+    fn check(&mut self, page: &Page) -> Result<(), &'static str> {
+        let bytes: &[u8] = page.buffer();
+        let (levels, values) = match page {
+            Page::DictionaryPage { num_values, .. } => {
+                self.dictionary = true;
+                // The library takes memory for as many before it reads the first.
+                return self.holds(bytes, *num_values as usize);
+            }
+            Page::DataPage { .. } if !self.optional() => (None, bytes),
+            Page::DataPage { def_level_encoding: Encoding::RLE, .. } => {
+                let length = bytes.first_chunk().map_or(u32::MAX, |length| u32::from_le_bytes(*length));
+                let split = bytes.get(4..).and_then(|rest| rest.split_at_checked(length as usize));
+                let (levels, values) = split.ok_or("a page ends within its levels")?;
+                (Some(levels), values)
+            }
+            Page::DataPage { .. } => return Err("a page's levels are in an encoding that is no longer used"),
+            Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
+                if *rep_levels_byte_len != 0 {
+                    return Err("a page of plain values claims to be nested");
+                }
+                let split = bytes.split_at_checked(*def_levels_byte_len as usize);
+                let (levels, values) = split.ok_or("a page ends within its levels")?;
+                (self.optional().then_some(levels), values)
+            }
+        };
+        match page.encoding() {
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY if !self.dictionary => {
+                Err("a page refers to a dictionary that is missing")
+            }
+            Encoding::PLAIN => {
+                let count = page.num_values() as usize;
+                let present = match levels {
+                    Some(levels) => ones(levels, count).ok_or("a page has fewer levels than values")?,
+                    None => count,
+                };
+                self.holds(values, present)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn optional(&self) -> bool {
+        self.descriptor.max_def_level() > 0
+    }
+
+    /// Whether there are so many values in the plain encoding.
+    fn holds(&self, bytes: &[u8], count: usize) -> Result<(), &'static str> {
+        let width = match self.descriptor.physical_type() {
+            PhysicalType::BYTE_ARRAY => return if strings(bytes, count) { Ok(()) } else { Err(SHORT) },
+            // Bits; the library counts them itself.
+            PhysicalType::BOOLEAN => return if count.div_ceil(8) <= bytes.len() { Ok(()) } else { Err(SHORT) },
+            PhysicalType::INT32 | PhysicalType::FLOAT => 4,
+            PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
+            PhysicalType::INT96 => 12,
+            PhysicalType::FIXED_LEN_BYTE_ARRAY => usize::try_from(self.descriptor.type_length()).unwrap_or(0).max(1),
+        };
+        if count.checked_mul(width).is_some_and(|length| length <= bytes.len()) { Ok(()) } else { Err(SHORT) }
     }
 }
 
-fn in_dictionary(page: &Page) -> bool {
-    matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
+const SHORT: &str = "a page holds fewer values than it claims";
+
+/// Whether there are so many strings, each behind its length in 4 bytes.
+fn strings(mut bytes: &[u8], count: usize) -> bool {
+    (0..count).all(|_| {
+        let rest =
+            bytes.split_first_chunk().and_then(|(length, rest)| rest.get(u32::from_le_bytes(*length) as usize..));
+        bytes = rest.unwrap_or_default();
+        rest.is_some()
+    })
+}
+
+/// How many of `count` levels of one bit are 1; absent when there are fewer. The format is Parquet's hybrid of run lengths
+/// and packed bits: a number in LEB128, which is a run's length times 2 before the run's value, or the number of bytes of
+/// packed bits that follow, times 2 plus 1.
+fn ones(mut bytes: &[u8], count: usize) -> Option<usize> {
+    let (mut read, mut ones) = (0, 0);
+    while read < count {
+        let header = number(&mut bytes)?;
+        let left = count - read;
+        if header % 2 == 1 {
+            let packed = usize::try_from(header / 2).ok()?.min(left.div_ceil(8));
+            let (bits, rest) = bytes.split_at_checked(packed)?;
+            let used = left.min(packed * 8);
+            ones += (0..used).filter(|bit| bits[bit / 8] >> (bit % 8) & 1 == 1).count();
+            (read, bytes) = (read + used, rest);
+        } else {
+            let run = usize::try_from(header / 2).ok()?.min(left);
+            let (value, rest) = bytes.split_first()?;
+            ones += if *value == 0 { 0 } else { run };
+            (read, bytes) = (read + run, rest);
+        }
+    }
+    Some(ones)
+}
+
+/// Takes a number in LEB128 from the front.
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
 }
 
 impl Iterator for Checked {
@@ -33,12 +143,8 @@ impl Iterator for Checked {
 impl PageReader for Checked {
     fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
         let page = self.inner.get_next_page()?;
-        match &page {
-            Some(Page::DictionaryPage { .. }) => self.dictionary = true,
-            Some(data) if !self.dictionary && in_dictionary(data) => {
-                return Err(ParquetError::General("a page refers to a dictionary that is missing".to_owned()));
-            }
-            _ => {}
+        if let Some(page) = &page {
+            self.check(page).map_err(|why| ParquetError::General(why.to_owned()))?;
         }
         Ok(page)
     }
@@ -53,5 +159,36 @@ impl PageReader for Checked {
 
     fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
         self.inner.at_record_boundary()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_counted_within_their_bytes() {
+        let two = [1, 0, 0, 0, b'a', 0, 0, 0, 0];
+        assert!(strings(&two, 0) && strings(&two, 2));
+        assert!(!strings(&two, 3), "nothing is left");
+        assert!(!strings(&two[..7], 2), "a length is cut");
+        assert!(!strings(&[9, 0, 0, 0, b'a'], 1), "a string is cut");
+        assert!(!strings(&[255, 255, 255, 255], 1));
+    }
+
+    #[test]
+    fn levels_are_counted() {
+        // A run of 5 ones, then 8 packed bits of which 3 are wanted.
+        let levels = [5 << 1, 1, 3, 0b0000_0101];
+        assert_eq!(ones(&levels, 8), Some(7));
+        assert_eq!(ones(&levels, 3), Some(3));
+        assert_eq!(ones(&levels, 14), None);
+        // A run of 300 zeros: its header takes two bytes.
+        assert_eq!(ones(&[0xd8, 0x04, 0], 300), Some(0));
+        for cut in [&[][..], &[3], &[10], &[0xff], &[0xff; 12]] {
+            assert_eq!(ones(cut, 9), None, "{cut:?}");
+        }
+        // Empty runs come to an end with the bytes.
+        assert_eq!(ones(&[0, 1, 0, 1], 1), None);
     }
 }
