@@ -82,12 +82,17 @@ impl Command {
 /// Examples of the whole tool, also shown by `knee` alone.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  knee sweep -t 1,2,4 -- ./birthday --threads={threads}
-  knee sweep -t 1-8 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
-  knee sweep lab/sweeps/list.toml
-  knee compare -t 4 -- ./old --threads={threads} -- ./new --threads={threads}
-  knee record -p 4711 --for 10s
-  knee doctor";
+  Why does a program not get faster with more threads?
+    knee sweep -t 1,2,4 -- ./birthday --threads={threads}
+
+  What do the threads of a program that runs already wait for?
+    sudo knee record -p 4711 --for 10s
+
+  Which of two builds is faster with 4 threads?
+    knee compare -t 4 -- ./old --threads={threads} -- ./new --threads={threads}
+
+`knee doctor` says what this machine lets it see, `knee lab` has programs to try
+it on, and `knee COMMAND --help` more examples.";
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:

@@ -3,8 +3,8 @@
 //! Rooms: `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found;
 //! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
-//! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `ui` the
-//! only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page;
+//! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `mistakes`
+//! what was probably meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page;
 //! `watch` the live view.
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ mod index;
 mod interrupt;
 mod job;
 mod lab;
+mod mistakes;
 mod observing;
 mod plan;
 mod sweep;
@@ -35,8 +36,14 @@ use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let Some(command) = Cli::parse().command else {
-        return ui::done(commands::welcome::run());
+    let command = match Cli::try_parse() {
+        Ok(Cli { command: Some(command) }) => command,
+        Ok(Cli { command: None }) => return ui::done(commands::welcome::run()),
+        Err(error) => {
+            // Looking around for what was meant takes no rights.
+            let bare = collect::rights::keep_for(collect::rights::Task::Reading).is_ok();
+            return ui::refused(&error, bare);
+        }
     };
     // Before there is any other thread.
     if let Err(error) = collect::rights::keep_for(command.task()) {

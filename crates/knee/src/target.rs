@@ -1,10 +1,14 @@
 //! Looks for the program before anything is created, so that a mistyped name leaves no folder behind.
-//! May import: `failure`.
+//! May import: `failure`, `file` (likeness of names).
 
 use crate::failure::{Failure, Status};
+use crate::file::nearest;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// Of a folder with more entries no likely name is looked for.
+const MOST_ENTRIES: usize = 2_000;
 
 /// Checks that the program can be found and executed as execvp(3) would, in the folder where it is to run.
 ///
@@ -20,7 +24,10 @@ pub(crate) fn check(program: &OsStr, folder: Option<&Path>, search_path: Option<
     if shown.contains('/') {
         let shown = path.display();
         return match path.metadata() {
-            Err(error) => Err(failure(format!("cannot start {shown}: {error}"))),
+            Err(error) => {
+                let failure = failure(format!("cannot start {shown}: {error}"));
+                Err(instead(path).into_iter().fold(failure, Failure::hint))
+            }
             Ok(meta) if meta.is_dir() => Err(failure(format!("cannot start {shown}: it is a folder"))),
             Ok(_) if !is_executable(path) => {
                 Err(failure(format!("cannot start {shown}: it is not executable")).hint(format!("chmod +x {shown}")))
@@ -35,9 +42,31 @@ pub(crate) fn check(program: &OsStr, folder: Option<&Path>, search_path: Option<
     let missing = failure(format!("cannot find the program {shown}"));
     Err(match path.metadata() {
         Ok(meta) if meta.is_file() => missing.hint(format!("the one in this folder is ./{shown}")),
-        _ if shown.contains(' ') => missing.hint("write the program and each argument as words of their own behind --"),
-        _ => missing,
+        _ if shown.contains(' ') => missing.hint(WORDS),
+        _ => missing.hint("it is in no folder of PATH; the path of a program has a /, as in ./app"),
     })
+}
+
+const WORDS: &str = "write the program and each argument as words of their own behind --";
+
+/// What a path that leads nowhere may have been meant to be.
+fn instead(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    let folder = path.parent()?;
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    // All words in one, as in "./app --threads=4".
+    let shown = path.to_string_lossy();
+    if shown.split_once(' ').is_some_and(|(first, _)| is_executable(Path::new(first))) {
+        return Some(WORDS.to_owned());
+    }
+    if !here.is_dir() {
+        return Some(format!("there is no folder {}", here.display()));
+    }
+    let entries = std::fs::read_dir(here).ok()?.take(MOST_ENTRIES).filter_map(Result::ok);
+    let programs = entries.filter(|entry| is_executable(&entry.path()));
+    let names: Vec<String> = programs.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let near = nearest(&name, names.iter().map(String::as_str))?;
+    Some(format!("did you mean {}?", folder.join(near).display()))
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -74,6 +103,14 @@ mod tests {
         // Tests run in the crate's folder.
         assert_eq!(told("Cargo.toml", Some(OsStr::new("/bin"))).1, "the one in this folder is ./Cargo.toml");
         assert!(told("./a --b", Some(OsStr::new("/bin"))).0.contains("./a --b"));
+        assert_eq!(told("/bin/sh -c true", None).1, WORDS);
+        let near = folder.path().join("workers");
+        std::fs::write(&near, "").unwrap();
+        std::fs::set_permissions(&near, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mistyped = folder.path().join("wokers");
+        assert_eq!(told(mistyped.to_str().unwrap(), None).1, format!("did you mean {}?", near.display()));
+        assert!(told(folder.path().join("build/app").to_str().unwrap(), None).1.starts_with("there is no folder"));
+        assert!(told("missing", None).1.contains("PATH"));
         assert!(told("a --b", Some(OsStr::new("/bin"))).1.contains("words of their own"));
     }
 }

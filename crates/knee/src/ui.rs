@@ -1,11 +1,13 @@
 //! The terminal: the only place that writes to standard output and standard error, and knows what they are.
-//! May import: `failure`, report, terminal_size.
+//! May import: clap's error, `failure`, `mistakes`, `target`, report, terminal_size.
 
 use crate::failure::{Failure, Status};
+use crate::{mistakes, target};
 use report::terminal::Style;
 use report::text::harmless;
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Longer lines are hard to read, however wide the terminal is.
@@ -56,6 +58,24 @@ pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
             ExitCode::from(failure.map_or(Status::Internal, |f| f.status) as u8)
         }
     }
+}
+
+/// Ends the program whose arguments are refused, or that was asked for help: what clap says, and what to write instead.
+/// `may_look`: the folders at hand may be searched for it.
+pub(crate) fn refused(error: &clap::Error, may_look: bool) -> ExitCode {
+    // Nobody can be told when that fails.
+    let _ = error.print();
+    let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Status::Usage as u8));
+    if !may_look {
+        return status;
+    }
+    let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let search_path = env::var_os("PATH");
+    let is_program = |word: &str| target::check(word.as_ref(), None, search_path.as_deref()).is_ok();
+    if let Some(hint) = mistakes::instead(error, &words, is_program, || mistakes::newest_recording(Path::new(""))) {
+        say(&format!("\nhint: {}", harmless(&hint)));
+    }
+    status
 }
 
 /// The exit status of a command that did its work.

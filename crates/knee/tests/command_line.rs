@@ -53,7 +53,13 @@ fn usage_errors() {
         (&["sweep", "-t", "1", "-o", ".", "--", "true", "{threads}"], "-o DIR"),
         (&["sweep", "-t", "1", "-o", "no/such/parent", "--", "true", "{threads}"], "No such file"),
         (&["swep"], "'sweep'"),
+        (&["./app", "--threads=4"], "hint: one run of ./app: knee record -- ./app --threads=4"),
+        (&["sweep", "-t", "1", "2", "--", "true", "{threads}"], "hint: thread counts are one word"),
+        (&["record", "./app", "4"], "hint: the program and its arguments stand behind --"),
+        (&["report"], "hint: knee sweep and knee record make recordings"),
         (&["explain", "gremlins"], "no cause `gremlins`"),
+        (&["explain", "quota"], "did you mean cpu-quota?"),
+        (&["explain", "user-lok"], "did you mean user-lock?"),
         (&["explain", "user-lock", "--all"], "cannot be used with"),
         (&["diff", "."], "<AFTER>"),
     ] {
@@ -75,6 +81,7 @@ fn missing_programs() {
 fn unreadable_recordings() {
     let (status, errors) = fails(&["report", "."]);
     assert_eq!((status, errors.contains("no meta.json")), (5, true), "{errors}");
+    assert!(errors.contains("hint: knee sweep and knee record make recordings"), "{errors}");
     assert_eq!(fails(&["report", "missing"]).0, 5);
     assert_eq!(fails(&["diff", "missing", "."]).0, 5);
 }
@@ -130,6 +137,10 @@ fn a_sweep_leaves_a_recording_that_report_reads_again() {
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["curve"][1]["throughput"]["median"], 2.0);
     assert_eq!(answer["throughput"]["given"], false);
+    let nearby = knee(folder.path(), &["report", "."]);
+    assert!(text(&nearby.stderr).contains("hint: the newest recording in it is ./out"), "{}", text(&nearby.stderr));
+    let inside = knee(folder.path(), &["report", "out/verdict.json"]);
+    assert!(text(&inside.stderr).contains("hint: name the recording's folder: out"), "{}", text(&inside.stderr));
     let out = folder.path().join("out");
     assert_eq!(std::fs::read(out.join("verdict.json")).unwrap(), output.stdout);
     assert_eq!(std::fs::read_to_string(out.join("output/run-000.out")).unwrap().split(' ').nth(1), Some("rate:"));

@@ -1,15 +1,16 @@
-//! From a recording on disk to the answer on the screen. May import: recording, analyze, report, `sources`,
-//! `ui`.
+//! From a recording on disk to the answer on the screen. May import: recording, analyze, report, `mistakes`,
+//! `sources`, `ui`.
 
 use super::sources;
 use crate::cli::Format;
 use crate::failure::{Failure, Status, of_io};
-use crate::ui;
+use crate::{mistakes, ui};
 use ::report::terminal::Places;
 use analyze::answer::Answer;
 use anyhow::Context;
 use recording::{Recording, Tables};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Beside the recording: the answer for scripts.
@@ -27,13 +28,24 @@ pub(super) const PAGE: &str = "report.html";
 pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
     let tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
         let status = match &error {
-            recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                Status::Permission
-            }
+            recording::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => Status::Permission,
             _ => Status::Recording,
         };
+        let hint = match &error {
+            _ if status == Status::Permission => Some("recordings belong to the user who made them".to_owned()),
+            recording::Error::NotARecording { .. } => Some(mistakes::recording_instead(folder)),
+            recording::Error::Io { source, .. } => {
+                let elsewhere = matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+                elsewhere.then(|| mistakes::recording_instead(folder))
+            }
+            recording::Error::Format { .. } => Some("that release reads it, and so may a newer one".to_owned()),
+            // The text says what is wrong with which file.
+            _ => Some(
+                "the recording is damaged; what else it holds can be read by other tools (docs/queries.md)".to_owned(),
+            ),
+        };
         let failure = Failure::new(status, format!("{:#}", anyhow::Error::from(error)));
-        if status == Status::Permission { failure.hint("recordings belong to the user who made them") } else { failure }
+        hint.into_iter().fold(failure, Failure::hint)
     })?;
     Ok(tables)
 }

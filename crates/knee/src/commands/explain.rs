@@ -2,6 +2,7 @@
 
 use crate::cli::{Explain, ExplainFormat};
 use crate::failure::{Failure, Status};
+use crate::file::nearest;
 use crate::ui;
 use analyze::causes::{Description, all, none};
 use report::text::wrap;
@@ -16,7 +17,7 @@ pub(crate) fn run(options: &Explain) -> anyhow::Result<ui::Code> {
     };
     if let (Some(wanted), []) = (&options.id, chosen.as_slice()) {
         let message = format!("there is no cause `{wanted}`");
-        return Err(Failure::new(Status::Usage, message).hint("`knee explain` lists them all").into());
+        return Err(Failure::new(Status::Usage, message).hint(meant(wanted)).into());
     }
     let whole = options.all || options.id.is_some();
     ui::out(|out| match (whole, options.format) {
@@ -26,6 +27,20 @@ pub(crate) fn run(options: &Explain) -> anyhow::Result<ui::Code> {
         (false, ExplainFormat::Markdown) => table(out, &chosen),
     })?;
     Ok(ui::OK)
+}
+
+/// The causes that a wrong name may stand for: those that contain it, else the one that looks like it.
+fn meant(wanted: &str) -> String {
+    let names: Vec<String> = all().chain([&none::DESCRIPTION]).map(name).collect();
+    let wanted = wanted.to_lowercase();
+    let mut near: Vec<&str> = names.iter().map(String::as_str).filter(|name| name.contains(&wanted)).collect();
+    if near.is_empty() {
+        near.extend(nearest(&wanted, names.iter().map(String::as_str)));
+    }
+    match near.as_slice() {
+        [] => "`knee explain` lists them all".to_owned(),
+        near => format!("did you mean {}? `knee explain` lists them all", near.join(" or ")),
+    }
 }
 
 /// The parts of an explanation, each with its heading.

@@ -93,7 +93,17 @@ pub(crate) fn load(path: &Path) -> Result<SweepFile, Failure> {
     let unreadable = |why: &str, status| Failure::new(status, format!("cannot read {}: {why}", path.display()));
     let io = |error: std::io::Error| unreadable(&error.to_string(), of_io(&error));
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(io)?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        let missing = error.kind() == std::io::ErrorKind::NotFound;
+        let failure = io(error);
+        if missing {
+            failure.hint(
+                "`knee lab` lists programs whose sweep files are examples; a program of your own stands behind --",
+            )
+        } else {
+            failure
+        }
+    })?;
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::IsADirectory => unreadable("it is a folder", Status::Usage),
         _ => io(error),
