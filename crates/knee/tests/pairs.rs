@@ -48,7 +48,9 @@ fn the_faster_command_is_named() {
     assert_eq!(again.stdout, output.stdout);
     let shown = text(&knee(folder.path(), &["report", "out"]).stdout);
     assert!(shown.starts_with("B is faster than A: 1."), "{shown}");
-    assert!(!shown.contains("threads"), "the commands chose their threads by themselves: {shown}");
+    // Warnings of a busy machine may speak of threads.
+    let column = shown.lines().any(|line| line.starts_with("threads"));
+    assert!(!column, "the commands chose their threads by themselves: {shown}");
     let one = knee(folder.path(), &["report", "out/A"]);
     assert!(one.status.success(), "{}", text(&one.stderr));
     // The other way round it is slower.
