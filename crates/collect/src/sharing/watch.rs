@@ -15,8 +15,8 @@ const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const FLAG_USE_CLOCKID: u64 = 1 << 25;
 const PERF_FLAG_FD_CLOEXEC: u64 = 8;
-const IOC_DISABLE: libc::c_ulong = 0x2401;
-const IOC_REFRESH: libc::c_ulong = 0x2402;
+const IOC_DISABLE: libc::Ioctl = 0x2401;
+const IOC_REFRESH: libc::Ioctl = 0x2402;
 const RECORD_SAMPLE: u32 = 9;
 /// Where `struct perf_event_mmap_page` has `data_head`.
 const DATA_HEAD: usize = 1024;

@@ -30,8 +30,8 @@ const USE_CLOCK_ID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 const PERF_FLAG_FD_CLOEXEC: u64 = 8;
 /// `_IO('$', 5)` and `_IOR('$', 7, __u64 *)`, which are the same on x86-64 and AArch64.
-const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
-const IOC_ID: libc::c_ulong = 0x8008_2407;
+const IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
+const IOC_ID: libc::Ioctl = 0x8008_2407_u32 as libc::Ioctl;
 
 /// Fields that all records end with: thread, time, processor, event.
 pub(super) const RECORD_FIELDS: u64 = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER;
