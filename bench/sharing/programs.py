@@ -274,6 +274,17 @@ class Maker:
             + '__builtin_ia32_pause(); for (int f = 0; f < 300; f++) guarded = guarded + f; serving.store(ticket + 1); }',
         )
         self.add(
+            "c-spinlock",
+            C_HEAD,
+            "spin-wait",
+            pair=False,
+            steps=3,
+            globals="static _Alignas(128) pthread_spinlock_t lock; static _Alignas(128) volatile uint64_t guarded;",
+            setup="pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);",
+            access="pthread_spin_lock(&lock); for (int f = 0; f < 300; f++) guarded = guarded + f; "
+            "pthread_spin_unlock(&lock);",
+        )
+        self.add(
             "c-table",
             C_HEAD,
             "",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often knee finds what threads do to each other's memory, how often it cries wolf, and how good its estimates are.
 
-Generates twenty programs with varied layouts, widths, compilers and optimisation levels, sweeps each, and compares the
+Generates twenty-one programs with varied layouts, widths, compilers and optimisation levels, sweeps each, and compares the
 estimated cost with the real one: the time beside that of the repaired program, unobserved, in turns. Needs root, gcc,
 clang and rustc, and a quiet machine. Python's standard library only.
 

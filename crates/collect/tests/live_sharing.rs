@@ -268,3 +268,26 @@ fn loops_that_wait_are_told_with_what_they_wait_for_and_who_writes_it() {
         }
     }
 }
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn the_library_s_spin_lock_and_a_reader_that_waits_for_a_writer_are_told() {
+    for (what, function_name, variable, waits) in [
+        // Without debug information of the C library its loop has no line.
+        ("library", "pthread_spin_lock", "spin", None),
+        ("sequence", "read_sequence", "sequence", Some("WAITS FOR THE WRITER")),
+    ] {
+        observe_until("gcc", "-O2", what, |tables| {
+            let (seen, line, polled, samples) = awaited(tables).ok_or("no loop that waits")?;
+            expect(seen.ends_with(function_name) && polled == variable, || format!("{seen} {polled}"))?;
+            expect(waits.is_none_or(|waits| line == marked(waits)), || format!("line {line}"))?;
+            let all = tables.samples.len() as u64;
+            expect(samples * 10 > all, || format!("{samples} samples of {all} in the loop"))?;
+            let wrote = |row: &&Confirmation| row.writes && row.hits > 0 && name(tables, row.address).0 == variable;
+            let writers: BTreeSet<u32> = tables.confirmations.iter().filter(wrote).map(|row| row.thread.0).collect();
+            // Of a lock both, of a sequence the writer alone.
+            let expected = if what == "library" { 2 } else { 1 };
+            expect(writers.len() == expected, || format!("written by {writers:?}"))
+        });
+    }
+}

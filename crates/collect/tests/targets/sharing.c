@@ -24,6 +24,8 @@ static _Alignas(2 * LINE) atomic_int locked;
 static _Alignas(2 * LINE) volatile uint64_t turn;
 static _Alignas(2 * LINE) const uint64_t table[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 static _Alignas(2 * LINE) volatile uint64_t protected;
+static _Alignas(2 * LINE) pthread_spinlock_t spin;
+static _Alignas(2 * LINE) atomic_ulong sequence;
 static volatile int stop;
 static uint64_t sink;
 static pthread_t threads[2];
@@ -151,18 +153,69 @@ static void *yielding(void *number)
 	return NULL;
 }
 
+static void *library_spin_lock(void *number)
+{
+	uint64_t work = (uintptr_t)number;
+	while (!stop) {
+		pthread_spin_lock(&spin); /* LOCKS BY THE LIBRARY */
+		for (int i = 0; i < 2000; i++)
+			work = work * 6364136223846793005u + 1;
+		protected = protected + 1;
+		pthread_spin_unlock(&spin);
+	}
+	__atomic_fetch_add(&sink, work, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static __attribute__((noinline)) void write_sequence(void)
+{
+	atomic_store(&sequence, sequence + 1); /* ODD WHILE IT WRITES */
+	for (int i = 0; i < 20000; i++)
+		protected = protected + 1;
+	atomic_store(&sequence, sequence + 1);
+}
+
+static __attribute__((noinline)) uint64_t read_sequence(void)
+{
+	unsigned long before;
+	uint64_t value;
+	do {
+		while ((before = atomic_load(&sequence)) & 1) /* WAITS FOR THE WRITER */
+			;
+		value = protected;
+	} while (atomic_load(&sequence) != before);
+	return value;
+}
+
+/* One writes under a sequence lock, the other reads. */
+static void *sequence_lock(void *number)
+{
+	uint64_t sum = 0;
+	while (!stop) {
+		if (number)
+			sum += read_sequence();
+		else
+			write_sequence();
+		for (int i = 0; i < 100; i++)
+			sum = sum * 6364136223846793005u + 1;
+	}
+	__atomic_fetch_add(&sink, sum, __ATOMIC_RELAXED);
+	return NULL;
+}
+
 static const struct {
 	const char *name;
 	void *(*run)(void *);
 } all[] = {
 	{ "packed", count_packed }, { "padded", count_padded }, { "atomic", count_atomic }, { "table", read_only },
 	{ "turns", take_turns },    { "lock", spin_lock },	{ "yield", yielding },
-	{ "members", count_members },
+	{ "members", count_members }, { "library", library_spin_lock }, { "sequence", sequence_lock },
 };
 
 int main(int argc, char **argv)
 {
 	long length = argc > 2 ? atol(argv[2]) : 0;
+	pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (argc < 2 || strcmp(argv[1], all[i].name))
 			continue;
