@@ -1,7 +1,7 @@
 //! One table to one Parquet file and back, column by column, through parquet's column API.
 //!
 //! Also the macro that declares a table: the row's struct is the schema, so the two cannot drift apart.
-//! May import: parquet, `cell`, `error`, `pages`, `private`.
+//! May import: parquet, `cell`, `encoding`, `error`, `pages`, `private`.
 
 use crate::cell::Cell;
 use crate::error::Error;
@@ -48,6 +48,8 @@ pub(crate) mod sealed {
     pub trait Rows: Sized {
         /// The Parquet types of the columns, in order.
         fn fields() -> Vec<Type>;
+        /// For each column whether differences of neighbours take less room than a dictionary.
+        fn differences(rows: &[Self]) -> Vec<bool>;
         /// Writes all columns of one row group.
         fn write(rows: &[Self], group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError>;
         /// Reads all rows of one row group.
@@ -146,13 +148,14 @@ pub(crate) fn write_part<T: Table>(path: &Path, rows: &[T]) -> Result<(), Error>
     let fields: Vec<TypePtr> = T::fields().into_iter().map(Arc::new).collect();
     let schema = Type::group_type_builder(T::NAME).with_fields(fields).build().map_err(parquet)?;
     let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
-    // Times, counts and addresses are mostly near their neighbours and rarely the same: differences take a third of the
-    // room of the values, and a dictionary of them would be as long as they are.
-    for field in T::fields().iter().filter(|field| field.get_physical_type() == PhysicalType::INT64) {
-        let column = ColumnPath::from(field.name());
-        properties = properties
-            .set_column_dictionary_enabled(column.clone(), false)
-            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    let whole = |field: &Type| matches!(field.get_physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
+    for (field, differences) in T::fields().iter().zip(T::differences(rows)) {
+        if whole(field) && differences {
+            let column = ColumnPath::from(field.name());
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
     }
     let properties = properties.build();
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(parquet)?;
@@ -203,6 +206,13 @@ macro_rules! tables {
         impl crate::column::sealed::Rows for $name {
             fn fields() -> Vec<parquet::schema::types::Type> {
                 vec![$(crate::column::field::<$kind>(stringify!($column))),*]
+            }
+            fn differences(rows: &[Self]) -> Vec<bool> {
+                let looked_at = crate::encoding::looked_at(rows);
+                vec![$({
+                    let values = crate::encoding::column(&looked_at, |row| &row.$column);
+                    crate::encoding::differences_are_smaller(&values)
+                }),*]
             }
             fn write(
                 rows: &[Self],

@@ -14,6 +14,7 @@
 mod blank;
 mod cell;
 mod column;
+mod encoding;
 pub mod error;
 pub mod ids;
 pub mod meta;
