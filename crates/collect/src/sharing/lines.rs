@@ -16,6 +16,10 @@ const FOLLOWED: usize = 1 << 17;
 /// Rows that are kept in all (some 100 MiB); further ones are counted.
 const ROWS: usize = 2 << 20;
 
+/// Threads that are told apart at a line. Where more come and go, the one with the fewest accesses makes room; several
+/// thousand that live at once and share one line evenly are not what trials of four threads would find.
+const THREADS: usize = 1024;
+
 /// A line is suspected from so many accesses of each of two threads on, from so many writes, and when the threads touched
 /// it in so many of the same time windows: fewer meet by chance in a run over shared data. From prototypes on programs
 /// with and without sharing, where breakpoints confirmed no line below.
@@ -57,9 +61,12 @@ struct Line {
 
 impl Line {
     fn add(&mut self, row: Row) {
-        match self.threads.iter_mut().find(|(thread, _)| *thread == row.thread) {
-            Some((_, count)) => *count += 1,
-            None => self.threads.push((row.thread, 1)),
+        if let Some((_, count)) = self.threads.iter_mut().find(|(thread, _)| *thread == row.thread) {
+            *count += 1;
+        } else if self.threads.len() < THREADS {
+            self.threads.push((row.thread, 1));
+        } else if let Some(fewest) = self.threads.iter_mut().min_by_key(|(_, count)| *count) {
+            *fewest = (row.thread, 1);
         }
         self.writes += u32::from(writes(row.kind));
         let window = row.time_ns / WINDOW_NS;
@@ -238,6 +245,19 @@ mod tests {
         assert!(lines.nominated().is_empty());
         let shared = lines.shared(&BTreeSet::new());
         assert!(shared.iter().all(|(_, row)| row.address == 0x1000));
+    }
+
+    #[test]
+    fn threads_that_come_and_go_at_a_line_do_not_grow_it() {
+        let mut lines = Lines::default();
+        for step in 0..100_000 {
+            lines.add(0, row(1, step, 64, AccessKind::Update));
+            lines.add(0, row(step as u32 + 3, step, 64, AccessKind::Load));
+            lines.add(0, row(2, step, 64, AccessKind::Load));
+        }
+        assert_eq!(lines.lines[&(0, 1)].threads.len(), THREADS);
+        let habits = lines.habits(0, 1);
+        assert_eq!((habits[0].thread, habits[1].thread), (1, 2), "those that stay are known");
     }
 
     #[test]

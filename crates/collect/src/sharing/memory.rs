@@ -6,14 +6,21 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+/// Bytes of the address space in which one stack pointer is remembered.
+const BLOCK: u64 = 1 << 16;
+
+/// Blocks that are remembered. Beyond that it starts over: some stacks are then taken for the heap.
+const BLOCKS: usize = 1 << 16;
+
 /// The memory of one process, while it lives.
 #[derive(Debug)]
 pub(super) struct Memory {
     pid: u32,
     bytes: Option<File>,
     mappings: Vec<Mapping>,
-    /// The stack pointer of each thread when it was sampled last.
-    stacks: HashMap<u32, u64>,
+    /// Stack pointers that were seen, one in each [`BLOCK`]: by place and not by thread, because threads that come and go
+    /// use the same stacks again.
+    stacks: HashMap<u64, u64>,
 }
 
 impl Memory {
@@ -43,8 +50,11 @@ impl Memory {
     }
 
     /// Notes where a thread's stack is.
-    pub(super) fn saw_stack(&mut self, thread: u32, sp: u64) {
-        let new = self.stacks.insert(thread, sp).is_none();
+    pub(super) fn saw_stack(&mut self, sp: u64) {
+        if self.stacks.len() >= BLOCKS {
+            self.stacks.clear();
+        }
+        let new = self.stacks.insert(sp / BLOCK, sp).is_none();
         if new {
             // A thread's stack is mapped before it runs: by now its mapping is there, and mostly the data's too.
             self.refresh();

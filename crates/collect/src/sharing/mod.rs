@@ -170,7 +170,7 @@ impl SharingSampler {
         self.stack.extend_from_slice(sampled.red_zone);
         self.stack.extend_from_slice(sampled.stack);
         let stack = StackBytes { start, bytes: &self.stack };
-        space.memory.saw_stack(sampled.thread, sp);
+        space.memory.saw_stack(sp);
         space.replay.accesses(&space.code, &registers, stack, &mut self.found);
         for access in &self.found {
             let row = Row {
@@ -320,6 +320,7 @@ impl SharingSampler {
             rows.runtime_bytes.extend(runtime.rows(run, space.memory.pid(), &addresses));
         }
         rows.losses = self.lines.losses(run);
+        rows.losses.extend(self.spins.losses(run));
         rows
     }
 

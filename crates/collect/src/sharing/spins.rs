@@ -1,12 +1,20 @@
 //! Samples in loops that wait, by thread and by what the loop reads. May import: resolve's loops.
 
 use super::{LINE, Sampled};
-use recording::StackId;
+use recording::tables::Loss;
+use recording::{RunId, StackId};
 use resolve::decode::{SampledAccess, Spin};
 use std::collections::{BTreeMap, HashMap};
 
 /// A polled address is watched from so many samples on: a few milliseconds of waiting.
 const NOMINATED: u64 = 5;
+
+/// Threads and loops that are told apart (some 10 MiB); samples beyond them are counted.
+const TALLIES: usize = 1 << 16;
+
+/// What is remembered from sample to sample beyond which it starts over: samples that do not tell what a loop reads are
+/// then as if they were the first.
+const REMEMBERED: usize = 1 << 16;
 
 /// A load of a waiting loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +65,9 @@ pub(super) struct Tallies {
     /// Samples by what was read, until it is nominated.
     counts: HashMap<(u32, Read), u64>,
     fresh: Vec<(u32, Read)>,
+    /// Samples in all, and those that found no room.
+    samples: u64,
+    dropped: u64,
 }
 
 impl Tallies {
@@ -78,6 +89,10 @@ impl Tallies {
             reads.extend(more);
             reads.sort_unstable();
         }
+        if self.last.len() >= REMEMBERED || self.counts.len() >= REMEMBERED {
+            self.last.clear();
+            self.counts.clear();
+        }
         if !reads.is_empty() {
             self.last.insert(place, reads.clone());
         }
@@ -90,6 +105,11 @@ impl Tallies {
         }
         let last = spin.polled.last();
         let key = (space, sampled.thread, spin.head, reads.clone(), sampled.user_stack);
+        self.samples += 1;
+        if self.tallies.len() >= TALLIES && !self.tallies.contains_key(&key) {
+            self.dropped += 1;
+            return;
+        }
         let tally = self.tallies.entry(key).or_insert_with(|| Tally {
             space,
             thread: sampled.thread,
@@ -118,6 +138,11 @@ impl Tallies {
     pub(super) fn lines(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let reads = self.tallies.values().flat_map(|tally| tally.reads.iter().map(|read| (tally.space, read)));
         reads.map(|(space, read)| (space, read.address / LINE))
+    }
+
+    pub(super) fn losses(&self, run: RunId) -> Option<Loss> {
+        let (count, of) = (self.dropped, Some(self.samples));
+        (count > 0).then(|| Loss { run, what: "samples in loops that wait".to_owned(), count, of })
     }
 
     /// All, in a fixed order.

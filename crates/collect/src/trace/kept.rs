@@ -1,4 +1,4 @@
-//! Rows of the kernel's tables that belong to threads that have ended, taken out to make room for others.
+//! Rows of the kernel's tables, taken out: of threads that have ended, to make room for others; at the end, the rest.
 //!
 //! A program that makes threads all the time would fill the tables otherwise. May import: the BPF side.
 
@@ -6,11 +6,6 @@ use crate::bpf::Programs;
 use crate::bpf::abi::*;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-
-/// New places, and ended threads, after which the tables are looked through: a quarter of the tables of places and of
-/// threads.
-const PLACES: u32 = 32_768;
-const THREADS: usize = 4_096;
 
 /// What was taken out.
 #[derive(Debug, Default)]
@@ -20,44 +15,77 @@ pub(super) struct Kept {
     pub(super) calls: Vec<(CallKey, CallValue)>,
     pub(super) locks: Vec<(LockKey, LockValue)>,
     pub(super) syscalls: Vec<(SyscallKey, u64)>,
-    places_then: u32,
-    ended_then: usize,
+    /// The threads of places that are not among `places`, because they live on.
+    pub(super) living: HashMap<u32, u32>,
+    /// Addresses of the locks of memory maps, whoever waited for them.
+    pub(super) mmap_locks: HashSet<u64>,
+}
+
+/// Whose rows are taken out.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// Threads that have ended.
+    pub(super) threads: HashSet<u32>,
+    /// Their numbers as the program itself sees them.
+    pub(super) numbers: HashSet<u32>,
+}
+
+impl Gone {
+    /// Whether the wake-ups of a row are all that there will be: its waiter, its waker or the holder has ended. What
+    /// was on its way meanwhile makes another row.
+    fn settles(&self, key: &EdgeKey, waiter: impl Fn(u32) -> bool) -> bool {
+        waiter(key.place) || self.threads.contains(&key.waker) || self.numbers.contains(&key.holder)
+    }
 }
 
 impl Kept {
-    /// Whether so much is new that room should be made.
-    pub(super) fn full(&self, places: u32, ended: usize) -> bool {
-        ended > self.ended_then
-            && (places.saturating_sub(self.places_then) > PLACES || ended - self.ended_then > THREADS)
-    }
-
-    /// Takes out the rows of ended threads.
-    pub(super) fn take(&mut self, programs: &mut Programs, places: u32, ended: &HashSet<u32>) {
-        (self.places_then, self.ended_then) = (places, ended.len());
-        let before = self.places.len();
+    /// Takes out the rows of threads that have ended.
+    pub(super) fn of_ended(programs: &mut Programs, gone: &Gone) -> Kept {
+        let mut kept = Kept::default();
         // A row that cannot be removed is not kept either: it would count twice.
         macro_rules! move_out {
             ($table:ident, $gone:expr) => {
                 let rows: Vec<_> = programs.$table.iter().flatten().filter($gone).collect();
                 for (key, value) in rows {
                     if programs.$table.remove(&key).is_ok() {
-                        self.$table.push((key, value));
+                        kept.$table.push((key, value));
                     }
                 }
             };
         }
-        move_out!(places, |(key, _)| ended.contains(&key.thread));
-        let gone: HashSet<u32> = self.places[before..].iter().map(|(_, value)| value.place).collect();
-        move_out!(edges, |(key, _)| gone.contains(&key.place));
-        move_out!(calls, |(key, _)| ended.contains(&key.thread));
-        move_out!(locks, |(key, _)| ended.contains(&key.thread));
-        move_out!(syscalls, |(key, _)| ended.contains(&key.thread));
+        let mut threads = HashMap::new();
+        move_out!(places, |(key, value)| {
+            threads.insert(value.place, key.thread);
+            gone.threads.contains(&key.thread)
+        });
+        let ended = |place: u32| threads.get(&place).is_some_and(|thread| gone.threads.contains(thread));
+        move_out!(edges, |(key, _)| gone.settles(key, ended));
+        let (edges, living) = (&kept.edges, &mut kept.living);
+        let of_edge = |(key, _): &(EdgeKey, EdgeValue)| Some((key.place, *threads.get(&key.place)?));
+        living.extend(edges.iter().filter_map(of_edge));
+        move_out!(calls, |(key, _)| gone.threads.contains(&key.thread));
+        let mut mmap_locks = HashSet::new();
+        move_out!(locks, |(key, _)| {
+            mmap_locks.extend(mmap_lock(key));
+            gone.threads.contains(&key.thread)
+        });
+        kept.mmap_locks = mmap_locks;
+        move_out!(syscalls, |(key, _)| gone.threads.contains(&key.thread));
+        kept
     }
 
-    /// Forgets what was taken out: a live view does not need it.
-    pub(super) fn forget(&mut self) {
-        let (places_then, ended_then) = (self.places_then, self.ended_then);
-        *self = Kept { places_then, ended_then, ..Kept::default() };
+    /// Takes out everything that is left.
+    pub(super) fn rest(programs: &Programs) -> Kept {
+        let locks: Vec<_> = programs.locks.iter().flatten().collect();
+        Kept {
+            places: programs.places.iter().flatten().collect(),
+            edges: programs.edges.iter().flatten().collect(),
+            calls: programs.calls.iter().flatten().collect(),
+            mmap_locks: locks.iter().filter_map(|(key, _)| mmap_lock(key)).collect(),
+            locks,
+            syscalls: programs.syscalls.iter().flatten().collect(),
+            living: HashMap::new(),
+        }
     }
 
     /// Takes what a thread's record holds that is not yet in the tables.
@@ -88,11 +116,12 @@ impl Kept {
         }
     }
 
-    /// Takes out everything that is left, and sums up what belongs together.
-    pub(super) fn rest(&mut self, programs: &Programs) {
-        self.places.extend(programs.places.iter().flatten());
-        self.edges.extend(programs.edges.iter().flatten());
-        self.places = sum_up(std::mem::take(&mut self.places), |sum, value: &PlaceValue| {
+    /// Adds what records held, and sums up what belongs together.
+    pub(super) fn with(mut self, mut pending: Kept) -> Kept {
+        // What records hold was there first: which comes first decides nothing but which of two places names a sum.
+        pending.places.append(&mut self.places);
+        pending.edges.append(&mut self.edges);
+        self.places = sum_up(pending.places, |sum, value: &PlaceValue| {
             sum.count += value.count;
             sum.blocked_ns += value.blocked_ns;
             sum.runnable_ns += value.runnable_ns;
@@ -101,14 +130,16 @@ impl Kept {
                 *bar += more;
             }
         });
-        self.edges = sum_up(std::mem::take(&mut self.edges), |sum, value: &EdgeValue| {
+        self.edges = sum_up(pending.edges, |sum, value: &EdgeValue| {
             sum.count += value.count;
             sum.blocked_ns += value.blocked_ns;
         });
-        self.calls.extend(programs.calls.iter().flatten());
-        self.locks.extend(programs.locks.iter().flatten());
-        self.syscalls.extend(programs.syscalls.iter().flatten());
+        self
     }
+}
+
+fn mmap_lock(key: &LockKey) -> Option<u64> {
+    (key.flags & LOCK_IS_MMAP != 0).then_some(key.lock)
 }
 
 /// One row a key.

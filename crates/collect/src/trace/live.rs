@@ -3,9 +3,11 @@
 //! May import: the BPF side's records and the other rooms of `trace`.
 
 use super::asleep::Sleeper;
-use super::consumer::{Consumer, spent, unseen};
+use super::consumer::Consumer;
 use super::intern::Interner;
-use super::rows::Rows;
+use super::parts::Rows;
+use super::record::spent;
+use super::sleeping::unseen;
 use super::slices::thread_id;
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
@@ -110,7 +112,7 @@ impl Consumer<'_> {
 
     /// Adds the rows of the time between two looks, and says what threads do now.
     fn window(&mut self, from_ns: u64, to_ns: u64, tables: &mut Tables, now: &mut Vec<Now>) {
-        let ended = take(&mut self.threads);
+        let ended = take(&mut self.roll.rows.threads);
         let last = self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
         let alive: Vec<ThreadRecord> = (1..=last)
             .filter_map(|slot| self.programs.threads.read(slot as usize))
@@ -162,8 +164,7 @@ impl Consumer<'_> {
         if live.places.len() > MOST_PLACES {
             let lives = |thread: &u32| live.before.contains_key(thread);
             live.places.retain(|_, key| lives(&key.thread));
-            self.processes.retain(|thread, _| lives(thread));
-            self.stories.retain(|place, _| live.places.contains_key(place));
+            self.roll.told.retain(|place| live.places.contains_key(&place));
         }
         let mut rows = Rows::default();
         for (place, sum) in waited {
@@ -186,9 +187,7 @@ impl Consumer<'_> {
         self.live = Some(live);
         self.calls.clear();
         self.marks.clear();
-        self.futexes.clear();
-        self.syscalls.clear();
-        self.kept.forget();
+        self.roll.forget_rows();
     }
 
     /// Threads that no hook has seen yet, because they have slept since before.

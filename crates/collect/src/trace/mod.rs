@@ -1,7 +1,9 @@
 //! Runs the target while the kernel tells who ran, who waited, for what and woken by whom, and writes the rows.
 //!
-//! Rooms: `consumer` takes the kernel's records while the target runs; `image` knows a process's memory map and unwinds
-//! its stacks; `intern` gives out handles for stacks and names them; `languages` tells
+//! Rooms: `consumer` polls while the target runs: `events` takes what comes, `kept` what the kernel summed up, `roll` the
+//! threads that have ended, of which `record` and `rows` make rows that wait in `parts`; `told` remembers what places told
+//! (`story`). `sleeping` knows who slept before, `summary` the run as a whole. `image` knows a process's memory map and
+//! unwinds its stacks; `intern` gives out handles for stacks and names them; `languages` tells
 //! what runtimes need to be named; `live` what happened since the last look; `slices` turns records into timeline rows.
 //! May import: the BPF side, `launch`, `recording`, `resolve`.
 
@@ -9,16 +11,23 @@ mod asleep;
 mod attach;
 mod consumer;
 mod estimate;
+mod events;
 pub(crate) mod image;
 pub(crate) mod intern;
 mod kept;
 mod known;
 mod languages;
 mod live;
+mod parts;
+mod record;
+mod roll;
 mod rows;
+mod sleeping;
 mod slices;
 pub(crate) mod story;
+mod summary;
 mod timing;
+mod told;
 mod watched;
 
 pub(crate) use attach::has_ended;

@@ -3,40 +3,24 @@
 //! May import: the BPF side's records and the other rooms of `trace`.
 
 use super::asleep::Call as SleepingCall;
-use super::consumer::Consumer;
 use super::estimate::{Estimate, Group, Timed as Seen};
+use super::intern::Interner;
+use super::kept::Kept;
+use super::parts::Rows;
 use super::slices::thread_id;
 use super::story::{self, Story};
+use super::told::Told;
 use crate::bpf::FAULT_PERIOD;
 use crate::bpf::abi::*;
-use crate::error::Error;
 use crate::syscall_names;
 use recording::tables::*;
-use recording::{RunId, SiteId, StackId, ThreadId, WaitId, Writer};
+use recording::{RunId, SiteId, StackId, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
-
-/// Rows of all tables that are written once, at the end of a run.
-#[derive(Debug, Default)]
-pub(super) struct Rows {
-    pub(super) waits: Vec<Wait>,
-    wakes: Vec<Wake>,
-    syscalls: Vec<Syscall>,
-    sites: Vec<CallSite>,
-    durations: Vec<Duration>,
-    locks: Vec<KernelLock>,
-    faults: Vec<FaultSite>,
-    pub(super) foreign: Vec<Foreign>,
-}
 
 impl Rows {
     /// Waits whose stack never found room.
     pub(super) fn untold(&self) -> u64 {
         self.waits.iter().filter(|wait| wait.user_stack.is_none() && wait.kernel_stack.is_none()).count() as u64
-    }
-
-    /// Waits in all.
-    pub(super) fn places(&self) -> u64 {
-        self.waits.len() as u64
     }
 
     /// A wait that began before observing did.
@@ -70,30 +54,41 @@ impl Rows {
             longest_ns: blocked_ns,
         });
     }
-
-    pub(super) fn append(self, writer: &mut Writer) -> Result<(), Error> {
-        writer.append(&self.waits)?;
-        writer.append(&self.wakes)?;
-        writer.append(&self.syscalls)?;
-        writer.append(&self.sites)?;
-        writer.append(&self.durations)?;
-        writer.append(&self.locks)?;
-        writer.append(&self.faults)?;
-        Ok(writer.append(&self.foreign)?)
-    }
 }
 
-impl Consumer<'_> {
-    /// Reads the kernel's tables for the last time.
-    pub(super) fn rows(&mut self) -> Rows {
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.rest(&self.programs);
-        for (key, count) in &kept.syscalls {
-            *self.syscalls.entry((key.thread, key.number)).or_default() += count;
-        }
-        // The waits know only the address; whose lock it is was seen when the wait ended.
-        let mmap = kept.locks.iter().filter(|(key, _)| key.flags & LOCK_IS_MMAP != 0);
-        self.mmap_locks = mmap.map(|(key, _)| key.lock).collect();
+/// How system calls were timed until now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallTiming {
+    /// Windows of time in which they were.
+    pub(super) windows: u32,
+    /// Every one was.
+    pub(super) complete: bool,
+}
+
+/// Who is meant by numbers.
+#[derive(Debug, Default)]
+pub(super) struct Who {
+    /// The process of each thread.
+    pub(super) processes: HashMap<u32, u32>,
+    /// By process and thread number as the program sees it: who a number beside a futex means.
+    pub(super) owners: HashMap<(u32, u32), u32>,
+}
+
+/// Counts of system calls by thread and number.
+pub(super) type CallCounts = BTreeMap<(u32, u32), u64>;
+
+/// Makes rows.
+pub(super) struct Maker<'m> {
+    pub(super) run: RunId,
+    pub(super) told: &'m Told,
+    pub(super) who: &'m Who,
+    pub(super) interner: &'m mut Interner,
+    pub(super) timing: CallTiming,
+}
+
+impl Maker<'_> {
+    /// All rows of what was taken out of the kernel's tables, with the calls that were counted beside them.
+    pub(super) fn rows(&mut self, kept: &Kept, calls: &CallCounts) -> Rows {
         let mut rows = Rows::default();
         for (key, value) in &kept.places {
             match key.kind & !0xffff {
@@ -101,7 +96,7 @@ impl Consumer<'_> {
                 KIND_FAULT_SITE => rows.faults.push(FaultSite {
                     run: self.run,
                     thread: thread_id(key.thread),
-                    user_stack: self.stack_of(value.place),
+                    user_stack: self.told.stack_of(value.place),
                     sampled: value.count,
                     period: FAULT_PERIOD,
                 }),
@@ -112,17 +107,18 @@ impl Consumer<'_> {
         rows.faults.sort_by_key(|site| (site.thread, site.user_stack));
         let threads: HashMap<u32, u32> = kept.places.iter().map(|(key, value)| (value.place, key.thread)).collect();
         for (key, value) in &kept.edges {
-            rows.wakes.push(self.wake(key, value, threads.get(&key.place).copied()));
+            let waiting = threads.get(&key.place).or_else(|| kept.living.get(&key.place));
+            rows.wakes.push(self.wake(key, value, waiting.copied()));
         }
         rows.wakes.sort_by_key(|wake| (wake.wait, wake.waker, wake.waker_stack, wake.waker_syscall, wake.holder));
-        self.sites(&kept.calls, &mut rows);
+        self.sites(&kept.calls, calls, &mut rows);
+        rows.durations.sort_by_key(|bar| (bar.of, bar.id, bar.from_ns));
         for (key, value) in &kept.locks {
             let row = self.kernel_lock(key, value);
             rows.locks.push(row);
         }
         rows.locks.sort_by_key(|lock| (lock.thread, lock.address, lock.user_stack, lock.syscall));
-        rows.syscalls = self
-            .syscalls
+        rows.syscalls = calls
             .iter()
             .map(|((thread, number), count)| Syscall {
                 run: self.run,
@@ -132,7 +128,6 @@ impl Consumer<'_> {
                 count: *count,
             })
             .collect();
-        rows.foreign = foreign(self.run, self.programs.foreign.iter().flatten());
         rows
     }
 
@@ -141,9 +136,9 @@ impl Consumer<'_> {
         let syscall = (kind != KIND_FAULT).then_some(kind);
         let for_lock = key.kind & KIND_LOCK != 0;
         let untold = Story::default();
-        let functions = self.kernel_functions(value.place);
-        let story = self.stories.get(&value.place).unwrap_or(&untold);
-        let told = self.stories.contains_key(&value.place);
+        let in_kernel = self.told.reason_in_kernel(value.place, self.interner);
+        let story = self.told.story(value.place).unwrap_or(&untold);
+        let told = self.told.story(value.place).is_some();
         let mut reason = syscall_names::reason(syscall);
         if for_lock {
             reason = Reason::KernelLock;
@@ -151,7 +146,7 @@ impl Consumer<'_> {
             reason = if reason == Reason::Io { file.reason() } else { reason };
         }
         if !for_lock && reason != Reason::Pipe && reason != Reason::Poll {
-            reason = match story::reason_in_kernel(&functions) {
+            reason = match in_kernel {
                 // A fault that waits for a page is known by its missing system call.
                 Some(Reason::Io) if syscall.is_none() => Reason::Fault,
                 Some(told) => told,
@@ -159,15 +154,14 @@ impl Consumer<'_> {
             };
         }
         let what = if for_lock {
-            Some(self.lock_name(value.place, key.object, false))
+            Some(self.told.lock_name(value.place, key.object, false, self.interner))
         } else {
             let file = story.file.as_ref().filter(|_| syscall_names::takes_descriptor(kind));
             file.map(|file| file.name()).or_else(|| {
-                let reads = syscall.is_none() && story::reason_in_kernel(&functions) == Some(Reason::Io);
+                let reads = syscall.is_none() && in_kernel == Some(Reason::Io);
                 reads.then(|| "a page of a file".to_owned())
             })
         };
-        let story = self.stories.get(&value.place).unwrap_or(&untold);
         let futex = reason == Reason::Futex;
         rows.waits.push(Wait {
             run: self.run,
@@ -180,8 +174,8 @@ impl Consumer<'_> {
             what,
             expected: (told && futex).then_some(story.expected),
             timed: futex && story.timed,
-            user_stack: self.stack_of(value.place),
-            kernel_stack: self.stacks_of(value.place).and_then(|stacks| stacks.kernel),
+            user_stack: self.told.stack_of(value.place),
+            kernel_stack: self.told.stacks_of(value.place).and_then(|stacks| stacks.kernel),
             count: value.count,
             blocked_ns: value.blocked_ns,
             runnable_ns: value.runnable_ns,
@@ -193,13 +187,13 @@ impl Consumer<'_> {
     fn wake(&self, key: &EdgeKey, value: &EdgeValue, waiting: Option<u32>) -> Wake {
         let call = key.waker_call & !SAME_OBJECT;
         // The word beside a futex is a thread's number only when it is one of the same process.
-        let process = waiting.and_then(|thread| self.processes.get(&thread));
-        let holder = process.and_then(|pid| self.owners.get(&(*pid, key.holder))).copied();
+        let process = waiting.and_then(|thread| self.who.processes.get(&thread));
+        let holder = process.and_then(|pid| self.who.owners.get(&(*pid, key.holder))).copied();
         Wake {
             run: self.run,
             wait: WaitId(key.place),
             waker: (key.waker != 0).then(|| thread_id(key.waker)),
-            waker_stack: self.stack_of(key.waker_place),
+            waker_stack: self.told.stack_of(key.waker_place),
             waker_syscall: call.checked_sub(1),
             same_object: key.waker_call & SAME_OBJECT != 0,
             // A thread does not wait for itself.
@@ -209,8 +203,8 @@ impl Consumer<'_> {
         }
     }
 
-    fn sites(&mut self, calls: &[(CallKey, CallValue)], rows: &mut Rows) {
-        let windows = self.programs.windows();
+    fn sites(&self, calls: &[(CallKey, CallValue)], counts: &CallCounts, rows: &mut Rows) {
+        let windows = self.timing.windows;
         let places = self.same_places(calls);
         let seen = |value: &CallValue| Seen { calls: value.count, squares: value.squares as f64 };
         let mut sites: BTreeMap<(u32, u32), Vec<Seen>> = BTreeMap::new();
@@ -220,13 +214,13 @@ impl Consumer<'_> {
         let groups: BTreeMap<(u32, u32), Group> = sites
             .into_iter()
             .map(|(call, sites)| {
-                let all = self.syscalls.get(&call).copied().unwrap_or(0);
+                let all = counts.get(&call).copied().unwrap_or(0);
                 (call, Group::new(all, windows, sites.into_iter()))
             })
             .collect();
         for (key, value) in &places {
             let exact = Estimate { calls: value.count as f64, low: value.count as f64, high: value.count as f64 };
-            let group = groups.get(&(key.thread, u32::from(key.number))).filter(|_| !self.timing.complete());
+            let group = groups.get(&(key.thread, u32::from(key.number))).filter(|_| !self.timing.complete);
             let estimate = group.map_or(exact, |group| group.of(seen(value)));
             rows.sites.push(CallSite {
                 run: self.run,
@@ -234,7 +228,7 @@ impl Consumer<'_> {
                 thread: thread_id(key.thread),
                 number: u32::from(key.number),
                 name: syscall_names::name(u32::from(key.number)),
-                user_stack: self.stack_of(value.place),
+                user_stack: self.told.stack_of(value.place),
                 error: syscall_names::error(key.error),
                 timed: value.count,
                 calls: estimate.calls,
@@ -254,7 +248,7 @@ impl Consumer<'_> {
     fn same_places(&self, calls: &[(CallKey, CallValue)]) -> Vec<(CallKey, CallValue)> {
         let mut places: BTreeMap<_, (CallKey, CallValue)> = BTreeMap::new();
         for (key, value) in calls {
-            let stack = self.stack_of(value.place);
+            let stack = self.told.stack_of(value.place);
             // A place whose stack is not known is like no other.
             let untold = if stack.is_none() { value.place } else { 0 };
             let mut value = *value;
@@ -266,12 +260,12 @@ impl Consumer<'_> {
     }
 
     fn kernel_lock(&mut self, key: &LockKey, value: &LockValue) -> KernelLock {
-        let stacks = self.stacks_of(key.place);
+        let stacks = self.told.stacks_of(key.place);
         let (user_stack, kernel_stack) = (stacks.and_then(|s| s.user), stacks.and_then(|s| s.kernel));
         KernelLock {
             run: self.run,
             thread: thread_id(key.thread),
-            lock: self.lock_name(key.place, key.lock, key.flags & LOCK_IS_MMAP != 0),
+            lock: self.told.lock_name(key.place, key.lock, key.flags & LOCK_IS_MMAP != 0, self.interner),
             address: key.lock,
             how: story::how(key.flags),
             syscall: (key.kind != KIND_FAULT).then_some(key.kind),
@@ -281,27 +275,6 @@ impl Consumer<'_> {
             waited_ns: value.waited_ns,
             blocked_ns: value.off_ns,
             longest_ns: value.longest_ns,
-        }
-    }
-
-    /// Names of the kernel's functions at a place, innermost first.
-    fn kernel_functions(&mut self, place: u32) -> Vec<String> {
-        let code = self.stacks_of(place).map(|stacks| stacks.kernel_code.clone()).unwrap_or_default();
-        code.into_iter().map(|address| self.interner.kernel_function(address)).collect()
-    }
-
-    /// A kernel lock in words: `mmap_lock`, the kernel variable that it is, or the function that takes it.
-    fn lock_name(&mut self, place: u32, address: u64, mmap: bool) -> String {
-        if mmap || self.mmap_locks.contains(&address) {
-            return "mmap_lock".to_owned();
-        }
-        if let Some(name) = self.interner.kernel_variable(address) {
-            return name;
-        }
-        let functions = self.kernel_functions(place);
-        match story::lock_taker(&functions) {
-            Some(function) => format!("lock taken in {function}"),
-            None => "locks of short waits".to_owned(),
         }
     }
 }
@@ -327,7 +300,8 @@ fn durations(run: RunId, of: Timed, id: u32, bars: &[u32; BARS], rows: &mut Vec<
     }
 }
 
-fn foreign(run: RunId, others: impl Iterator<Item = (u32, ForeignValue)>) -> Vec<Foreign> {
+/// Other programs, those that ran most first.
+pub(super) fn foreign(run: RunId, others: impl Iterator<Item = (u32, ForeignValue)>) -> Vec<Foreign> {
     let mut rows: Vec<Foreign> = others
         .filter(|(pid, _)| *pid != std::process::id()) // knee's own time is in the trace's row
         .map(|(pid, value)| Foreign { run, pid, name: text(&value.comm), running_ns: value.running_ns })

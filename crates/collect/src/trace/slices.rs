@@ -1,8 +1,9 @@
 //! Kernel records of a thread's time → rows of `slices`. May import: the BPF records, `recording`.
 
+use super::parts::{is_part, write_part};
 use crate::bpf::abi::*;
 use recording::tables::{Slice, State};
-use recording::{RunId, ThreadId, WaitId};
+use recording::{RunId, ThreadId, WaitId, Writer};
 
 /// The handle of a thread that the kernel side counts from 1.
 pub(crate) fn thread_id(thread: u32) -> ThreadId {
@@ -18,19 +19,35 @@ fn wait_id(place: u32) -> Option<WaitId> {
 pub(crate) struct Slices {
     run: RunId,
     rows: Vec<Slice>,
+    /// The beginning, when threads slept then: their first blocks are kept back, because their waits are known last.
+    first_ns: Option<u64>,
+    first: Vec<Slice>,
 }
 
 impl Slices {
     pub(crate) fn new(run: RunId) -> Slices {
-        Slices { run, rows: Vec::new() }
+        Slices { run, rows: Vec::new(), first_ns: None, first: Vec::new() }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+    /// Threads slept when observing began.
+    pub(crate) fn keep_first(&mut self, begin_ns: u64) {
+        self.first_ns = Some(begin_ns);
     }
 
+    /// All that are left.
     pub(crate) fn take(&mut self) -> Vec<Slice> {
+        self.rows.append(&mut self.first);
+        sort(&mut self.rows);
         std::mem::take(&mut self.rows)
+    }
+
+    /// Writes them when they are worth a part.
+    pub(crate) fn write_part(&mut self, writer: &mut Writer) -> Result<(), recording::Error> {
+        if let Some(begin_ns) = self.first_ns.filter(|_| is_part(&self.rows)) {
+            let first = |slice: &mut Slice| is_first(slice, begin_ns);
+            self.first.extend(self.rows.extract_if(.., first));
+        }
+        write_part(&mut self.rows, writer, sort)
     }
 
     /// A thread that no hook has seen: blocked all the time.
@@ -40,9 +57,8 @@ impl Slices {
 
     /// Gives the block that a thread was in when observing began its wait. Returns its length; `None` when there was none.
     pub(crate) fn first_wait(&mut self, thread: ThreadId, begin_ns: u64, wait: WaitId) -> Option<u64> {
-        let first = self.rows.iter_mut().find(|slice| {
-            (slice.thread, slice.start_ns, slice.state) == (thread, begin_ns, State::Blocked) && slice.wait.is_none()
-        })?;
+        let mut all = self.first.iter_mut().chain(&mut self.rows);
+        let first = all.find(|slice| slice.thread == thread && is_first(slice, begin_ns))?;
         first.wait = Some(wait);
         Some(first.spent_ns)
     }
@@ -124,6 +140,16 @@ impl Slices {
             });
         }
     }
+}
+
+/// The block, without a wait, that a thread was in when observing began.
+fn is_first(slice: &Slice, begin_ns: u64) -> bool {
+    (slice.start_ns, slice.state) == (begin_ns, State::Blocked) && slice.wait.is_none()
+}
+
+/// By thread and time: in a column, values that are near their neighbours take little room.
+fn sort(rows: &mut [Slice]) {
+    rows.sort_by_key(|slice| (slice.thread, slice.start_ns, slice.end_ns));
 }
 
 #[cfg(test)]

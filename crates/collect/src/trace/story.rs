@@ -4,11 +4,14 @@
 
 use recording::StackId;
 use recording::tables::{KernelWait, Reason};
+use std::cell::OnceCell;
 use std::path::Path;
 
 /// What a place's first hit told.
 #[derive(Debug, Default)]
 pub(super) struct Story {
+    /// Whose place it is.
+    pub(super) thread: u32,
     pub(super) operation: u64,
     pub(super) expected: u32,
     pub(super) timed: bool,
@@ -25,6 +28,15 @@ pub(super) struct PathStacks {
     pub(super) kernel: Option<StackId>,
     /// Code addresses of the kernel's stack, innermost first.
     pub(super) kernel_code: Vec<u64>,
+    /// What follows from them, when somebody has asked.
+    pub(super) kernel_side: OnceCell<KernelSide>,
+}
+
+/// What the kernel's functions on a call path tell.
+#[derive(Debug)]
+pub(super) struct KernelSide {
+    pub(super) reason: Option<Reason>,
+    pub(super) lock_taker: Option<String>,
 }
 
 /// What a descriptor stands for.
