@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn threads_that_come_and_go_at_a_line_do_not_grow_it() {
         let mut lines = Lines::default();
-        for step in 0..100_000 {
+        for step in 0..3 * THREADS as u64 {
             lines.add(0, row(1, step, 64, AccessKind::Update));
             lines.add(0, row(step as u32 + 3, step, 64, AccessKind::Load));
             lines.add(0, row(2, step, 64, AccessKind::Load));

@@ -31,6 +31,9 @@ use std::mem::{offset_of, take};
 /// Ended threads are read and their slots given back every so many polls.
 const RECYCLE_POLLS: u32 = 10;
 
+/// And after so many new ones, whatever is being done: an eighth of the slots.
+const RECYCLE_THREADS: u32 = MAX_SLOTS as u32 / 8;
+
 /// The consumer of one traced run.
 pub(crate) struct Consumer<'a> {
     pub(super) run: RunId,
@@ -61,6 +64,8 @@ pub(crate) struct Consumer<'a> {
     pub(super) variables: Variables,
     pub(super) untold_calls: u64,
     polls: u32,
+    /// Threads that had been created when ended ones were read last.
+    created_then: u32,
     failed: Option<Error>,
 }
 
@@ -96,6 +101,7 @@ impl<'a> Consumer<'a> {
             variables: Variables::default(),
             untold_calls: 0,
             polls: 0,
+            created_then: 0,
             failed: None,
         }
     }
@@ -112,9 +118,12 @@ impl<'a> Consumer<'a> {
         self.watch_sharing();
         self.settle_images();
         self.polls += 1;
+        // What ended threads told has been taken above, if they were read before.
         if self.polls.is_multiple_of(RECYCLE_POLLS) {
+            self.settle();
             self.recycle();
         }
+        self.recycle_in_time();
         self.write_parts();
         if time_calls {
             self.time_calls(true);
@@ -133,9 +142,9 @@ impl<'a> Consumer<'a> {
         }
     }
 
-    /// Settles threads that ended a while ago, reads those that have ended now, and gives their slots back.
+    /// Reads threads that have ended and gives their slots back.
     fn recycle(&mut self) {
-        self.settle();
+        self.created_then = self.created();
         for slot in self.slots() {
             let state = self.programs.threads.peek(slot as usize, offset_of!(ThreadRecord, state));
             if state != Some(THREAD_ENDED) {
@@ -149,22 +158,37 @@ impl<'a> Consumer<'a> {
         }
     }
 
+    /// Recycles when slots may become rare.
+    fn recycle_in_time(&mut self) {
+        if self.created().wrapping_sub(self.created_then) > RECYCLE_THREADS {
+            self.recycle();
+        }
+    }
+
+    /// Threads that were created until now.
+    fn created(&self) -> u32 {
+        self.programs.globals.peek(0, offset_of!(Globals, next_thread)).unwrap_or(0)
+    }
+
     /// Takes the rows of ended threads out of the kernel's tables when these fill.
     fn settle(&mut self) {
+        self.roll.ripen();
         let places = self.places();
         if !self.roll.is_due(places) {
             return;
         }
+        let gone = self.roll.gone();
         if self.live.is_some() {
-            drop(Kept::of_ended(&mut self.programs, self.roll.gone()));
+            drop(Kept::of_ended(&mut self.programs, &gone));
             return self.roll.forget_ended(places);
         }
         // Before the tables: what a thread is about to add to them is in its record until then.
         let alive = self.alive();
-        let kept = Kept::of_ended(&mut self.programs, self.roll.gone());
+        let kept = Kept::of_ended(&mut self.programs, &gone);
+        self.recycle_in_time();
         let (timing, table) = (self.call_timing(), &self.programs.foreign);
         let foreign = |pid| table.get(&pid, 0).is_ok();
-        self.roll.settle(kept, places, &alive, foreign, self.interner, timing);
+        self.roll.settle((&gone, kept), places, &alive, foreign, self.interner, timing);
     }
 
     /// The slots that are, or have been, in use.

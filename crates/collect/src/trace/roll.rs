@@ -43,6 +43,33 @@ impl Totals {
     }
 }
 
+/// Threads whose rows are not made yet, beside those of the kernel's tables.
+#[derive(Debug, Default)]
+struct Batch {
+    threads: Vec<Ended>,
+    /// What their records held.
+    pending: Kept,
+    calls: CallCounts,
+}
+
+/// What tells a thread.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    thread: u32,
+    pid: u32,
+    /// Its number as the program itself sees it.
+    number: u32,
+}
+
+impl Batch {
+    fn append(&mut self, mut more: Batch) {
+        self.threads.append(&mut more.threads);
+        self.pending.places.append(&mut more.pending.places);
+        self.pending.edges.append(&mut more.pending.edges);
+        self.calls.append(&mut more.calls);
+    }
+}
+
 /// All threads of a run, as far as they are remembered.
 #[derive(Debug)]
 pub(super) struct Roll {
@@ -50,11 +77,10 @@ pub(super) struct Roll {
     pub(super) told: Told,
     /// Rows that are not written yet.
     pub(super) rows: Rows,
-    /// Of ended threads, what their records held.
-    pending: Kept,
-    calls: CallCounts,
+    /// Threads of which more may be on its way, and those of which everything has come.
+    fresh: Batch,
+    ripe: Batch,
     who: Who,
-    gone: Gone,
     /// Threads that were there when observing began, by process and number.
     first: HashMap<(u32, u32), ThreadId>,
     /// Processes that are, or have been, the target's.
@@ -76,10 +102,9 @@ impl Roll {
             run,
             told: Told::default(),
             rows: Rows::default(),
-            pending: Kept::default(),
-            calls: CallCounts::new(),
+            fresh: Batch::default(),
+            ripe: Batch::default(),
             who: Who::default(),
-            gone: Gone::default(),
             first: HashMap::new(),
             pids: HashSet::new(),
             places_then: 0,
@@ -91,14 +116,13 @@ impl Roll {
         }
     }
 
-    /// Takes a thread that has ended, or lives on at the end of the run.
+    /// Takes a thread that has ended, or lives on at the end of the run. What it told last may still be on its way.
     pub(super) fn add(&mut self, record: &ThreadRecord, row: Thread) {
         for cached in record.syscalls.iter().filter(|cached| cached.count > 0) {
-            *self.calls.entry((record.thread, cached.number)).or_default() += u64::from(cached.count);
+            *self.fresh.calls.entry((record.thread, cached.number)).or_default() += u64::from(cached.count);
         }
-        self.pending.pending(record);
-        self.who.owners.insert((record.pid, record.inner_tid), record.thread);
-        self.who.processes.insert(record.thread, record.pid);
+        self.fresh.pending.pending(record);
+        self.fresh.threads.push(Ended { thread: record.thread, pid: record.pid, number: record.inner_tid });
         self.pids.insert(record.pid);
         for (operation, count) in record.futexes.iter().enumerate().filter(|(_, count)| **count > 0) {
             self.rows.futexes.push(FutexOperation {
@@ -107,10 +131,6 @@ impl Roll {
                 operation: futex_operation(operation),
                 count: u64::from(*count),
             });
-        }
-        if record.state == THREAD_ENDED {
-            self.gone.threads.insert(record.thread);
-            self.gone.numbers.insert(record.inner_tid);
         }
         self.totals.add(&row);
         self.last_end_ns = self.last_end_ns.max(Some(row.end_ns));
@@ -128,53 +148,70 @@ impl Roll {
         self.first.get(&(pid, tid)).copied()
     }
 
-    /// Whether so much is new that room should be made. Asked before the threads are added that have ended just now: what
-    /// they told last may still be on its way.
+    /// Everything has come that the threads told which were added so far.
+    pub(super) fn ripen(&mut self) {
+        self.ripe.append(take(&mut self.fresh));
+    }
+
+    /// Whether so much is new that room should be made.
     pub(super) fn is_due(&self, places: u32) -> bool {
-        let ended = self.gone.threads.len();
+        let ended = self.ripe.threads.len();
         ended > 0 && (places.saturating_sub(self.places_then) > PLACES || ended > THREADS)
     }
 
-    /// The threads that have ended and are not settled.
-    pub(super) fn gone(&self) -> &Gone {
-        &self.gone
+    /// The threads that can be settled.
+    pub(super) fn gone(&self) -> Gone {
+        let threads = &self.ripe.threads;
+        Gone {
+            threads: threads.iter().map(|ended| ended.thread).collect(),
+            numbers: threads.iter().map(|ended| ended.number).collect(),
+        }
     }
 
-    /// Makes the rows of threads that have ended, and forgets them. `kept` is what was taken out of the kernel's tables,
-    /// and `alive` what lived before that; `foreign` tells the processes that the kernel side took for other programs.
+    /// Makes the rows of threads that can be settled, and forgets them. `kept` is what was taken out of the kernel's
+    /// tables for them, and `alive` what lived before that; `foreign` tells the processes that the kernel side took for
+    /// other programs.
     pub(super) fn settle(
         &mut self,
-        kept: Kept,
+        (gone, kept): (&Gone, Kept),
         places: u32,
         alive: &[ThreadRecord],
         foreign: impl Fn(u32) -> bool,
         interner: &mut Interner,
         timing: CallTiming,
     ) {
-        for record in alive {
-            self.who.processes.insert(record.thread, record.pid);
-            self.who.owners.entry((record.pid, record.inner_tid)).or_insert(record.thread);
-        }
-        self.make(kept, interner, timing);
+        let live = |record: &ThreadRecord| Ended { thread: record.thread, pid: record.pid, number: record.inner_tid };
+        let others: Vec<Ended> = alive.iter().map(live).chain(self.fresh.threads.iter().copied()).collect();
+        let batch = take(&mut self.ripe);
+        self.make(batch, kept, &others, interner, timing);
         // What is on its way from a waker, to a holder, or from who created somebody.
-        let names = alive.iter().flat_map(|r| [r.edge.waker_place, r.waker_place, r.created_place]).collect();
-        let numbers: HashSet<u32> = alive.iter().flat_map(|record| [record.edge.holder, record.holder]).collect();
+        let pending = self.fresh.pending.edges.iter().map(|(key, _)| key);
+        let told = alive.iter().flat_map(|record| [record.edge.waker_place, record.waker_place, record.created_place]);
+        let names = told.chain(pending.clone().map(|key| key.waker_place)).collect();
+        let held = alive.iter().flat_map(|record| [record.edge.holder, record.holder]);
+        let numbers: HashSet<u32> = held.chain(pending.map(|key| key.holder)).collect();
         self.who.owners.retain(|(_, number), _| numbers.contains(number));
         self.who.processes.clear();
-        self.told.forget(&self.gone.threads, &names);
-        self.pids.retain(|pid| foreign(*pid));
-        self.gone = Gone::default();
+        self.told.forget(&gone.threads, &names);
+        let living: HashSet<u32> = others.iter().map(|other| other.pid).collect();
+        self.pids.retain(|pid| living.contains(pid) || foreign(*pid));
         self.places_then = places;
     }
 
     /// Makes the rows of all that is left.
     pub(super) fn settle_rest(&mut self, kept: Kept, interner: &mut Interner, timing: CallTiming) {
-        self.make(kept, interner, timing);
+        self.ripen();
+        let batch = take(&mut self.ripe);
+        self.make(batch, kept, &[], interner, timing);
     }
 
-    fn make(&mut self, kept: Kept, interner: &mut Interner, timing: CallTiming) {
-        let kept = kept.with(take(&mut self.pending));
-        let mut calls = take(&mut self.calls);
+    fn make(&mut self, batch: Batch, kept: Kept, others: &[Ended], interner: &mut Interner, timing: CallTiming) {
+        for ended in others.iter().chain(&batch.threads) {
+            self.who.processes.insert(ended.thread, ended.pid);
+            self.who.owners.insert((ended.pid, ended.number), ended.thread);
+        }
+        let kept = kept.with(batch.pending);
+        let mut calls = batch.calls;
         for (key, count) in &kept.syscalls {
             *calls.entry((key.thread, key.number)).or_default() += count;
         }
@@ -210,17 +247,18 @@ impl Roll {
 
     /// Forgets everything about threads that have ended but the stories of their places: a live view needs no more.
     pub(super) fn forget_ended(&mut self, places: u32) {
-        self.gone = Gone::default();
         self.places_then = places;
-        self.who = Who::default();
-        self.forget_rows();
+        self.ripe = Batch::default();
+        self.pids.clear();
     }
 
     /// Forgets what rows would be made of.
     pub(super) fn forget_rows(&mut self) {
         self.rows.futexes.clear();
-        self.calls.clear();
-        self.pending = Kept::default();
+        for batch in [&mut self.fresh, &mut self.ripe] {
+            batch.pending = Kept::default();
+            batch.calls.clear();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::trace::story::Story;
 use recording::{Recording, Tables, Writer, synthetic};
 use std::path::Path;
 
-const ROUNDS: u32 = 40;
+const ROUNDS: u32 = 12;
 const EACH: u32 = 5_000;
 const TIMING: CallTiming = CallTiming { windows: 0, complete: true };
 const FUTEX: u32 = 202;
@@ -89,15 +89,20 @@ fn play(folder: &Path) -> Played {
         for thread in first..first + EACH {
             ended(&mut roll, &mut kept, thread, &main);
         }
+        assert!(!roll.is_due(0), "what they told last is on its way");
+        roll.ripen();
         assert!(roll.is_due(0));
         // The last one's wake-up is still in main's record.
         let (_, wakes) = places(first + EACH - 1);
         (main.edge.waker_place, main.edge.holder) = (wakes, record(first, 0).inner_tid);
-        roll.settle(kept, 0, &[main], |_| false, &mut interner, TIMING);
+        let gone = roll.gone();
+        roll.settle((&gone, kept), 0, &[main], |_| false, &mut interner, TIMING);
         assert!(roll.told.story(wakes).is_some(), "main may still name it");
-        assert!(roll.gone.threads.is_empty() && roll.gone.numbers.is_empty() && roll.calls.is_empty());
-        assert!(roll.pending.places.is_empty() && roll.pending.edges.is_empty());
-        assert!(roll.who.processes.is_empty() && roll.pids.is_empty() && roll.who.owners.len() <= 1);
+        for batch in [&roll.fresh, &roll.ripe] {
+            assert!(batch.threads.is_empty() && batch.calls.is_empty());
+            assert!(batch.pending.places.is_empty() && batch.pending.edges.is_empty());
+        }
+        assert!(roll.who.processes.is_empty() && roll.who.owners.len() <= 1 && roll.pids.len() == 1);
         most_places = most_places.max(roll.told.places());
         roll.rows.write_parts(&mut writer).expect("room on the disk");
         let rows = &roll.rows;
@@ -146,6 +151,7 @@ fn a_few_threads_wait_for_the_end() {
     for thread in 2..100 {
         ended(&mut roll, &mut Kept::default(), thread, &main);
     }
+    roll.ripen();
     assert!(!roll.is_due(200));
     assert!(roll.is_due(PLACES + 1));
 }
