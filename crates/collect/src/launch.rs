@@ -283,11 +283,10 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
         // SAFETY: getpid has no preconditions.
         let pid = unsafe { libc::getpid() }.to_ne_bytes();
         let mut byte = 0_u8;
-        // SAFETY: both buffers live on this stack with the lengths passed; the descriptors are open until exec.
-        let let_go = unsafe {
-            libc::write(ready, pid.as_ptr().cast(), pid.len()) == pid.len() as isize
-                && libc::read(go, (&raw mut byte).cast(), 1) == 1
-        };
+        // SAFETY: the buffer lives on this stack with the length passed; the descriptor is open until exec.
+        let told = again(|| unsafe { libc::write(ready, pid.as_ptr().cast(), pid.len()) }) == pid.len() as isize;
+        // SAFETY: as above.
+        let let_go = told && again(|| unsafe { libc::read(go, (&raw mut byte).cast(), 1) }) == 1;
         if let_go && byte == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
     };
     // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
@@ -309,6 +308,16 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
     });
     prepared?;
     spawned
+}
+
+/// Makes a call until no signal interrupts it. Allocates nothing.
+fn again(mut call: impl FnMut() -> isize) -> isize {
+    loop {
+        let result = call();
+        if result >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return result;
+        }
+    }
 }
 
 /// Waits for the child's end, and ends it when its time is up or the user asks.

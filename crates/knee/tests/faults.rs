@@ -1,5 +1,5 @@
-//! Misfortune without privileges: knee killed or stopped at any moment, files that cannot grow, descriptors that run
-//! out. Whatever the moment, the recording can be read or is refused in words, and the program does not live on.
+//! Misfortune without privileges: knee killed, stopped or interrupted at any moment, calls that are cut short, files that
+//! cannot grow, descriptors that run out, a clock that steps. Whatever the moment, the recording can be read or is refused in words, and the program does not live on.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -83,6 +83,76 @@ fn stopped_and_continued_again_and_again_it_ends_as_if_nothing_had_been() {
     assert!(knee.wait().unwrap().success());
     let output = report(folder.path());
     assert!(output.status.success() && text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn asked_to_end_at_any_moment_it_does_with_what_it_has() {
+    for moment in 0..18 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut knee = start(folder.path());
+        std::thread::sleep(Duration::from_millis(moment * moment));
+        let signal = ["-INT", "-TERM", "-HUP"][moment as usize % 3];
+        assert!(Command::new("kill").args([signal, &knee.id().to_string()]).stderr(Stdio::null()).status().is_ok());
+        // Before it listens, the signal ends it at once; it can also come when all is done.
+        let status = knee.wait().unwrap();
+        assert!(matches!(status.code(), Some(0 | 130) | None), "{moment}: {status:?}");
+        let output = report(folder.path());
+        let errors = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 5)), "{moment}: {errors}");
+        assert!(output.status.success() || errors.contains("no meta.json"), "{moment}: {errors}");
+    }
+}
+
+#[test]
+fn signals_that_ask_for_nothing_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut knee = start(folder.path());
+    for turn in 0..60 {
+        let signal = ["-CHLD", "-WINCH", "-URG", "-CONT"][turn % 4];
+        assert!(Command::new("kill").args([signal, &knee.id().to_string()]).stderr(Stdio::null()).status().is_ok());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(knee.wait().unwrap().success());
+    let output = report(folder.path());
+    assert!(output.status.success() && text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
+}
+
+/// A sweep of knee with `targets/misfortune.c` in it.
+fn unlucky(folder: &Path, what: &str) -> Output {
+    let (source, library) =
+        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/misfortune.c"), folder.join("unlucky.so"));
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-w", "-o"]).arg(&library).arg(source).status();
+    assert!(built.unwrap().success());
+    let mut knee = Command::new(KNEE);
+    knee.args([SWEEP, &["--format", "json"], PROGRAM].concat()).current_dir(folder);
+    knee.env("LD_PRELOAD", &library).env("KNEE_TEST_MISFORTUNE", what).output().unwrap()
+}
+
+#[test]
+fn calls_that_are_interrupted_or_do_less_than_was_asked_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = unlucky(folder.path(), "calls");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["curve"][0]["runs"], &answer["curve"][1]["runs"]), (&4.into(), &4.into()));
+    // Each run printed what it was asked for, so its output was read to the end.
+    assert_eq!(answer["curve"][1]["throughput"]["median"], 2.0, "{:#}", answer["curve"]);
+    let output = report(folder.path());
+    assert!(output.status.success() && text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_clock_that_steps_changes_no_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = unlucky(folder.path(), "clock");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for point in answer["curve"].as_array().unwrap() {
+        // The program sleeps for 10 ms; the steps are of an hour.
+        let seconds = point["seconds"]["max"].as_f64().unwrap();
+        assert!((0.01..600.0).contains(&seconds), "{point:#}");
+    }
+    assert!(report(folder.path()).status.success());
 }
 
 /// Files may have so many blocks of 512 bytes: writes get shorter and then fail, as on a disk that is full.
