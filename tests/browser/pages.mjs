@@ -1,62 +1,28 @@
-// The page in a real browser: `node --test tests/browser/pages.mjs`, by `./dev browser`.
-//
-// KNEE_PAGES is the folder of the pages, KNEE_PICTURES the one for the pictures, KNEE_MODULES where playwright-core is,
-// KNEE_CHROMIUM the browser, KNEE_BINARY knee. Every page is opened at two widths, light and dark, as a file from disk;
-// one is served.
+// Every page in a real browser, at two widths, light, dark and on paper, and what one does with it; `./dev browser` runs it.
+// What the pages of the kept recordings must show is in kept.mjs.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { spawn } from "node:child_process";
-import { mkdirSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { after, before, test } from "node:test";
+import { join } from "node:path";
+import { test } from "node:test";
+import { frames, KNEE_BINARY, KNEE_PAGES, labels, open, pages, picture as file } from "./harness.mjs";
 
-const { KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM, KNEE_BINARY } = process.env;
-for (const [name, value] of Object.entries({ KNEE_PAGES, KNEE_PICTURES, KNEE_MODULES, KNEE_CHROMIUM, KNEE_BINARY })) {
-  if (!value) throw new Error(`${name} is not set: run ./dev browser`);
-}
-const { chromium } = createRequire(join(resolve(KNEE_MODULES), "x.js"))("playwright-core");
-const pages = readdirSync(KNEE_PAGES).filter((file) => file.endsWith(".html")).map((file) => file.slice(0, -5));
-for (const wanted of ["hostile", "many", "empty", "cases", "cases-map", "cases-hostile"]) assert.ok(pages.includes(wanted), `pages: ${pages}`);
-mkdirSync(KNEE_PICTURES, { recursive: true });
+const wanted = ["hostile", "many", "empty", "cases", "cases-map", "cases-hostile",
+  "birthday", "pagesum", "pagesum-pipeline", "list", "wavefront"];
+for (const name of wanted) assert.ok(pages.has(name), `no page ${name} among ${[...pages.keys()]}`);
 
-let browser;
-before(async () => {
-  browser = await chromium.launch({ executablePath: KNEE_CHROMIUM, args: ["--no-sandbox"] });
-});
-after(() => browser?.close());
-
-/** Opens a page; whatever it complains of or asks elsewhere for fails the test. */
-async function open(name, options = {}, address = `file://${resolve(KNEE_PAGES, `${name}.html`)}`) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
-  const complaints = [];
-  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(error.stack ?? String(error)));
-  page.on("dialog", (dialog) => {
-    complaints.push(`dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  page.on("request", (request) => {
-    if (!request.url().startsWith(address.startsWith("file:") ? "file:" : address)) complaints.push(`request: ${request.url().slice(0, 100)}`);
-  });
-  await page.goto(address);
-  await page.waitForLoadState("load");
-  return { page, complaints, close: () => context.close() };
-}
-
-for (const name of pages) {
+for (const name of pages.keys()) {
   for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [400, "light"], [400, "dark"]]) {
     test(`${name} at ${width} pixels, ${colorScheme}`, async () => {
       const { page, complaints, close } = await open(name, { viewport: { width, height: 900 }, colorScheme });
       if ((await page.locator("#lanes-view").count()) > 0) await page.locator(".lanes canvas").last().waitFor();
-      // Two frames: what is drawn at the next one is there.
-      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      await frames(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= width, `the page is ${wide} pixels wide`);
       for (const section of await page.locator("section").all()) {
         const id = await section.getAttribute("id");
-        await section.screenshot({ path: join(KNEE_PICTURES, `${name}-${id}-${width}-${colorScheme}.png`) });
+        await section.screenshot({ path: file(`${name}-${id}-${width}-${colorScheme}`) });
       }
+      assert.deepEqual(await labels(page), []);
       assert.deepEqual(complaints, []);
       assert.notEqual(await page.title(), "owned");
       await close();
@@ -88,7 +54,7 @@ test("nothing of a hostile recording runs or leaves its place", async () => {
   await close();
 });
 
-/** The brightness of every pixel of the lanes, to see that something changed. */
+/** Every pixel of the lanes, to see that something changed. */
 const picture = (page) => page.locator(".lanes .body canvas").evaluate((canvas) => canvas.toDataURL());
 
 test("the lanes zoom, pan, search, select and change the run", async () => {
@@ -106,10 +72,10 @@ test("the lanes zoom, pan, search, select and change the run", async () => {
   await page.keyboard.press("d");
   await frame();
   assert.notEqual(await picture(page), near, "d pans");
-  await page.screenshot({ path: join(KNEE_PICTURES, "many-zoomed.png") });
+  await page.screenshot({ path: file("many-zoomed") });
   for (let i = 0; i < 5; i++) await page.keyboard.press("w");
   await frame();
-  await page.screenshot({ path: join(KNEE_PICTURES, "many-arrows.png") });
+  await page.screenshot({ path: file("many-arrows") });
   await page.keyboard.press("0");
   await frame();
   const box = await canvas.boundingBox();
@@ -120,7 +86,7 @@ test("the lanes zoom, pan, search, select and change the run", async () => {
   const range = page.locator(".range");
   assert.ok(await range.isVisible(), "dragging selects a range");
   assert.match(await range.innerText(), /running, own code/);
-  await page.screenshot({ path: join(KNEE_PICTURES, "many-range.png") });
+  await page.screenshot({ path: file("many-range") });
   await range.getByRole("button", { name: "end the selection" }).click();
   assert.ok(!(await range.isVisible()));
   await page.getByLabel("search the lanes").fill("lock");
@@ -169,7 +135,7 @@ test("a served page asks for what it shows", async () => {
   assert.notEqual(near, whole);
   const count = () => asked.filter(([what]) => what.startsWith("lanes?")).length;
   assert.ok(count() >= 1 && count() <= 9, `${count()} stretches for nine steps`);
-  await page.screenshot({ path: join(KNEE_PICTURES, "served-zoomed.png") });
+  await page.screenshot({ path: file("served-zoomed") });
   // What is known already is not asked for again.
   const before = count();
   await page.keyboard.press("a");
@@ -227,11 +193,25 @@ test("tables are sorted and filtered, the flame graph zooms", async () => {
   await close();
 });
 
-test("it prints", async () => {
-  const { page, close } = await open("many");
-  await page.emulateMedia({ media: "print" });
-  assert.ok(await page.locator("#lanes-still svg").isVisible(), "paper gets the still lanes");
-  assert.ok(!(await page.locator(".tools").first().isVisible()));
-  await page.pdf({ path: join(KNEE_PICTURES, "many.pdf") });
-  await close();
-});
+/** Pixels of an A4 page's width between its margins. */
+const PAPER = 718;
+
+for (const name of pages.keys()) {
+  test(`${name} on paper`, async () => {
+    const { page, complaints, close } = await open(name, { viewport: { width: PAPER, height: 1016 } });
+    await page.emulateMedia({ media: "print", colorScheme: "light" });
+    await frames(page);
+    const cut = await page.evaluate((paper) => [...document.querySelectorAll("section *")]
+      .filter((one) => one.getBoundingClientRect().right > paper + 1 && one.getBoundingClientRect().width > 0)
+      .map((one) => `${one.tagName} ${one.className} ${(one.textContent ?? "").slice(0, 40)}`), PAPER);
+    assert.deepEqual(cut.slice(0, 5), [], "paper does not scroll");
+    if ((await page.locator("#lanes").count()) > 0) {
+      assert.ok(await page.locator("#lanes-still svg").isVisible(), "paper gets the still lanes");
+      assert.ok(!(await page.locator(".tools").first().isVisible()));
+    }
+    await page.screenshot({ path: file(`${name}-print`), fullPage: true });
+    await page.pdf({ path: file(name).replace(/png$/, "pdf"), format: "A4" });
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}

@@ -129,7 +129,7 @@ class Flame {
         context.strokeRect(x + 0.5, y + 0.5, Math.max(1, w - 2), FLAME_ROW - 2);
       }
       if (w > 28) {
-        context.fillStyle = colours.of("ink");
+        context.fillStyle = inkOn(String(key), this.wanted && !found ? 0.15 : Number(alpha));
         context.fillText(fit(context, name, w - 8), x + 4, y + FLAME_ROW / 2);
       }
     }

@@ -68,6 +68,36 @@ const colours = {
 };
 
 /**
+ * Red, green and blue of `#rrggbb`, 0 to 1.
+ * @param {string} colour
+ */
+function channels(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+}
+
+/**
+ * How bright a colour is (WCAG 2.2, relative luminance).
+ * @param {number[]} rgb
+ */
+function luminance(rgb) {
+  const [r, g, b] = rgb.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * (r ?? 0) + 0.7152 * (g ?? 0) + 0.0722 * (b ?? 0);
+}
+
+/**
+ * Dark or light, whichever is read better on a colour that lies over the ground.
+ * @param {string} key
+ * @param {number} alpha
+ */
+function inkOn(key, alpha) {
+  const [over, ground] = [channels(colours.of(key)), channels(colours.of("ground"))];
+  const behind = luminance(over.map((c, i) => c * alpha + (ground[i] ?? 0) * (1 - alpha)));
+  const dark = colours.of("on-fill");
+  const contrast = (/** @type {number} */ a, /** @type {number} */ b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  return contrast(luminance(channels(dark)), behind) >= contrast(1, behind) ? dark : "#ffffff";
+}
+
+/**
  * A canvas as large as its place, in device pixels; drawing is in CSS pixels.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width

@@ -1,5 +1,5 @@
-//! Writes the pages that the browser's tests look at: `pages DIR`, and in DIR/recording one for `knee view`. Recordings
-//! named behind it get a page each, too.
+//! Writes the synthetic pages that the browser's tests look at: `pages DIR`, and in DIR/recording a recording for `knee
+//! view`. Those of kept recordings are made by knee itself.
 
 #[path = "../tests/common/hostile.rs"]
 mod hostile;
@@ -12,24 +12,18 @@ use report::html::sources::Sources;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args_os().skip(1);
-    let folder = arguments.next().ok_or("usage: pages DIR [RECORDING ...]")?;
+    let folder = std::env::args_os().nth(1).ok_or("usage: pages DIR")?;
     let folder = Path::new(&folder);
     std::fs::create_dir_all(folder)?;
-    let mut pages = vec![
-        ("hostile".to_owned(), hostile::hostile()),
-        ("many".to_owned(), hostile::many(64, 400)),
-        ("empty".to_owned(), recording::Tables::empty(recording::synthetic::meta(2))),
-    ];
-    for recording in arguments {
-        let name = Path::new(&recording).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        pages.push((name, recording::Recording::open(&recording)?.tables()?));
-    }
-    for (name, tables) in pages {
+    for (name, tables) in [
+        ("hostile", hostile::hostile()),
+        ("many", hostile::many(64, 400)),
+        ("empty", recording::Tables::empty(recording::synthetic::meta(2))),
+    ] {
         let answer = analyze::analyze(&tables);
         let mut out = Vec::new();
         let subject =
-            report::html::Subject { answer: &answer, tables: &tables, folder: &name, sources: &Sources::default() };
+            report::html::Subject { answer: &answer, tables: &tables, folder: name, sources: &Sources::default() };
         report::html::render(&subject, &mut out)?;
         std::fs::write(folder.join(format!("{name}.html")), out)?;
     }

@@ -152,6 +152,8 @@ fn details(cause: &Cause, m: &mut Markup) {
 fn value(evidence: &Evidence) -> String {
     match evidence.unit {
         "seconds" => words::time(evidence.value),
+        "microseconds" => words::time(evidence.value / 1e6),
+        "1/second" => format!("{}/s", words::count(evidence.value)),
         "ratio" => format!("{}×", words::number(evidence.value, 2)),
         "share" => words::percent(evidence.value),
         "" | "count" | "calls" => words::count(evidence.value),

@@ -1,4 +1,6 @@
-//! Axes of drawings. May import: nothing.
+//! Axes of drawings. May import: `words`.
+
+use crate::words;
 
 /// Where values lie on a drawing.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +51,20 @@ pub(in crate::html) fn decades(low: f64, high: f64) -> Vec<f64> {
     all.filter(|tick| (low..=high).contains(tick)).collect()
 }
 
+/// A value beside an axis: few digits.
+pub(in crate::html) fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        // Hundredths of a small number, no trailing zeros.
+        size if size < 10.0 => {
+            let text = words::number(value, (2 - size.log10().floor() as i32).clamp(0, 6));
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+        size if size < 10_000.0 => words::number(value, i32::from(size < 100.0 && size.fract() != 0.0)),
+        _ => words::count(value).replace(".00 ", " ").replace(".0 ", " "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +82,16 @@ mod tests {
         assert_eq!(decades(1.0, 1000.0), [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(decades(0.9, 30.0), [1.0, 2.0, 5.0, 10.0, 20.0]);
         assert!(decades(0.0, 1.0).is_empty() && decades(f64::NAN, 1.0).is_empty());
+    }
+
+    #[test]
+    fn numbers_beside_an_axis_are_short() {
+        for (value, text) in
+            [(0.0, "0"), (1.0, "1"), (2.5, "2.5"), (0.25, "0.25"), (0.002, "0.002"), (64.0, "64"), (1000.0, "1000")]
+        {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!(short(250_000.0), "250 k");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::f64::consts::{PI, TAU};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 380.0;
+/// Two threads lie side by side, with their names below: width and height.
+const FLAT: (f64, f64) = (420.0, 120.0);
 const RADIUS: f64 = 128.0;
 /// Radius of a node.
 const NODE: f64 = 15.0;
@@ -83,11 +85,15 @@ type Place = (f64, f64);
 
 fn draw(graph: &Graph, m: &mut Markup) {
     let count = graph.nodes.len() as f64;
-    let angle = |i: usize| i as f64 / count * TAU - PI / 2.0;
+    let flat = graph.nodes.len() == 2;
+    let (begin, (width, tall)) = if flat { (PI, FLAT) } else { (-PI / 2.0, (WIDTH, HEIGHT)) };
+    let angle = |i: usize| i as f64 / count * TAU + begin;
     let places: Vec<Place> = (0..graph.nodes.len())
-        .map(|i| (WIDTH / 2.0 + RADIUS * angle(i).cos(), HEIGHT / 2.0 + RADIUS * angle(i).sin()))
+        .map(|i| (width / 2.0 + RADIUS * angle(i).cos(), tall / 2.0 + RADIUS * angle(i).sin()))
         .collect();
-    m.raw(&format!("<svg class=\"chart waits\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Who waits for whom; the table below has the numbers\">\n"));
+    m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Wait graph\">");
+    let class = if flat { "chart waits flat" } else { "chart waits" };
+    m.raw(&format!("<svg class=\"{class}\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"Who waits for whom; the table below has the numbers\">\n"));
     let heaviest = graph.edges.first().map_or(1.0, |e| e.seconds);
     // The heaviest lie on top.
     for edge in graph.edges.iter().take(MOST_EDGES).rev() {
@@ -120,7 +126,7 @@ fn draw(graph: &Graph, m: &mut Markup) {
             ));
         }
         // Names stand outside the circle, on the side where there is room.
-        let (cos, sin) = (angle(i).cos(), angle(i).sin());
+        let (cos, sin) = if flat { (0.0, 1.0) } else { (angle(i).cos(), angle(i).sin()) };
         let anchor = if cos > 0.2 {
             "start"
         } else if cos < -0.2 {
@@ -136,7 +142,7 @@ fn draw(graph: &Graph, m: &mut Markup) {
         ));
         m.text(&text::shorten(&readable(&node.name), NAME)).raw("</text>\n");
     }
-    m.raw("</svg>\n");
+    m.raw("</svg></div>\n");
 }
 
 /// A bent arrow, so that two threads that wait for each other have two: shaft and tip.

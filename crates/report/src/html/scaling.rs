@@ -1,6 +1,6 @@
 //! The scaling curve: two drawings and the table. May import: `chart`, `markup`, `words`.
 
-use super::chart::{Axis, ticks};
+use super::chart::{Axis, short, ticks};
 use super::markup::Markup;
 use crate::words;
 use analyze::answer::{Answer, Interval, Point, Spread};
@@ -35,7 +35,7 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
         match &answer.throughput {
             Some(throughput) => {
                 let rates = answer.curve.iter().filter_map(|p| Some((f64::from(p.threads), p.throughput?)));
-                drawing(&mut m, answer, &throughput.unit, &series(rates), false, &words::count);
+                drawing(&mut m, answer, &throughput.unit, &series(rates), false, &short);
             }
             None => {
                 let times = answer.curve.iter().map(|p| (f64::from(p.threads), p.seconds));

@@ -58,7 +58,20 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
         for tick in [0, 16, 32, 48] {
             m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"41\">{tick}</text>", f64::from(tick) * BYTE));
         }
-        m.raw("</svg></figure>\n");
+        m.raw("</svg>\n<ul class=\"legend lanes-legend\">");
+        let colours = line.threads.iter().take(COLOURS).enumerate();
+        for (colour, thread) in colours.filter(|(colour, _)| line.threads.len() <= COLOURS || colour + 1 < COLOURS) {
+            m.raw(&format!("<li><span class=\"swatch f-{colour}\"></span>"))
+                .text(&observed.thread(*thread))
+                .raw("</li>");
+        }
+        if line.threads.len() > COLOURS {
+            m.raw(&format!("<li><span class=\"swatch f-{}\"></span>each of the other threads</li>", COLOURS - 1));
+        }
+        if line.fields.iter().any(|field| field.threads.len() > 1) {
+            m.raw("<li><span class=\"swatch f-many\"></span>several threads</li>");
+        }
+        m.raw("<li>w: written</li></ul></figure>\n");
     }
     let view = sharing(&observed, Pick::default());
     tables::table(&view.arrange(None, 100).unwrap_or_default(), &mut m);

@@ -53,6 +53,11 @@ pub(super) fn table(view: &View, m: &mut Markup) {
     let filled = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| !matches!(c, Cell::None)));
     let kept: Vec<usize> = (0..view.columns.len()).filter(|i| filled(*i)).collect();
     let numeric = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| c.number().is_some()));
+    // Where the screen is narrow they give way to the others, as on a narrow terminal.
+    let class = |kind: &'static str, i: usize| {
+        let minor = view.columns.get(i).is_some_and(|c| c.minor > 0);
+        if minor { format!("{kind} minor") } else { kind.to_owned() }
+    };
     // What bars are drawn behind: the first column of times.
     let bar = kept
         .iter()
@@ -68,7 +73,7 @@ pub(super) fn table(view: &View, m: &mut Markup) {
     m.raw(&format!("\"><table class=\"data\" data-fold=\"{FOLDED}\"><thead><tr>"));
     for i in &kept {
         let Some(column) = view.columns.get(*i) else { continue };
-        m.raw(if numeric(*i) { "<th scope=\"col\" class=\"n\" title=\"" } else { "<th scope=\"col\" title=\"" });
+        m.raw(&format!("<th scope=\"col\" class=\"{}\" title=\"", class(if numeric(*i) { "n" } else { "t" }, *i)));
         m.text(column.what).raw("\">").text(column.title).raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
@@ -78,7 +83,7 @@ pub(super) fn table(view: &View, m: &mut Markup) {
             let cell = row.get(*i).unwrap_or(&Cell::None);
             match cell.number() {
                 Some(value) => {
-                    m.raw(&format!("<td class=\"n\" data-v=\"{value}\">"));
+                    m.raw(&format!("<td class=\"{}\" data-v=\"{value}\">", class("n", *i)));
                     m.text(&cell.shown());
                     if bar == Some(*i) && longest > 0.0 {
                         let width = (value.abs() / longest * 100.0).round();
@@ -90,13 +95,16 @@ pub(super) fn table(view: &View, m: &mut Markup) {
                     }
                     m.raw("</td>");
                 }
-                None if numeric(*i) => drop(m.raw("<td class=\"n\"></td>")),
+                None if numeric(*i) => {
+                    m.raw(&format!("<td class=\"{}\"></td>", class("n", *i)));
+                }
                 None => {
                     let Cell::Text(text) = cell else {
-                        m.raw("<td></td>");
+                        m.raw(&format!("<td class=\"{}\"></td>", class("t", *i)));
                         continue;
                     };
-                    m.raw("<td class=\"t\">").text(&super::markup::readable(text)).raw("</td>");
+                    m.raw(&format!("<td class=\"{}\">", class("t", *i)));
+                    m.text(&super::markup::readable(text)).raw("</td>");
                 }
             }
         }

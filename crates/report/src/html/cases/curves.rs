@@ -3,7 +3,7 @@
 
 use super::letter;
 use crate::comparison::{Comparison, number};
-use crate::html::chart::{Axis, decades, ticks};
+use crate::html::chart::{Axis, decades, short, ticks};
 use crate::html::markup::Markup;
 use crate::words;
 use analyze::answer::Point;
@@ -15,7 +15,7 @@ const BOTTOM: f64 = 40.0;
 const TOP: f64 = 14.0;
 /// Room for the letters.
 const RIGHT: f64 = 34.0;
-/// Letters are no closer than this.
+/// Letters are no closer than this, as long as all of them have room so.
 const APART: f64 = 13.0;
 /// Colours of curves in the style sheet.
 const COLOURS: usize = 8;
@@ -224,11 +224,12 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     }
     // Letters lie beside the ends of their curves, pushed apart where they would cover each other.
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let apart = APART.min((HEIGHT - BOTTOM - TOP) / ends.len().saturating_sub(1).max(1) as f64);
     let mut lowest = f64::NEG_INFINITY;
     let mut places: Vec<f64> = ends
         .iter()
         .map(|end| {
-            lowest = end.1.max(lowest + APART);
+            lowest = end.1.max(lowest + apart);
             lowest
         })
         .collect();
@@ -262,33 +263,9 @@ fn along(line: &[(f64, f64)], x: f64) -> f64 {
     }
 }
 
-/// A value beside an axis: few digits.
-fn short(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        // Hundredths of a small number, no trailing zeros.
-        size if size < 10.0 => {
-            let text = words::number(value, (2 - size.log10().floor() as i32).clamp(0, 6));
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-        }
-        size if size < 10_000.0 => words::number(value, i32::from(size < 100.0 && size.fract() != 0.0)),
-        _ => words::count(value).replace(".00 ", " ").replace(".0 ", " "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_beside_an_axis_are_short() {
-        for (value, text) in
-            [(0.0, "0"), (1.0, "1"), (2.5, "2.5"), (0.25, "0.25"), (0.002, "0.002"), (64.0, "64"), (1000.0, "1000")]
-        {
-            assert_eq!(short(value), text);
-        }
-        assert_eq!(short(250_000.0), "250 k");
-    }
 
     #[test]
     fn the_ideal_line_bends_where_the_processors_end() {

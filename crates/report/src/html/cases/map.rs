@@ -10,6 +10,9 @@ const HEIGHT: f64 = 34.0;
 const LEFT: f64 = 84.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 44.0;
+/// Characters of a value that fit below its column, and pixels that one takes at most on average.
+const VALUE: usize = 7;
+const LETTER: f64 = 8.0;
 /// More columns are no picture any more.
 const MOST_COLUMNS: usize = 24;
 
@@ -101,11 +104,12 @@ fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Ma
     for (column, case) in cases.iter().enumerate() {
         let x = LEFT + (column as f64 + 0.5) * FIELD;
         m.raw(&format!("<text class=\"tick\" x=\"{x}\" y=\"{}\" text-anchor=\"middle\">", foot + 16.0));
-        m.text(&crate::text::shorten(case.value_of(parameter).unwrap_or(""), 9)).raw("</text>");
+        m.text(&crate::text::shorten(case.value_of(parameter).unwrap_or(""), VALUE)).raw("</text>");
     }
     let middle = LEFT + cases.len() as f64 * FIELD / 2.0;
     m.raw(&format!("<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", foot + 36.0));
-    m.text(parameter).raw("</text>\n</svg></div></figure>\n");
+    let room = ((width - LEFT) / LETTER) as usize;
+    m.text(&crate::text::shorten(parameter, room)).raw("</text>\n</svg></div></figure>\n");
 }
 
 /// Steps of a factor of √2 from 1, at most four to each side: h-0 slowest, h-4 the same, h-8 fastest.

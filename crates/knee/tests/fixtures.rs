@@ -1,0 +1,87 @@
+//! Every recording that is kept in `fixtures/` is read, and gives the answer that it was kept for.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Folders in `fixtures/`, the causes that their answers name, in order, and the culprit of the first.
+const ANSWERS: &[(&str, &[&str], &str)] = &[("birthday", &["user-lock"], "rand")];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().unwrap()
+}
+
+/// Recordings in a folder, also those of a sweep over several cases.
+fn recordings(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.join("meta.json").exists() {
+            found.push(path);
+        } else if path.is_dir() {
+            found.extend(recordings(&path));
+        }
+    }
+    found
+}
+
+fn name(recording: &Path) -> String {
+    recording.strip_prefix(fixtures()).unwrap().to_string_lossy().into_owned()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_knee")).args(arguments).current_dir(fixtures()).output().unwrap();
+    assert!(output.status.success(), "knee {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What an answer names, and the first one's culprit; empty where it has none.
+fn named(answer: &Value) -> (Vec<String>, String) {
+    let causes = answer["verdict"]["causes"].as_array().unwrap();
+    let ids = causes.iter().map(|cause| cause["id"].as_str().unwrap().to_owned()).collect();
+    let culprit = causes.first().and_then(|cause| cause["culprit"]["function"].as_str()).unwrap_or_default();
+    (ids, culprit.to_owned())
+}
+
+#[test]
+fn every_kept_recording_gives_its_answer() {
+    let kept: BTreeMap<String, PathBuf> = recordings(&fixtures()).into_iter().map(|r| (name(&r), r)).collect();
+    let expected: BTreeSet<String> = ANSWERS.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    assert_eq!(kept.keys().cloned().collect::<BTreeSet<_>>(), expected, "recordings and ANSWERS");
+    for (folder, causes, culprit) in ANSWERS {
+        let answer = json(&["report", folder, "--format", "json"]);
+        let (found, of) = named(&answer);
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        assert_eq!((found.as_slice(), of.as_str()), (*causes, *culprit), "{folder}");
+        let whole = answer["account"].as_array().unwrap().iter().all(|a| a["unexplained"].is_number());
+        assert!(whole, "{folder}");
+    }
+}
+
+#[test]
+fn the_five_steps_of_the_list_are_compared() {
+    let comparison = json(&["report", "list", "--format", "json"]);
+    let cases = comparison["cases"].as_array().unwrap();
+    let variants: Vec<&str> = cases.iter().map(|case| case["variant"].as_str().unwrap()).collect();
+    assert_eq!(variants, ["list", "list-p", "list-pm", "list-pml", "list-pmla"]);
+    assert!(cases.iter().all(|case| case["curve"].as_array().unwrap().len() == 3));
+    let open = cases[1]["verdict"]["unsure"].as_array().unwrap();
+    assert!(open.iter().any(|unsure| unsure["id"] == "allocator"), "{open:?}");
+}
+
+#[test]
+fn the_readme_tells_the_format_of_each() {
+    let readme = fs::read_to_string(fixtures().join("README.md")).unwrap();
+    for recording in recordings(&fixtures()) {
+        let meta: Value = serde_json::from_slice(&fs::read(recording.join("meta.json")).unwrap()).unwrap();
+        let format = format!("{}.{}", meta["format"]["major"], meta["format"]["minor"]);
+        let name = name(&recording);
+        let folder = name.split('/').next().unwrap();
+        let row = readme.lines().find(|line| line.starts_with(&format!("| `{folder}`")));
+        assert!(row.is_some_and(|row| row.contains(&format!("| {format} |"))), "{name} has format {format}: {row:?}");
+    }
+}
