@@ -9,7 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders in `fixtures/`, the causes that their answers name, in order, and the culprit of the first.
-const ANSWERS: &[(&str, &[&str], &str)] = &[("birthday", &["user-lock"], "rand")];
+const ANSWERS: &[(&str, &[&str], &str)] = &[
+    ("birthday", &["user-lock"], "rand"),
+    ("birthday-repaired", &["none"], ""),
+    ("list/list", &["user-lock", "allocator"], "insert_locked"),
+    // A tenth is lost, and open: on two processors malloc hardly takes longer than on one.
+    ("list/list-p", &["none"], ""),
+    ("list/list-pm", &["imbalance", "false-sharing"], "lab_burn"),
+    ("list/list-pml", &["false-sharing"], "insert"),
+    ("list/list-pmla", &["none"], ""),
+    ("pagesum", &["kernel-lock"], "unmap_chunk"),
+    // Other programs ran beside it.
+    ("pagesum-pipeline", &["condition-wait", "cpu-pressure"], "map_for_workers"),
+    ("profiles", &["none"], ""),
+    ("wavefront", &["spin-wait"], "wait_spin"),
+];
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().unwrap()
@@ -70,7 +84,7 @@ fn the_five_steps_of_the_list_are_compared() {
     assert_eq!(variants, ["list", "list-p", "list-pm", "list-pml", "list-pmla"]);
     assert!(cases.iter().all(|case| case["curve"].as_array().unwrap().len() == 3));
     let open = cases[1]["verdict"]["unsure"].as_array().unwrap();
-    assert!(open.iter().any(|unsure| unsure["id"] == "allocator"), "{open:?}");
+    assert!(open.iter().any(|unsure| unsure["id"] == "extra-work"), "{open:?}");
 }
 
 #[test]

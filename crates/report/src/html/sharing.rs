@@ -6,6 +6,7 @@ use crate::show::sharing::{LINE, shared, sharing};
 use crate::show::{Pick, Scene};
 use crate::words;
 use analyze::answer::Answer;
+use recording::ThreadId;
 
 /// Lines drawn.
 const MOST_LINES: usize = 12;
@@ -59,19 +60,21 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
             m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"41\">{tick}</text>", f64::from(tick) * BYTE));
         }
         m.raw("</svg>\n<ul class=\"legend lanes-legend\">");
-        let colours = line.threads.iter().take(COLOURS).enumerate();
-        for (colour, thread) in colours.filter(|(colour, _)| line.threads.len() <= COLOURS || colour + 1 < COLOURS) {
-            m.raw(&format!("<li><span class=\"swatch f-{colour}\"></span>"))
-                .text(&observed.thread(*thread))
-                .raw("</li>");
+        // Only who has a field of its own has a colour.
+        let alone = |thread: &ThreadId| line.fields.iter().any(|f| f.threads.len() == 1 && f.threads.contains(thread));
+        for (colour, thread) in line.threads.iter().enumerate().filter(|(_, thread)| alone(thread)).take(COLOURS) {
+            let colour = colour.min(COLOURS - 1);
+            m.raw(&format!("<li><span class=\"swatch f-{colour}\"></span>"));
+            m.text(&observed.thread(*thread)).raw("</li>");
         }
-        if line.threads.len() > COLOURS {
-            m.raw(&format!("<li><span class=\"swatch f-{}\"></span>each of the other threads</li>", COLOURS - 1));
+        if line.threads.iter().filter(|thread| alone(thread)).count() > COLOURS {
+            m.raw("<li>and more</li>");
         }
         if line.fields.iter().any(|field| field.threads.len() > 1) {
             m.raw("<li><span class=\"swatch f-many\"></span>several threads</li>");
         }
-        m.raw("<li>w: written</li></ul></figure>\n");
+        let written = line.fields.iter().any(|field| field.writes > 0);
+        m.raw(if written { "<li>w: written</li></ul></figure>\n" } else { "</ul></figure>\n" });
     }
     let view = sharing(&observed, Pick::default());
     tables::table(&view.arrange(None, 100).unwrap_or_default(), &mut m);
