@@ -1,6 +1,6 @@
 //! Threads that slept when observing began, in what no switch tells of: their waits are known when it ends.
 //!
-//! May import: `asleep`, `record`s of the BPF side, /proc.
+//! May import: `asleep`, `consumer`, /proc.
 
 use super::asleep::{Call, Sleeper};
 use super::consumer::Consumer;
