@@ -7,7 +7,7 @@ use analyze::answer::{Answer, Interval, Point, Spread};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 62.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 18.0;
