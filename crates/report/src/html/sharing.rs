@@ -53,7 +53,10 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
             m.text(&readable(&format!("bytes {} to {}: {}", field.at, field.at + field.width - 1, field.name)));
             m.raw("</title></rect>");
             if field.writes > 0 {
-                m.raw(&format!("<text class=\"field-text\" x=\"{}\" y=\"18\" text-anchor=\"middle\">w</text>", x + w / 2.0));
+                m.raw(&format!(
+                    "<text class=\"field-text\" x=\"{}\" y=\"18\" text-anchor=\"middle\">w</text>",
+                    x + w / 2.0
+                ));
             }
         }
         for tick in [0, 16, 32, 48] {
