@@ -1,11 +1,12 @@
 //! What this machine allows, found out by trying, and what each missing thing costs.
 //!
-//! May import: the BPF side, `counters`, `observer` (names), `unprivileged` (trying), files of /proc and /sys.
+//! May import: the BPF side, `counters`, `observer` (names), `unprivileged` (trying), caps, files of /proc and /sys.
 
 use crate::bpf::Programs;
 use crate::counters;
 use crate::observer::Collector;
 use crate::unprivileged;
+use caps::{CapSet, Capability as Right};
 use recording::meta::Capability;
 use std::fs;
 use std::path::Path;
@@ -29,6 +30,59 @@ pub fn probe() -> Vec<Capability> {
 fn is_root() -> bool {
     // SAFETY: geteuid has no preconditions.
     unsafe { libc::geteuid() == 0 }
+}
+
+/// As whom BPF is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// Another user than root.
+    User,
+    /// Root with the rights that it takes: something else went wrong.
+    Root,
+    /// Root without them, as container engines start it.
+    Bare,
+    /// Root of a user namespace: its rights end there, and BPF asks for those of the whole machine (capabilities(7)).
+    Namespace,
+}
+
+impl Asking {
+    fn found() -> Asking {
+        if !is_root() {
+            return Asking::User;
+        }
+        // user_namespaces(7): what the initial one shows.
+        let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        if map.split_whitespace().ne(["0", "0", "4294967295"]) {
+            return Asking::Namespace;
+        }
+        let has = |right| caps::has_cap(None, CapSet::Effective, right).unwrap_or(true);
+        match has(Right::CAP_SYS_ADMIN) || (has(Right::CAP_BPF) && has(Right::CAP_PERFMON)) {
+            true => Asking::Root,
+            false => Asking::Bare,
+        }
+    }
+
+    /// Why BPF does not work, when the kernel says `error`, and what unlocks it.
+    fn refusal(self, error: String) -> (String, Option<String>) {
+        let both = "CAP_BPF and CAP_PERFMON";
+        match self {
+            Asking::User => {
+                let unlock = format!("run the same command with sudo, or once: {}", setcap());
+                (format!("needs root, or {both}"), Some(unlock))
+            }
+            Asking::Root => (error, None),
+            Asking::Bare => (
+                format!("this root lacks {both}, as in most containers"),
+                Some(
+                    "start the container with both (--cap-add BPF --cap-add PERFMON), or run knee outside of it".into(),
+                ),
+            ),
+            Asking::Namespace => (
+                "this root is that of a container (a user namespace), which has neither CAP_BPF nor CAP_PERFMON outside of it".into(),
+                Some("run knee outside of the container; `sudo knee record -p PID` looks into it".into()),
+            ),
+        }
+    }
 }
 
 fn capability(what: &str, found: Result<String, String>, costs: &str, unlock: Option<String>) -> Capability {
@@ -55,10 +109,13 @@ fn bpf() -> (Capability, Capability) {
                 why = format!("{why}: {line}");
                 source = cause.source();
             }
-            Err(if is_root() { why } else { "needs root, or CAP_BPF and CAP_PERFMON".to_owned() })
+            Err(Asking::found().refusal(why))
         }
     };
-    let unlock = if is_root() { None } else { Some(format!("run the same command with sudo, or once: {}", setcap())) };
+    let (found, unlock) = match found {
+        Ok(found) => (Ok(found), None),
+        Err((why, unlock)) => (Err(why), unlock),
+    };
     let costs =
         "who wakes whom, who holds a lock, locks of the kernel, system calls; without it causes are often unsure";
     let lock_unlock = found.is_ok().then(|| "boot Linux 5.19 or newer".to_owned()).or_else(|| unlock.clone());
@@ -164,5 +221,22 @@ mod tests {
         assert_eq!((here.available, here.unlock.as_deref(), here.why.as_str()), (true, None, "fine"));
         let gone = capability("x", Err("no".into()), "answers", Some("do it".into()));
         assert_eq!((gone.available, gone.unlock.as_deref(), gone.why.as_str()), (false, Some("do it"), "no"));
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do_for_whoever_asks() {
+        let said = |asking: Asking| asking.refusal("verifier".to_owned());
+        assert_eq!(said(Asking::Root), ("verifier".to_owned(), None));
+        for (asking, why, unlock) in [
+            (Asking::User, "needs root", "setcap"),
+            (Asking::Bare, "lacks CAP_BPF", "--cap-add BPF"),
+            (Asking::Namespace, "user namespace", "outside of the container"),
+        ] {
+            let (reason, remedy) = said(asking);
+            assert!(
+                reason.contains(why) && remedy.is_some_and(|remedy| remedy.contains(unlock)),
+                "{asking:?}: {reason}"
+            );
+        }
     }
 }
