@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { frames, KNEE_BINARY, KNEE_PAGES, labels, open, pages, picture as file } from "./harness.mjs";
 
 const wanted = ["hostile", "many", "empty", "cases", "cases-map", "cases-hostile",
-  "birthday", "pagesum", "pagesum-pipeline", "list", "wavefront"];
+  "birthday", "pagesum", "pagesum-pipeline", "list", "wavefront", "spawn"];
 for (const name of wanted) assert.ok(pages.has(name), `no page ${name} among ${[...pages.keys()]}`);
 
 for (const name of pages.keys()) {

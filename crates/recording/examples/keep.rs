@@ -43,6 +43,7 @@ fn keep(from: &Path, to: &Path, prefixes: &[String]) -> Result<(), Box<dyn Error
     };
     tables.meta.command.iter_mut().for_each(shorten);
     tables.modules.iter_mut().for_each(|module| shorten(&mut module.path));
+    tables.variables.iter_mut().filter_map(|variable| variable.module.as_mut()).for_each(shorten);
     tables.frames.iter_mut().filter_map(|frame| frame.file.as_mut()).for_each(shorten);
     tables.write(to)?;
     Ok(())
