@@ -160,7 +160,9 @@ static double expected_mean(void)
  * a right program exceeds once in two million runs. The variance of the number
  * of distinct days among N people is known exactly. Racing drand48() calls can
  * hand the same numbers to every thread; then there are only attempts/threads
- * independent attempts, and the error grows accordingly. */
+ * independent attempts, and the error grows accordingly. A thread that is held
+ * up inside a call then sets the state back, and others draw once more what they
+ * drew already, for the same people: there is no bound above. */
 static double tolerance(void)
 {
     double n = (double)people, d = DAYS;
@@ -198,7 +200,9 @@ int main(int argc, char **argv)
     lab_result("birthday", run.seconds, (double)attempts,
                "rng=%s threads=%u attempts=%llu mean=%.6f", rng_names[rng],
                (unsigned)threads, (unsigned long long)attempts, mean);
-    if (fabs(mean - expected_mean()) > tolerance())
+    double above = mean - expected_mean();
+    bool races = rng == DRAND48 && threads > 1;
+    if (above < -tolerance() || (above > tolerance() && !races))
         lab_fail("the mean is %.6f; expected %.6f, give or take %.6f", mean,
                  expected_mean(), tolerance());
     return 0;
