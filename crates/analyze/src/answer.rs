@@ -203,6 +203,8 @@ pub struct Culprit {
     pub line: Option<u32>,
     /// Address of the lock or other object, in hexadecimal.
     pub object: Option<String>,
+    /// That object in words, where they are known: the variable, the members that lie in a cache line.
+    pub object_name: Option<String>,
     /// The program's own call sites, most time first.
     pub callers: Vec<Site>,
 }

@@ -15,6 +15,23 @@ pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
+/// What a run takes before and after its measured part, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outside {
+    /// Of wall time.
+    pub wall: f64,
+    /// Of processor time.
+    pub cpu: f64,
+}
+
+/// The share of a run that its measured part must have. What the rest took is known from another run, where it may differ
+/// by a few per cent, and what it takes from the measured part is at most three times as much of that.
+const LEAST_INSIDE: f64 = 0.25;
+
+/// A measured part may seem longer than its run where the printed speed is of a little less than what the marks enclose; one
+/// that is longer by a quarter is of other work.
+const MOST_INSIDE: f64 = 1.25;
+
 /// The usable timed runs of a sweep, and what a unit of work is.
 #[derive(Debug, Clone)]
 pub struct Clean<'t> {
@@ -97,6 +114,30 @@ impl<'t> Clean<'t> {
     /// CPU seconds per unit of work of each run.
     pub fn cpu_per_unit(&self, threads: u32) -> Vec<Measured> {
         self.series(threads, |r| cpu(r) / self.work(r))
+    }
+
+    /// CPU seconds per unit of work of each run in its measured part alone; absent where that part is too short to be told
+    /// from the rest.
+    ///
+    /// A run's printed speed tells how long its measured part took for `work` units. Outside of it the processors are as
+    /// busy as in the traced run. `processors` is what the threads could use.
+    pub fn cpu_inside(&self, threads: u32, work: f64, outside: Outside, processors: f64) -> Option<Vec<Measured>> {
+        let busy = if outside.wall > 0.0 { outside.cpu / outside.wall } else { 0.0 };
+        let inside = |r: &Run| {
+            let wall = seconds(r.wall_ns);
+            let told = work * wall / self.work(r);
+            let inside = told.min(wall);
+            let used = (cpu(r) - busy * (wall - inside)).clamp(0.0, processors * inside);
+            (inside >= LEAST_INSIDE * wall && told <= MOST_INSIDE * wall).then(|| used / inside * wall / self.work(r))
+        };
+        let runs = self.runs.get(&threads)?.iter();
+        runs.map(|r| Some(Measured { block: r.block, value: inside(r)? })).collect()
+    }
+
+    /// Processor-seconds per unit of work that other programs and the kernel's own threads took, median; absent where
+    /// that is not known.
+    pub fn foreign_per_unit(&self, threads: u32) -> Option<f64> {
+        self.median(threads, |r| r.foreign_ns.map_or(f64::NAN, seconds) / self.work(r))
     }
 
     /// The median of one value a run.

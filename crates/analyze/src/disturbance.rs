@@ -96,6 +96,18 @@ pub fn disturbance(run: &Run, usual: &Usual, processors: u32) -> Option<Disturba
     largest.or(heat).or(clock.map(|(khz, usual)| Disturbance::Clock(khz * 1e3, usual * 1e3)))
 }
 
+/// The share of the processors that other programs took of a run; absent where it is not known. What the machine's clock
+/// ticks cannot tell apart counts as nothing.
+pub fn load(run: &Run, processors: u32) -> Option<f64> {
+    let ns = run.foreign_ns?;
+    Some(if ns > TICKS_OF_LOAD_NS { (ns as f64 / whole(run, processors)).min(1.0) } else { 0.0 })
+}
+
+/// True when a load is more than the usual one by so much that it could make or hide a cause.
+pub fn beyond(load: f64, usual: f64) -> bool {
+    load - usual > DISTURBED
+}
+
 /// What the reader should know: blocks that were set aside and made again, and disturbed ones that had to be kept.
 pub fn warnings(tables: &Tables) -> Vec<String> {
     let processors = tables.meta.machine.usable_processors.max(1);

@@ -1,11 +1,12 @@
 //! What the causes are decided from, and when a loss is large and certain enough to be called one.
-//! May import: `account`, `answer`, `curve`, `model`, `statistics`.
+//! May import: `account`, `answer`, `curve`, `model`, `statistics`, `words`.
 
 use crate::account::Ledger;
 use crate::answer::{CauseId, Interval, Point};
 use crate::curve::Clean;
 use crate::model::Model;
 use crate::statistics::{MIN_SHARE, NORMAL_95};
+use crate::words::{count_threads, percent};
 
 /// Everything that a cause may look at.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +70,13 @@ pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
 /// True when so many seconds are [`MIN_SHARE`] of the capacity or more.
 pub fn large(ledger: &Ledger<'_, '_>, seconds: f64) -> bool {
     seconds > MIN_SHARE * ledger.account.capacity
+}
+
+/// So many seconds of an account as people can judge them: `12 % of the processor time with 2 threads`. Seconds per unit of
+/// work tell nothing without the whole.
+pub fn in_proportion(ledger: &Ledger<'_, '_>, seconds: f64) -> String {
+    let share = seconds / ledger.account.capacity.max(f64::MIN_POSITIVE);
+    format!("{} of the processor time with {}", percent(share), count_threads(ledger.account.threads))
 }
 
 /// True when a charge is large, and certain in spite of sampling and of the noise of the loss.

@@ -1,6 +1,7 @@
-//! The traced runs of a recording, with their rows at hand. May import: `curve`, `sharing`, `stacks`, `statistics`.
+//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `sharing`, `stacks`, `statistics`.
 
 use crate::curve::Clean;
+use crate::disturbance::load;
 use crate::sharing::Sharing;
 use crate::stacks::Stacks;
 use crate::statistics::MIN_SHARE;
@@ -347,17 +348,22 @@ fn measured(tables: &Tables, trace: &Trace) -> Option<(u64, u64)> {
     (end > begin).then_some((begin, end))
 }
 
-/// How far a run's time for a unit of work is from that of the timed runs of its count: |ln(time / median)|.
+/// How far a run is from the timed runs of its count: of its time for a unit of work |ln(time / median)|, and the share of
+/// the processors that other programs took beyond the usual.
 ///
 /// Contended programs can have two speeds. A sweep traces a count again when the first traced run fell into the other
-/// one; here the one that shows what the timed runs show is taken.
+/// one, or was disturbed; here the one that shows what the timed runs show is taken.
 fn distance(tables: &Tables, run: &Run) -> f64 {
     let time = |r: &Run| match r.throughput {
         Some(units) => 1.0 / units,
         None => r.wall_ns as f64,
     };
-    let clean = tables.runs.iter().filter(|r| r.kind == RunKind::Clean && r.threads == run.threads);
-    let distance = median(&clean.map(time).collect::<Vec<_>>()).map_or(0.0, |median| (time(run) / median).ln().abs());
+    let processors = tables.meta.machine.usable_processors.max(1);
+    let clean = || tables.runs.iter().filter(|r| r.kind == RunKind::Clean && r.threads == run.threads);
+    let slower = median(&clean().map(time).collect::<Vec<_>>()).map_or(0.0, |median| (time(run) / median).ln().abs());
+    let usual = median(&clean().filter_map(|r| load(r, processors)).collect::<Vec<_>>()).unwrap_or(0.0);
+    let disturbed = load(run, processors).map_or(0.0, |load| (load - usual).max(0.0));
+    let distance = slower + disturbed;
     if distance.is_nan() { f64::INFINITY } else { distance }
 }
 

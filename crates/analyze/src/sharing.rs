@@ -80,6 +80,16 @@ pub struct Sharing<'t> {
     variables: HashMap<(RunId, u64), &'t Variable>,
 }
 
+/// The name of the variable that an address of a run lies in, where one is known there.
+pub fn variable_at(tables: &Tables, run: RunId, address: u64) -> Option<&str> {
+    let holds = |row: &&Variable| {
+        let start = row.address.checked_sub(row.offset.unwrap_or(0));
+        start.zip(row.size).is_some_and(|(start, size)| (start..start.saturating_add(size)).contains(&address))
+    };
+    let mut named = tables.variables.iter().filter(|row| row.run == run && row.name.is_some());
+    named.find(holds).and_then(|row| row.name.as_deref())
+}
+
 /// A sampled instruction waits for a shared line when this share of its samples in the run show it there; else what else
 /// it does would be booked to the line.
 const MOSTLY: f64 = 0.5;

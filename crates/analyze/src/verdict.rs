@@ -2,11 +2,11 @@
 //! May import: everything but `lib`.
 
 use crate::account::Ledger;
-use crate::answer::{Cause, Limitation, Point, Unsure, Verdict};
+use crate::answer::{Cause, Interval, Limitation, Point, Unsure, Verdict};
 use crate::causes::{Outcome, all, hidden, none};
 use crate::disturbance;
-use crate::facts::{Facts, large};
-use crate::words::count_threads;
+use crate::facts::{Facts, in_proportion, large};
+use crate::words::{count, count_threads, percent};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
 
@@ -16,6 +16,9 @@ const HEAVY_TRACE: f64 = 1.35;
 
 /// Calls that are missing on the timeline are still in the sums, and no answer is drawn from that timeline.
 const THINNED: &str = "system calls on the timeline";
+
+/// Stacks that could not be followed to the thread's start.
+const CUT_STACKS: &str = "outermost frames of stacks";
 
 /// What was lost is told when it is more than this share: a fifth of the smallest loss that is called a cause cannot
 /// turn a verdict.
@@ -73,27 +76,46 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
     if let Some(ledger) = facts.ledgers.first().filter(|l| l.traced.alone) {
         let length = ledger.traced.length_ns() as f64 * 1e-9;
         return format!(
-            "The program ran for {} and kept {} of {} processors busy.",
+            "The program ran for {} and kept {} of {} busy.",
             duration(length),
             two_digits(ledger.split.on_cpu / length.max(f64::MIN_POSITIVE)),
-            ledger.traced.processors()
+            count(ledger.traced.processors(), "processor")
         );
     }
     let base = facts.points.first();
     let point = facts.points.iter().find(|p| Some(p.threads) == threads);
     let (Some(base), Some(point)) = (base, point.or(facts.points.last())) else { return String::new() };
     let on = match point.threads > facts.processors {
-        true => format!(" on {} processors", facts.processors),
+        true => format!(" on {}", count(facts.processors, "processor")),
         false => String::new(),
     };
     match point.threads == base.threads {
         true => format!("With {} the program takes {}.", count_threads(base.threads), duration(point.seconds.median)),
         false => format!(
-            "With {} threads{on} the program is {} times as fast as with {}.",
+            "With {} threads{on} the program is {} as with {}{}.",
             point.threads,
-            two_digits(point.speedup),
-            base.threads
+            times(point.speedup),
+            base.threads,
+            uncertain(point)
         ),
+    }
+}
+
+/// Below a tenth of the speed nobody reads a fraction: `15 times as slow`.
+fn times(speedup: f64) -> String {
+    match speedup > 0.0 && speedup < 0.095 {
+        true => format!("{} times as slow", two_digits(1.0 / speedup)),
+        false => format!("{} times as fast", two_digits(speedup)),
+    }
+}
+
+/// The interval of a speed-up that may as well be none: it holds both faster and slower.
+fn uncertain(point: &Point) -> String {
+    let Interval { low, high } = point.speedup_interval;
+    let (low, high) = (two_digits(low), two_digits(high));
+    match point.speedup_interval.low < 1.0 && point.speedup_interval.high > 1.0 && low != high {
+        true => format!(" ({low} to {high})"),
+        false => String::new(),
     }
 }
 
@@ -104,7 +126,6 @@ fn duration(seconds: f64) -> String {
 /// Two digits that count: 0.61, 1.9, 12.
 fn two_digits(value: f64) -> String {
     match value.abs() {
-        v if v < 0.095 => format!("{value:.3}"),
         v if v < 0.995 => format!("{value:.2}"),
         v if v < 9.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
@@ -114,7 +135,9 @@ fn two_digits(value: f64) -> String {
 /// The second sentence: the cause, and its share.
 fn blame(cause: &Cause) -> String {
     let sentence = cause.summary.trim_end_matches('.');
-    format!("{sentence}: {:.0} % of the lost processor time.", cause.share * 100.0)
+    // A second colon would hide what the share belongs to.
+    let link = if sentence.contains(": ") { ". That is" } else { ":" };
+    format!("{sentence}{link} {:.0} % of the lost processor time.", cause.share * 100.0)
 }
 
 /// What could not be seen.
@@ -171,21 +194,36 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(disturbance::warnings(facts.model.tables));
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
-    let traced = |run| facts.ledgers.iter().find(|l| l.traced.run.run == run);
+    warnings.extend(lost(facts));
+    warnings
+}
+
+/// What was lost in the traced runs: a sentence each kind, with the numbers of all counts.
+fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
     let matters = |l: &&Loss| l.what != THINNED && l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64;
-    for loss in tables.losses.iter().filter(matters) {
-        if let Some(ledger) = traced(loss.run) {
-            let threads = ledger.account.threads;
+    let mut kinds: Vec<(&str, Vec<String>)> = Vec::new();
+    for ledger in facts.ledgers {
+        let here = facts.model.tables.losses.iter().filter(|loss| loss.run == ledger.traced.run.run);
+        for loss in here.filter(matters) {
             let of = loss.of.map(|of| format!(" of {of}")).unwrap_or_default();
-            warnings.push(format!(
-                "{}{of} {} were lost in the traced run with {}",
-                loss.count,
-                loss.what,
-                count_threads(threads)
-            ));
+            let number = format!("{}{of} with {}", loss.count, count_threads(ledger.account.threads));
+            match kinds.iter_mut().find(|(what, _)| *what == loss.what) {
+                Some((_, numbers)) => numbers.push(number),
+                None => kinds.push((&loss.what, vec![number])),
+            }
         }
     }
-    warnings
+    let told = |(what, numbers): (&str, Vec<String>)| {
+        let runs = if numbers.len() > 1 { "traced runs" } else { "traced run" };
+        match what {
+            CUT_STACKS => format!(
+                "some call stacks are cut off, so callers may be missing (in the {runs}: {})",
+                numbers.join(", ")
+            ),
+            _ => format!("{what} were lost in the {runs}: {}", numbers.join(", ")),
+        }
+    };
+    kinds.into_iter().map(told).collect()
 }
 
 /// Runs shorter than this say little, seconds: at 1,000 samples a second a twentieth of one rests on fewer than three, and
@@ -226,27 +264,39 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     if account.traced_over_clean > HEAVY_TRACE {
         let over = account.traced_over_clean;
         warnings.push(format!(
-            "tracing made the run with {} {over:.2} times as long: its split may differ from a clean run's",
+            "tracing made the run with {} {over:.2} times as long: where its time went may differ from the timed runs",
             count_threads(threads)
         ));
     }
     if account.traced_over_clean < 1.0 / HEAVY_TRACE {
         warnings.push(format!(
-            "the traced run with {} took {:.2} of the timed runs' time: what slows those down showed less in it",
+            "the traced run with {} took only {} of the timed runs' time: what slows those down shows less in it",
             count_threads(threads),
-            account.traced_over_clean
+            percent(account.traced_over_clean)
         ));
     }
     if large(ledger, account.unexplained.abs()) && ledger.loss > 0.0 && large(ledger, ledger.loss) {
-        let parts: Vec<&str> = ledger.unexplained.iter().map(|u| u.0.as_str()).take(2).collect();
-        let of = if parts.is_empty() { String::new() } else { format!(" (among it: {})", parts.join(", ")) };
-        warnings.push(format!("{:.3} s with {} stay unexplained{of}", account.unexplained, count_threads(threads)));
+        let more = account.unexplained > 0.0;
+        let same = ledger.unexplained.iter().filter(|(_, seconds)| (*seconds > 0.0) == more);
+        let parts: Vec<&str> = same.map(|u| u.0.as_str()).take(2).collect();
+        let of = |lead: &str| match parts.is_empty() {
+            true => String::new(),
+            false => format!(" ({lead}{})", parts.join(", ")),
+        };
+        warnings.push(match more {
+            true => format!("{} stays unexplained{}", in_proportion(ledger, account.unexplained), of("among it: ")),
+            false => format!(
+                "the parts of the account with {} add up to {} more than there was{}: its shares are estimates",
+                count_threads(threads),
+                percent(-account.unexplained / account.capacity),
+                of("")
+            ),
+        });
     }
-    if large(ledger, ledger.split.surplus * ledger.scale) {
+    if ledger.split.surplus > crate::statistics::MIN_SHARE * ledger.split.capacity {
         warnings.push(format!(
-            "with {} asked for, more than that ran at times: the capacity counts {} processors",
-            count_threads(threads),
-            ledger.traced.processors()
+            "more threads than the {threads} asked for ran at times: the capacity counts {}",
+            count(ledger.traced.processors(), "processor")
         ));
     }
     warnings

@@ -21,7 +21,7 @@ const SLOW_LOCK: &str = "rwsem_down_write_slowpath@kernel < down_write@kernel < 
 
 /// A sweep that gains nothing from the second thread.
 fn flat() -> Sketch {
-    with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+    with_base(Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(1.0)), WORK)
 }
 
 /// Two threads of which each does `other` half of the time.
@@ -58,7 +58,11 @@ fn the_memory_map_lock_is_explained_with_its_calls_and_call_sites() {
     assert_balanced(&answer);
     assert_eq!(answer.verdict.causes[0].id, CauseId::KernelLock, "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
-    assert!(cause.summary.contains("memory-map lock (mmap_lock), which munmap, page faults take"), "{}", cause.summary);
+    assert!(
+        cause.summary.contains("memory-map lock (mmap_lock), which munmap and page faults take"),
+        "{}",
+        cause.summary
+    );
     let culprit = cause.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("unmap_chunk"), Some(31)));
     assert_eq!(culprit.object.as_deref(), Some("mmap_lock"));

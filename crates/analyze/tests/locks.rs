@@ -117,7 +117,7 @@ fn a_global_lock_has_its_variable_s_name() {
         type_name: None,
     });
     let answer = analyze(&tables);
-    assert!(lock(&answer).summary.contains("the lock table_lock"), "{}", lock(&answer).summary);
+    assert!(lock(&answer).summary.contains("the lock \"table_lock\""), "{}", lock(&answer).summary);
     assert_eq!(lock(&answer).culprit.as_ref().unwrap().object.as_deref(), Some("0x100"));
     tables.variables[0].size = Some(8);
     let answer = analyze(&tables);

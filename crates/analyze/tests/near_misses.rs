@@ -242,7 +242,13 @@ fn a_futex_of_unknown_purpose_stays_unexplained_and_unsure() {
     assert!(only_none(&answer));
     assert!(answer.account[1].unexplained > 0.9, "{:?}", answer.account[1]);
     assert!(missing(&answer, CauseId::UserLock).contains("purpose"));
-    assert!(answer.warnings.iter().any(|w| w.contains("unknown purpose")), "{:?}", answer.warnings);
+    let told = |w: &&String| w.contains("% of the processor time with 2 threads stays unexplained (among it: ");
+    let warning = answer.warnings.iter().find(told).unwrap();
+    assert!(warning.contains("unknown purpose"), "{warning}");
+    // The evidence is that of the count that loses.
+    let none = &answer.verdict.causes[0];
+    let lost = none.evidence.iter().find(|e| e.what == "processor time lost with 2 threads").unwrap();
+    assert!(none.threads == 2 && lost.unit == "share" && lost.value > 0.4, "{none:?}");
 }
 
 #[test]
@@ -278,7 +284,7 @@ fn a_second_main_thread_beyond_the_capacity_is_said() {
     }
     let answer = analyze(&tables);
     assert_balanced(&answer);
-    assert!(answer.warnings.iter().any(|w| w.contains("more than that ran")), "{:?}", answer.warnings);
+    assert!(answer.warnings.iter().any(|w| w.contains("asked for ran at times")), "{:?}", answer.warnings);
 }
 
 #[test]

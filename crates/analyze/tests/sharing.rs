@@ -158,20 +158,23 @@ fn members_of_one_object_are_named_by_type_and_distance() {
     member(&mut tables, ".misses", 16, 64, LINE + 8);
     let answer = analyze(&tables);
     let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
-    assert!(summary.contains("struct stats.hits +8 and struct stats.misses +16"), "{summary}");
+    assert!(summary.contains("one cache line, struct stats.hits and struct stats.misses, at"), "{summary}");
 }
 
 #[test]
-fn the_same_member_of_two_objects_is_told_apart_by_address() {
+fn the_same_member_of_two_objects_is_told_once_and_apart_in_the_evidence() {
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 16)]);
     confirm(&mut tables, [(true, LINE), (true, LINE + 16)]);
     member(&mut tables, ".count", 0, 8, LINE);
     member(&mut tables, ".count", 0, 8, LINE + 16);
     let answer = analyze(&tables);
-    let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
-    let (one, other) = (format!("struct stats.count at {LINE:#x}"), format!("struct stats.count at {:#x}", LINE + 16));
-    assert!(summary.contains(&one) && summary.contains(&other), "{summary}");
+    let cause = found(&answer, CauseId::FalseSharing).unwrap();
+    assert!(cause.summary.contains("one cache line, struct stats.count of 2 objects, at"), "{}", cause.summary);
+    for address in [LINE, LINE + 16] {
+        let place = format!("struct stats.count at {address:#x}");
+        assert!(cause.evidence.iter().any(|row| row.what.contains(&place)), "{place}: {:?}", cause.evidence);
+    }
 }
 
 #[test]
@@ -197,7 +200,31 @@ fn one_thread_that_only_reads_beside_what_the_other_writes_is_false_sharing_too(
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Load, LINE + 16), (AccessKind::Store, LINE + 8)]);
     confirm(&mut tables, [(false, LINE + 16), (true, LINE + 8)]);
-    assert_eq!(ids(&analyze(&tables)), [CauseId::FalseSharing]);
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::FalseSharing]);
+    let summary = &answer.verdict.causes[0].summary;
+    assert!(summary.contains("one cache line, memory without a name (2 places), at"), "{summary}");
+}
+
+/// Reading a flag that nobody writes is slow too for the thread that writes beside it: whoever looks takes the line away.
+#[test]
+fn a_writer_waits_for_the_line_at_all_that_it_reads_there() {
+    let mut tables = slower();
+    let both = [(AccessKind::Load, LINE), (AccessKind::Load, LINE)];
+    accesses(&mut tables, both);
+    // Most samples of the first thread are at its reading, some at what it writes; of the second not all show what it read.
+    let rows = tables.accesses.iter_mut().filter(|row| row.thread == ThreadId(0));
+    rows.step_by(4).for_each(|row| (row.kind, row.address) = (AccessKind::Store, LINE + 8));
+    let mut nth = 0;
+    tables.accesses.retain(|row| {
+        nth += 1;
+        row.thread == ThreadId(0) || nth % 2 == 0
+    });
+    confirm(&mut tables, [(true, LINE + 8), (false, LINE)]);
+    let answer = analyze(&tables);
+    assert_eq!(ids(&answer), [CauseId::FalseSharing]);
+    let lost = answer.verdict.causes[0].lost_seconds;
+    assert!((lost - 1.0).abs() < 0.1, "all that `count` takes more, not {lost}");
 }
 
 #[test]
@@ -364,7 +391,7 @@ fn a_loop_that_reads_what_another_thread_writes_is_a_spin_wait() {
     assert_balanced(&answer);
     assert_eq!(ids(&answer), [CauseId::SpinWait], "{:#?}", answer.verdict);
     let cause = found(&answer, CauseId::SpinWait).unwrap();
-    let expected = "Threads wait in a loop at count (app.c:7) for turn, which is written in count (app.c:7).";
+    let expected = "Threads wait in a loop at count (app.c:7) until turn changes; count (app.c:7) writes it.";
     assert_eq!(cause.summary, expected);
     assert!((cause.lost_seconds - 1.0).abs() < 0.1, "{cause:?}");
 }

@@ -111,13 +111,23 @@ fn failing_calls_faults_creations_and_pipes_are_told_apart() {
     assert!(operations >= 211, "{operations}");
 }
 
+/// A program that runs for ever, until the test ends in whatever way.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "patient");
-    let mut child = std::process::Command::new(&program).spawn().unwrap();
-    let ready = format!("/proc/{}/task", child.id());
+    let mut child = Killed(std::process::Command::new(&program).spawn().unwrap());
+    let ready = format!("/proc/{}/task", child.0.id());
     while std::fs::read_dir(&ready).unwrap().count() < 4 {
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -127,7 +137,7 @@ fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
     let meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
     let mut writer = Writer::create(&path, &meta).unwrap();
     let length = Some(Duration::from_millis(300));
-    let attached = Tracer::new().attach(child.id(), length, &Stop::new(), &mut writer, RunId(0)).unwrap();
+    let attached = Tracer::new().attach(child.0.id(), length, &Stop::new(), &mut writer, RunId(0)).unwrap();
     assert_eq!((attached.end, attached.run.threads), (End::Time, 4));
     drop(writer);
     let tables = Recording::open(&path).unwrap().tables().unwrap();
@@ -145,9 +155,7 @@ fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
     assert_eq!((stuck.reason, stuck.count), (Reason::Futex, 1));
     assert!(tables.waits.iter().any(|w| w.reason == Reason::Sleep && called_by(&tables, w.user_stack, "napper")));
     assert!(tables.samples.iter().any(|s| called_by(&tables, s.user_stack, "busy")));
-    assert_eq!(child.try_wait().unwrap(), None, "the program goes on");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    assert_eq!(child.0.try_wait().unwrap(), None, "the program goes on");
 }
 
 #[test]

@@ -5,13 +5,15 @@
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
 //! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `mistakes`
 //! what was probably meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page;
-//! `watch` the live view.
+//! `watch` the live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
 mod cases;
 mod cli;
 mod commands;
 mod counts;
+#[cfg(test)]
+mod examples;
 mod executor;
 mod failure;
 mod file;

@@ -79,6 +79,8 @@ pub fn meta(processors: u32) -> Meta {
 pub struct Sketch {
     tables: Tables,
     names: Names,
+    /// Timed runs whose processor time nobody has told.
+    untold: Vec<RunId>,
 }
 
 /// Stacks, frames and modules given out so far.
@@ -92,14 +94,18 @@ struct Names {
 impl Sketch {
     /// An empty recording of a machine with so many processors.
     pub fn new(processors: u32) -> Sketch {
-        Sketch { tables: Tables::empty(meta(processors)), names: Names::default() }
+        Sketch { tables: Tables::empty(meta(processors)), names: Names::default(), untold: Vec::new() }
     }
 
-    /// Timed runs at a thread count: seconds of wall time each, on every thread that has a processor busy throughout.
-    pub fn clean(self, threads: u32, seconds: &[f64]) -> Sketch {
+    /// Timed runs at a thread count: seconds of wall time each. They use as many processors as the traced run of that
+    /// count; without one, every thread that has a processor is busy throughout.
+    pub fn clean(mut self, threads: u32, seconds: &[f64]) -> Sketch {
         let busy = f64::from(threads.min(self.tables.meta.machine.usable_processors));
         let cpu: Vec<f64> = seconds.iter().map(|s| s * busy).collect();
-        self.clean_cpu(threads, seconds, &cpu)
+        let first = self.tables.runs.len();
+        self = self.clean_cpu(threads, seconds, &cpu);
+        self.untold.extend(self.tables.runs.iter().skip(first).map(|run| run.run));
+        self
     }
 
     /// Timed runs: seconds of wall time and of CPU time each.
@@ -139,7 +145,21 @@ impl Sketch {
     }
 
     /// The recording.
-    pub fn tables(self) -> Tables {
+    pub fn tables(mut self) -> Tables {
+        let traced = |run: &&Run| run.kind == RunKind::Traced && run.wall_ns > 0;
+        let used: HashMap<u32, f64> = self
+            .tables
+            .runs
+            .iter()
+            .filter(traced)
+            .rev()
+            .map(|run| (run.threads, run.user_ns as f64 / run.wall_ns as f64))
+            .collect();
+        for run in self.tables.runs.iter_mut().filter(|run| self.untold.contains(&run.run)) {
+            if let Some(used) = used.get(&run.threads) {
+                run.user_ns = (run.wall_ns as f64 * used) as u64;
+            }
+        }
         self.tables
     }
 

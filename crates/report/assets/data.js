@@ -4,8 +4,9 @@
  * @typedef {{id: string, count: number}} Level one level of detail; a count of 0 means every span as it was recorded
  * @typedef {[number, string, number | null, number | null]} Kind class, words, lane that wakes, its share in percent
  * @typedef {[number, number, number, number, number]} Task lane, begin, end, name, depth
+ * Of a run `each` is the seconds per unit of work that a sample stands for.
  * @typedef {{threads: number, length: number, processors: number, lanes: string[], left_out: number, kinds: Kind[],
- *   levels: Level[], samples: string, sample_ns: number, tasks: Task[]}} Run
+ *   levels: Level[], samples: string, sample_ns: number, each: number, tasks: Task[]}} Run
  * @typedef {{runs: Run[], classes: [number, string, string][], flame: number[][], names: string[], focus: number | null}} Index
  * @typedef {{start: Float64Array, end: Float64Array, kind: Uint32Array, mixed: Uint8Array | null}} Spans of one lane
  * @typedef {{time: Float64Array, name: Uint32Array}} Samples of one lane

@@ -1,6 +1,13 @@
 // The flame graph: call paths from the thread's start at the top to the innermost function, as wide as their processor
 // time at one thread count, coloured by their growth since another.
 
+/** Part of the whole growth from which a call path has full colour. */
+const FULL = 0.25;
+/** Standard errors within which a change may be chance: see grew.rs. */
+const ERRORS = 1.96;
+/** What stands below while nothing is pointed at. */
+const FLAME_HINT = "Point at a call path for its numbers; a click zooms into it, one on the topmost zooms out.";
+
 const FLAME_ROW = 19;
 
 class Flame {
@@ -17,7 +24,8 @@ class Flame {
       const parent = node[0];
       if (parent !== null && parent !== undefined) this.children[parent]?.push(i);
     });
-    this.now = Math.max(0, index.runs.findIndex((r) => r.threads === index.focus));
+    const focus = index.runs.findIndex((r) => r.threads === index.focus);
+    this.now = focus < 0 ? index.runs.length - 1 : focus;
     this.base = 0;
     this.root = 0;
     this.wanted = "";
@@ -32,12 +40,13 @@ class Flame {
     const search = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: "search a function", "aria-label": "search the flame graph",
       input: () => { this.wanted = search.value.trim().toLowerCase(); this.draw(); } }));
     this.canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: 0, role: "img", "aria-label": "Flame graph; the table below has the same numbers" }));
-    this.readout = el("p", { class: "readout" }, "");
+    this.readout = el("p", { class: "readout" }, el("span", { class: "faint" }, FLAME_HINT));
     const two = index.runs.length > 1;
-    place.append(el("h3", {}, "Call paths"), el("div", { class: "tools" }, "width: ", chooser(this.now, "thread count shown", (i) => (this.now = i)),
-      ...(two ? [" colour: against ", chooser(0, "thread count compared with", (i) => (this.base = i))] : []),
-      search, el("button", { type: "button", click: () => this.go(0) }, "whole"), el("span", { class: "spring" }),
-      ...(two ? [el("span", { class: "scale" }, "less", el("span", { class: "swatch d-less" }), el("span", { class: "swatch d-same" }), el("span", { class: "swatch d-more" }), "more")] : [])),
+    place.append(el("h3", {}, "Call paths"), el("div", { class: "tools" },
+      el("span", { class: "group" }, "width:", chooser(this.now, "thread count shown", (i) => (this.now = i))),
+      ...(two ? [el("span", { class: "group" }, "colour: against", chooser(0, "thread count compared with", (i) => (this.base = i)))] : []),
+      search, el("button", { type: "button", click: () => this.go(0) }, "whole tree"), el("span", { class: "spring" }),
+      ...(two ? [el("span", { class: "scale" }, "less", el("span", { class: "swatch d-less" }), el("span", { class: "swatch d-same" }), el("span", { class: "swatch d-more" }), "more; grey: may be chance; full colour: a quarter of the whole change")] : [])),
       el("div", { class: "flame" }, el("div", { class: "box" }, this.canvas)), this.readout);
     this.canvas.addEventListener("click", (event) => {
       const box = this.at(event);
@@ -87,11 +96,14 @@ class Flame {
 
   /** @param {number} node */
   colour(node) {
-    if (this.now === this.base) return ["less", 0.35];
+    if (this.now === this.base) return ["same", 1];
     const grown = this.spent(node, this.now) - this.spent(node, this.base);
+    const [now, base] = [this.index.runs[this.now]?.each ?? 0, this.index.runs[this.base]?.each ?? 0];
+    const error = Math.sqrt(this.spent(node, this.now) * now + this.spent(node, this.base) * base);
+    if (Math.abs(grown) < ERRORS * error) return ["same", 1];
     // Against the whole growth: what explains a quarter of it has full colour.
     const all = Math.max(Math.abs(this.spent(0, this.now) - this.spent(0, this.base)), this.spent(0, this.now) * 0.05) || 1;
-    const strength = Math.min(1, Math.abs(grown) / all / 0.25);
+    const strength = Math.min(1, Math.abs(grown) / all / FULL);
     return strength < 0.04 ? ["same", 1] : [grown > 0 ? "more" : "less", 0.25 + 0.75 * strength];
   }
 

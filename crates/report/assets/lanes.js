@@ -1,7 +1,7 @@
 // The lanes: what is shown of which run, zoom, pan, search, selection. Drawn by lanes_draw.js.
 
 /** Pixels of the names beside the lanes, of a lane, of its bar, of the time axis, of the minimap. */
-const LANE = { axis: 22, height: 20, bar: 14, tasks: 9, minimap: 34 };
+const LANE = { axis: 22, height: 20, bar: 14, tasks: 12, minimap: 34 };
 
 class Lanes {
   /**
@@ -36,6 +36,8 @@ class Lanes {
     this.match = null;
     /** @type {{x: number, y: number} | null} */
     this.pointer = null;
+    /** The minimap as it was drawn last, and of what. @type {{of: string, known: Spans[], picture: HTMLCanvasElement} | null} */
+    this.whole = null;
     this.count = el("span", { class: "hint" });
     this.minimap = /** @type {HTMLCanvasElement} */ (el("canvas", { class: "minimap", "aria-hidden": "true" }));
     this.canvas = /** @type {HTMLCanvasElement} */ (
@@ -60,7 +62,9 @@ class Lanes {
     this.found = null;
     this.match = null;
     this.range = null;
+    this.whole = null;
     this.panel.hidden = true;
+    showMarks(this);
     this.readout.textContent = run.left_out > 0 ? `${plural(run.left_out, "short thread")} not drawn.` : "";
     [this.from, this.to] = [0, run.length];
     const first = run.levels[0];
@@ -83,7 +87,7 @@ class Lanes {
 
   /** Pixels of the names: less where the screen is narrow. */
   names() {
-    return this.place.clientWidth < 600 ? 84 : 150;
+    return this.place.clientWidth < 600 ? 96 : 150;
   }
 
   plot() {

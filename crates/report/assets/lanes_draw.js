@@ -1,11 +1,11 @@
 // How the lanes are drawn: bars, brackets of tasks, arrows, the time axis, the minimap.
 
-/** Arrows are drawn where the eye can still follow them. */
-const MOST_ARROWS = 400;
+/** Arrows are drawn where the eye can still follow them: one in so many pixels at most. */
+const ARROW_APART = 8;
 /** Pixels from which the two ends of a task's bracket are told apart. */
 const NARROW_TASK = 6;
 /** How high a class is drawn: what runs is told from what waits without any colour. */
-const HEIGHTS = { user: 1, system: 1, kernel: 1, preempted: 0.7, runnable: 0.7, lock: 0.5, wait: 0.28, io: 0.28, sleep: 0.28, unknown: 0.28 };
+const HEIGHTS = { user: 1, system: 1, preempted: 0.7, runnable: 0.7, kernel: 0.5, lock: 0.5, wait: 0.28, io: 0.28, sleep: 0.28, unknown: 0.28 };
 
 /**
  * The whole picture.
@@ -29,8 +29,8 @@ function drawLanes(lanes) {
     const spans = view?.spans[lane];
     if (spans) drawLane(lanes, context, spans, y + (rows - LANE.height));
   }
-  if (lanes.run.tasks.length) drawTasks(lanes, context, first, last, top);
   if (view?.exact) drawArrows(lanes, context, view.spans, top, first, last);
+  if (lanes.run.tasks.length) drawTasks(lanes, context, first, last, top);
   context.fillStyle = colours.of("ground");
   context.fillRect(0, 0, lanes.names() - 2, height);
   context.fillStyle = colours.of("ink");
@@ -40,6 +40,8 @@ function drawLanes(lanes) {
     context.fillText(fitThread(context, lanes.run.lanes[lane] ?? "", lanes.names() - 12), lanes.names() - 8, y);
   }
   drawAxis(lanes, context, width, height);
+  const hidden = lanes.run.lanes.length - Math.floor((top + height - LANE.axis) / rows);
+  if (hidden > 0) drawMore(context, `${hidden} more below`, width, height);
   if (lanes.range) {
     const [a, b] = [lanes.xOf(lanes.range[0]), lanes.xOf(lanes.range[1])];
     context.fillStyle = colours.of("accent");
@@ -51,6 +53,24 @@ function drawLanes(lanes) {
     context.fillStyle = colours.of("faint");
     context.fillRect(Math.round(lanes.pointer.x), 0, 1, height);
   }
+}
+
+/**
+ * That there is more where the picture ends.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} words
+ * @param {number} width
+ * @param {number} height
+ */
+function drawMore(context, words, width, height) {
+  const wide = context.measureText(words).width + 12;
+  context.globalAlpha = 0.9;
+  context.fillStyle = colours.of("ground");
+  context.fillRect(width - wide - 4, height - 20, wide, 18);
+  context.globalAlpha = 1;
+  context.fillStyle = colours.of("ink");
+  context.textAlign = "right";
+  context.fillText(words, width - 10, height - 11);
 }
 
 /**
@@ -115,7 +135,7 @@ function drawTasks(lanes, context, first, last, top) {
   context.strokeStyle = colours.of("ink");
   context.fillStyle = colours.of("ink");
   context.textAlign = "left";
-  context.font = "9px system-ui, sans-serif";
+  context.font = "10px system-ui, sans-serif";
   // Brackets too narrow to tell their ends apart are a faint line: a row of them would be the loudest of all.
   /** @type {Map<number, number>} */
   const drawn = new Map();
@@ -129,25 +149,32 @@ function drawTasks(lanes, context, first, last, top) {
   }
   context.globalAlpha = 1;
   context.beginPath();
+  /** @type {[string, number, number][]} */
+  const labels = [];
   for (const [lane, from, to, name, depth] of lanes.run.tasks) {
     if (lane < first || lane >= last || to < lanes.from || from > lanes.to) continue;
-    const y = Math.round(LANE.axis + lane * rows - top + 4 + Math.min(depth, 1) * 2) + 0.5;
+    const y = Math.round(LANE.axis + lane * rows - top + 5 + Math.min(depth, 1) * 2) + 0.5;
     const [a, b] = [Math.max(lanes.xOf(from), lanes.names()), Math.min(lanes.xOf(to), lanes.names() + lanes.plot())];
     if (b - a < NARROW_TASK) continue;
-    context.moveTo(a + 0.5, y + 4);
+    // An end beyond the picture is left open.
+    context.moveTo(a + 0.5, from < lanes.from ? y : y + 4);
     context.lineTo(a + 0.5, y);
     context.lineTo(b - 0.5, y);
-    context.lineTo(b - 0.5, y + 4);
-    if (b - a > 40) {
-      const label = fit(context, lanes.index.names[name] ?? "", b - a - 12);
-      const wide = context.measureText(label).width;
-      context.fillStyle = colours.of("ground");
-      context.fillRect(a + 4, y - 1, wide + 4, 3);
-      context.fillStyle = colours.of("ink");
-      context.fillText(label, a + 6, y + 3);
-    }
+    if (to <= lanes.to) context.lineTo(b - 0.5, y + 4);
+    if (b - a < 30) continue;
+    // A name that is cut to a letter or two tells nothing.
+    const label = lanes.index.names[name] ?? "";
+    const room = b - a - 16;
+    if (room > 60 || context.measureText(label).width <= room) labels.push([fit(context, label, room), a + 6, y]);
   }
   context.stroke();
+  // In the bracket, as a title stands in the border of a box.
+  for (const [label, x, y] of labels) {
+    context.fillStyle = colours.of("ground");
+    context.fillRect(x - 2, y - 4, context.measureText(label).width + 4, 9);
+    context.fillStyle = colours.of("ink");
+    context.fillText(label, x, y + 0.5);
+  }
   context.font = "12px system-ui, sans-serif";
 }
 
@@ -175,7 +202,7 @@ function drawArrows(lanes, context, known, top, first, last) {
       const waker = kind?.[2];
       if (waker === null || waker === undefined || (kind?.[3] ?? 0) < 50) continue;
       arrows.push([waker, lane, end, (kind?.[3] ?? 0) >= 99.5]);
-      if (arrows.length > MOST_ARROWS) return;
+      if (arrows.length > lanes.plot() / ARROW_APART) return;
     }
   }
   context.strokeStyle = colours.of("ink");
@@ -212,21 +239,66 @@ function drawAxis(lanes, context, width, height) {
   context.fillStyle = colours.of("ground");
   context.fillRect(0, 0, width, LANE.axis - 2);
   context.fillStyle = colours.of("faint");
-  const about = Math.max(2, lanes.plot() / 130);
+  const about = Math.max(3, lanes.plot() / 130);
   const raw = (lanes.to - lanes.from) / about;
   const magnitude = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5, 10].map((m) => m * magnitude).find((s) => s >= raw)) ?? raw;
   context.textAlign = "left";
+  let free = lanes.names();
   for (let tick = Math.ceil(lanes.from / step) * step; tick <= lanes.to; tick += step) {
     const x = lanes.xOf(tick);
     context.globalAlpha = 0.25;
     context.fillRect(Math.round(x), 4, 1, height);
     context.globalAlpha = 1;
-    const label = stamp(tick, step);
-    if (x + context.measureText(label).width + 4 < width) context.fillText(label, x + 4, 10);
+    const label = stamp(tick, step, lanes.to);
+    const wide = context.measureText(label).width + 4;
+    // The last one stands before its line when there is no room behind it.
+    const start = x + wide < width ? x + 4 : x - wide;
+    if (start > free) context.fillText(label, start, 10);
+    free = start + wide + 4;
   }
   context.textAlign = "right";
-  context.fillText(time(lanes.to - lanes.from), lanes.names() - 8, 10);
+  const shown = time(lanes.to - lanes.from);
+  const words = `shows ${shown}`;
+  context.fillText(context.measureText(words).width < lanes.names() - 10 ? words : shown, lanes.names() - 8, 10);
+}
+
+/** From the bottom of the minimap up. */
+const STACK = ["user", "system", "preempted", "runnable", "kernel", "lock", "io", "wait", "sleep"];
+
+/**
+ * What all threads did over the whole run, stacked; nothing where nothing was recorded.
+ * @param {Lanes} lanes
+ * @param {Spans[]} known
+ * @param {number} columns
+ * @param {number} high
+ */
+function stackOf(lanes, known, columns, high) {
+  const sums = new Map(STACK.map((key) => [key, new Float32Array(columns)]));
+  for (const spans of known) {
+    for (let i = 0; i < spans.start.length; i++) {
+      const into = sums.get(lanes.keys[lanes.run.kinds[/** @type {number} */ (spans.kind[i])]?.[0] ?? 10] ?? "");
+      if (!into) continue;
+      const from = (/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns;
+      const to = Math.min(columns, (/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns);
+      // By the part of the column that it takes: on a narrow screen many fall into one.
+      for (let c = Math.floor(from); c < to; c++) into[c] = (into[c] ?? 0) + Math.min(to, c + 1) - Math.max(from, c);
+    }
+  }
+  const picture = document.createElement("canvas");
+  const context = prepare(picture, columns, high);
+  const most = Math.max(1, known.length);
+  for (let c = 0; c < columns; c++) {
+    let top = high;
+    for (const [key, of] of sums) {
+      const tall = Math.min(top, (/** @type {number} */ (of[c]) / most) * high);
+      if (tall <= 0) continue;
+      context.fillStyle = colours.of(key);
+      context.fillRect(c, top - tall, 1, tall);
+      top -= tall;
+    }
+  }
+  return picture;
 }
 
 /**
@@ -241,29 +313,10 @@ function drawMinimap(lanes, width) {
   const [left, plot, high] = [lanes.names(), lanes.plot(), LANE.minimap - 6];
   if (known) {
     const columns = Math.max(1, Math.floor(plot));
-    const running = new Float32Array(columns);
-    const waiting = new Float32Array(columns);
-    for (const spans of known) {
-      for (let i = 0; i < spans.start.length; i++) {
-        const key = lanes.keys[lanes.run.kinds[/** @type {number} */ (spans.kind[i])]?.[0] ?? 10];
-        // What was not recorded is neither.
-        if (key === "unknown") continue;
-        const into = key === "user" || key === "system" ? running : waiting;
-        const from = (/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns;
-        const to = Math.min(columns, (/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns);
-        // By the part of the column that it takes: on a narrow screen many fall into one.
-        for (let c = Math.floor(from); c < to; c++) into[c] = (into[c] ?? 0) + Math.min(to, c + 1) - Math.max(from, c);
-      }
-    }
-    const most = Math.max(1, known.length);
-    for (let c = 0; c < columns; c++) {
-      const r = Math.min(high, (/** @type {number} */ (running[c]) / most) * high);
-      const w = Math.min(high - r, (/** @type {number} */ (waiting[c]) / most) * high);
-      context.fillStyle = colours.of("user");
-      context.fillRect(left + c, 3 + high - r, 1, r);
-      context.fillStyle = colours.of("wait");
-      context.fillRect(left + c, 3 + high - r - w, 1, w);
-    }
+    // The picture of the whole run stays while one zooms in it.
+    const of = `${columns} ${window.devicePixelRatio} ${colours.of("ground")}`;
+    if (lanes.whole?.of !== of || lanes.whole.known !== known) lanes.whole = { of, known, picture: stackOf(lanes, known, columns, high) };
+    context.drawImage(lanes.whole.picture, left, 3, columns, high);
   }
   const a = left + (lanes.from / lanes.run.length) * plot;
   const b = left + (lanes.to / lanes.run.length) * plot;

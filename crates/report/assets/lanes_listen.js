@@ -36,6 +36,22 @@ function addTools(lanes) {
 }
 
 /**
+ * Legend of what is drawn besides the bars, as far as this run has it.
+ * @param {Lanes} lanes
+ */
+function showMarks(lanes) {
+  const legend = lanes.place.parentElement?.querySelector(".lanes-legend");
+  for (const old of legend?.querySelectorAll(".of-run") ?? []) old.remove();
+  const classes = new Set(lanes.run.kinds.map((kind) => kind[0]));
+  for (const item of legend?.querySelectorAll("[data-class]") ?? [])
+    /** @type {HTMLElement} */ (item).hidden = !classes.has(Number(/** @type {HTMLElement} */ (item).dataset["class"]));
+  const entry = (/** @type {HTMLElement} */ mark, /** @type {string} */ text) => legend?.append(el("li", { class: "of-run" }, mark, text));
+  if (lanes.run.tasks.length) entry(el("span", { class: "mark task" }), "task that the program named");
+  if (lanes.run.kinds.some((kind) => kind[2] !== null && (kind[3] ?? 0) >= 50))
+    entry(el("span", { class: "mark" }, "↓"), "woken by that thread (zoom in to see each); dashed: mostly by it");
+}
+
+/**
  * Pointer and keys.
  * @param {Lanes} lanes
  */

@@ -13,33 +13,47 @@ function wordsAt(lanes) {
   const name = lanes.run.lanes[lane];
   if (!spans || name === undefined) return "";
   const i = after(spans.end, at);
+  const sample = sampleAt(lanes, lane, at);
   const words = [`${name} at ${stamp(at, (lanes.to - lanes.from) / 100)}`];
   const start = spans.start[i];
   if (start !== undefined && start <= at) {
     const kind = lanes.run.kinds[/** @type {number} */ (spans.kind[i])];
     const length = /** @type {number} */ (spans.end[i]) - start;
     let what = lanes.titles.get(kind?.[0] ?? 10) ?? "";
+    // Not every system call is recorded with its times: names in brackets are the kernel's.
+    if (lanes.keys[kind?.[0] ?? 10] === "user" && sample.startsWith("[")) what = "running, in the kernel";
     if (kind?.[1]) what += `: ${kind[1]}`;
     words.push(what);
     words.push(view.exact ? time(length) : `about ${time(length)}`);
     if (spans.mixed?.[i]) words.push("mostly; a stretch with too many switches to record each");
     const waker = kind?.[2];
-    if (waker !== null && waker !== undefined) words.push(`woken by ${lanes.run.lanes[waker]} in ${kind?.[3]} % of that wait's time`);
+    if (waker !== null && waker !== undefined) {
+      const share = kind?.[3] ?? 0;
+      words.push(`woken by ${lanes.run.lanes[waker]}${share < 99.5 ? ` for ${share} % of the time waited so` : ""}`);
+    }
   } else {
     words.push("not alive, or not recorded");
   }
-  const sampled = lanes.samples?.[lane];
-  if (sampled) {
-    const j = after(sampled.time, at);
-    const near = [j - 1, j].filter((k) => k >= 0 && k < sampled.time.length && Math.abs(/** @type {number} */ (sampled.time[k]) - at) < lanes.run.sample_ns);
-    const one = near[0];
-    if (one !== undefined) words.push(`sampled in ${lanes.index.names[/** @type {number} */ (sampled.name[one])]}`);
-  }
+  if (sample) words.push(`sampled in ${sample}`);
   if (lanes.run.tasks.length) {
     const task = lanes.run.tasks.filter((t) => t[0] === lane && t[1] <= at && at <= t[2]).pop();
     if (task) words.push(`task ${lanes.index.names[task[3]]}, ${time(task[2] - task[1])}`);
   }
   return words.join(" · ");
+}
+
+/**
+ * The function in which a lane's thread was sampled around a moment.
+ * @param {Lanes} lanes
+ * @param {number} lane
+ * @param {number} at
+ */
+function sampleAt(lanes, lane, at) {
+  const sampled = lanes.samples?.[lane];
+  if (!sampled) return "";
+  const j = after(sampled.time, at);
+  const near = [j - 1, j].find((k) => k >= 0 && k < sampled.time.length && Math.abs(/** @type {number} */ (sampled.time[k]) - at) < lanes.run.sample_ns);
+  return near === undefined ? "" : lanes.index.names[/** @type {number} */ (sampled.name[near])] ?? "";
 }
 
 /**
@@ -103,19 +117,19 @@ function sumUp(lanes, from, to) {
  * @param {Sums} sums
  */
 function showSums(lanes, from, to, sums) {
-  const rows = (/** @type {string} */ title, /** @type {string[][]} */ cells) =>
-    el("div", {}, el("h4", {}, title), el("table", { class: "plain" }, el("tbody", {},
-      ...cells.map((row) => el("tr", {}, ...row.map((cell, i) => el("td", { class: i ? "n" : "t" }, cell)))))));
+  const rows = (/** @type {string} */ title, /** @type {string} */ share, /** @type {string[][]} */ cells) =>
+    el("div", {}, el("h4", {}, title, el("span", { class: "faint" }, ` ${share}`)), el("table", { class: "plain" }, el("tbody", {},
+      ...cells.map((row) => el("tr", {}, ...row.map((cell, i) => el("td", { class: i ? "n" : "" }, cell)))))));
   const all = sums.classes.reduce((sum, row) => sum + row[1], 0) || 1;
   lanes.panel.replaceChildren(
-    el("div", { class: "tools" }, el("strong", {}, `${stamp(from, to - from)} to ${stamp(to, to - from)}: ${time(to - from)}`),
+    el("div", { class: "tools" }, el("strong", {}, `${stamp(from, (to - from) / 100, to)} to ${stamp(to, (to - from) / 100)}: ${time(to - from)}`),
       el("button", { type: "button", click: () => lanes.show(from, to) }, "zoom to it"),
       el("button", { type: "button", click: () => lanes.unselect() }, "end the selection")),
     el("div", { class: "columns" },
-      rows("What the threads did", sums.classes.map(([of, ns]) => [lanes.titles.get(of) ?? "", time(ns), percent(ns / all)])),
-      rows("Waits", sums.waits.map(([kind, ns]) => [lanes.run.kinds[kind]?.[1] ?? "", time(ns), percent(ns / all)])),
-      rows("Functions", sums.functions.map(([name, n]) => [lanes.index.names[name] ?? "", plural(n, "sample"), percent(n / (sums.samples || 1))])),
-      rows("Threads", sums.threads.map(([lane, r, w]) => [lanes.run.lanes[lane] ?? "", `${time(r)} running`, percent(r / (r + w))]))));
+      rows("What the threads did", "share of their time", sums.classes.map(([of, ns]) => [lanes.titles.get(of) ?? "", time(ns), percent(ns / all)])),
+      rows("Waits", "share of the threads' time", sums.waits.map(([kind, ns]) => [lanes.run.kinds[kind]?.[1] ?? "", time(ns), percent(ns / all)])),
+      rows("Functions", "share of the samples", sums.functions.map(([name, n]) => [lanes.index.names[name] ?? "", plural(n, "sample"), percent(n / (sums.samples || 1))])),
+      rows("Threads", "share of its time that each ran", sums.threads.map(([lane, r, w]) => [lanes.run.lanes[lane] ?? "", `${time(r)} running`, percent(r / (r + w))]))));
   lanes.panel.hidden = false;
 }
 
@@ -123,10 +137,11 @@ function showSums(lanes, from, to, sums) {
  * A moment, with the digits that tell it from its neighbours.
  * @param {number} ns
  * @param {number} step
+ * @param {number} [most] the largest one beside it: all have one unit
  */
-function stamp(ns, step) {
+function stamp(ns, step, most = ns) {
   if (ns === 0) return "0";
-  const [factor, unit] = step >= 1e7 || ns >= 1e10 ? [1e9, "s"] : step >= 1e4 || ns >= 1e7 ? [1e6, "ms"] : [1e3, "µs"];
+  const [factor, unit] = most >= 1e9 ? [1e9, "s"] : most >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
   const places = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / factor))));
   return `${(ns / factor).toFixed(places)} ${unit}`;
 }

@@ -14,6 +14,16 @@ function start() {
     show(false);
     window.addEventListener("beforeprint", () => show(true));
   }
+  // Paper cannot be unfolded.
+  /** @type {HTMLDetailsElement[]} */
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details")].filter((one) => !one.open);
+    for (const one of closed) one.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const one of closed) one.open = false;
+  });
   const index = readIndex();
   const lanes = document.getElementById("lanes-view");
   const flame = document.getElementById("flame");

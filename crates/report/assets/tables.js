@@ -9,6 +9,7 @@ function enliven(table) {
   const fold = Number(table.dataset["fold"] ?? 12);
   let open = rows.length <= fold + 3;
   let wanted = "";
+  table.classList.add("sortable");
   const more = el("button", { type: "button", class: "fold", click: () => {
     open = !open;
     show();
@@ -21,7 +22,7 @@ function enliven(table) {
       if (!row.hidden) shown++;
     }
     more.hidden = rows.length <= fold + 3 || wanted !== "";
-    more.textContent = open ? "show fewer" : `show all ${rows.length}`;
+    more.textContent = open ? "show fewer" : `show ${Number(table.dataset["all"] ?? 0) > rows.length ? "the first" : "all"} ${rows.length}`;
   };
   [...head.cells].forEach((cell, column) => {
     const button = el("button", { type: "button", title: cell.title, click: () => sort(column) }, cell.textContent ?? "");

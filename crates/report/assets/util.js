@@ -23,6 +23,7 @@ function el(tag, attributes = {}, ...children) {
  * @param {number} ns nanoseconds
  */
 function time(ns) {
+  if (ns === 0) return "0";
   const size = Math.abs(ns);
   const [factor, unit] = size >= 999.5e6 ? [1e9, "s"] : size >= 999.5e3 ? [1e6, "ms"] : size >= 999.5 ? [1e3, "µs"] : [1, "ns"];
   return `${digits(ns / factor)} ${unit}`;

@@ -74,13 +74,20 @@ fn take(chars: impl Iterator<Item = char>, limit: usize) -> String {
         .collect()
 }
 
-/// Lines of at most `limit` columns, broken at spaces. A word that is longer than a line is broken where it must be,
-/// so that nothing of it is lost.
+/// Lines of at most `limit` columns, broken at spaces, but not before a per cent sign. A word that is longer than a line is
+/// broken where it must be, so that nothing of it is lost.
 pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
+    let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|w| !w.is_empty()) {
+        match words.last_mut().filter(|_| word.starts_with('%')) {
+            Some(number) => *number += &format!(" {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
+    for word in &words {
         let needed = width(word) + if line.is_empty() { 0 } else { width(&line) + 1 };
         if needed <= limit {
             if !line.is_empty() {
@@ -159,6 +166,7 @@ mod tests {
         assert_eq!(wrap("the threads wait for a lock", 11), ["the threads", "wait for a", "lock"]);
         assert_eq!(wrap("a /very/long/path b", 6), ["a", "/very/", "long/p", "ath b"]);
         assert_eq!(wrap("", 5), Vec::<String>::new());
+        assert_eq!(wrap("it is 75 % of all, 1 %, % x", 8), ["it is", "75 % of", "all,", "1 %, % x"]);
         let lines = wrap_short("one two three four five six", 9, 5, 2);
         assert_eq!(lines, ["one two", "three …"]);
     }

@@ -1,14 +1,20 @@
-//! Numbers as people read them. May import: analyze (the names of causes).
+//! Numbers, and the names of things, as people read them. May import: analyze's answer, recording's metadata.
 //!
 //! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
 //! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.
 
-use analyze::answer::CauseId;
+use analyze::answer::{CauseId, Culprit, Evidence, Site};
+use recording::meta::Throughput;
 
 /// Most significant digits that a number is given, however exact it is: nobody reads more.
 const MOST_DIGITS: i32 = 4;
 /// Digits of a number whose exactness is not known (a single run).
 const DIGITS_OF_ONE_RUN: i32 = 2;
+/// `±` stands for the longer side of an interval. Where the shorter one is below this part of it, the other end would lie
+/// so far from where it was found that both ends are told instead.
+const LOPSIDED: f64 = 1.0 / 3.0;
+/// `±` with more than this part of the value reads as if the value might be nought.
+const WIDE: f64 = 0.5;
 
 /// A unit and how much of the base unit it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,6 +66,11 @@ impl Scale {
         if value.is_finite() { number + self.unit } else { number }
     }
 
+    /// The smallest value other than 0 that can be told with so many decimals.
+    pub fn smallest(self, decimals: i32) -> f64 {
+        self.factor * 10_f64.powi(-decimals)
+    }
+
     /// Decimals that show so many significant digits of a value.
     pub fn decimals(self, value: f64, digits: i32) -> i32 {
         let value = value.abs() / self.factor;
@@ -68,6 +79,16 @@ impl Scale {
         let step = 10_f64.powi(e + 1 - digits);
         let carried = (value / step).round() * step >= 10_f64.powi(e + 1) * (1.0 - 1e-9);
         (digits - 1 - e - i32::from(carried)).max(0)
+    }
+
+    /// Decimals with which multiples of a round step are told from each other: one for 0.5 s, none for 200 ms.
+    pub fn decimals_of_step(self, step: f64) -> i32 {
+        let size = step.abs() / self.factor;
+        let exact = |decimals: &i32| {
+            let parts = size * 10_f64.powi(*decimals);
+            (parts - parts.round()).abs() < 1e-6 * parts.abs()
+        };
+        (0..6).find(exact).unwrap_or(0)
     }
 
     /// Decimals that an interval of this half-width supports for a value.
@@ -97,10 +118,29 @@ impl Scale {
         }
         format!("{} ± {}", self.fixed(value, decimals), rounded(half, decimals))
     }
+
+    /// The value and the ends of its interval, which need not lie symmetrically: `512 ms (478–546)`. The interval has two
+    /// digits of its width. Without an interval, two digits.
+    pub fn between(self, value: f64, interval: Option<(f64, f64)>) -> String {
+        let Some((low, high)) = interval else {
+            return self.within(value, None);
+        };
+        let width = (high - low) / self.factor;
+        if !(width > 0.0 && width.is_finite()) {
+            return self.within(value, Some(0.0));
+        }
+        let most = MOST_DIGITS - 1 - exponent(value / self.factor);
+        let decimals = (1 - exponent(width)).min(most.max(0));
+        let end = |v: f64| rounded(v / self.factor, decimals);
+        format!("{} ({}–{})", self.fixed(value, decimals), end(low), end(high))
+    }
 }
 
 /// A time in seconds, three digits: `1.93 s`, `640 ms`.
 pub fn time(seconds: f64) -> String {
+    if seconds == 0.0 {
+        return "0 s".to_owned();
+    }
     let scale = Scale::time(seconds);
     scale.fixed(seconds, scale.decimals(seconds, 3))
 }
@@ -109,6 +149,33 @@ pub fn time(seconds: f64) -> String {
 pub fn about(seconds: f64) -> String {
     let scale = Scale::time(seconds);
     scale.fixed(seconds, scale.decimals(seconds, 2))
+}
+
+/// Two times in one unit, that of the larger, two digits or a few more: `97 to 130 ms`, `0.10 to 1.2 s`.
+pub fn range(low: f64, high: f64) -> String {
+    let scale = Scale::time(low.abs().max(high.abs()));
+    let end = |seconds: f64| match seconds == 0.0 {
+        true => "0".to_owned(),
+        false => rounded(seconds / scale.factor, scale.decimals(seconds, DIGITS_OF_ONE_RUN).min(2)),
+    };
+    let unit = if high.is_finite() { scale.unit } else { "" };
+    format!("{} to {}{unit}", end(low), end(high))
+}
+
+impl Scale {
+    /// The value and its interval: as [`Scale::within`], or with both ends where `±` would be wrong, because the interval
+    /// is lopsided, or would not be told by `±`, because it is too wide: `400 ms (370–790)`. Without an interval, two digits.
+    pub fn around(self, value: f64, interval: Option<(f64, f64)>) -> String {
+        let Some((low, high)) = interval else { return self.within(value, None) };
+        let (longer, shorter) = ((high - value).max(value - low), (high - value).min(value - low));
+        if !longer.is_finite() || (shorter >= LOPSIDED * longer && longer <= WIDE * value.abs()) {
+            return self.within(value, Some(longer));
+        }
+        let decimals = self.decimals_within(value, longer).max(self.decimals(value, DIGITS_OF_ONE_RUN));
+        let end = |end: f64| rounded(end / self.factor, decimals);
+        let text = self.fixed(value, decimals);
+        if longer == 0.0 || end(low) == end(high) { text } else { format!("{text} ({}–{})", end(low), end(high)) }
+    }
 }
 
 /// A count: `312`, `12.3 k`, `2.99 M`.
@@ -135,9 +202,12 @@ pub fn times(ratio: f64, interval: Option<(f64, f64)>) -> String {
         return scale.fixed(ratio, scale.decimals(ratio, DIGITS_OF_ONE_RUN));
     };
     let half = (high - ratio).max(ratio - low);
-    let decimals = scale.decimals_within(ratio, half).clamp(0, 2);
+    // Two decimals say enough of what is not far below 1; of what is, two digits.
+    let decimals = scale.decimals_within(ratio, half).clamp(0, scale.decimals(ratio, DIGITS_OF_ONE_RUN).max(2));
+    let [value, low, high] = [ratio, low, high].map(|v| rounded(v, decimals));
     let text = scale.fixed(ratio, decimals);
-    if half > 0.0 { format!("{text} ({}–{})", rounded(low, decimals), rounded(high, decimals)) } else { text }
+    // Ends that differ from the value by less than the last digit tell nothing.
+    if half > 0.0 && (low != value || high != value) { format!("{text} ({low}–{high})") } else { text }
 }
 
 /// A plain number with so many decimals.
@@ -149,6 +219,55 @@ pub fn number(value: f64, decimals: i32) -> String {
 pub fn cause(id: CauseId) -> String {
     let name = serde_json::to_value(id).ok();
     name.as_ref().and_then(|n| n.as_str()).unwrap_or("unknown").to_owned()
+}
+
+/// The unit of work in words that follow "per": `run`, `million operations` for Mops/s, `request` for requests/s.
+pub fn unit_of_work(throughput: Option<&Throughput>) -> String {
+    let Some(throughput) = throughput else { return "run".to_owned() };
+    let unit = throughput.unit.strip_suffix("/s").unwrap_or("unit of work");
+    let words = match unit {
+        "ops" => "operation",
+        "kops" | "Kops" => "thousand operations",
+        "Mops" => "million operations",
+        "Gops" => "billion operations",
+        _ => unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(unit),
+    };
+    words.to_owned()
+}
+
+/// The program's places that belong to a culprit, with the words that lead to them: its callers, or, where the culprit is
+/// one of those places itself, the other places at which the same happens.
+pub fn places(culprit: &Culprit) -> (&'static str, Vec<&Site>) {
+    let same = |site: &Site| {
+        culprit.function.is_some() && (&site.function, &site.module) == (&culprit.function, &culprit.module)
+    };
+    let itself = |site: &Site| same(site) && (&site.file, site.line) == (&culprit.file, culprit.line);
+    let label = if culprit.callers.iter().any(same) { "also at" } else { "called from" };
+    (label, culprit.callers.iter().filter(|site| !itself(site)).collect())
+}
+
+/// The value of a row of evidence, with its unit where the row's words do not tell it.
+pub fn measured(evidence: &Evidence) -> String {
+    let value = evidence.value;
+    let said = |unit: &str| evidence.what.contains(unit) || evidence.what.starts_with("times ");
+    match evidence.unit {
+        "seconds" => time(value),
+        "microseconds" => time(value * 1e-6),
+        "1/second" if said("a second") => count(value),
+        "1/second" => format!("{}/s", count(value)),
+        "ratio" => format!("{}×", number(value, 2)),
+        "share" => percent(value),
+        "" | "count" | "calls" => count(value),
+        unit if said(unit) => count(value),
+        unit if value == 1.0 => format!("1 {}", singular(unit)),
+        unit => format!("{} {unit}", count(value)),
+    }
+}
+
+/// `thread` of `threads`, `switch` of `switches`.
+fn singular(unit: &str) -> &str {
+    let long = ["ches", "sses"].iter().any(|end| unit.ends_with(end));
+    unit.strip_suffix(if long { "es" } else { "s" }).unwrap_or(unit)
 }
 
 /// `1 thread`, `2 threads`.
@@ -188,7 +307,7 @@ mod tests {
     #[test]
     fn times_change_their_unit_where_digits_would_run_out() {
         let cases = [
-            (0.0, "0.00 ns"),
+            (0.0, "0 s"),
             (1e-9, "1.00 ns"),
             (9.994e-7, "999 ns"),
             (9.996e-7, "1.00 µs"),
@@ -233,6 +352,71 @@ mod tests {
     }
 
     #[test]
+    fn both_ends_where_plus_and_minus_would_be_wrong() {
+        let ms = |value: f64, low: f64, high: f64| Scale::time(value).around(value, Some((low, high)));
+        assert_eq!(ms(1.934, 1.914, 1.955), "1.93 s ± 0.03");
+        assert_eq!(ms(0.4, 0.37, 0.79), "400 ms (370–790)");
+        assert_eq!(ms(0.4, 0.05, 0.85), "400 ms (50–850)");
+        assert_eq!(ms(0.5, 0.27, 0.74), "500 ms ± 300");
+        assert_eq!(ms(1.3, 1.03, 1.33), "1.3 s (1.0–1.3)");
+        assert_eq!(ms(2.0, 2.0, 2.0), "2.000 s");
+        assert_eq!(Scale::time(1.9345).around(1.9345, None), "1.9 s");
+        assert_eq!(range(0.097, 1.2), "0.10 to 1.2 s");
+        assert_eq!(range(0.000_77, 0.0101), "0.77 to 10 ms");
+        assert_eq!(range(0.0, 0.126), "0 to 126 ms");
+    }
+
+    fn row(what: &str, value: f64, unit: &'static str) -> String {
+        measured(&Evidence { what: what.to_owned(), value, unit, source: "waits" })
+    }
+
+    #[test]
+    fn evidence_tells_its_unit_once() {
+        assert_eq!(row("mean wait", 4000.0, "microseconds"), "4.00 ms");
+        assert_eq!(row("times a thread blocked", 189.0, "waits"), "189");
+        assert_eq!(row("context switches a second", 526.0, "1/second"), "526");
+        assert_eq!(row("threads that waited", 1.0, "threads"), "1");
+        assert_eq!(row("it was waited for by", 1.0, "threads"), "1 thread");
+        assert_eq!(row("taken off the processor", 1.0, "switches"), "1 switch");
+        assert_eq!(row("efficiency", 0.96, "share"), "96 %");
+        assert_eq!(row("time blocked", 0.0, "seconds"), "0 s");
+    }
+
+    #[test]
+    fn units_of_work_follow_per() {
+        let unit = |unit: &str| {
+            unit_of_work(Some(&Throughput { pattern: String::new(), unit: unit.to_owned(), given: false }))
+        };
+        assert_eq!(unit("Mops/s"), "million operations");
+        assert_eq!(unit("requests/s"), "request");
+        assert_eq!(unit("MB"), "unit of work");
+        assert_eq!(unit_of_work(None), "run");
+    }
+
+    #[test]
+    fn other_places_of_a_culprit_are_no_callers() {
+        let site = |function: &str, line| Site {
+            function: Some(function.to_owned()),
+            module: "app".to_owned(),
+            file: Some("app.c".to_owned()),
+            line: Some(line),
+            address: "0x1".to_owned(),
+        };
+        let mut culprit = Culprit {
+            function: Some("insert".to_owned()),
+            module: "app".to_owned(),
+            file: Some("app.c".to_owned()),
+            line: Some(7),
+            object: None,
+            object_name: None,
+            callers: vec![site("insert", 7), site("insert", 9)],
+        };
+        assert_eq!(places(&culprit), ("also at", vec![&site("insert", 9)]));
+        culprit.callers = vec![site("work", 30)];
+        assert_eq!(places(&culprit), ("called from", vec![&site("work", 30)]));
+    }
+
+    #[test]
     fn percents() {
         let cases = [
             (0.0, "0 %"),
@@ -265,6 +449,25 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_need_not_be_symmetrical() {
+        let s = |value: f64, low: f64, high: f64| Scale::time(value).between(value, Some((low, high)));
+        assert_eq!(s(0.412, 0.381, 0.794), "410 ms (380–790)");
+        assert_eq!(s(0.512, 0.478, 0.546), "512 ms (478–546)");
+        assert_eq!(s(1.934, 1.934, 1.934), "1.934 s");
+        assert_eq!(s(1.934, 1.933_99, 1.934_01), "1.934 s (1.934–1.934)");
+        assert_eq!(Scale::time(1.9).between(1.9345, None), "1.9 s");
+        assert_eq!(Scale::count(1.16e8).between(1.16e8, Some((1.1e8, 1.22e8))), "116 M (110–122)");
+        assert!(s(0.412, f64::NAN, 0.794).starts_with("412"));
+    }
+
+    #[test]
+    fn multiples_of_a_step_have_as_many_decimals_as_it() {
+        let of = |step: f64, high: f64| Scale::time(high).decimals_of_step(step);
+        assert_eq!([of(0.5, 1.5), of(0.25, 1.5), of(1.0, 4.0), of(0.2, 0.8), of(0.0025, 0.01)], [1, 2, 0, 0, 1]);
+        assert_eq!([of(f64::NAN, 1.0), of(0.0, 1.0)], [0, 0]);
+    }
+
+    #[test]
     fn ratios() {
         assert_eq!(times(3.218, Some((3.15, 3.28))), "3.22× (3.15–3.28)");
         assert_eq!(times(3.218, Some((2.9, 3.3))), "3.2× (2.9–3.3)");
@@ -272,6 +475,9 @@ mod tests {
         assert_eq!(times(14.62, Some((11.6, 17.6))), "15× (12–18)");
         assert_eq!(times(1.66, Some((1.44, 1.72))), "1.7× (1.4–1.7)");
         assert_eq!(times(1.0, Some((1.0, 1.0))), "1.00×");
+        assert_eq!(times(28.5, Some((28.499, 28.501))), "28.50×");
+        assert_eq!(times(0.0028, Some((0.002_79, 0.002_81))), "0.0028×");
+        assert_eq!(times(0.0661, Some((0.0632, 0.0702))), "0.066× (0.063–0.070)");
         assert_eq!(times(0.42, None), "0.42×");
         assert_eq!(times(f64::NAN, Some((f64::NAN, 1.0))), "?");
         assert_eq!(plural(1, "thread"), "1 thread");

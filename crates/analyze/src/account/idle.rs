@@ -47,7 +47,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
                 parts.add(cause, what, taken);
             };
             take(&mut throttled, Some(CauseId::CpuQuota), "held back by the control group's quota");
-            take(&mut foreign, Some(CauseId::CpuPressure), "ready to run while other programs had the processor");
+            take(&mut foreign, Some(CauseId::CpuPressure), OTHERS);
             take(&mut kernel, Some(CauseId::ExtraWork), "ready to run while threads of the kernel had the processor");
             take(&mut observer, None, OBSERVED);
         }
@@ -82,6 +82,26 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
     parts.list()
 }
 
+/// Takes from the idle time of a run what other programs took of it beyond so much, and returns that. All in one unit.
+pub fn more_than(parts: &mut [Part], usual: f64) -> f64 {
+    let mut more = 0.0;
+    for part in parts.iter_mut().filter(|p| p.what == OTHERS) {
+        let taken = (part.seconds - usual).max(0.0);
+        part.seconds -= taken;
+        more += taken;
+    }
+    more
+}
+
+/// Time that other programs took of the clean runs alone.
+pub(super) fn pressed(seconds: f64) -> Part {
+    Part { cause: Some(CauseId::CpuPressure), what: PRESSED.to_owned(), seconds, variance: 0.0 }
+}
+
+/// Line for time that other programs took from the threads in the timed runs, and not in the observed one.
+const PRESSED: &str = "other programs had the processor in the timed runs";
+/// Line for time that other programs took from the threads.
+const OTHERS: &str = "ready to run while other programs had the processor";
 /// Part for time that knee itself took from the threads. Clean runs do not have it.
 pub const OBSERVED: &str = "ready to run while knee had the processor";
 /// Part for threads of which nobody knows what they did.

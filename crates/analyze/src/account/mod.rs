@@ -4,44 +4,39 @@
 //! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `timeline` the split
 //! instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
 //! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by cause,
-//! `parts` what they are made of.
+//! `parts` what they are made of, `scale` and `halves` how they are brought to the clean runs.
 
 pub mod alone;
 pub mod growth;
+mod halves;
 pub mod idle;
 mod kernel_code;
 pub mod meanwhile;
 pub mod parts;
 pub mod pieces;
 pub mod profile;
+mod scale;
 pub mod timeline;
 
 use crate::answer::{Account, CauseId, Line};
-use crate::curve::{Clean, cpu, median_of, seconds};
+use crate::curve::{Clean, Outside, cpu, median_of, seconds};
 use crate::intervals;
 use crate::model::{Model, Traced};
 use crate::paired::ERROR;
-use crate::statistics::{MIN_SHARE, Measured, point};
+use crate::statistics::{MIN_SHARE, Measured, median, point};
 use crate::waits::{FutexWait, classify};
 use alone::Alone;
 use growth::{Base, Strength};
+use halves::{Against, Halves, Sides};
 use parts::Part;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
+use scale::Both;
 use std::collections::{BTreeMap, BTreeSet};
 use timeline::{Split, split};
 
-/// The traced loss is scaled onto the clean one when that makes the parts at most this much larger; a traced run that
-/// shows so little of the loss says nothing about the rest of it, and the parts are scaled by the time alone. In the
-/// other direction there is no limit: a traced run that lost more still tells how the loss splits.
-const LARGEST_RATIO: f64 = 4.0;
-
-/// The traced loss must be this share of the capacity to be scaled as a whole. Below, it is a small difference of large
-/// numbers.
-const SOLID_LOSS: f64 = 0.1;
-
 /// What one line of parts that cannot be told from sampling noise is called.
-const BELOW_NOISE: &str = "small changes within the sampling error";
+pub const BELOW_NOISE: &str = "small changes within the sampling error";
 
 /// The account of one thread count with what it was made of.
 #[derive(Debug)]
@@ -54,8 +49,16 @@ pub struct Ledger<'m, 't> {
     pub loss: f64,
     /// What the loss is above with 95 % certainty, in the same unit.
     pub least_loss: f64,
-    /// Clean processor-seconds per unit of work for one traced processor-second.
+    /// Clean processor-seconds per unit of work for one traced processor-second of idle time.
     pub scale: f64,
+    /// The same for one of processor time.
+    pub on_cpu_scale: f64,
+    /// What other programs took of the traced run beyond what they took of the clean ones, in the unit of the lines. It
+    /// is in no line.
+    pub disturbed: f64,
+    /// What processors were idle for in the clean runs is above this with 95 % certainty, in the same unit; absent where
+    /// it is not known.
+    pub least_idle: Option<f64>,
     /// The split of the traced run.
     pub split: Split,
     /// Its futex waits, classified.
@@ -117,7 +120,12 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
     let base_strength =
         base.map(|b| Strength { creating_is_loss: creating_is_loss(clean, b, &drafts), ..b.strength() });
-    let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, base_count, base_strength.as_ref())).collect();
+    let base_cpu = match base {
+        Some(base) => base.clean_cpu(clean).unwrap_or_else(|| clean.cpu_per_unit(base.traced.run.threads)),
+        None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
+    };
+    let against = Smallest { count: base_count, cpu: base_cpu, strength: base_strength.as_ref() };
+    let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
     let together = drafts.into_iter().zip(lines);
     together.map(|(d, lines)| d.close(lines)).collect()
 }
@@ -140,11 +148,13 @@ fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_,
 }
 
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
-    let printed = traced.run.throughput.is_some();
     let usual = || clean.median(traced.run.threads, |r| clean.work(r));
-    // What is printed is a speed of the measured part: times its length it is the work done there.
-    let share = if printed && clean.by_throughput { traced.measured_share() } else { 1.0 };
-    let own = Some(clean.work(traced.run) * share).filter(|_| printed || !clean.by_throughput);
+    let own = match traced.run.throughput {
+        // What is printed is a speed of the measured part: times its length it is the work done there.
+        Some(speed) if clean.by_throughput => Some(speed * traced.length_ns() as f64 * 1e-9),
+        None if clean.by_throughput => None,
+        _ => Some(clean.work(traced.run)),
+    };
     own.or_else(usual).filter(|w| w.is_finite() && *w > 0.0).unwrap_or(1.0)
 }
 
@@ -154,23 +164,29 @@ struct Lines<'t> {
     loss: f64,
     least_loss: f64,
     scale: f64,
+    on_cpu_scale: f64,
+    disturbed: f64,
+    least_idle: Option<f64>,
     unexplained: Vec<(String, f64)>,
     grown: Vec<(Doing<'t>, f64)>,
 }
 
-fn draw_up<'t>(
-    model: &Model<'t>,
-    clean: &Clean<'t>,
-    draft: &Draft<'_, 't>,
-    base_count: Option<u32>,
-    base: Option<&Strength<'_, 't>>,
-) -> Lines<'t> {
+/// What counts are compared with.
+struct Smallest<'a, 't> {
+    count: Option<u32>,
+    /// Processor time of the timed runs per unit of work.
+    cpu: Vec<Measured>,
+    /// The traced run.
+    strength: Option<&'a Strength<'a, 't>>,
+}
+
+fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smallest: &Smallest<'_, 't>) -> Lines<'t> {
     let (traced, split) = (draft.traced, &draft.split);
     let threads = traced.run.threads;
     let processors = f64::from(traced.processors());
     let traced_capacity = split.capacity / draft.work;
     let clean_time = clean.seconds_per_unit(threads);
-    let clean_useful = base_count.map(|b| clean.cpu_per_unit(b)).unwrap_or_default();
+    let (base, clean_useful) = (smallest.strength, &smallest.cpu);
     let strength = draft.strength();
     let working = 1.0 - base.filter(|_| !traced.alone).map_or(0.0, Strength::creating);
     let traced_useful = match traced.alone {
@@ -178,51 +194,52 @@ fn draw_up<'t>(
         false => base.map(|b| b.on_cpu * working),
     };
     let capacity = median_of(&clean_time).map_or(traced_capacity, |t| t * processors);
-    let clean_useful_median = median_of(&clean_useful).map(|u| u * working);
+    let clean_useful_median = median_of(clean_useful).map(|u| u * working);
     let useful = clean_useful_median.or(traced_useful).unwrap_or_else(|| cpu(traced.run) / draft.work);
     let loss = capacity - useful;
     let times = |series: &[Measured], factor: f64| -> Vec<Measured> {
         series.iter().map(|m| Measured { value: m.value * factor, ..*m }).collect()
     };
-    let inside = intervals::difference(&times(&clean_useful, working), &times(&clean_time, processors), ERROR);
+    let inside = intervals::difference(&times(clean_useful, working), &times(&clean_time, processors), ERROR);
     let loss_interval = intervals::holding(inside.unwrap_or(point(loss)), loss);
     let least_loss =
-        intervals::above(&times(&clean_useful, working), &times(&clean_time, processors), ERROR).unwrap_or(loss);
+        intervals::above(&times(clean_useful, working), &times(&clean_time, processors), ERROR).unwrap_or(loss);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
     let time = time * traced.measured_share();
-    let (mut found, mut grown) = (idle::idle(model, traced, split, &draft.alone), Vec::new());
+    let mut found = idle::idle(model, traced, split, &draft.alone);
     for part in &mut found {
         part.seconds /= draft.work;
         part.variance /= draft.work * draft.work;
     }
-    // The clean runs, which the account is of, do not have what knee took.
-    let observed = |p: &mut Part| median_of(&clean_time).is_some() && p.what == idle::OBSERVED;
-    let traced_capacity = traced_capacity - found.extract_if(.., observed).map(|p| p.seconds).sum::<f64>();
-    let traced_loss = traced_capacity - traced_useful.unwrap_or(useful);
-    let scale = scale(loss, traced_loss, capacity, traced_capacity);
-    if Some(threads) != base_count || traced.alone {
-        let base = match base {
-            _ if traced.alone => Base::Alone,
-            Some(base) => Base::Run(base),
-            None => Base::Unknown,
-        };
-        let (growth, functions) = growth::growth(model, &strength, base);
-        found.extend(growth);
-        grown = functions;
-    } else if base.is_some_and(|b| b.creating_is_loss) {
-        found.push(strength.creation());
-    }
-    if split.surplus > 0.0 {
-        // On-CPU time that the growth counts and the capacity does not.
-        let what = "more threads on processors than the capacity counts".to_owned();
-        found.push(Part { cause: None, what, seconds: -split.surplus / draft.work, variance: 0.0 });
-    }
-    for part in &mut found {
-        part.seconds *= scale;
-        part.variance *= scale * scale;
-    }
-    grown.iter_mut().for_each(|g| g.1 *= scale);
-    let (lines, unexplained) = sort_out(found);
+    // The clean runs, which the account is of, do not have what knee took, nor what others took of the traced run alone.
+    let observed = |p: &mut Part| !clean_time.is_empty() && p.what == idle::OBSERVED;
+    let knee = found.extract_if(.., observed).map(|p| p.seconds).sum::<f64>();
+    let others = clean.foreign_per_unit(threads).map(|others| others * (1.0 - traced.kernel_threads()));
+    let disturbed = others.map_or(0.0, |others| idle::more_than(&mut found, others));
+    // Threads that could use all processors lose what others take; fewer threads may not have noticed.
+    let took = seconds(traced.trace.foreign_ns) * traced.measured_share() * (1.0 - traced.kernel_threads());
+    let more = others.filter(|_| traced.processors() == traced.trace.processors);
+    let pressed = more.map_or(0.0, |others| (others - took / draft.work).max(0.0));
+    let clean_cpu = draft.clean_cpu(clean);
+    let capacities = times(&clean_time, processors);
+    let least_idle = clean_cpu.as_ref().and_then(|cpu| intervals::above(cpu, &capacities, ERROR));
+    let sides = Sides {
+        capacity: Both { traced: traced_capacity - knee - disturbed, clean: capacity },
+        useful: Both { traced: traced_useful.unwrap_or(useful), clean: useful },
+        on_cpu: clean_cpu.and_then(|cpu| used(&cpu, &capacities)).map(|used| used.min(1.0) * capacity),
+        pressed,
+        surplus: split.surplus / draft.work,
+        base: median_of(clean_useful),
+    };
+    let against = match base {
+        _ if traced.alone => Against::Base(Base::Alone),
+        _ if Some(threads) == smallest.count => Against::Itself,
+        Some(base) => Against::Base(Base::Run(base)),
+        None => Against::Base(Base::Unknown),
+    };
+    let strength = Strength { creating_is_loss: base.is_some_and(|b| b.creating_is_loss), ..strength };
+    let Halves { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
+    let (lines, unexplained) = sort_out(parts);
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     Lines {
         account: Account {
@@ -237,6 +254,9 @@ fn draw_up<'t>(
         loss,
         least_loss,
         scale: scale / draft.work,
+        on_cpu_scale: on_cpu / draft.work,
+        disturbed: disturbed * scale,
+        least_idle,
         unexplained,
         grown,
     }
@@ -248,23 +268,54 @@ impl<'m, 't> Draft<'m, 't> {
         Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false }
     }
 
+    /// Processor time per unit of work of the timed runs at its count; absent where they do not tell it.
+    ///
+    /// What a run printed is of its measured part alone, and its processor time is of all of it: what there is outside is
+    /// the same work in the traced run.
+    fn clean_cpu(&self, clean: &Clean<'_>) -> Option<Vec<Measured>> {
+        let (traced, threads) = (self.traced, self.traced.run.threads);
+        let told = match traced.measured_share() < 1.0 {
+            true => clean.cpu_inside(threads, self.work, self.outside(), f64::from(traced.processors())),
+            false => Some(clean.cpu_per_unit(threads)),
+        };
+        told.filter(|cpu| !traced.alone && !cpu.is_empty())
+    }
+
+    fn outside(&self) -> Outside {
+        let run = self.traced.run;
+        let inside = self.traced.length_ns() as f64 * 1e-9;
+        Outside { wall: (seconds(run.wall_ns) - inside).max(0.0), cpu: (cpu(run) - self.split.on_cpu).max(0.0) }
+    }
+
     fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
         let Draft { traced, futexes, split, profile, alone, work } = self;
-        let Lines { account, loss, least_loss, scale, unexplained, grown } = lines;
-        Ledger { traced, account, loss, least_loss, scale, split, futexes, profile, alone, work, unexplained, grown }
+        let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, unexplained, grown } = lines;
+        Ledger {
+            traced,
+            account,
+            loss,
+            least_loss,
+            scale,
+            on_cpu_scale,
+            disturbed,
+            least_idle,
+            split,
+            futexes,
+            profile,
+            alone,
+            work,
+            unexplained,
+            grown,
+        }
     }
 }
 
-/// Clean seconds for a traced one: the losses' ratio where the traced loss is solid, else that of the times.
-///
-/// A traced run that lost something where the clean runs lost nothing was disturbed: its parts then count for nothing.
-fn scale(loss: f64, traced_loss: f64, capacity: f64, traced_capacity: f64) -> f64 {
-    let losses = loss.max(0.0) / traced_loss;
-    if traced_loss > SOLID_LOSS * traced_capacity && losses <= LARGEST_RATIO {
-        return losses;
-    }
-    let times = capacity / traced_capacity;
-    if times.is_finite() { times } else { 1.0 }
+/// The share of its capacity that a run used, median. Where runs differ it is steadier than the share of the medians, which
+/// are of different runs.
+fn used(cpu: &[Measured], capacities: &[Measured]) -> Option<f64> {
+    let of = |block: u32| capacities.iter().find(|c| c.block == block).map(|c| c.value);
+    let shares: Vec<f64> = cpu.iter().filter_map(|c| Some(c.value / of(c.block)?)).collect();
+    median(&shares)
 }
 
 /// Splits parts into lines, largest first, and what no evidence explains. Sampled parts below their own standard error

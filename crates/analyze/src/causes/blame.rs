@@ -52,6 +52,7 @@ pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
         file: site.file,
         line: site.line,
         object: None,
+        object_name: None,
         callers: merged(by_weight(callers)).into_iter().take(MOST_CALLERS).collect(),
     })
 }
@@ -112,6 +113,7 @@ pub fn running<'t>(facts: &Facts<'_, 't>, seen: &[(At, f64)], known: impl Fn(&At
             file: site.file,
             line: site.line,
             object: None,
+            object_name: None,
             callers: outside.map(Code::site).take(MOST_CALLERS).collect(),
         };
         let share = inclusive.get(&function(code)).copied().unwrap_or(0.0) / all.max(f64::MIN_POSITIVE);

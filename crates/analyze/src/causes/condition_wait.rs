@@ -35,6 +35,18 @@ pub const DESCRIPTION: Description = Description {
 
 const SLEEPING: &str = "sleeping";
 
+/// Rows of evidence that speak of the stage which sets the pace.
+const BUSY_STAGE: &str = "utilisation of the busy stage";
+const WHILE_IT_RAN: &str = "share of the waiting while it ran";
+
+/// What would disprove it where threads sleep.
+const SLEEP_DISPROVED: &str =
+    "Sleep for a shorter time, or wait for the event itself: if the time does not fall, sleeping is not the cause.";
+
+/// What would disprove it where threads wait for each other's answers.
+const HAND_OVER_DISPROVED: &str =
+    "Hand over more at a time, or do the work without handing it over: if the time does not fall, it is not the cause.";
+
 fn explain<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -132,13 +144,14 @@ fn stage<'t>(
         ),
     };
     let pipeline = alone && !waiters.is_subset(&busiest.threads);
-    Ok(Cause {
-        summary,
-        culprit,
-        evidence: rows(facts, ledger, busiest, waiters.len()),
-        remedies: remedies(pipeline, many),
-        ..found(ledger, description, lost)
-    })
+    let mut evidence = rows(facts, ledger, busiest, waiters.len());
+    let mut cause = found(ledger, description, lost);
+    if !pipeline {
+        // No stage is busy: what says so of one would contradict the sentence.
+        evidence.retain(|row| row.what != BUSY_STAGE && row.what != WHILE_IT_RAN);
+        HAND_OVER_DISPROVED.clone_into(&mut cause.disproved_by);
+    }
+    Ok(Cause { summary, culprit, evidence, remedies: remedies(pipeline, many), ..cause })
 }
 
 /// The only thread of a stage, by its name where the program gave it one: threads inherit the name of the first.
@@ -255,8 +268,8 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stage: &Stage, waite
         }
     }
     let mut rows = vec![
-        evidence("utilisation of the busy stage", stage.utilisation, "share", "threads"),
-        evidence("waiting while it ran", stage.share, "share", "samples"),
+        evidence(BUSY_STAGE, stage.utilisation, "share", "threads"),
+        evidence(WHILE_IT_RAN, stage.share, "share", "samples"),
         evidence("threads that waited", waiters as f64, "threads", "waits"),
         evidence("times a thread waited", count as f64, "waits", "waits"),
         evidence("time waited, all threads", blocked, "seconds", "waits"),
@@ -305,6 +318,7 @@ fn sleepers<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64)
             "wait for the event itself (a condition variable, a futex, an eventfd) instead of looking again after a pause"
                 .to_owned(),
         ],
+        disproved_by: SLEEP_DISPROVED.to_owned(),
         ..found(ledger, description, lost)
     }
 }

@@ -45,7 +45,7 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
             return Outcome::Found(vec![cause(ledger, lost, clean, description)]);
         }
     }
-    let disturbed = |l: &&Ledger| large(l, l.charged(CauseId::CpuPressure).0);
+    let disturbed = |l: &&Ledger| large(l, l.charged(CauseId::CpuPressure).0 + l.disturbed);
     match facts.ledgers.iter().find(disturbed) {
         Some(ledger) => Outcome::Unsure(format!(
             "other programs disturbed the traced run at {} threads, but not the timed ones: repeat it",
@@ -61,8 +61,7 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
 /// Processor-seconds per unit of work that other programs took of the timed runs, median; the kernel's own threads have
 /// the same share of it as in the traced run.
 fn foreign(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<f64> {
-    let others =
-        facts.clean.median(ledger.account.threads, |r| r.foreign_ns.map_or(f64::NAN, seconds) / facts.clean.work(r))?;
+    let others = facts.clean.foreign_per_unit(ledger.account.threads)?;
     Some(others * (1.0 - ledger.traced.kernel_threads()))
 }
 

@@ -41,7 +41,7 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
 
 /// CPU seconds per unit of work in system calls that have no cause of their own: no failing call can take more.
 fn in_calls(ledger: &Ledger<'_, '_>) -> f64 {
-    super::blame::on_cpu(ledger, |d| matches!(d, Doing::Call(_))) * ledger.scale
+    super::blame::on_cpu(ledger, |d| matches!(d, Doing::Call(_))) * ledger.on_cpu_scale
 }
 
 /// Numbers of asm-generic/errno-base.h and errno.h that failing calls on hot paths return.

@@ -5,8 +5,7 @@
 use crate::account::growth::NO_STACK;
 use crate::account::idle::{UNKNOWN_WAIT, UNSEEN};
 use crate::answer::CauseId;
-use crate::facts::{Facts, has_loss, large};
-use crate::words::count_threads;
+use crate::facts::{Facts, has_loss, in_proportion, large};
 
 /// Causes that make threads wait.
 const WAITS: [CauseId; 9] = [
@@ -47,8 +46,11 @@ pub(crate) fn hiding(facts: &Facts<'_, '_>, id: CauseId) -> Option<String> {
         let seconds = seconds.min(ledger.account.unexplained);
         large(ledger, seconds).then(|| {
             let names: Vec<&str> = parts.iter().map(|(what, _)| what.as_str()).collect();
-            let threads = count_threads(ledger.account.threads);
-            format!("it may be among the {seconds:.3} s that stay unexplained with {threads}: {}", names.join(", "))
+            format!(
+                "{} stays unexplained, and it may be among that: {}",
+                in_proportion(ledger, seconds),
+                names.join(", ")
+            )
         })
     })
 }

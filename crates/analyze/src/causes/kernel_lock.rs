@@ -13,6 +13,8 @@ use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::code::place;
 use crate::facts::Facts;
 use crate::stacks::View;
+use crate::statistics::MIN_SHARE;
+use crate::words::listed;
 use recording::tables::KernelLock;
 use std::collections::BTreeMap;
 
@@ -26,6 +28,9 @@ pub const DESCRIPTION: Description = Description {
     disproved_by: "Avoid the system calls or faults that take the lock: if the time does not fall, it is not the cause.",
     detect: |facts, description| by_lines(facts, description, explain),
 };
+
+/// What needs the lock where no system call does.
+const FAULTS: &str = "page faults";
 
 fn explain<'t>(
     facts: &Facts<'_, 't>,
@@ -44,7 +49,7 @@ fn explain<'t>(
         who.object.clone_from(&name);
     }
     let known = name.as_deref().and_then(kernel_locks::known);
-    let ways: Vec<String> = locks.ways.iter().take(3).map(|(way, _)| way.clone()).collect();
+    let ways: Vec<String> = locks.main_ways().map(|(way, _)| way.clone()).collect();
     Ok(vec![Cause {
         summary: summary(who.as_ref(), name.as_deref(), known, &ways),
         culprit: who,
@@ -73,6 +78,11 @@ struct Locks<'t> {
 }
 
 impl<'t> Locks<'t> {
+    /// The ways to the lock that are worth a word: who waits less in one than makes a cause could gain nothing there.
+    fn main_ways(&self) -> impl Iterator<Item = &(String, f64)> {
+        self.ways.iter().take(3).filter(|(_, seconds)| *seconds > MIN_SHARE * self.waited)
+    }
+
     fn new(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Locks<'t> {
         let view = |l: &KernelLock| facts.model.stacks.view(l.user_stack, l.syscall.is_some());
         let futex = facts.model.numbers.futex;
@@ -95,7 +105,7 @@ impl<'t> Locks<'t> {
         let mut ways: BTreeMap<String, f64> = BTreeMap::new();
         for row in rows.iter().filter(|r| r.lock == name) {
             let seconds = row.waited_ns as f64 * 1e-9;
-            let way = row.syscall.map_or_else(|| "page faults".to_owned(), |n| facts.model.call_name(n));
+            let way = row.syscall.map_or_else(|| FAULTS.to_owned(), |n| facts.model.call_name(n));
             *ways.entry(way).or_default() += seconds;
             if row.user_stack.is_some() {
                 locks.views.push((view(row), seconds));
@@ -126,7 +136,9 @@ fn summary(culprit: Option<&Culprit>, name: Option<&str>, known: Option<&Known>,
         (None, Some(name)) => format!("a lock inside the kernel ({name})"),
         _ => "a lock inside the kernel".to_owned(),
     };
-    let through = if ways.is_empty() { String::new() } else { format!(", which {} take", ways.join(", ")) };
+    // One call takes it; several, and page faults, take it.
+    let take = if ways.len() == 1 && !ways.iter().any(|way| way == FAULTS) { "takes" } else { "take" };
+    let through = if ways.is_empty() { String::new() } else { format!(", which {} {take}", listed(ways)) };
     let at = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s))).unwrap_or_default();
     format!("Threads wait for {lock}{through}{at}.")
 }
@@ -143,9 +155,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -
             waits(facts, ledger, |w| w == Why::KernelLock).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
         rows.push(evidence("time blocked, all threads", blocked, "seconds", "waits"));
     }
-    rows.extend(
-        locks.ways.iter().take(3).map(|(way, s)| evidence(format!("waited in {way}"), *s, "seconds", "kernel_locks")),
-    );
+    rows.extend(locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, "seconds", "kernel_locks")));
     if locks.others > 0.0 {
         rows.push(evidence("time waited for other locks of the kernel", locks.others, "seconds", "kernel_locks"));
     }

@@ -4,16 +4,16 @@
 //! May import: `blame`, `shared_memory`, `sharing`.
 
 use super::blame::{by_weight, sources};
-use super::shared_memory::{open, places, seconds, source, thread};
+use super::shared_memory::{Place, open, places, seconds, source, thread};
 use super::{Description, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::profile::Doing;
 use crate::answer::{Cause, Culprit, Evidence, Site};
 use crate::code::place;
-use crate::facts::{Facts, large};
+use crate::facts::{Facts, in_proportion, large};
 use crate::sharing::{Kind, LINE, Line, Use, is_near};
-use crate::words::count_threads;
-use std::collections::BTreeMap;
+use crate::words::listed;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines and call sites that are told one by one.
 const TOLD: usize = 4;
@@ -67,9 +67,9 @@ fn alone<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> O
     let lines = of(facts, ledger, words.kind);
     match lines.iter().find(enough) {
         Some(line) => Outcome::Unsure(format!(
-            "threads share {}, and {:.3} s are spent there; how much less it would be unshared shows only in a sweep",
+            "threads share {}, and {} is spent there; how much less it would be unshared shows only in a sweep",
             variables(facts, line, words.kind),
-            seconds(ledger, line.samples(words.kind) as u64)
+            in_proportion(ledger, seconds(ledger, line.samples(words.kind) as u64))
         )),
         None if facts.model.sharing.observed => {
             Outcome::Clear("no cache line was seen that threads use at the same time and spend time at".to_owned())
@@ -92,9 +92,8 @@ fn suspected(facts: &Facts<'_, '_>, kind: Kind) -> Option<String> {
             && let Err(missing) = &line.confirmed
         {
             return Some(format!(
-                "{:.3} s with {} are spent at {}, which threads share; but {missing}",
-                seconds(ledger, line.samples(kind) as u64),
-                count_threads(ledger.account.threads),
+                "{} is spent at {}, which threads share; but {missing}",
+                in_proportion(ledger, seconds(ledger, line.samples(kind) as u64)),
                 variables(facts, line, kind)
             ));
         }
@@ -109,20 +108,27 @@ fn is_named(used: &Use<'_>, kind: Kind) -> bool {
 
 /// What threads use in a line, in words.
 fn variables(facts: &Facts<'_, '_>, line: &Line<'_>, kind: Kind) -> String {
-    let mut names: Vec<String> =
-        places(facts, line.run, line.address, line.uses.iter().filter(|used| is_named(used, kind)))
-            .into_iter()
-            .map(|place| place.0)
-            .collect();
-    let mut seen = std::collections::BTreeSet::new();
-    // One address used with several widths is one place.
-    names.retain(|name| seen.insert(name.clone()));
-    let more = names.len().saturating_sub(TOLD);
-    names.truncate(TOLD);
-    match more {
-        0 => names.join(" and "),
-        _ => format!("{} and {more} more places", names.join(", ")),
+    // One address used with several widths is one place; the same member of several objects is told once.
+    let mut named: Vec<(String, bool, BTreeSet<u64>)> = Vec::new();
+    for place in places(facts, line.run, line.address, line.uses.iter().filter(|used| is_named(used, kind))) {
+        match named.iter_mut().find(|(name, ..)| *name == place.plain) {
+            Some((.., offsets)) => {
+                offsets.insert(place.offset);
+            }
+            None => named.push((place.plain, place.named, BTreeSet::from([place.offset]))),
+        }
     }
+    let more = named.len().saturating_sub(TOLD);
+    let in_words = |(name, named, offsets): (String, bool, BTreeSet<u64>)| match (offsets.len(), named) {
+        (1, _) => name,
+        (objects, true) => format!("{name} of {objects} objects"),
+        (places, false) => format!("{name} ({places} places)"),
+    };
+    let mut names: Vec<String> = named.into_iter().take(TOLD).map(in_words).collect();
+    if more > 0 {
+        names.push(if more == 1 { "one more place".to_owned() } else { format!("{more} more places") });
+    }
+    listed(&names)
 }
 
 fn cause<'t>(
@@ -188,6 +194,7 @@ fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lines: &[&Line<'_
         file: site.file,
         line: site.line,
         object,
+        object_name: lines.first().map(|line| variables(facts, line, kind)),
         callers: by_weight(around).into_iter().map(|(site, _)| site).take(TOLD).collect(),
     })
 }
@@ -207,7 +214,8 @@ fn rows<'t>(
     )];
     for line in lines.iter().take(TOLD) {
         let uses = || line.uses.iter().filter(|used| is_named(used, kind));
-        for (name, threads, samples) in places(facts, line.run, line.address, uses()).into_iter().take(TOLD) {
+        for Place { name, threads, samples, .. } in places(facts, line.run, line.address, uses()).into_iter().take(TOLD)
+        {
             let who: Vec<String> = threads.iter().take(TOLD).map(|id| thread(ledger, *id)).collect();
             let does =
                 if uses().any(|used| used.writes && threads.contains(&used.thread)) { "writes" } else { "reads" };

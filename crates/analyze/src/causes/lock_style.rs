@@ -71,15 +71,18 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
     let mut rows = Vec::new();
     if let Some((holder, seconds)) = holders.first() {
         let name = ledger.traced.threads.get(holder).map_or("?", |t| t.name.as_str());
-        let what = format!("of the time blocked, while thread {name} held it (the most of {} holders)", holders.len());
+        let what = match holders.len() {
+            1 => format!("time blocked while thread {name} held the lock"),
+            n => format!("time blocked while thread {name} held the lock (most of {n} holders)"),
+        };
         rows.push(evidence(what, *seconds, "seconds", "wakes"));
     }
     let who = running(facts, &ran, |_| None).map(|r| r.culprit);
     if let Some(who) = who.as_ref().filter(|_| whole > 0.0) {
         rows.push(evidence(
             format!(
-                "of the waiting, {} ran, most in {}",
-                if holders.is_empty() { "others" } else { "the holder" },
+                "share of what ran meanwhile: work of {}, most in {}",
+                if holders.is_empty() { "other threads" } else { "the holder" },
                 named(who)
             ),
             weight / whole,
@@ -99,7 +102,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         Style::HolderWaits(why) => Some(format!("the holder itself waits for {} meanwhile", meaning(why))),
     };
     if nobody > 0.0 && charged > 0.0 {
-        rows.push(evidence("of the waiting, nobody ran", (nobody / charged).min(1.0), "share", "slices"));
+        rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), "share", "slices"));
     }
     Held { style, words, evidence: rows }
 }

@@ -34,9 +34,8 @@ pub mod user_lock;
 
 use crate::account::Ledger;
 use crate::answer::{Cause, CauseId, Evidence};
-use crate::facts::{Facts, interval, large, share, significant};
+use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::statistics::MIN_SHARE;
-use crate::words::count_threads;
 
 /// What looking for a cause came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,8 +147,8 @@ pub(crate) fn by_lines<'t>(
 pub(crate) fn not_significant(facts: &Facts<'_, '_>, id: CauseId) -> Outcome {
     match facts.heaviest(id) {
         Some((ledger, charged)) if facts.any_loss() && large(ledger, charged) => Outcome::Unsure(format!(
-            "{charged:.3} s at {} are booked to it, which is within the noise: more or longer runs would tell",
-            count_threads(ledger.account.threads)
+            "{} is booked to it, which is within the noise: more or longer runs would tell",
+            in_proportion(ledger, charged)
         )),
         _ => Outcome::Clear(format!("it takes less than {:.0} % of the capacity at every count", MIN_SHARE * 100.0)),
     }

@@ -1,6 +1,7 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 
 use super::{Description, Outcome, evidence};
+use crate::account::BELOW_NOISE;
 use crate::answer::{Cause, CauseId, Interval};
 use crate::facts::{Facts, large};
 use crate::words::count_threads;
@@ -19,13 +20,22 @@ pub const DESCRIPTION: Description = Description {
 
 /// The cause that stands for the absence of causes.
 pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
-    let within = facts.points.iter().rfind(|p| p.threads <= facts.processors);
-    let point = within.or(facts.points.first());
-    let threads = point.map_or(facts.ledgers.first().map_or(1, |l| l.account.threads), |p| p.threads);
+    // What is lost without a proven cause is told of the count that loses it.
+    let lossy = facts.focus();
+    let point = match lossy {
+        Some(ledger) => facts.points.iter().find(|p| p.threads == ledger.account.threads),
+        None => facts.points.iter().rfind(|p| p.threads <= facts.processors).or(facts.points.first()),
+    };
+    let traced = lossy.or(facts.ledgers.first()).map_or(1, |l| l.account.threads);
+    let threads = point.map_or(traced, |p| p.threads);
     let mut rows = vec![evidence("processors", f64::from(facts.processors), "processors", "meta")];
     if let Some(point) = point {
         rows.push(evidence(format!("speed-up with {}", count_threads(threads)), point.speedup, "ratio", "runs"));
-        rows.push(evidence(format!("efficiency with {}", count_threads(threads)), point.efficiency, "ratio", "runs"));
+        rows.push(evidence(format!("efficiency with {}", count_threads(threads)), point.efficiency, "share", "runs"));
+    }
+    if let Some(ledger) = lossy {
+        let what = format!("processor time lost with {}", count_threads(threads));
+        rows.push(evidence(what, ledger.loss / ledger.account.capacity, "share", "runs"));
     }
     Cause {
         id: CauseId::None,
@@ -37,7 +47,11 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
         culprit: None,
         evidence: rows,
         remedies: Vec::new(),
-        disproved_by: DESCRIPTION.disproved_by.to_owned(),
+        disproved_by: match facts.ledgers.is_empty() {
+            // Nothing is claimed.
+            true => String::new(),
+            false => DESCRIPTION.disproved_by.to_owned(),
+        },
     }
 }
 
@@ -45,19 +59,22 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
 fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors);
     let ledger = more.rev().find(|l| large(l, l.loss))?;
-    let percent = |seconds: f64| 100.0 * seconds / ledger.account.capacity;
+    let account = &ledger.account;
+    // The longer the runs, the more time there is: each loss is a part of its own whole.
+    let whole = |lost: f64| (account.useful + lost).max(account.capacity);
+    let percent = |lost: f64| 100.0 * lost / whole(lost);
     Some(format!(
         "{:.0} % of the processor time with {} may be lost, at most {:.0} %, perhaps none: the runs scatter too much to \
          tell, more of them would.",
         percent(ledger.loss),
-        count_threads(ledger.account.threads),
-        percent(ledger.account.loss_interval.high)
+        count_threads(account.threads),
+        percent(account.loss_interval.high)
     ))
 }
 
 fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     if facts.ledgers.is_empty() {
-        return "No run was traced, so what limits it is not known.".to_owned();
+        return "No run was traced, so what limits the program is not known.".to_owned();
     }
     let alone = facts.ledgers.iter().any(|l| l.traced.alone);
     let Some(ledger) = facts.focus() else {
@@ -76,10 +93,13 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
         };
     };
     let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
-    let mostly = largest.map_or("not explained", |l| l.what.as_str());
+    let mostly = match largest.map(|l| l.what.as_str()) {
+        Some(BELOW_NOISE) => "it is spread over changes that are each within the sampling error".to_owned(),
+        largest => format!("the largest part: {}", largest.unwrap_or("not explained")),
+    };
     let of = if alone { String::new() } else { format!(" with {}", count_threads(ledger.account.threads)) };
     format!(
-        "{:.0} % of the processor time{of} is lost, and no cause is proven; the largest part: {mostly}.",
+        "{:.0} % of the processor time{of} is lost, and no cause is proven; {mostly}.",
         100.0 * ledger.loss / ledger.account.capacity
     )
 }

@@ -8,11 +8,11 @@ use crate::account::Ledger;
 use crate::account::growth::SAME_FUNCTIONS;
 use crate::answer::{Cause, CauseId, Interval};
 use crate::curve::median_of;
-use crate::facts::{Facts, interval, large, share, significant};
+use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::intervals::{holding, ratio};
 use crate::paired::ERROR;
 use crate::statistics::point;
-use crate::words::count_threads;
+use crate::words::{count, count_threads};
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -51,10 +51,10 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
     };
     match slower.iter().filter_map(|(n, _)| ledger_of(*n)).find(|l| large(l, open(l))) {
         Some(ledger) => Outcome::Unsure(format!(
-            "{} threads are slower than {best}, and {:.3} s of that are not explained by waiting: whether switching \
-             between threads costs them needs hardware counters",
+            "{} threads are slower than {best}, and {} is not explained by waiting: whether switching between threads \
+             costs it needs hardware counters",
             ledger.account.threads,
-            open(ledger)
+            in_proportion(ledger, open(ledger))
         )),
         None if slower.is_empty() => Outcome::Clear(format!(
             "no count above {} processors is slower than {}",
@@ -88,7 +88,10 @@ fn cause(
         lost_seconds: lost.0,
         interval: interval(ledger, lost),
         threads,
-        summary: format!("{threads} threads share {} processors and wait for each other's turn.", facts.processors),
+        summary: format!(
+            "{threads} threads share {} and wait for each other's turn.",
+            count(facts.processors, "processor")
+        ),
         culprit: None,
         evidence: vec![
             evidence("processors", f64::from(facts.processors), "processors", "traces"),

@@ -6,16 +6,15 @@ use super::slower_code;
 use crate::account::Ledger;
 use crate::answer::CauseId;
 use crate::code::{Owner, file_name};
-use crate::facts::{Facts, has_loss, large};
+use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::sharing::{LINE, Use};
 use crate::statistics::NORMAL_95;
-use crate::words::count_threads;
 use recording::tables::{Region, Variable};
 use recording::{FrameId, RunId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bytes at an address of a run in words: `total`, `counters[3].value`, `bytes 8 to 15 of counters`, `struct stats.hits
-/// +8`, an address.
+/// The bytes at an address of a run in words: `total`, `counters[3].value`, `bytes 8 to 15 of counters`,
+/// `struct stats.hits`, `struct stats +8`, an address.
 pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64) -> String {
     let last = |first: u64| first.saturating_add(width.max(1) - 1);
     let range = |first: u64| match width {
@@ -27,10 +26,11 @@ pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64)
         Some(Variable { name: Some(name), offset: Some(0), size: Some(size), .. }) if *size <= width => name.clone(),
         Some(Variable { name: Some(name), offset: Some(offset), .. }) => format!("{} of {name}", range(*offset)),
         // Objects of one type differ by their addresses only: who calls tells them apart where that matters.
-        Some(Variable { type_name: Some(of), member, offset: Some(offset), size: Some(size), .. }) => {
-            let part = format!("{of}{}", member.as_deref().unwrap_or_default());
-            if *size > width { format!("{part} +{offset}") } else { part }
-        }
+        Some(Variable { type_name: Some(of), member, offset: Some(offset), size: Some(size), .. }) => match member {
+            Some(member) => format!("{of}{member}"),
+            None if *size > width => format!("{of} +{offset}"),
+            None => of.clone(),
+        },
         Some(Variable { region: Region::Heap, .. }) => format!("{address:#x} (heap)"),
         Some(Variable { region: Region::Stack, .. }) => format!("{address:#x} (a thread's stack)"),
         Some(Variable { region: Region::Global, module: Some(module), .. }) => {
@@ -40,13 +40,42 @@ pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64)
     }
 }
 
-/// What threads of a run use in a line, most samples first: in words, who, and samples.
+/// What is known of memory that has no name.
+fn unnamed(facts: &Facts<'_, '_>, run: RunId, address: u64) -> Option<String> {
+    match facts.model.sharing.variable(run, address) {
+        Some(Variable { name: Some(_), .. } | Variable { type_name: Some(_), .. }) => None,
+        Some(Variable { region: Region::Heap, .. }) => Some("memory on the heap".to_owned()),
+        Some(Variable { region: Region::Stack, .. }) => Some("memory on a thread's stack".to_owned()),
+        Some(Variable { region: Region::Global, module: Some(module), .. }) => {
+            Some(format!("a variable of {}", file_name(module)))
+        }
+        _ => Some("memory without a name".to_owned()),
+    }
+}
+
+/// A place in a cache line that threads use.
+pub(super) struct Place {
+    /// In words, by which it is told from the other places of the line.
+    pub(super) name: String,
+    /// The same words without an address: the same member of several objects has the same.
+    pub(super) plain: String,
+    /// Whether it has a name of its own, not only that of the memory that it lies in.
+    pub(super) named: bool,
+    /// First byte, in the line.
+    pub(super) offset: u64,
+    /// Who uses it.
+    pub(super) threads: Vec<ThreadId>,
+    /// Samples.
+    pub(super) samples: usize,
+}
+
+/// What threads of a run use in a line, most samples first.
 pub(super) fn places<'u>(
     facts: &Facts<'_, '_>,
     run: RunId,
     line: u64,
     uses: impl Iterator<Item = &'u Use<'u>>,
-) -> Vec<(String, Vec<ThreadId>, usize)> {
+) -> Vec<Place> {
     let mut places: BTreeMap<(u64, u64), (Vec<ThreadId>, usize)> = BTreeMap::new();
     for used in uses {
         let place = places.entry((used.offset, used.width)).or_default();
@@ -58,17 +87,18 @@ pub(super) fn places<'u>(
     for (offset, width) in places.keys() {
         same.entry(bytes(facts, run, at(*offset), *width)).or_default().insert(*offset);
     }
-    let mut named: Vec<_> = places
+    let mut named: Vec<Place> = places
         .into_iter()
         .map(|((offset, width), (threads, samples))| {
-            let name = bytes(facts, run, at(offset), width);
+            let whole = bytes(facts, run, at(offset), width);
             // The same member of several objects.
-            let several = same.get(&name).is_some_and(|offsets| offsets.len() > 1);
-            let name = if several { format!("{name} at {:#x}", at(offset)) } else { name };
-            (name, threads, samples)
+            let several = same.get(&whole).is_some_and(|offsets| offsets.len() > 1);
+            let name = if several { format!("{whole} at {:#x}", at(offset)) } else { whole.clone() };
+            let unnamed = unnamed(facts, run, at(offset));
+            Place { name, named: unnamed.is_none(), plain: unnamed.unwrap_or(whole), offset, threads, samples }
         })
         .collect();
-    named.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+    named.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.name.cmp(&b.name)));
     named
 }
 
@@ -101,9 +131,8 @@ pub(super) fn open(facts: &Facts<'_, '_>, id: CauseId) -> Option<String> {
             () => "it is not certain in spite of sampling: longer runs would tell",
         };
         return Some(format!(
-            "the account books {:.3} s with {} to it ({largest}); {missing}",
-            ledger.charged(id).0,
-            count_threads(ledger.account.threads)
+            "the account books {} to it ({largest}); {missing}",
+            in_proportion(ledger, ledger.charged(id).0)
         ));
     }
     if facts.model.sharing.observed {
@@ -120,11 +149,10 @@ pub(super) fn open(facts: &Facts<'_, '_>, id: CauseId) -> Option<String> {
 fn unexplained(facts: &Facts<'_, '_>) -> Option<String> {
     let open = |l: &&Ledger| has_loss(l) && large(l, l.account.unexplained);
     let ledger = facts.ledgers.iter().find(open)?;
-    let threads = count_threads(ledger.account.threads);
-    Some(format!("{:.3} s with {threads} stay unexplained", ledger.account.unexplained))
+    Some(format!("{} stays unexplained", in_proportion(ledger, ledger.account.unexplained)))
 }
 
 /// Seconds per unit of work that so many samples of a run stand for, in the unit of the lines.
 pub(super) fn seconds(ledger: &Ledger<'_, '_>, samples: u64) -> f64 {
-    super::blame::seconds_a_sample(ledger) * samples as f64 * ledger.scale
+    super::blame::seconds_a_sample(ledger) * samples as f64 * ledger.on_cpu_scale
 }

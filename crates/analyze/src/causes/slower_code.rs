@@ -5,8 +5,8 @@ use crate::account::Ledger;
 use crate::account::growth::{NEW_FUNCTIONS, SAME_FUNCTIONS};
 use crate::account::profile::Doing;
 use crate::answer::{CauseId, Culprit};
-use crate::facts::{Facts, large, significant};
-use crate::words::count_threads;
+use crate::facts::{Facts, in_proportion, large, significant};
+use crate::words::percent;
 use recording::tables::Mode;
 use std::collections::BTreeMap;
 
@@ -92,15 +92,20 @@ fn addresses<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: Doing
 
 impl SlowerCode<'_> {
     /// What grew, in words.
-    pub fn words(&self, threads: u32) -> String {
+    pub fn words(&self, ledger: &Ledger<'_, '_>) -> String {
+        let share = |seconds: f64| percent(seconds / ledger.account.capacity.max(f64::MIN_POSITIVE));
         let most = match self.function {
-            Some((Some(name), _, seconds)) => format!(", most in {name} ({seconds:.3} s)"),
+            Some((Some(name), _, seconds)) => format!(", most in {name} ({})", share(seconds)),
             Some((None, module, seconds)) => {
-                format!(", most in a function without a name in {} ({seconds:.3} s)", crate::code::file_name(module))
+                format!(
+                    ", most in a function without a name in {} ({})",
+                    crate::code::file_name(module),
+                    share(seconds)
+                )
             }
             None => String::new(),
         };
-        format!("user-space code takes {:.3} s more with {}{most}", self.seconds.0, count_threads(threads))
+        format!("user-space code takes more time, {}{most}", in_proportion(ledger, self.seconds.0))
     }
 
     /// True when the code that grew may be a loop that only waits.
@@ -138,7 +143,7 @@ pub fn open(facts: &Facts<'_, '_>) -> Option<String> {
         Some(ratio) => format!("; {ratio:.2} times as many instructions"),
         None => String::new(),
     };
-    Some(format!("{}{counted}{}{siblings}", code.words(ledger.account.threads), beyond(facts).unwrap_or_default()))
+    Some(format!("{}{counted}{}{siblings}", code.words(ledger), beyond(facts).unwrap_or_default()))
 }
 
 /// What a count above the processors adds: sharing of memory and caches ends with the processors that share, more work
@@ -150,9 +155,8 @@ fn beyond(facts: &Facts<'_, '_>) -> Option<String> {
     let grows = large(beyond, b.seconds.0 - a.seconds.0);
     Some(match grows {
         true => format!(
-            "; it goes on growing beyond the processors ({:.3} s with {}), which shared memory or caches do not explain",
-            b.seconds.0,
-            count_threads(beyond.account.threads)
+            "; it goes on growing beyond the processors ({}), which shared memory or caches do not explain",
+            in_proportion(beyond, b.seconds.0)
         ),
         false => "; it does not grow beyond the processors, as sharing of memory or caches would have it".to_owned(),
     })

@@ -10,9 +10,8 @@ use crate::account::Ledger;
 use crate::account::profile::Doing;
 use crate::answer::{Cause, CauseId, Evidence};
 use crate::code::place;
-use crate::facts::{Facts, has_loss, large};
+use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::sharing::Waiting;
-use crate::words::count_threads;
 use std::collections::BTreeMap;
 
 /// Loops that are told one by one.
@@ -72,9 +71,9 @@ fn suspected(facts: &Facts<'_, '_>) -> Option<String> {
         let at = source(facts, heaviest.frame).map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
         large(ledger, spent).then(|| {
             format!(
-                "{spent:.3} s with {} are spent in a loop at {at} that does nothing but look; no other thread was seen to \
-                 write what it looks at",
-                count_threads(ledger.account.threads)
+                "{} is spent in a loop at {at} that does nothing but look; no other thread was seen to write what it \
+                 looks at",
+                in_proportion(ledger, spent)
             )
         })
     })
@@ -105,10 +104,11 @@ fn cause<'t>(
     }
     if let Some(who) = &mut who {
         who.object = first.and_then(|one| one.addresses.first()).map(|address| format!("{address:#x}"));
+        who.object_name.clone_from(&awaited);
     }
-    let waits_for = awaited.map(|name| format!(" for {name}")).unwrap_or_default();
+    let waits_for = awaited.map(|name| format!(" until {name} changes")).unwrap_or_default();
     let writer = first.and_then(|one| writers(facts, one).into_iter().next());
-    let until = writer.map(|(line, _)| format!(", which is written in {line}")).unwrap_or_default();
+    let until = writer.map(|(line, _)| format!("; {line} writes it")).unwrap_or_default();
     Cause {
         summary: format!("Threads wait in a loop at {at}{waits_for}{until}."),
         evidence: rows(facts, ledger, loops),
@@ -127,7 +127,7 @@ fn address(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Option<String> {
     let (first, others) = (one.addresses.first()?, one.addresses.len() - 1);
     let width = one.rows.first().map_or(0, |row| u64::from(row.width));
     let name = bytes(facts, one.run, *first, width);
-    Some(if others == 0 { name } else { format!("{name} and {others} more like it") })
+    Some(if others == 0 { name } else { format!("{name} (one of {} alike)", others + 1) })
 }
 
 /// Who writes what a loop waits for, by line of source, most writes first.

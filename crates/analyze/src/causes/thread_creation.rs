@@ -47,7 +47,10 @@ fn explain<'t>(
     let count = traced.threads.len().saturating_sub(1);
     let at = who.as_ref().and_then(|c| c.callers.first()).map(|s| format!(" in {}", place(s))).unwrap_or_default();
     Ok(vec![Cause {
-        summary: format!("Time goes to creating and ending {count} threads{at}."),
+        summary: format!(
+            "Time goes to creating and ending {count} {}{at}.",
+            if count == 1 { "thread" } else { "threads" }
+        ),
         culprit: who,
         evidence: rows(facts, ledger, count),
         remedies: vec![
@@ -74,7 +77,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, count: usize) -> Vec
         ),
     ];
     if let Some(life) = median(&lives) {
-        rows.push(evidence("life of the middle thread", life, "microseconds", "threads"));
+        rows.push(evidence("median life of a thread", life, "microseconds", "threads"));
     }
     let clone = |n: u32| facts.model.numbers.clone.contains(&n);
     let sites = || traced.call_sites.iter().filter(|s| clone(s.number) && s.error.is_none());

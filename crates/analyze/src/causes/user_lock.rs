@@ -15,9 +15,10 @@ use crate::account::profile::Doing;
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::code::place;
 use crate::curve::seconds;
-use crate::facts::{Facts, large, significant};
+use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::Traced;
 use crate::names;
+use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
 use crate::words::count_threads;
 use std::collections::BTreeMap;
@@ -48,17 +49,15 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
         |l: &Ledger| l.unexplained.iter().filter(|(what, _)| what.contains("futex")).map(|u| u.1).sum::<f64>();
     if let Some(ledger) = facts.ledgers.iter().find(|l| large(l, unknown(l))) {
         return Outcome::Unsure(format!(
-            "{:.3} s at {} threads went to futexes whose purpose neither names nor wake-ups tell; symbols for the \
-             program and its libraries would",
-            unknown(ledger),
-            ledger.account.threads
+            "{} went to futexes whose purpose neither names nor wake-ups tell; symbols for the program and its \
+             libraries would",
+            in_proportion(ledger, unknown(ledger))
         ));
     }
     match facts.heaviest(CauseId::UserLock) {
         Some((ledger, charged)) if large(ledger, charged) => Outcome::Unsure(format!(
-            "{charged:.3} s at {} threads are booked to locks, but the loss itself is within the noise: more runs would \
-             tell",
-            ledger.account.threads
+            "{} is booked to locks, but the loss itself is within the noise: more runs would tell",
+            in_proportion(ledger, charged)
         )),
         _ => Outcome::Clear(format!(
             "waiting for locks and lock code take less than {:.0} % of the capacity at every count",
@@ -93,7 +92,12 @@ fn cause<'t>(
     lost: (f64, f64),
     description: &Description,
 ) -> Cause {
-    let culprit = group.and_then(Group::culprit);
+    let mut culprit = group.and_then(Group::culprit);
+    let object = group.and_then(Group::object);
+    let variable = object.and_then(|address| variable_at(facts.model.tables, ledger.traced.run.run, address));
+    if let Some(culprit) = &mut culprit {
+        culprit.object_name = variable.map(str::to_owned);
+    }
     let in_library = group.is_some_and(Group::in_library);
     let interpreter = group.is_some_and(|g| g.views.iter().any(|(view, _)| view.interpreter_lock));
     let held = group.filter(|g| !g.waits.is_empty()).map(|g| lock_style::held(facts, ledger, g));
@@ -110,24 +114,12 @@ fn cause<'t>(
     let words = held.as_ref().map_or_else(|| Some(awake()), |h| h.words.clone());
     evidence.extend(held.into_iter().flat_map(|h| h.evidence));
     Cause {
-        summary: summary(culprit.as_ref(), in_library, interpreter, variable(ledger, facts, group).as_deref(), words),
+        summary: summary(culprit.as_ref(), in_library, interpreter, variable, words),
         evidence,
         remedies: remedies.unwrap_or_else(|| lock_style::remedies(style)),
         culprit,
         ..super::found(ledger, description, lost)
     }
-}
-
-/// The name of the variable that the lock lies in, where one is known.
-fn variable<'t>(ledger: &Ledger<'_, 't>, facts: &Facts<'_, 't>, group: Option<&Group<'_, 't>>) -> Option<String> {
-    let address = group?.object()?;
-    let variables = facts.model.tables.variables.iter();
-    let mut here = variables.filter(|v| v.run == ledger.traced.run.run && v.name.is_some());
-    let holds = |v: &recording::tables::Variable| {
-        let start = v.address.checked_sub(v.offset.unwrap_or(0));
-        start.zip(v.size).is_some_and(|(start, size)| (start..start.saturating_add(size)).contains(&address))
-    };
-    here.find(|v| holds(v)).and_then(|v| v.name.clone())
 }
 
 fn summary(
@@ -156,10 +148,11 @@ fn summary(
         }
         _ => match (caller, variable) {
             (Some(caller), Some(name)) => {
-                format!("Threads wait for the lock {name}, which is taken in {caller}{held}.")
+                format!("Threads wait for the lock \"{name}\", which is taken in {caller}{held}.")
             }
             (Some(caller), None) => format!("Threads wait for a lock that is taken in {caller}{held}."),
-            (None, _) => format!("Threads wait for a lock whose place is not known{held}."),
+            (None, Some(name)) => format!("Threads wait for the lock \"{name}\"{held}."),
+            (None, None) => format!("Threads wait for a lock whose place is not known{held}."),
         },
     }
 }

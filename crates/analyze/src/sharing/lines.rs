@@ -125,9 +125,14 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
     let mut shared: Vec<Use> = uses
         .into_iter()
         .filter_map(|mut used| {
-            let mut others = seen.iter().filter(|other| other.0 != used.thread && (other.3 || used.writes)).peekable();
-            others.peek()?;
-            used.overlaps = others.any(|other| other.1 < used.offset + used.width && used.offset < other.1 + other.2);
+            // A thread that writes somewhere in the line loses it to whoever looks at it, and waits at all that it uses there.
+            let keeps_writing = seen.iter().any(|own| own.0 == used.thread && own.3);
+            let mut others = seen.iter().filter(|other| other.0 != used.thread);
+            others.clone().find(|other| other.3 || keeps_writing)?;
+            let meets = |other: &&(ThreadId, u64, u64, bool)| {
+                (other.3 || used.writes) && other.1 < used.offset + used.width && used.offset < other.1 + other.2
+            };
+            used.overlaps = others.any(|other| meets(&other));
             Some(used)
         })
         .collect();

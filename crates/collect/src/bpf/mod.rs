@@ -55,6 +55,9 @@ const RETURN: (&str, &str) = ("on_return", "sys_exit");
 /// that is below a tenth. A prime, so that it does not beat with loops over round numbers of pages.
 pub(crate) const FAULT_PERIOD: u64 = 61;
 
+/// linux/membarrier.h: the system call returns when every thread of the machine has passed a state without readers of RCU.
+const MEMBARRIER_CMD_GLOBAL: libc::c_int = 1;
+
 /// Room for events that wait to be read; as in maps.h.
 const EVENT_BYTES: u32 = 16 << 20;
 
@@ -252,6 +255,27 @@ impl Programs {
             Ok(())
         };
         walk().map_err(Error::bpf("walk over the threads of the process"))
+    }
+
+    /// Ends observing: no hook runs any more, and what they told can be read at leisure. Reading while they run would
+    /// miss what they tell between one table and the next.
+    pub(crate) fn detach(&mut self) {
+        for (name, _) in TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS) {
+            if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {
+                // What was never attached has nothing to take away.
+                let _ = program.unload();
+            }
+        }
+        for name in ["on_sample", "on_fault"] {
+            if let Ok(program) = program::<PerfEvent>(&mut self.ebpf, name) {
+                let _ = program.unload();
+            }
+        }
+        // Another processor may still be inside a hook. They run as readers of RCU, and this system call waits for all
+        // of these (synchronize_rcu in kernel/sched/membarrier.c, since Linux 4.3). Where it is refused, on kernels with
+        // full dynamic ticks, a last period of a thread may be missed.
+        // SAFETY: no pointers.
+        unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) };
     }
 
     /// A handle for telling the programs which tasks to observe, usable while the maps are read elsewhere.

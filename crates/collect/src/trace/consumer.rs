@@ -224,12 +224,14 @@ impl<'a> Consumer<'a> {
 
     /// Writes what is left. The target has ended, or is no longer observed.
     pub(crate) fn finish(mut self) -> Result<Totals, Error> {
+        // Taking what was told needs milliseconds, in which threads that live on would tell more.
+        self.programs.detach();
+        let detached_ns = monotonic_ns();
         self.poll();
         self.recycle();
-        let last_end = self.roll.last_end_ns;
         let alive = self.alive();
         // Threads that live on: all when a running program was observed, else those of processes left behind.
-        let end_ns = if self.attached { monotonic_ns() } else { last_end.unwrap_or_else(monotonic_ns) };
+        let end_ns = self.roll.last_end_ns.filter(|_| !self.attached).unwrap_or(detached_ns);
         for record in alive {
             self.thread(&record, end_ns);
         }
@@ -240,7 +242,8 @@ impl<'a> Consumer<'a> {
         self.roll.add_foreign(others);
         self.sleeping_rows(end_ns, self.places());
         let losses = self.losses();
-        let (totals, rows) = (self.roll.totals, take(&mut self.roll.rows));
+        let totals = Totals { foreign_ns: trace.foreign_ns, ..self.roll.totals };
+        let rows = take(&mut self.roll.rows);
         let (slices, samples, mut calls) = (self.slices.take(), take(&mut self.samples), take(&mut self.calls));
         by_thread(&mut calls);
         let marks = take(&mut self.marks);

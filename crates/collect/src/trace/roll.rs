@@ -30,6 +30,8 @@ pub(crate) struct Totals {
     pub(crate) migrations: u64,
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
+    /// What other programs ran meanwhile, without knee; known at the end.
+    pub(crate) foreign_ns: u64,
 }
 
 impl Totals {

@@ -60,8 +60,9 @@ trait Consumer {
     fn starts(&mut self);
     /// Takes what is there.
     fn poll(&mut self);
-    /// Writes what is left. `cpu_ns` is the processor time that the kernel counted for the run as a whole.
-    fn finish(self: Box<Self>, cpu_ns: Option<u64>) -> Result<(), Error>;
+    /// Writes what is left, and returns the nanoseconds that other programs ran meanwhile, without knee. `cpu_ns` is the
+    /// processor time that the kernel counted for the run as a whole.
+    fn finish(self: Box<Self>, cpu_ns: Option<u64>) -> Result<u64, Error>;
 }
 
 /// Whether perf events may be used, found out by trying.
@@ -128,10 +129,10 @@ impl Unprivileged {
         let consumer = place.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         // Also after a failed run: what was seen until then is worth keeping.
         let cpu_ns = finished.as_ref().ok().map(|finished| finished.user_ns + finished.system_ns);
-        let written = consumer.map_or(Ok(()), |consumer| consumer.finish(cpu_ns));
+        let written = consumer.map(|consumer| consumer.finish(cpu_ns)).transpose();
         let finished = finished?;
-        written?;
-        Ok(finished)
+        let foreign_ns = written?.or(finished.foreign_ns);
+        Ok(Finished { foreign_ns, ..finished })
     }
 }
 

@@ -390,7 +390,7 @@ impl Consumer for Poll<'_> {
         self.own_spent_ns = books::own_time_ns().saturating_sub(self.own_begin_ns);
     }
 
-    fn finish(mut self: Box<Self>, cpu_ns: Option<u64>) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, cpu_ns: Option<u64>) -> Result<u64, Error> {
         let alive: Vec<(u32, u32)> = self.threads.keys().copied().collect();
         let now_ns = monotonic_ns();
         alive.into_iter().for_each(|id| self.close(id, now_ns));
@@ -407,8 +407,10 @@ impl Consumer for Poll<'_> {
         let unseen_ns = cpu_ns.unwrap_or(0).saturating_sub(self.ran_ns);
         rows.lose(run, UNSEEN, unseen_ns / 1_000_000, cpu_ns.map(|ns| ns / 1_000_000));
         let trace = books::trace(run, (begin_ns, end_ns), 0, self.processors, self.ran_ns, self.own_spent_ns);
-        let Some(writer) = writer else { return Ok(()) };
+        let foreign_ns = trace.foreign_ns;
+        let Some(writer) = writer else { return Ok(foreign_ns) };
         rows.close(trace, writer)?;
-        super::append_names(interner, writer)
+        super::append_names(interner, writer)?;
+        Ok(foreign_ns)
     }
 }

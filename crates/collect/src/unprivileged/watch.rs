@@ -363,7 +363,7 @@ impl Consumer for Watch<'_> {
         self.own_begin_ns = books::own_time_ns();
     }
 
-    fn finish(mut self: Box<Self>, _: Option<u64>) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, _: Option<u64>) -> Result<u64, Error> {
         self.take(true);
         // Processes that the target left behind live on.
         let end_ns = self.last_exit_ns.unwrap_or_else(monotonic_ns);
@@ -396,7 +396,9 @@ impl Consumer for Watch<'_> {
         rows.lose(run, super::INFERRED_PLACES, told.inferred, Some(told.blocks));
         rows.lose(run, super::UNREAD_QUEUES, unread, Some(blocks));
         let trace = books::trace(run, (begin_ns, end_ns), self.period_ns, self.processors, ran_ns, self.own_spent_ns);
+        let foreign_ns = trace.foreign_ns;
         rows.close(trace, writer)?;
-        super::append_names(interner, writer)
+        super::append_names(interner, writer)?;
+        Ok(foreign_ns)
     }
 }

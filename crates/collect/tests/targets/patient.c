@@ -14,7 +14,7 @@ __attribute__((noinline)) static void *napper(void *unused)
 	pthread_mutex_lock(&lock);
 	pthread_barrier_wait(&held);
 	for (;;) {
-		struct timespec pause = {0, 5000000};
+		struct timespec pause = {0, 200000};
 		nanosleep(&pause, NULL);
 	}
 	return unused;

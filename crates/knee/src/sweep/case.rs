@@ -43,13 +43,16 @@ pub(super) struct Going<'c> {
     chosen: Option<Option<Chosen>>,
     /// Set when observing has failed once: it would fail again.
     cannot_trace: bool,
+    processors: u32,
     times: stray::Times,
     runs: u32,
 }
 
 impl<'c> Going<'c> {
-    pub(super) fn new(case: Case<'c>) -> Going<'c> {
+    /// Of a machine with so many processors for the target.
+    pub(super) fn new(case: Case<'c>, processors: u32) -> Going<'c> {
         Going {
+            processors,
             case,
             outcome: Outcome::default(),
             block: Vec::new(),
@@ -107,10 +110,10 @@ impl<'c> Going<'c> {
     }
 
     /// True when something disturbed a run of the block that is being made.
-    pub(super) fn disturbed(&self, processors: u32) -> bool {
+    pub(super) fn disturbed(&self) -> bool {
         self.block.iter().any(|(run, _)| {
             let like = self.kept.iter().filter(|kept| kept.threads == run.threads);
-            disturbance(run, &Usual::of(like, processors), processors).is_some()
+            disturbance(run, &Usual::of(like, self.processors), self.processors).is_some()
         })
     }
 
@@ -132,7 +135,7 @@ impl<'c> Going<'c> {
             None => self.pending.push((row, found)),
             Some(chosen) => {
                 let row = with_throughput(row, &found, chosen.as_ref());
-                self.times.add(&row);
+                self.times.add(&row, self.processors);
                 self.case.writer.append(&[row])?;
             }
         }
@@ -153,7 +156,7 @@ impl<'c> Going<'c> {
         writer.set_meta(meta)?;
         let rows: Vec<Run> =
             self.pending.drain(..).map(|(run, found)| with_throughput(run, &found, chosen.as_ref())).collect();
-        rows.iter().for_each(|row| self.times.add(row));
+        rows.iter().for_each(|row| self.times.add(row, self.processors));
         writer.append(&rows)?;
         self.chosen = Some(chosen);
         Ok(())

@@ -77,7 +77,7 @@ impl<'s> Sweep<'s> {
         executor: &mut dyn Executor,
         progress: &'s mut Progress<'s>,
     ) -> anyhow::Result<Outcomes> {
-        let cases = cases.into_iter().map(Going::new).collect();
+        let cases = cases.into_iter().map(|case| Going::new(case, self.processors)).collect();
         let mut going = Loop { sweep: self, progress, cases, interrupted: false };
         let made = going.all(executor);
         going.progress.clear();
@@ -151,7 +151,7 @@ impl Loop<'_, '_, '_> {
     /// True when something disturbed a run of the block that has just been made. What disturbs one disturbs the
     /// comparison with the others, so a block is kept or made again as a whole.
     fn disturbed(&self) -> bool {
-        self.cases.iter().any(|case| case.disturbed(self.sweep.processors))
+        self.cases.iter().any(|case| case.disturbed())
     }
 
     /// Writes the timed runs of the block that has just been made.
@@ -173,7 +173,7 @@ impl Loop<'_, '_, '_> {
                         return Ok(());
                     }
                     let planned = Planned { case, kind: RunKind::Traced, threads, block: 0 };
-                    self.progress.repeats(planned, "the last one was not like the timed runs");
+                    self.progress.repeats(planned, "the last one was not like the timed runs, or was disturbed");
                     self.one(planned, executor)?;
                 }
             }

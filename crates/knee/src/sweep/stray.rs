@@ -1,8 +1,11 @@
-//! Observed runs that are not like the timed ones, and so have to be made again. May import: recording.
+//! Observed runs that are not like the timed ones, and so have to be made again. May import: analyze's `disturbance`,
+//! recording.
 //!
 //! Contended programs can have two speeds: the threads queue for the lock in one run and hardly meet in the next. An
-//! observed run that fell into the other speed explains a loss that the timed runs do not have.
+//! observed run that fell into the other speed explains a loss that the timed runs do not have. So does one that other
+//! programs disturbed: while they held a thread back, the others waited for it.
 
+use analyze::disturbance::{beyond, load};
 use recording::tables::{Run, RunKind};
 use std::collections::BTreeMap;
 
@@ -13,37 +16,49 @@ const FAR: f64 = 1.35;
 /// Observed runs of one count at most. What is rarer than one run in three is no typical run.
 const TRIES: usize = 3;
 
-/// The times of the runs so far: seconds for a unit of work, or for a run where the program prints no throughput.
+/// A run as far as it matters here.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// Seconds for a unit of work, or for a run where the program prints no throughput.
+    time: f64,
+    /// The share of the processors that other programs took.
+    load: f64,
+}
+
+/// The runs so far, by thread count.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    timed: BTreeMap<u32, Vec<f64>>,
-    observed: BTreeMap<u32, Vec<f64>>,
+    timed: BTreeMap<u32, Vec<Seen>>,
+    observed: BTreeMap<u32, Vec<Seen>>,
 }
 
 impl Times {
-    pub(super) fn add(&mut self, run: &Run) {
-        let times = match run.kind {
+    pub(super) fn add(&mut self, run: &Run, processors: u32) {
+        let runs = match run.kind {
             RunKind::Clean => &mut self.timed,
             RunKind::Traced => &mut self.observed,
             _ => return,
         };
         let time = run.throughput.map_or(run.wall_ns as f64, |units| 1.0 / units);
-        times.entry(run.threads).or_default().push(time);
+        let load = load(run, processors).unwrap_or(0.0);
+        runs.entry(run.threads).or_default().push(Seen { time, load });
     }
 
     /// Counts whose observed runs are all far from the timed ones, and that have tries left.
     pub(super) fn strays(&self) -> Vec<u32> {
-        let stray = |(threads, observed): (&u32, &Vec<f64>)| {
-            let median = median(self.timed.get(threads)?)?;
-            let near = |time: &f64| *time <= FAR * median && median <= FAR * time;
+        let stray = |(threads, observed): (&u32, &Vec<Seen>)| {
+            let timed = self.timed.get(threads)?;
+            let usual = median(timed.iter().map(|run| run.time))?;
+            let usual_load = median(timed.iter().map(|run| run.load))?;
+            let near = |run: &Seen| run.time <= FAR * usual && usual <= FAR * run.time && !beyond(run.load, usual_load);
             (observed.len() < TRIES && !observed.iter().any(near)).then_some(*threads)
         };
         self.observed.iter().filter_map(stray).collect()
     }
 }
 
-fn median(times: &[f64]) -> Option<f64> {
-    let mut sorted = times.to_vec();
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
     let lower = *sorted.get((sorted.len() - 1) / 2)?;
@@ -55,8 +70,23 @@ mod tests {
     use super::*;
 
     fn times(timed: &[f64], observed: &[f64]) -> Times {
-        let by_count = |times: &[f64]| BTreeMap::from([(2, times.to_vec())]);
+        let by_count = |times: &[f64]| {
+            BTreeMap::from([(2, times.iter().map(|time| Seen { time: *time, load: 0.0 }).collect::<Vec<_>>())])
+        };
         Times { timed: by_count(timed), observed: by_count(observed) }
+    }
+
+    #[test]
+    fn a_run_beside_other_programs_is_a_stray_unless_the_timed_ones_are_too() {
+        let beside = |timed: f64, observed: f64| {
+            let runs = |load: f64| BTreeMap::from([(2, vec![Seen { time: 1.0, load }; 3])]);
+            let mut times = Times { timed: runs(timed), observed: runs(observed) };
+            times.observed.values_mut().for_each(|runs| runs.truncate(1));
+            times.strays()
+        };
+        assert_eq!(beside(0.01, 0.2), [2]);
+        assert!(beside(0.01, 0.04).is_empty());
+        assert!(beside(0.19, 0.2).is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::answer::title;
 use super::chart::{Axis, ticks};
 use super::markup::Markup;
-use crate::words;
+use crate::words::{self, Scale};
 use analyze::answer::{Account, Answer, CauseId};
 use std::collections::BTreeSet;
 
@@ -16,6 +16,12 @@ const SLOT: f64 = 92.0;
 const BAR: f64 = 60.0;
 /// A piece lower than this has no room for its share in figures.
 const LEAST_LABEL: f64 = 15.0;
+
+/// Where a bar's height differs from the capacity by less than this share of the drawing, the eye sees no difference.
+const SEEN: f64 = 0.01;
+
+/// A piece with less than this share of the drawing's height cannot be seen: half a pixel.
+const LEAST_SEEN: f64 = 0.002;
 
 /// Lines below this share of the capacity at every count are folded: `<1 %` is all that they would say.
 const SMALL: f64 = 0.005;
@@ -36,8 +42,9 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     m.p(
         "lead",
         &format!(
-            "All the processor time that each {} could have used: useful work at the bottom, above it what was lost and to what.",
-            if answer.throughput.is_some() { "unit of work" } else { "run" }
+            "All the processor time that each {} could have used: useful work at the bottom, above it what was lost and to what.{}",
+            if answer.throughput.is_some() { "unit of work" } else { "run" },
+            unit_of_work(answer).map_or(String::new(), |unit| format!(" A unit of work is {unit}."))
         ),
     );
     m.raw("<div class=\"account\">\n");
@@ -45,23 +52,82 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     legend(answer, &mut m);
     m.raw("</div>\n");
     table(answer, &mut m);
+    notes(answer, &mut m);
     Some(m.into_html())
 }
 
-/// From the bottom up; gains (negative lines) have no height and stand in the table.
-fn pieces(account: &Account) -> Vec<Piece> {
+/// One of what the program says that it does in a second: of `Mops/s`, `1 Mops`.
+fn unit_of_work(answer: &Answer) -> Option<String> {
+    let unit = answer.throughput.as_ref()?.unit.strip_suffix("/s")?;
+    (!unit.is_empty()).then(|| format!("1 {unit} of what the program counts"))
+}
+
+/// What the numbers leave to be asked.
+fn notes(answer: &Answer, m: &mut Markup) {
+    if exceeds(answer) {
+        m.p(
+            "note",
+            "A piece is the sum of a cause's lines. What sums to less than zero has no height in the picture, so that the \
+             rest of a bar may reach above the capacity, which is all that there was.",
+        );
+    }
+    let too_much = |a: &&Account| a.unexplained < -SMALL * a.capacity;
+    let counts: Vec<String> = answer.account.iter().filter(too_much).map(|a| a.threads.to_string()).collect();
+    if let Some((last, others)) = counts.split_last() {
+        let which = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+        let threads = if which == "1" { "thread" } else { "threads" };
+        m.p(
+            "note",
+            &format!(
+                "With {which} {threads} the rest that is unexplained is below zero: the parts were measured to be more than \
+                 there was, because some of them overlap or because the traced run differs from the timed ones."
+            ),
+        );
+    }
+}
+
+/// Whether a bar reaches visibly above its capacity, or ends below it.
+fn exceeds(answer: &Answer) -> bool {
+    let (high, order) = (highest(answer), names(answer));
+    answer.account.iter().any(|a| (tall(a, &order) - a.capacity).abs() > SEEN * high)
+}
+
+/// The causes of an account with what their lines sum to, in this order.
+fn sums(account: &Account, order: &[(CauseId, &str)]) -> Vec<(CauseId, f64)> {
+    let mut sums: Vec<(CauseId, f64)> = Vec::new();
+    for (cause, _) in order {
+        if !sums.iter().any(|(known, _)| known == cause) {
+            let lines = account.lines.iter().filter(|l| l.cause == *cause);
+            sums.push((*cause, lines.map(|l| l.seconds).sum()));
+        }
+    }
+    sums
+}
+
+fn tall(account: &Account, order: &[(CauseId, &str)]) -> f64 {
+    let lost = sums(account, order).into_iter().map(|(_, seconds)| seconds.max(0.0)).sum::<f64>();
+    account.useful + lost + account.unexplained.max(0.0)
+}
+
+fn highest(answer: &Answer) -> f64 {
+    let order = names(answer);
+    answer.account.iter().map(|a| tall(a, &order).max(a.capacity)).fold(0.0, f64::max)
+}
+
+/// From the bottom up, a piece a cause; gains (causes below zero) have no height and stand in the table.
+fn pieces(account: &Account, order: &[(CauseId, &str)]) -> Vec<Piece> {
     let mut pieces = vec![Piece {
         class: "useful".to_owned(),
         what: "useful work".to_owned(),
         seconds: account.useful,
         cause: None,
     }];
-    for line in account.lines.iter().filter(|l| l.seconds > 0.0) {
+    for (cause, seconds) in sums(account, order).into_iter().filter(|(_, seconds)| *seconds > 0.0) {
         pieces.push(Piece {
-            class: format!("c-{}", words::cause(line.cause)),
-            what: line.what.clone(),
-            seconds: line.seconds,
-            cause: Some(line.cause),
+            class: format!("c-{}", words::cause(cause)),
+            what: title(cause).to_owned(),
+            seconds,
+            cause: Some(cause),
         });
     }
     if account.unexplained > 0.0 {
@@ -72,15 +138,23 @@ fn pieces(account: &Account) -> Vec<Piece> {
 }
 
 fn drawing(answer: &Answer, m: &mut Markup) {
-    let high = answer.account.iter().map(|a| pieces(a).iter().map(|p| p.seconds).sum::<f64>()).fold(0.0, f64::max);
+    let high = highest(answer);
+    let order = names(answer);
     let width = LEFT + SLOT * answer.account.len() as f64 + 10.0;
-    let y = Axis::new((0.0, high * 1.04), (HEIGHT - BOTTOM, TOP), false);
+    // The topmost line of the grid lies above the bars.
+    let below = ticks(high, 5.0);
+    let step = below.get(1).copied().unwrap_or(high);
+    let whole = if step > 0.0 { (high / step - 1e-6).ceil() * step } else { high };
+    let y = Axis::new((0.0, whole), (HEIGHT - BOTTOM, TOP), false);
     let causes: BTreeSet<CauseId> = answer.verdict.causes.iter().map(|c| c.id).collect();
     m.raw(&format!("<figure class=\"bars\"><svg class=\"chart\" width=\"{width}\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"Processor time by thread count; the table below has the numbers\">\n"));
     m.raw("<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"hatch-ground\" width=\"6\" height=\"6\"/><line class=\"hatch-line\" x1=\"0\" x2=\"0\" y1=\"0\" y2=\"6\"/></pattern></defs>\n");
-    for tick in ticks(high, 5.0) {
+    // One unit for the whole axis.
+    let scale = Scale::time(whole);
+    let decimals = scale.decimals_of_step(step);
+    for tick in ticks(whole, 5.0) {
         let at = y.at(tick);
-        let label = if tick == 0.0 { "0".to_owned() } else { words::about(tick) };
+        let label = if tick == 0.0 { "0".to_owned() } else { scale.fixed(tick, decimals) };
         m.raw(&format!("<line class=\"grid\" x1=\"{LEFT}\" x2=\"{width}\" y1=\"{at}\" y2=\"{at}\"/>"));
         m.raw(&format!(
             "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>\n",
@@ -88,10 +162,11 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             at + 4.0
         ));
     }
+    let marked = exceeds(answer);
     for (i, account) in answer.account.iter().enumerate() {
         let left = LEFT + SLOT * i as f64 + (SLOT - BAR) / 2.0;
         let mut below = 0.0;
-        for piece in pieces(account) {
+        for piece in pieces(account, &order) {
             let (from, to) = (y.at(below), y.at(below + piece.seconds));
             below += piece.seconds;
             let height = ((from - to) * 100.0).round() / 100.0;
@@ -102,8 +177,10 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             if let Some(cause) = link {
                 m.raw(&format!("<a href=\"#cause-{}\">", words::cause(cause)));
             }
+            // Of what is hardly higher than its frame, the frame would be most of what is seen.
+            let thin = if height < 4.0 { " thin" } else { "" };
             m.raw(&format!(
-                "<rect class=\"piece {}\" x=\"{left}\" y=\"{to}\" width=\"{BAR}\" height=\"{height}\"><title>",
+                "<rect class=\"piece {}{thin}\" x=\"{left}\" y=\"{to}\" width=\"{BAR}\" height=\"{height}\"><title>",
                 piece.class
             ));
             let share = piece.seconds / account.capacity;
@@ -111,9 +188,19 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             m.raw("</title></rect>");
             if height >= LEAST_LABEL {
                 let middle = left + BAR / 2.0;
+                let centre = to + height / 2.0;
+                // The line of the capacity would go through the words.
+                let line =
+                    Some(y.at(account.capacity)).filter(|at| marked && (centre - at).abs() < LEAST_LABEL / 2.0 + 1.0);
+                let centre = match line {
+                    Some(at) if to + height - at > LEAST_LABEL => at + LEAST_LABEL / 2.0 + 2.0,
+                    Some(at) => at - LEAST_LABEL / 2.0 - 2.0,
+                    None => centre,
+                };
+                let class = if piece.class == "unexplained" { "share on-hatch" } else { "share" };
                 m.raw(&format!(
-                    "<text class=\"share\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">",
-                    (to + height / 2.0 + 4.0).round()
+                    "<text class=\"{class}\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">",
+                    (centre + 4.0).round()
                 ));
                 m.text(&words::percent(share)).raw("</text>");
             }
@@ -121,6 +208,15 @@ fn drawing(answer: &Answer, m: &mut Markup) {
                 m.raw("</a>");
             }
             m.raw("\n");
+        }
+        if marked {
+            let at = y.at(account.capacity);
+            m.raw(&format!(
+                "<line class=\"capacity\" x1=\"{}\" x2=\"{}\" y1=\"{at}\" y2=\"{at}\"><title>",
+                left - 6.0,
+                left + BAR + 6.0
+            ));
+            m.text(&format!("capacity: {}", words::time(account.capacity))).raw("</title></line>\n");
         }
         m.raw(&format!(
             "<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">",
@@ -132,7 +228,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
     m.raw("</svg></figure>\n");
 }
 
-/// Every line of any count once, the largest first.
+/// Every line of any count once: those of a cause together, the largest first.
 fn names(answer: &Answer) -> Vec<(CauseId, &str)> {
     let mut named: Vec<((CauseId, &str), f64)> = Vec::new();
     for line in answer.account.iter().flat_map(|a| &a.lines) {
@@ -143,17 +239,27 @@ fn names(answer: &Answer) -> Vec<(CauseId, &str)> {
         }
     }
     named.sort_by(|a, b| b.1.total_cmp(&a.1));
-    named.into_iter().map(|n| n.0).collect()
+    let first = |cause: CauseId| named.iter().position(|(key, _)| key.0 == cause);
+    let mut order: Vec<(CauseId, &str)> = named.iter().map(|n| n.0).collect();
+    order.sort_by_key(|key| first(key.0));
+    order
 }
 
+/// From the top of the bars to their bottom.
 fn legend(answer: &Answer, m: &mut Markup) {
     let causes: BTreeSet<CauseId> = answer.verdict.causes.iter().map(|c| c.id).collect();
-    let mut seen = BTreeSet::new();
+    let least = LEAST_SEEN * highest(answer);
+    let order = names(answer);
+    let seen = |a: &Account, cause: CauseId| sums(a, &order).iter().any(|(id, s)| *id == cause && *s > least);
+    let drawn = |cause: CauseId| answer.account.iter().any(|a| seen(a, cause));
+    let mut kinds: Vec<CauseId> = order.iter().map(|n| n.0).filter(|cause| drawn(*cause)).collect();
+    kinds.dedup();
     m.raw("<ul class=\"legend causes\">");
-    for (cause, _) in names(answer) {
-        if !seen.insert(cause) {
-            continue;
-        }
+    if exceeds(answer) {
+        m.raw("<li><span class=\"key key-capacity\"></span>capacity</li>");
+    }
+    m.raw("<li><span class=\"swatch unexplained\"></span>unexplained</li>");
+    for cause in kinds.into_iter().rev() {
         m.raw(&format!("<li><span class=\"swatch c-{}\"></span>", words::cause(cause)));
         if causes.contains(&cause) {
             m.raw(&format!("<a href=\"#cause-{}\">", words::cause(cause))).text(title(cause)).raw("</a>");
@@ -162,46 +268,63 @@ fn legend(answer: &Answer, m: &mut Markup) {
         }
         m.raw("</li>");
     }
-    m.raw("<li><span class=\"swatch unexplained\"></span>unexplained</li>");
     m.raw("<li><span class=\"swatch useful\"></span>useful work</li></ul>\n");
+}
+
+/// One unit for all counts, so that they can be compared at a glance.
+fn scale(answer: &Answer) -> (Scale, i32) {
+    let capacities = || answer.account.iter().map(|a| a.capacity).filter(|c| *c > 0.0);
+    let (least, most) = (capacities().fold(f64::INFINITY, f64::min), capacities().fold(0.0, f64::max));
+    let least = if least.is_finite() { least } else { 0.0 };
+    // The unit of the smallest, unless the largest would have more than five digits in it.
+    let of = if most > 1000.0 * least { most } else { least };
+    let scale = Scale::time(of);
+    (scale, scale.decimals(of, 3))
 }
 
 fn table(answer: &Answer, m: &mut Markup) {
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"account\"><table class=\"plain\" id=\"account-lines\"><thead><tr><th scope=\"col\"></th>");
     for account in &answer.account {
-        m.raw("<th scope=\"col\" class=\"n\" colspan=\"2\">")
-            .text(&words::plural(account.threads.into(), "thread"))
-            .raw("</th>");
+        m.raw("<th scope=\"col\" class=\"n\">").text(&words::plural(account.threads.into(), "thread")).raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
-    let mut row = |class: &str, label: &str, of: &dyn Fn(&Account) -> Option<f64>| {
+    let (scale, decimals) = scale(answer);
+    let mut row = |class: &str, cause: Option<CauseId>, label: &str, of: &dyn Fn(&Account) -> Option<f64>| {
         let small = |a: &Account| of(a).is_none_or(|s| s.abs() < SMALL * a.capacity);
-        let tiny = class.starts_with("c-") && answer.account.iter().all(small);
+        let tiny = cause.is_some() && answer.account.iter().all(small);
         m.raw(if tiny { "<tr class=\"tiny\"><th scope=\"row\">" } else { "<tr><th scope=\"row\">" });
-        m.raw(&format!("<span class=\"swatch {class}\" aria-hidden=\"true\"></span>")).text(label).raw("</th>");
+        m.raw(&format!("<span class=\"swatch {class}\" aria-hidden=\"true\"></span>"));
+        if let Some(cause) = cause {
+            m.raw("<span class=\"faint\">").text(title(cause)).raw(":</span> ");
+        }
+        m.text(label).raw("</th>");
         for account in &answer.account {
-            let scale = words::Scale::time(account.capacity);
-            let decimals = scale.decimals(account.capacity, 3);
             let seconds = of(account);
-            m.raw("<td class=\"n\">").text(&seconds.map_or(String::new(), |s| scale.fixed(s, decimals)));
-            m.raw("</td><td class=\"n faint\">");
-            m.text(
-                &seconds
-                    .filter(|_| account.capacity > 0.0)
-                    .map_or(String::new(), |s| words::percent(s / account.capacity)),
-            );
+            // What is there, but too little for the digits.
+            let nothing = |s: f64| s != 0.0 && s.abs() < scale.smallest(decimals) / 2.0;
+            let shown = |s: f64| match s {
+                0.0 => "0".to_owned(),
+                s if nothing(s) => "≈ 0".to_owned(),
+                s => scale.fixed(s, decimals),
+            };
+            m.raw("<td class=\"n\">").text(&seconds.map_or(String::new(), shown));
+            if let Some(seconds) = seconds.filter(|s| account.capacity > 0.0 && *s != 0.0 && !nothing(*s)) {
+                m.raw(" <span class=\"faint of-all\">")
+                    .text(&words::percent(seconds / account.capacity))
+                    .raw("</span>");
+            }
             m.raw("</td>");
         }
         m.raw("</tr>\n");
     };
-    row("useful", "useful work", &|a| Some(a.useful));
+    row("useful", None, "useful work", &|a| Some(a.useful));
     for (cause, what) in names(answer) {
-        row(&format!("c-{}", words::cause(cause)), what, &|a| {
+        row(&format!("c-{}", words::cause(cause)), Some(cause), what, &|a| {
             let mine = || a.lines.iter().filter(|l| (l.cause, l.what.as_str()) == (cause, what));
             mine().next().map(|_| mine().map(|l| l.seconds).sum())
         });
     }
-    row("unexplained", "unexplained", &|a| Some(a.unexplained));
-    row("nothing", "= capacity", &|a| Some(a.capacity));
+    row("unexplained", None, "unexplained", &|a| Some(a.unexplained));
+    row("nothing", None, "= capacity", &|a| Some(a.capacity));
     m.raw("</tbody></table></div>\n");
 }

@@ -7,15 +7,22 @@ use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
 use std::collections::BTreeSet;
 
+/// Call sites of a culprit.
+const MOST_SITES: usize = 8;
+/// Warnings that are seen before the reader asks for more.
+const MOST_WARNINGS: usize = 5;
+
 pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     let mut m = Markup::default();
     m.p("verdict", if answer.verdict.summary.is_empty() { "No verdict." } else { &answer.verdict.summary });
     facts(answer, &mut m);
     let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|c| c.id != CauseId::None).collect();
-    if causes.is_empty() {
+    // Where nothing was measured, nothing can be found or disproved.
+    let measured = !answer.curve.is_empty() || !answer.account.is_empty() || answer.verdict.unsure.is_empty();
+    if causes.is_empty() && measured {
         for none in answer.verdict.causes.iter().filter(|c| !c.evidence.is_empty()) {
             m.raw("<article class=\"cause\" id=\"cause-none\"><h3>No cause found</h3>\n");
-            details(none, &mut m);
+            details(none, false, &mut m);
             m.raw("</article>\n");
         }
     }
@@ -24,7 +31,7 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
         // The account links to a cause by its name: only the first of equal ones can be meant.
         let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", words::cause(one.id)) } else { String::new() };
         m.raw(&format!("<article class=\"cause\"{id}>"));
-        cause(i, one, sources, &mut m);
+        cause(i, one, answer, sources, &mut m);
         m.raw("</article>\n");
     }
     rest(answer, &mut m);
@@ -33,55 +40,60 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
 
 /// The numbers that readers look for first.
 fn facts(answer: &Answer, m: &mut Markup) {
-    let mut facts: Vec<(String, &str)> = Vec::new();
+    let mut facts: Vec<(String, String)> = Vec::new();
     if let Some(last) = answer.curve.last().filter(|_| answer.curve.len() > 1) {
         let interval = (last.runs > 1).then_some((last.speedup_interval.low, last.speedup_interval.high));
-        facts.push((words::times(last.speedup, interval), ""));
-        if let Some(fact) = facts.last_mut() {
-            fact.1 = "speed-up at the largest count";
-        }
-        facts.push((words::percent(last.efficiency), "efficiency there"));
+        let with = words::plural(last.threads.into(), "thread");
+        let first = answer.curve.first().map_or(1, |p| p.threads);
+        let against = if first > 1 { format!(" against {first}") } else { String::new() };
+        facts.push((words::times(last.speedup, interval), format!("speed-up with {with}{against}")));
+        facts.push((words::percent(last.efficiency), format!("efficiency with {with}")));
     }
     match answer.knee_at {
         Some(threads) if answer.curve.len() > 1 => {
-            facts.push((words::plural(threads.into(), "thread"), "the knee: last count worth using"));
+            let what = "the knee: last count worth using".to_owned();
+            facts.push((words::plural(threads.into(), "thread"), what));
         }
-        None if answer.curve.len() > 1 => facts.push(("none".to_owned(), "the knee: the curve has not bent")),
+        None if answer.curve.len() > 1 => {
+            facts.push(("none".to_owned(), "the knee: the curve has not bent".to_owned()));
+        }
         _ => {}
     }
     if let Some(first) = answer.verdict.causes.first().filter(|c| c.id != CauseId::None) {
-        facts.push((words::percent(first.share), "of the loss has the first cause"));
+        let with = words::plural(first.threads.into(), "thread");
+        facts.push((words::percent(first.share), format!("of the loss with {with} is due to the first cause")));
     }
     if facts.is_empty() {
         return;
     }
     m.raw("<dl class=\"facts\">");
     for (value, what) in facts {
-        m.raw("<div><dd>").text(&value).raw("</dd><dt>").text(what).raw("</dt></div>");
+        m.raw("<div><dd>").text(&value).raw("</dd><dt>").text(&what).raw("</dt></div>");
     }
     m.raw("</dl>\n");
 }
 
-fn cause(index: usize, cause: &Cause, sources: &Sources, m: &mut Markup) {
+fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mut Markup) {
     let id = words::cause(cause.id);
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
     m.text(&format!("{}. {}", index + 1, title(cause.id))).raw("</h3>\n");
     m.p(
         "lost",
         &format!(
-            "{} of the loss with {}: {} ({} to {}) of processor time",
+            "{} of the loss with {}: {} ({} to {}) of processor time {}",
             words::percent(cause.share),
             words::plural(cause.threads.into(), "thread"),
             words::about(cause.lost_seconds),
             words::about(cause.interval.low),
             words::about(cause.interval.high),
+            per_work(answer),
         ),
     );
     m.p("", &cause.summary);
     if let Some(culprit) = &cause.culprit {
         blame(culprit, sources, m);
     }
-    details(cause, m);
+    details(cause, answer.throughput.is_some(), m);
 }
 
 fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
@@ -99,10 +111,14 @@ fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
         m.raw(", object <code>").text(object).raw("</code>");
     }
     sources.show(culprit.file.as_ref(), culprit.line, m);
-    if !culprit.callers.is_empty() {
-        m.raw("<div class=\"callers\">called from");
-        m.raw("<ul>");
-        for (i, site) in culprit.callers.iter().take(8).enumerate() {
+    // No function is called from itself: where its own lines are among the sites, they are places beside each other.
+    let own = |site: &Site| culprit.function.is_some() && site.function == culprit.function;
+    let said = |site: &Site| own(site) && (&site.file, site.line) == (&culprit.file, culprit.line);
+    let sites = || culprit.callers.iter().take(MOST_SITES).enumerate().filter(|(_, site)| !said(site));
+    if sites().next().is_some() {
+        let beside = culprit.callers.iter().any(own);
+        m.raw("<div class=\"callers\">").raw(if beside { "also at" } else { "called from" }).raw("<ul>");
+        for (i, site) in sites() {
             m.raw("<li><code>").text(&super::markup::readable(&caller(site))).raw("</code>");
             sources.show_site(i, site, m);
             m.raw("</li>");
@@ -124,7 +140,26 @@ fn place(file: &str, line: Option<u32>) -> String {
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
-fn details(cause: &Cause, m: &mut Markup) {
+/// A table of the recording in words; `knee` calls it by its name.
+fn source(table: &'static str) -> &'static str {
+    match table {
+        "accesses" => "sampled accesses",
+        "call_sites" => "system calls by place",
+        "confirmations" => "watched addresses",
+        "foreign" => "other programs",
+        "kernel_locks" => "waits for kernel locks",
+        "meta" => "the machine",
+        "runs" => "timed runs",
+        "slices" => "timelines of threads",
+        "spins" => "sampled loops",
+        "syscalls" => "system calls",
+        "traces" => "the observed run",
+        "wakes" => "wake-ups",
+        other => other,
+    }
+}
+
+fn details(cause: &Cause, whole: bool, m: &mut Markup) {
     m.raw("<div class=\"sides\"><div>");
     if !cause.remedies.is_empty() {
         m.raw("<h4>What to try</h4><ul>");
@@ -134,15 +169,24 @@ fn details(cause: &Cause, m: &mut Markup) {
         m.raw("</ul>\n");
     }
     if !cause.disproved_by.is_empty() {
-        m.raw("<h4>What would disprove it</h4><p>").text(&cause.disproved_by).raw("</p>\n");
+        let title = if cause.id == CauseId::None { "What would tell more" } else { "What would disprove it" };
+        m.raw("<h4>").text(title).raw("</h4><p>").text(&cause.disproved_by).raw("</p>\n");
     }
     m.raw("</div>");
     if !cause.evidence.is_empty() {
-        m.raw("<details open><summary>Evidence</summary><div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">what</th>");
+        m.raw("<details open><summary>Evidence</summary>");
+        if whole {
+            m.p("note", "Most times are sums over the observed run, not per unit of work.");
+        }
+        m.raw("<div class=\"scroll\"><table class=\"plain evidence\"><thead><tr><th scope=\"col\">what</th>");
         m.raw("<th scope=\"col\" class=\"n\">measured</th><th scope=\"col\">source</th></tr></thead><tbody>");
         for row in &cause.evidence {
             m.raw("<tr><td>").text(&row.what).raw("</td><td class=\"n\">").text(&value(row));
-            m.raw("</td><td class=\"source\">").text(row.source).raw("</td></tr>");
+            m.raw("</td><td class=\"source\" title=\"")
+                .text(row.source)
+                .raw("\">")
+                .text(source(row.source))
+                .raw("</td></tr>");
         }
         m.raw("</tbody></table></div></details>\n");
     }
@@ -151,6 +195,7 @@ fn details(cause: &Cause, m: &mut Markup) {
 
 fn value(evidence: &Evidence) -> String {
     match evidence.unit {
+        "seconds" | "microseconds" if evidence.value == 0.0 => "0".to_owned(),
         "seconds" => words::time(evidence.value),
         "microseconds" => words::time(evidence.value / 1e6),
         "1/second" => format!("{}/s", words::count(evidence.value)),
@@ -164,9 +209,7 @@ fn value(evidence: &Evidence) -> String {
 
 /// What stays open and what to know before believing the numbers.
 fn rest(answer: &Answer, m: &mut Markup) {
-    for warning in &answer.warnings {
-        m.raw("<p class=\"warning\"><span class=\"label\">Warning</span> ").text(warning).raw("</p>\n");
-    }
+    warnings(&answer.warnings, m);
     if !answer.verdict.unsure.is_empty() {
         m.raw("<details><summary>");
         let count = words::plural(answer.verdict.unsure.len() as u64, "cause");
@@ -192,6 +235,37 @@ fn rest(answer: &Answer, m: &mut Markup) {
         }
         m.raw("</dl></details>\n");
     }
+}
+
+/// One box for all: each alone would be as loud as the verdict.
+fn warnings(warnings: &[String], m: &mut Markup) {
+    let item = |warning: &String, m: &mut Markup| {
+        m.raw("<li>").sentence(warning).raw("</li>\n");
+    };
+    match warnings {
+        [] => {}
+        [one] => {
+            m.raw("<p class=\"warning\"><span class=\"label\">Warning</span> ").sentence(one).raw("</p>\n");
+        }
+        several => {
+            // One more than are seen at once is not worth a click.
+            let seen = if several.len() > MOST_WARNINGS + 1 { MOST_WARNINGS } else { several.len() };
+            m.raw("<div class=\"warning\"><span class=\"label\">Warnings</span><ul>\n");
+            several.iter().take(seen).for_each(|w| item(w, m));
+            m.raw("</ul>");
+            if several.len() > seen {
+                m.raw("<details><summary>").text(&format!("{} more", several.len() - seen)).raw("</summary><ul>\n");
+                several.iter().skip(seen).for_each(|w| item(w, m));
+                m.raw("</ul></details>");
+            }
+            m.raw("</div>\n");
+        }
+    }
+}
+
+/// What times of processors are divided by.
+pub(super) fn per_work(answer: &Answer) -> &'static str {
+    if answer.throughput.is_some() { "per unit of work" } else { "per run" }
 }
 
 /// As a title.

@@ -51,6 +51,25 @@ pub(in crate::html) fn decades(low: f64, high: f64) -> Vec<f64> {
     all.filter(|tick| (low..=high).contains(tick)).collect()
 }
 
+/// A line through places of a drawing, as far as it lies below its top: the points of a polyline.
+pub(in crate::html) fn below(top: f64, places: &[(f64, f64)]) -> String {
+    let mut line: Vec<String> = Vec::new();
+    let mut before: Option<(f64, f64)> = None;
+    for (x, y) in places.iter().copied() {
+        if y >= top {
+            line.push(format!("{x},{y}"));
+        } else if let Some((x0, y0)) = before.filter(|(_, y0)| *y0 > y && *y0 >= top) {
+            let share = (y0 - top) / (y0 - y);
+            line.push(format!("{},{top}", ((x0 + share * (x - x0)) * 100.0).round() / 100.0));
+            break;
+        } else {
+            break;
+        }
+        before = Some((x, y));
+    }
+    line.join(" ")
+}
+
 /// A value beside an axis: few digits.
 pub(in crate::html) fn short(value: f64) -> String {
     match value.abs() {
@@ -75,6 +94,13 @@ mod tests {
         assert_eq!(ticks(4.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!(ticks(0.0, 4.0), [0.0]);
         assert_eq!(ticks(f64::NAN, 4.0), [0.0]);
+    }
+
+    #[test]
+    fn a_line_ends_at_the_top() {
+        assert_eq!(below(10.0, &[(0.0, 30.0), (10.0, 20.0), (20.0, 0.0), (30.0, 0.0)]), "0,30 10,20 15,10");
+        assert_eq!(below(0.0, &[(0.0, 30.0), (10.0, 20.0)]), "0,30 10,20");
+        assert_eq!(below(40.0, &[(0.0, 30.0)]), "");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{Place, focus, grew};
 use crate::lanes::levels::bucketed;
 use crate::lanes::tasks::{Task, tasks as all_tasks};
 use crate::lanes::{Class, Timeline};
+use crate::show::functions::seconds_per_sample;
 use crate::show::{Observed, Scene};
 use crate::words;
 use analyze::answer::Answer;
@@ -169,6 +170,7 @@ fn describe(
         "kinds": kinds,
         "levels": levels,
         "samples": id,
+        "each": seconds_per_sample(observed),
         "sample_ns": observed.traced.trace.sample_period_ns.saturating_mul(each as u64),
         "tasks": tasks(observed, timeline, places, names),
     }))

@@ -18,6 +18,14 @@ const RADIUS: f64 = 128.0;
 const NODE: f64 = 15.0;
 /// Columns of a name beside its node.
 const NAME: usize = 22;
+/// Pixels that a letter of a name takes at most on average, also on a narrow screen, where the letters are larger.
+const LETTER: f64 = 9.5;
+/// How far a loop reaches from its node's centre.
+const LOOP: f64 = 60.0;
+/// Drawings that are wider scroll on a narrow screen: fitted into it their names could not be read.
+const SMALL: f64 = 620.0;
+/// Share of a run from which a wait is drawn as wide as any.
+const LONG: f64 = 0.05;
 /// Edges drawn.
 const MOST_EDGES: usize = 40;
 /// Rows of knots.
@@ -31,18 +39,27 @@ pub(super) fn write(scene: &Scene<'_>, answer: &Answer, m: &mut Markup) {
         return;
     }
     m.raw("<h3>Wait graph</h3>\n");
-    m.p(
-        "note",
-        "An arrow leads from a thread that waited to the one that ended the waiting, as wide as the time is long. In a knot \
-         threads wait for each other in a circle, each for a twentieth of its life or more, so that none gets ahead alone. \
-         Whether that costs time, the answer says.",
-    );
+    let drawn = graph.nodes.len() > 1;
+    if !graph.knots.is_empty() {
+        m.p(
+            "note",
+            "In a knot threads wait for each other in a circle, each for a twentieth of its life or more, so that none gets \
+             ahead alone. Whether that costs time, the answer says.",
+        );
+    }
     heaviest(&graph, m);
-    if graph.nodes.len() > 1 {
-        draw(&graph, m);
+    if drawn {
+        m.p(
+            "note",
+            "An arrow leads from a thread that waited to the one that ended the waiting, the wider the longer; the table \
+             below has the times. Waits that the kernel ended, as it does for timers and devices, have no arrow.",
+        );
+        let trace = observed.traced.trace;
+        draw(&graph, trace.end_ns.saturating_sub(trace.begin_ns) as f64 / 1e9, m);
     }
     if graph.grouped {
-        m.p("note", "Threads whose names differ by numbers only are drawn as one, with # for the number.");
+        let stand = if drawn { "are drawn as one" } else { "count as one here, so that there is nothing to draw" };
+        m.p("note", &format!("Threads whose names differ by numbers only {stand}, with # for the number."));
     }
     let shown: f64 = graph.edges.iter().map(|e| e.seconds).sum();
     if shown < 0.995 * graph.seconds {
@@ -83,7 +100,8 @@ fn heaviest(graph: &Graph, m: &mut Markup) {
 /// A place on the drawing.
 type Place = (f64, f64);
 
-fn draw(graph: &Graph, m: &mut Markup) {
+/// Draws the graph of a run of so many seconds.
+fn draw(graph: &Graph, length: f64, m: &mut Markup) {
     let count = graph.nodes.len() as f64;
     let flat = graph.nodes.len() == 2;
     let (begin, (width, tall)) = if flat { (PI, FLAT) } else { (-PI / 2.0, (WIDTH, HEIGHT)) };
@@ -92,9 +110,33 @@ fn draw(graph: &Graph, m: &mut Markup) {
         .map(|i| (width / 2.0 + RADIUS * angle(i).cos(), tall / 2.0 + RADIUS * angle(i).sin()))
         .collect();
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Wait graph\">");
-    let class = if flat { "chart waits flat" } else { "chart waits" };
-    m.raw(&format!("<svg class=\"{class}\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"Who waits for whom; the table below has the numbers\">\n"));
-    let heaviest = graph.edges.first().map_or(1.0, |e| e.seconds);
+    let names: Vec<String> = graph.nodes.iter().map(|node| text::shorten(&readable(&node.name), NAME)).collect();
+    let looped = |i: usize| graph.edges.iter().take(MOST_EDGES).any(|e| e.waiter == i && e.waker == i);
+    let (left, right, top, bottom) = (0..graph.nodes.len()).fold(
+        (f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY),
+        |(left, right, top, bottom), i| {
+            let (x, y) = places.get(i).copied().unwrap_or((width / 2.0, tall / 2.0));
+            let side = if flat { 0.0 } else { angle(i).cos() };
+            let name = names.get(i).map_or(0.0, |name| text::width(name) as f64 * LETTER);
+            let around = if looped(i) { LOOP } else { NODE + 3.0 };
+            let (before, behind) = match side {
+                side if side > 0.2 => (around, NODE + 7.0 + name),
+                side if side < -0.2 => (NODE + 7.0 + name, around),
+                _ => ((name / 2.0).max(around), (name / 2.0).max(around)),
+            };
+            let above = around.max(NODE + 26.0);
+            (left.min(x - before), right.max(x + behind), top.min(y - above), bottom.max(y + above))
+        },
+    );
+    let (width, tall) = ((right - left).ceil(), (bottom - top).ceil());
+    let class = match () {
+        () if flat => "chart waits flat",
+        () if width > SMALL => "chart waits wide",
+        () => "chart waits",
+    };
+    m.raw(&format!("<svg class=\"{class}\" viewBox=\"{} {} {width} {tall}\" role=\"img\" aria-label=\"Who waits for whom; the table below has the numbers\">\n", left.floor(), top.floor()));
+    // Where all waits are short, none is drawn as if it were long.
+    let heaviest = graph.edges.first().map_or(1.0, |e| e.seconds).max(LONG * length);
     // The heaviest lie on top.
     for edge in graph.edges.iter().take(MOST_EDGES).rev() {
         let (Some(from), Some(to)) = (places.get(edge.waiter), places.get(edge.waker)) else { continue };
@@ -140,7 +182,7 @@ fn draw(graph: &Graph, m: &mut Markup) {
             round(x + cos * away),
             round(y + sin * away + 4.0)
         ));
-        m.text(&text::shorten(&readable(&node.name), NAME)).raw("</text>\n");
+        m.text(names.get(i).map_or("", String::as_str)).raw("</text>\n");
     }
     m.raw("</svg></div>\n");
 }

@@ -1,11 +1,14 @@
 //! What grew between two thread counts: functions, lines, and the flame graph's call tree.
 //! May import: `markup`, `tables`, `data`, `show`.
 
+use super::answer::per_work;
 use super::data::Names;
 use super::markup::Markup;
+use super::tables::Own;
 use super::{focus, tables};
 use crate::show::functions::{functions, kernel_name, lines, seconds_per_sample};
-use crate::show::{Observed, Pick, Scene};
+use crate::show::view::Cell;
+use crate::show::{Observed, Pick, Scene, View};
 use crate::words;
 use analyze::answer::Answer;
 use recording::StackId;
@@ -15,6 +18,12 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 40;
+/// Where the views of functions and lines have these columns.
+const OWN: usize = 2;
+const BASE: usize = 5;
+const GROWTH: usize = 6;
+/// Standard errors within which a change may well be chance: nineteen of twenty such changes are (normal distribution).
+const ERRORS: f64 = 1.96;
 /// A call path with less than this share of a run's processor time, in all runs, is left out of the picture: it would
 /// be narrower than a pixel.
 const SMALLEST: f64 = 0.0005;
@@ -26,28 +35,62 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
     }
     let base = scene.base();
     let mut m = Markup::default();
+    let imported = scene.tables().meta.imported.is_some();
     let compared = base.filter(|b| b.traced.run.run != now.traced.run.run);
     let with = words::plural(now.traced.run.threads.into(), "thread");
     m.p(
         "lead",
         &match &compared {
             Some(base) => format!(
-                "Processor time per unit of work with {with}, against {}: what grew comes first.",
+                "Processor time {} with {with}, against {}: what grew comes first.",
+                if imported { "of the whole profile" } else { per_work(answer) },
                 words::plural(base.traced.run.threads.into(), "thread")
             ),
             None => "Processor time by function. A sweep over several thread counts would show what grows.".to_owned(),
         },
     );
     m.raw("<div id=\"flame\" hidden></div>\n");
-    let of = |view: crate::show::View| view.arrange(None, MOST_ROWS).unwrap_or_default();
+    let of = |view: View| {
+        let mut view = view;
+        // What took no time of its own in either run has not grown.
+        let own = |row: &Vec<Cell>, i: usize| matches!(row.get(i), Some(Cell::Seconds(s)) if *s > 0.0);
+        view.rows.retain(|row| own(row, OWN) || own(row, BASE));
+        view.arrange(None, MOST_ROWS).unwrap_or_default()
+    };
+    let titles = match &compared {
+        Some(base) => {
+            let [one, other] = [&base, &&now].map(|o| words::plural(o.traced.run.threads.into(), "thread"));
+            vec![("self_s", format!("self, {other}")), ("base_s", format!("self, {one}"))]
+        }
+        None => Vec::new(),
+    };
+    let within = |row: &[Cell]| {
+        compared.as_ref().is_some_and(|base| is_noise(row, seconds_per_sample(&now), seconds_per_sample(base)))
+    };
+    let own = Own { titles: &titles, faint: Some(&within) };
+    let (by_function, by_line) = (of(functions(&now, base, Pick::default())), of(lines(&now, base, Pick::default())));
     m.raw("<h3>Functions</h3>\n");
-    tables::table(&of(functions(&now, base, Pick::default())), &mut m);
-    let by_line = of(lines(&now, base, Pick::default()));
+    tables::table(&by_function, &own, &mut m);
     if !by_line.rows.is_empty() {
         m.raw("<h3>Source lines</h3>\n");
-        tables::table(&by_line, &mut m);
+        tables::table(&by_line, &own, &mut m);
+        m.p("note", "A line has the time of the system calls that it makes; functions do not.");
+    }
+    if by_function.rows.iter().chain(&by_line.rows).any(|row| within(row)) {
+        m.p("note", "Grey: the change lies within the error of sampling (95 %), and may be chance.");
     }
     Some(m.into_html())
+}
+
+/// Whether a row's growth lies within the error of sampling. Of n samples the standard error is √n, and a time of `s`
+/// seconds with `each` seconds a sample has s / each of them: the error of its difference is √(s·each + s'·each').
+fn is_noise(row: &[Cell], each: f64, each_base: f64) -> bool {
+    let seconds = |i: usize| match row.get(i) {
+        Some(Cell::Seconds(s) | Cell::Change(s)) => *s,
+        _ => 0.0,
+    };
+    let (own, base, growth) = (seconds(OWN), seconds(BASE), seconds(GROWTH));
+    growth.abs() < ERRORS * (own * each + base * each_base).sqrt()
 }
 
 /// The innermost function of a sample.

@@ -7,13 +7,19 @@ use crate::lanes::{Class, Timeline};
 use crate::show::Scene;
 use crate::words;
 use analyze::model::Traced;
+use std::collections::BTreeMap;
+
+/// What the recorder calls system calls that it counted, but has no begin and end of.
+const CALLS: &str = "system calls on the timeline";
 
 /// Lanes in the drawing.
 const MOST_LANES: usize = 24;
 /// Its columns.
 const COLUMNS: u64 = 600;
 const LANE: f64 = 16.0;
-const NAMES: f64 = 120.0;
+const NAMES: f64 = 140.0;
+/// Columns of a name that fit beside its lane, whatever its letters.
+const NAME: usize = 15;
 
 pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
     let observed = scene.at(None)?;
@@ -21,29 +27,62 @@ pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
     let mut m = Markup::default();
     m.p(
         "lead",
-        "One lane a thread: what it did when. High bars run, low ones wait. Where several things happen within one \
-         column, what took most of the time is drawn.",
+        "One lane a thread: what it did when. The highest bars are on a processor, those of two thirds are ready and wait \
+         for one, the low ones wait for something else. Where several things happen within one column, what took most of \
+         the time is drawn.",
     );
     if scene.tables().meta.imported.is_some() {
         m.p("note", "Running times are estimated from samples; what threads did between them is not recorded.");
     }
-    legend(&mut m);
+    legend(&timeline, &mut m);
     m.raw("<div id=\"lanes-view\" hidden></div>\n<div id=\"lanes-still\">\n");
+    let with = words::plural(observed.traced.run.threads.into(), "thread");
+    m.p("note", &format!("The observed run with {with}."));
     still(&timeline, observed.traced, &|t| observed.thread(t), &mut m);
     if timeline.left_out > 0 {
-        m.p("note", &format!("{} not drawn here.", words::plural(timeline.left_out as u64, "thread")));
+        m.p(
+            "note",
+            &format!("{} that lived less long not drawn here.", words::plural(timeline.left_out as u64, "thread")),
+        );
     }
     m.raw("</div>\n");
+    untold(scene, &mut m);
     for note in &packed.thinned {
         m.p("note", note);
     }
     Some(m.into_html())
 }
 
-fn legend(m: &mut Markup) {
+/// What of the states is missing: who reads "own code" shall not look for the time in the wrong place.
+fn untold(scene: &Scene<'_>, m: &mut Markup) {
+    let mut missing: BTreeMap<u32, u64> = BTreeMap::new();
+    for observed in scene.observed() {
+        let run = &observed.traced.run;
+        let losses = scene.tables().losses.iter().filter(|l| l.run == run.run && l.what.starts_with(CALLS));
+        *missing.entry(run.threads).or_default() += losses.map(|l| l.count).sum::<u64>();
+    }
+    let told = missing.iter().filter(|(_, count)| **count > 0);
+    let told = told
+        .map(|(threads, n)| format!("{} with {}", words::count(*n as f64), words::plural((*threads).into(), "thread")));
+    let told: Vec<String> = told.collect();
+    if !told.is_empty() {
+        m.p(
+            "note",
+            &format!(
+                "Some system calls came too fast to record each ({}): what is drawn as own code may be time in one of them.",
+                told.join(", ")
+            ),
+        );
+    }
+}
+
+/// What occurs in the run; a script shows the others where another run has them.
+fn legend(timeline: &Timeline, m: &mut Markup) {
     m.raw("<ul class=\"legend lanes-legend\">");
     for class in Class::ALL {
-        m.raw(&format!("<li><span class=\"swatch l-{}\"></span>", class.key())).text(class.name()).raw("</li>");
+        let there = timeline.kinds.iter().any(|kind| kind.class == class);
+        m.raw(&format!("<li data-class=\"{}\"{}>", class as u8, if there { "" } else { " hidden" }));
+        m.raw(&format!("<span class=\"swatch l-{}\"></span>", class.key())).text(class.name()).raw("</li>");
     }
     m.raw("</ul>\n");
 }
@@ -51,9 +90,9 @@ fn legend(m: &mut Markup) {
 /// How high a class is drawn, as a share of the lane: what runs is told from what waits without any colour.
 fn height(class: Class) -> f64 {
     match class {
-        Class::User | Class::System | Class::Kernel => 1.0,
+        Class::User | Class::System => 1.0,
         Class::Preempted | Class::Runnable => 0.7,
-        Class::Lock => 0.5,
+        Class::Lock | Class::Kernel => 0.5,
         Class::Wait | Class::Io | Class::Sleep | Class::Unknown => 0.28,
     }
 }
@@ -69,7 +108,7 @@ fn still(timeline: &Timeline, traced: &Traced<'_>, name: &dyn Fn(recording::Thre
     for (i, lane) in timeline.lanes.iter().enumerate() {
         let top = 20.0 + i as f64 * (LANE + 4.0);
         m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">", NAMES - 6.0, top + 12.0));
-        m.text(&crate::text::shorten(&readable(&name(lane.thread)), 18)).raw("</text>");
+        m.text(&crate::text::shorten(&readable(&name(lane.thread)), NAME)).raw("</text>");
         let mut x = 0;
         for (count, kind) in bucketed(timeline, lane, COLUMNS) {
             if let Some(class) = kind.map(|k| timeline.class(k)) {

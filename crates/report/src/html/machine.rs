@@ -35,7 +35,8 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
             machine.distribution.as_ref().map(|d| format!(", {d}")).unwrap_or_default()
         ),
     );
-    row("Virtual machine", machine.hypervisor.clone().unwrap_or_default());
+    let hypervisor = machine.hypervisor.as_deref().unwrap_or_default();
+    row("Virtual machine", if hypervisor == "unknown" { "yes".to_owned() } else { hypervisor.to_owned() });
     row(
         "Recording",
         format!(
@@ -49,7 +50,9 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
             }
         ),
     );
-    row("Runs", format!("{} timed at each count, in random order (seed {})", meta.runs_per_count, meta.order_seed));
+    if meta.runs_per_count > 0 {
+        row("Runs", format!("{} timed at each count, in random order (seed {})", meta.runs_per_count, meta.order_seed));
+    }
     let environment: Vec<String> = meta.environment.iter().map(|(n, v)| format!("{n}={v}")).collect();
     row("Environment", environment.join(" "));
     for account in &subject.answer.account {
@@ -59,24 +62,61 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
             format!("{}× the time of the timed runs", words::number(account.traced_over_clean, 2)),
         );
     }
-    for loss in &subject.tables.losses {
-        let of = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
-        if loss.count > 0 {
-            row("Not recorded", format!("{}{of} {} (run {})", words::count(loss.count as f64), loss.what, loss.run));
+    m.raw("</dl>\n");
+    list("Not recorded", &losses(subject), &mut m);
+    list("Notes", &meta.notes, &mut m);
+    if !meta.capabilities.is_empty() {
+        m.raw("<h3>What could be observed</h3>\n<dl class=\"open\">");
+        for capability in &meta.capabilities {
+            m.raw("<dt>").text(&capital(&capability.what)).raw("</dt><dd>");
+            m.raw(if capability.available { "available: " } else { "not available: " })
+                .text(&capability.why)
+                .raw("</dd>");
+        }
+        m.raw("</dl>\n");
+    }
+    m.raw("<h3>Repeat it</h3>\n<pre class=\"repeat\"><code>");
+    for (i, word) in repeat(subject).iter().enumerate() {
+        // A line breaks between words only, as long as they fit: the half of an option would look like another one.
+        m.raw(if i > 0 { " <span>" } else { "<span>" }).text(word).raw("</span>");
+    }
+    m.raw("</code></pre>\n");
+    m.into_html()
+}
+
+fn list(title: &str, values: &[String], m: &mut Markup) {
+    if values.is_empty() {
+        return;
+    }
+    m.raw("<h3>").text(title).raw("</h3>\n<ul class=\"told\">");
+    for value in values {
+        m.raw("<li>").text(value).raw("</li>");
+    }
+    m.raw("</ul>\n");
+}
+
+/// What was not recorded: each thing once, by thread count.
+fn losses(subject: &Subject<'_>) -> Vec<String> {
+    let mut of: Vec<(&str, Vec<String>)> = Vec::new();
+    for loss in subject.tables.losses.iter().filter(|loss| loss.count > 0) {
+        let run = subject.tables.runs.iter().find(|run| run.run == loss.run);
+        let threads = run.map(|run| run.threads).filter(|threads| *threads > 0);
+        let with =
+            threads.map_or_else(String::new, |threads| format!(" with {}", words::plural(threads.into(), "thread")));
+        let all = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
+        let words = format!("{}{all}{with}", words::count(loss.count as f64));
+        match of.iter_mut().find(|(what, _)| *what == loss.what) {
+            Some((_, counts)) => counts.push(words),
+            None => of.push((&loss.what, vec![words])),
         }
     }
-    for note in &meta.notes {
-        row("Note", note.clone());
-    }
-    for capability in &meta.capabilities {
-        row(
-            &capability.what,
-            format!("{}: {}", if capability.available { "available" } else { "not available" }, capability.why),
-        );
-    }
-    m.raw("</dl>\n<h3>Repeat it</h3>\n<pre class=\"repeat\"><code>");
-    m.text(&repeat(subject)).raw("</code></pre>\n");
-    m.into_html()
+    of.into_iter().map(|(what, counts)| format!("{}: {}", capital(what), counts.join(", "))).collect()
+}
+
+/// The first letter as a capital, as that of other titles.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Of the run behind an imported profile little is known.
@@ -91,20 +131,17 @@ fn of_profile(subject: &Subject<'_>, imported: &Imported) -> String {
         ("System", format!("{system} {}", meta.machine.architecture).trim().to_owned()),
         ("Recording", format!("format {}, by knee {}", meta.format, meta.knee)),
     ];
-    let losses = subject.tables.losses.iter().filter(|loss| loss.count > 0).map(|loss| {
-        let of = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
-        ("Not recorded", format!("{}{of} {} (run {})", words::count(loss.count as f64), loss.what, loss.run))
-    });
-    let notes = meta.notes.iter().map(|note| ("Note", note.clone()));
-    for (what, value) in rows.into_iter().chain(losses).chain(notes).filter(|(_, value)| !value.is_empty()) {
+    for (what, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
         m.raw("<dt>").text(what).raw("</dt><dd>").text(&value).raw("</dd>");
     }
     m.raw("</dl>\n");
+    list("Not recorded", &losses(subject), &mut m);
+    list("Notes", &meta.notes, &mut m);
     m.into_html()
 }
 
-/// The command that makes such a recording again.
-fn repeat(subject: &Subject<'_>) -> String {
+/// The command that makes such a recording again, word by word.
+fn repeat(subject: &Subject<'_>) -> Vec<String> {
     let meta = &subject.tables.meta;
     let mut words = vec!["knee".to_owned()];
     let alone = meta.thread_counts.is_empty()
@@ -126,7 +163,7 @@ fn repeat(subject: &Subject<'_>) -> String {
     }
     words.push("--".to_owned());
     words.extend(meta.command.iter().map(|w| quoted(w)));
-    words.join(" ")
+    words
 }
 
 /// One word of a POSIX shell: what is not plain stands in single quotes.

@@ -23,9 +23,30 @@ impl Markup {
         self
     }
 
+    /// A name in a narrow place: a long one may break behind what divides its parts, and a number stays with its `%`.
+    pub(in crate::html) fn name(&mut self, text: &str) -> &mut Markup {
+        self.0.push_str(&breakable(text));
+        self
+    }
+
+    /// Sentences: a number stays with its `%`. Not for what somebody copies.
+    pub(in crate::html) fn sentence(&mut self, text: &str) -> &mut Markup {
+        let mut whole = String::with_capacity(text.len());
+        let mut rest = escape(text);
+        while let Some(at) = rest.find(" %") {
+            let tail = rest.split_off(at);
+            let number = rest.ends_with(|c: char| c.is_ascii_digit());
+            whole.push_str(&rest);
+            whole.push_str(if number { "&nbsp;%" } else { " %" });
+            rest = tail.get(2..).unwrap_or("").to_owned();
+        }
+        whole.push_str(&rest);
+        self.raw(&whole)
+    }
+
     /// A paragraph.
     pub(in crate::html) fn p(&mut self, class: &str, text: &str) -> &mut Markup {
-        self.raw(&format!("<p class=\"{class}\">")).text(text).raw("</p>\n")
+        self.raw(&format!("<p class=\"{class}\">")).sentence(text).raw("</p>\n")
     }
 
     pub(in crate::html) fn html(&self) -> &str {
@@ -70,9 +91,59 @@ pub(in crate::html) fn escape(text: &str) -> String {
     safe
 }
 
+/// Words of fewer characters break nowhere.
+const BREAKS_FROM: usize = 13;
+
+/// An [`escape`]d text with the places at which long words may break.
+fn breakable(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + 16);
+    for (i, word) in text.split(' ').enumerate() {
+        if i > 0 {
+            let percent = word.starts_with('%') && text.contains(|c: char| c.is_ascii_digit());
+            whole.push_str(if percent { "&nbsp;" } else { " " });
+        }
+        if word.chars().count() < BREAKS_FROM {
+            whole.push_str(&escape(word));
+            continue;
+        }
+        let mut rest = word;
+        // Behind a run of dividers, as long as something follows.
+        while let Some(at) = rest.find(DIVIDERS) {
+            let length = rest.get(at..).and_then(|tail| tail.find(|c: char| !DIVIDERS.contains(&c)));
+            let Some((head, tail)) = length.and_then(|length| rest.split_at_checked(at + length)) else { break };
+            whole.push_str(&escape(head));
+            // A file and its line stay together.
+            let line = head.ends_with(':') && !head.ends_with("::");
+            whole.push_str(if line { "" } else { "<wbr>" });
+            rest = tail;
+        }
+        whole.push_str(&escape(rest));
+    }
+    whole
+}
+
+/// What divides the parts of symbols, paths and file names.
+const DIVIDERS: [char; 7] = ['_', '/', ':', ',', '-', '<', '='];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_percent_sign() {
+        let mut m = Markup::default();
+        m.sentence("74 % of <it>, 5 %; a % b");
+        assert_eq!(m.html(), "74&nbsp;% of &lt;it&gt;, 5&nbsp;%; a % b");
+    }
+
+    #[test]
+    fn long_names_may_break_between_their_parts() {
+        assert_eq!(breakable("__pthread_clockjoin_ex"), "__<wbr>pthread_<wbr>clockjoin_<wbr>ex");
+        assert_eq!(breakable("worker 9 (100 %)"), "worker 9 (100&nbsp;%)");
+        assert_eq!(breakable("insert (pthread_mutex.c:147)"), "insert (pthread_<wbr>mutex.c:147)");
+        assert_eq!(breakable("std::vector<int>::push_"), "std::<wbr>vector&lt;<wbr>int&gt;::<wbr>push_");
+        assert!(!breakable("<img src=x onerror='alert(1)'>").contains("<img"));
+    }
 
     #[test]
     fn markup_becomes_text() {

@@ -1,6 +1,6 @@
 //! The scaling curve: two drawings and the table. May import: `chart`, `markup`, `words`.
 
-use super::chart::{Axis, short, ticks};
+use super::chart::{Axis, below, short, ticks};
 use super::markup::Markup;
 use crate::words;
 use analyze::answer::{Answer, Interval, Point, Spread};
@@ -15,6 +15,9 @@ const RIGHT: f64 = 18.0;
 /// From this ratio of the largest to the smallest count on, doublings get equal room.
 const LOG_FROM: f64 = 8.0;
 
+/// Columns of the table that give way where the screen is narrow.
+const MINOR: [&str; 3] = ["runs", "processors used", "context switches"];
+
 /// A line of a drawing: place, value, interval.
 type Series = Vec<(f64, f64, (f64, f64))>;
 
@@ -25,23 +28,22 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     let mut m = Markup::default();
     if answer.curve.len() > 1 {
         m.raw("<div class=\"charts\">\n");
-        let speedup = answer.curve.iter().map(|p| {
+        let ratios = answer.curve.iter().map(|p| {
             let Interval { low, high } = p.speedup_interval;
             (f64::from(p.threads), p.speedup, (low, high))
         });
-        drawing(&mut m, answer, "Speed-up", &speedup.collect(), true, &|v| {
-            words::number(v, if v < 10.0 && v.fract() != 0.0 { 1 } else { 0 })
-        });
+        let speedup = Shown { title: "Speed-up", ideal: true, tick: &ratio, value: &|v| words::times(v, None) };
+        drawing(&mut m, answer, &speedup, &ratios.collect());
         match &answer.throughput {
             Some(throughput) => {
                 let rates = answer.curve.iter().filter_map(|p| Some((f64::from(p.threads), p.throughput?)));
-                drawing(&mut m, answer, &throughput.unit, &series(rates), false, &short);
+                let rate = Shown { title: &throughput.unit, ideal: false, tick: &|v, _, _| short(v), value: &short };
+                drawing(&mut m, answer, &rate, &series(rates));
             }
             None => {
                 let times = answer.curve.iter().map(|p| (f64::from(p.threads), p.seconds));
-                drawing(&mut m, answer, "Time of a run", &series(times), false, &|v| {
-                    if v == 0.0 { "0".to_owned() } else { words::about(v) }
-                });
+                let time = Shown { title: "Time of a run", ideal: false, tick: &time, value: &words::about };
+                drawing(&mut m, answer, &time, &series(times));
             }
         }
         m.raw("</div>\n");
@@ -50,11 +52,30 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     Some(m.into_html())
 }
 
+/// What a drawing shows, and how its numbers are written: at an axis with these steps up to this value, and alone.
+struct Shown<'a> {
+    title: &'a str,
+    ideal: bool,
+    tick: &'a dyn Fn(f64, f64, f64) -> String,
+    value: &'a dyn Fn(f64) -> String,
+}
+
+fn ratio(value: f64, step: f64, _: f64) -> String {
+    words::number(value, i32::from(step.fract() != 0.0))
+}
+
+/// One unit for the whole axis.
+fn time(value: f64, step: f64, high: f64) -> String {
+    let scale = words::Scale::time(high);
+    if value == 0.0 { "0".to_owned() } else { scale.fixed(value, scale.decimals_of_step(step)) }
+}
+
 fn series(values: impl Iterator<Item = (f64, Spread)>) -> Series {
     values.map(|(x, s)| (x, s.median, (s.low, s.high))).collect()
 }
 
-fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal: bool, label: &dyn Fn(f64) -> String) {
+fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) {
+    let (title, ideal, label) = (shown.title, shown.ideal, shown.value);
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
     let log = last.0 / first.0 >= LOG_FROM;
     let top = points.iter().map(|p| p.1.max(p.2.1)).filter(|v| v.is_finite()).fold(0.0, f64::max);
@@ -70,11 +91,13 @@ fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal:
     m.raw(&format!("<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\""));
     let spoken: Vec<String> = points.iter().map(|p| format!("{} threads: {}", p.0, label(p.1))).collect();
     m.text(&format!("{title} over threads. {}", spoken.join("; "))).raw("\">\n");
-    for tick in ticks(high, 4.0) {
+    let heights = ticks(high, 4.0);
+    let step = heights.get(1).copied().unwrap_or(high);
+    for tick in heights {
         let at = y.at(tick);
         m.raw(&format!("<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{at}\" y2=\"{at}\"/>", WIDTH - RIGHT));
         m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">", LEFT - 8.0, at + 4.0));
-        m.text(&label(tick)).raw("</text>\n");
+        m.text(&(shown.tick)(tick, step, high)).raw("</text>\n");
     }
     let mut next = f64::NEG_INFINITY;
     for point in points {
@@ -90,23 +113,19 @@ fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal:
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
     m.raw(&format!(
-        "<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">threads</text>\n",
-        HEIGHT - 4.0
+        "<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+        HEIGHT - 4.0,
+        if log { "threads (logarithmic)" } else { "threads" }
     ));
     if ideal {
-        // Ideal: as many times faster as there are more threads, up to the processors that there are.
-        let mut path = String::new();
-        let steps = 40;
-        for i in 0..=steps {
-            let share = f64::from(i) / f64::from(steps);
-            let threads =
-                if log { first.0 * (last.0 / first.0).powf(share) } else { first.0 + (last.0 - first.0) * share };
-            let value = threads.min(machine.max(first.0)) / first.0;
-            if value <= high {
-                path += &format!("{}{},{}", if path.is_empty() { "M" } else { "L" }, x.at(threads), y.at(value));
-            }
-        }
-        m.raw(&format!("<path class=\"ideal\" d=\"{path}\"/>\n"));
+        // Ideal: as many times faster as there are more threads, up to the processors that there are. Straight between
+        // the counts that were measured, as the curve is.
+        let mut counts: Vec<f64> = points.iter().map(|p| p.0).collect();
+        counts.extend((first.0 < machine && machine < last.0).then_some(machine));
+        counts.sort_by(f64::total_cmp);
+        let place = |threads: &f64| (x.at(*threads), y.at(threads.min(machine.max(first.0)) / first.0));
+        let places: Vec<(f64, f64)> = counts.iter().map(place).collect();
+        m.raw(&format!("<polyline class=\"ideal\" points=\"{}\"/>\n", below(TOP, &places)));
     }
     if let Some(knee) = answer.knee_at.map(f64::from).filter(|k| points.iter().any(|p| p.0 == *k)) {
         let at = x.at(knee);
@@ -134,51 +153,68 @@ fn drawing(m: &mut Markup, answer: &Answer, title: &str, points: &Series, ideal:
         m.text(&format!("{threads} threads: {} ({} to {})", label(*value), label(*low), label(*high)));
         m.raw("</title></circle>\n");
     }
-    m.raw("</svg>\n<p class=\"legend\"><span class=\"key key-curve\"></span>measured, median with its 95 % interval");
+    m.raw("</svg>\n<ul class=\"legend lanes-legend\"><li><span class=\"key key-curve\"></span>measured, median with its 95 % interval</li>");
     if ideal {
-        m.raw(" <span class=\"key key-ideal\"></span>ideal on this machine");
+        m.raw("<li><span class=\"key key-ideal\"></span>ideal on this machine</li>");
     }
-    m.raw("</p></figure>\n");
+    m.raw("</ul></figure>\n");
 }
 
 fn table(answer: &Answer, m: &mut Markup) {
-    m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"scaling\"><table class=\"plain\"><thead><tr>");
-    let mut titles = vec!["threads", "runs", "time", "speed-up", "efficiency", "processors used", "context switches"];
-    let unit = answer.throughput.as_ref().map(|t| t.unit.clone());
-    if let Some(unit) = &unit {
+    m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"scaling\"><table class=\"plain cards counts\"><thead><tr>");
+    let mut titles: Vec<&str> =
+        vec!["threads", "runs", "time", "speed-up", "efficiency", "processors used", "context switches"];
+    let unit = answer.throughput.as_ref().map(|t| t.unit.as_str());
+    if let Some(unit) = unit {
         titles.insert(2, unit);
     }
-    for title in titles {
-        m.raw("<th scope=\"col\" class=\"n\">").text(title).raw("</th>");
+    for title in &titles {
+        let minor = if MINOR.contains(title) { " minor" } else { "" };
+        m.raw(&format!("<th scope=\"col\" class=\"n{minor}\">")).text(title).raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
     for point in &answer.curve {
         let knee = answer.knee_at == Some(point.threads);
         m.raw(if knee { "<tr class=\"knee-row\">" } else { "<tr>" });
-        for cell in cells(point, unit.is_some(), knee) {
-            m.raw("<td class=\"n\">").text(&cell).raw("</td>");
+        for (i, (title, cell)) in titles.iter().zip(cells(point, unit.is_some())).enumerate() {
+            let minor = if MINOR.contains(title) { " minor" } else { "" };
+            m.raw(&format!("<td class=\"n{minor}\" data-l=\"")).text(title).raw("\">");
+            m.raw(if knee && i == 0 { "<span class=\"badge\">knee</span> " } else { "" });
+            // On paper an interval stands below its value.
+            match cell.split_once(" (") {
+                Some((value, interval)) => {
+                    m.text(value).raw(" <span class=\"interval\">(").text(interval).raw("</span>");
+                }
+                None => drop(m.text(&cell)),
+            }
+            m.raw("</td>");
         }
         m.raw("</tr>\n");
     }
     m.raw("</tbody></table></div>\n");
+    if answer.curve.iter().any(|point| point.runs > 1) {
+        m.p("note", "In brackets: the 95 % interval of the median.");
+    }
     if let Some(throughput) = &answer.throughput {
-        m.raw("<p class=\"note\">").text(&throughput.unit).raw(" is what the program printed, matched by <code>");
-        m.text(&throughput.pattern).raw("</code>.</p>\n");
+        // A pattern that the user did not write says nothing to them at first sight.
+        m.raw("<details><summary>")
+            .text(&throughput.unit)
+            .raw(" is what the program printed</summary><p class=\"note\">");
+        m.raw("The last match of <code>")
+            .text(&throughput.pattern)
+            .raw("</code> in the program's output.</p></details>\n");
     }
 }
 
-fn cells(point: &Point, rate: bool, knee: bool) -> Vec<String> {
-    let measured = |s: Spread, scale: words::Scale| {
-        let half = (s.high - s.median).max(s.median - s.low);
-        scale.within(s.median, (point.runs > 1).then_some(half))
-    };
+fn cells(point: &Point, rate: bool) -> Vec<String> {
+    let measured =
+        |s: Spread, scale: words::Scale| scale.between(s.median, (point.runs > 1).then_some((s.low, s.high)));
     let interval = (point.runs > 1).then_some((point.speedup_interval.low, point.speedup_interval.high));
     let switches = || {
         let of = |name: &str| point.counters.get(name).copied();
         Some(words::count(of("voluntary_switches")? + of("involuntary_switches")?))
     };
-    let mut cells =
-        vec![if knee { format!("knee {}", point.threads) } else { point.threads.to_string() }, point.runs.to_string()];
+    let mut cells = vec![point.threads.to_string(), point.runs.to_string()];
     if rate {
         cells.push(point.throughput.map_or(String::new(), |t| measured(t, words::Scale::count(t.median))));
     }

@@ -1,14 +1,18 @@
 //! Tables that scripts make sortable. May import: `graph`, `markup`, `show`.
 
-use super::markup::Markup;
+use super::markup::{Markup, escape};
 use super::{focus, graph};
-use crate::show::view::Cell;
+use crate::show::view::{Cell, Column};
 use crate::show::{Pick, Scene, UNTOLD, View, locks, syscalls, threads, waits};
 use crate::words;
 use analyze::answer::Answer;
 
 /// Rows that are seen before the reader asks for more.
 const FOLDED: usize = 12;
+
+/// Titles that have more room here than on a terminal.
+const TITLES: [(&str, &str); 3] =
+    [("runnable_s", "waited to run"), ("involuntary", "times preempted"), ("migrations", "moved")];
 
 /// The tables, each of at most so many rows; `knee show` has the rest.
 pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: usize) -> Option<String> {
@@ -33,29 +37,55 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: us
         }
         let all = view.rows.len();
         m.raw("<h3>").text(title).raw("</h3>\n");
-        table(&view.arrange(None, most).unwrap_or_default(), &mut m);
+        let titles: Vec<(&str, String)> = TITLES.iter().map(|(key, title)| (*key, (*title).to_owned())).collect();
+        let own = Own { titles: &titles, ..Own::default() };
+        table(&view.arrange(None, most).unwrap_or_default(), &own, &mut m);
         if all > most {
             let word = if word == "wakers" { "threads" } else { word };
             let command = format!("knee show {word} {folder} --limit {all}");
-            m.raw("<p class=\"note\">").text(&format!("{} more: ", all - most));
+            m.raw("<p class=\"note\">").text(&format!("{} of {all} are not in this page: ", all - most));
             m.raw("<code>").text(&command).raw("</code></p>\n");
         }
     }
     Some(m.into_html())
 }
 
+/// Titles of fewer letters stay on one line.
+const SHORT: usize = 8;
+
+/// Columns that give way before those with this number stay where the screen is narrow, and on paper.
+const STAYS: u8 = 3;
+
+/// What is asked of a row.
+type Row<'a> = dyn Fn(&[Cell]) -> bool + 'a;
+
+/// What a table has of its own.
+#[derive(Default)]
+pub(super) struct Own<'a> {
+    /// Titles of columns, by their keys, where more is known than the view's.
+    pub(super) titles: &'a [(&'a str, String)],
+    /// Rows that say little.
+    pub(super) faint: Option<&'a Row<'a>>,
+}
+
 /// One table. Columns without any value are left out.
-pub(super) fn table(view: &View, m: &mut Markup) {
+pub(super) fn table(view: &View, own: &Own<'_>, m: &mut Markup) {
     if view.rows.is_empty() {
         m.p("note", "Nothing of the kind was seen.");
         return notes(view, m);
     }
     let filled = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| !matches!(c, Cell::None)));
     let kept: Vec<usize> = (0..view.columns.len()).filter(|i| filled(*i)).collect();
+    let title = |column: &Column| {
+        let known = own.titles.iter().find(|(key, _)| *key == column.key);
+        let title = known.map_or(column.title, |(_, title)| title.as_str());
+        // Two lines for two short words would be taller than they are wide.
+        if title.len() < SHORT { title.replace(' ', "\u{a0}") } else { title.to_owned() }
+    };
     let numeric = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| c.number().is_some()));
     // Where the screen is narrow they give way to the others, as on a narrow terminal.
     let class = |kind: &'static str, i: usize| {
-        let minor = view.columns.get(i).is_some_and(|c| c.minor > 0);
+        let minor = view.columns.get(i).is_some_and(|c| c.minor > STAYS);
         if minor { format!("{kind} minor") } else { kind.to_owned() }
     };
     // What bars are drawn behind: the first column of times.
@@ -70,24 +100,36 @@ pub(super) fn table(view: &View, m: &mut Markup) {
     let longest =
         bar.map_or(0.0, |i| view.rows.iter().filter_map(|r| r.get(i)?.number()).fold(0.0, |a: f64, b| a.max(b.abs())));
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").text(view.title);
-    m.raw(&format!("\"><table class=\"data\" data-fold=\"{FOLDED}\"><thead><tr>"));
+    m.raw(&format!(
+        "\"><table class=\"data cards\" data-fold=\"{FOLDED}\" data-all=\"{}\"><thead><tr>",
+        view.rows.len() + view.more
+    ));
     for i in &kept {
         let Some(column) = view.columns.get(*i) else { continue };
         m.raw(&format!("<th scope=\"col\" class=\"{}\" title=\"", class(if numeric(*i) { "n" } else { "t" }, *i)));
-        m.text(column.what).raw("\">").text(column.title).raw("</th>");
+        m.text(column.what).raw("\">").text(&title(column)).raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
+    // On a narrow screen a row is a card, and each value stands behind its title.
+    let labels: Vec<String> = view.columns.iter().map(|c| escape(&title(c))).collect();
+    let label = |i: usize| labels.get(i).map_or("", String::as_str);
     for row in &view.rows {
-        m.raw("<tr>");
+        m.raw(if own.faint.is_some_and(|faint| faint(row)) { "<tr class=\"faint\">" } else { "<tr>" });
         for i in &kept {
             let cell = row.get(*i).unwrap_or(&Cell::None);
             match cell.number() {
                 Some(value) => {
-                    m.raw(&format!("<td class=\"{}\" data-v=\"{value}\">", class("n", *i)));
+                    m.raw(&format!("<td class=\"{}\" data-l=\"{}\" data-v=\"{value}\">", class("n", *i), label(*i)));
                     m.text(&cell.shown());
                     if bar == Some(*i) && longest > 0.0 {
                         let width = (value.abs() / longest * 100.0).round();
-                        let class = if value < 0.0 { "bar less" } else { "bar" };
+                        let key = view.columns.get(*i).map_or("", |c| c.key);
+                        let class = match key {
+                            "growth_s" if value < 0.0 => "bar less",
+                            "growth_s" => "bar more",
+                            "running_s" => "bar own",
+                            _ => "bar",
+                        };
                         m.raw(&format!(
                             "<svg class=\"{class}\" aria-hidden=\"true\" viewBox=\"0 0 100 2\" preserveAspectRatio=\"none\">\
                              <rect width=\"{width}\" height=\"2\"/></svg>"
@@ -103,8 +145,8 @@ pub(super) fn table(view: &View, m: &mut Markup) {
                         m.raw(&format!("<td class=\"{}\"></td>", class("t", *i)));
                         continue;
                     };
-                    m.raw(&format!("<td class=\"{}\">", class("t", *i)));
-                    m.text(&super::markup::readable(text)).raw("</td>");
+                    m.raw(&format!("<td class=\"{}\" data-l=\"{}\">", class("t", *i), label(*i)));
+                    m.name(&super::markup::readable(text)).raw("</td>");
                 }
             }
         }

@@ -1,10 +1,12 @@
 //! Functions and lines by processor time, and what grew. May import: `pick`, `scene`, `view`.
 
-use super::pick::Pick;
+use super::pick::{Pick, overlap};
 use super::scene::Observed;
 use super::view::{Cell, View, column};
+use analyze::model::Traced;
+use analyze::statistics::NORMAL_95;
 use recording::StackId;
-use recording::tables::Mode;
+use recording::tables::{Mode, State};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function or a line with its module.
@@ -29,12 +31,26 @@ pub(crate) fn kernel_name(observed: &Observed<'_, '_>, syscall: Option<u32>, sta
     function.map_or_else(|| "[kernel]".to_owned(), |name| format!("[{name}]"))
 }
 
-/// Processor-seconds per unit of work that a sample of the run stands for: its threads' running time divided among the
-/// samples, so that the sums are what the scheduler counted.
+/// Processor-seconds per unit of work that a sample of the run stands for: its threads' running time in the measured part,
+/// divided among the samples, which are those of that part, so that the sums are what the scheduler counted.
 pub(crate) fn seconds_per_sample(observed: &Observed<'_, '_>) -> f64 {
-    let running: f64 = observed.traced.threads.values().map(|t| t.running_ns as f64).sum();
     let samples = observed.traced.samples.len() as f64;
-    if samples > 0.0 { running / samples / 1e9 / observed.work } else { 0.0 }
+    if samples > 0.0 { running(observed.traced) / samples / 1e9 / observed.work } else { 0.0 }
+}
+
+/// Nanoseconds that threads ran in the measured part.
+fn running(traced: &Traced<'_>) -> f64 {
+    let whole: f64 = traced.threads.values().map(|t| t.running_ns as f64).sum();
+    if traced.measured == (traced.trace.begin_ns, traced.trace.end_ns) {
+        return whole;
+    }
+    let inside = traced.slices.iter().filter(|slice| slice.state == State::Running).map(|slice| {
+        let length = slice.end_ns.saturating_sub(slice.start_ns).max(1) as f64;
+        slice.spent_ns as f64 * overlap(traced.measured, slice.start_ns, slice.end_ns) as f64 / length
+    });
+    let inside: f64 = inside.sum();
+    // Without timelines, as much as of any other part of that length.
+    if inside > 0.0 { inside } else { whole * traced.measured_share() }
 }
 
 fn name_of(function: Option<&str>, module: &str, address: u64) -> String {
@@ -137,17 +153,30 @@ fn table(
     let mut view = View::new(title, &columns);
     let base = base.filter(|b| b.traced.run.run != observed.traced.run.run);
     let now = spent(observed, pick, by_line);
-    let before = base.map(|b| spent(&b, Pick::default(), by_line));
+    let before = base.as_ref().map(|b| spent(b, Pick::default(), by_line));
     let all: f64 = now.by.values().map(|s| s.0).sum();
-    let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
+    // What grew by less than what sampling may make of nothing did not grow for certain.
+    let each = [seconds_per_sample(observed), base.as_ref().map_or(0.0, seconds_per_sample)];
+    let variance =
+        |spent: &Spent, key: &Key, each: f64| spent.samples.get(key).copied().unwrap_or(0) as f64 * each.powi(2);
+    let mut rows: Vec<((u8, f64), Vec<Cell>)> = Vec::new();
     let mut names: BTreeSet<&Key> = now.by.keys().collect();
     names.extend(before.iter().flat_map(|b| b.by.keys()));
     for key in names {
         let (own, total) = now.by.get(key).copied().unwrap_or_default();
         let was = before.as_ref().map(|b| b.by.get(key).copied().unwrap_or_default().0);
         let samples = now.samples.get(key).copied().unwrap_or(0);
+        let noise = before.as_ref().map_or(0.0, |before| variance(before, key, each[1]));
+        let noise = (noise + variance(&now, key, each[0])).sqrt();
+        let place = match was {
+            None => (0, own),
+            Some(was) if own - was > NORMAL_95 * noise => (0, own - was),
+            // What only calls others is of least interest.
+            Some(was) if own > 0.0 || was > 0.0 => (1, own),
+            Some(_) => (2, total),
+        };
         rows.push((
-            was.map_or(own, |w| own - w),
+            place,
             vec![
                 Cell::text(key.0.clone()),
                 Cell::text(key.1.clone()),
@@ -160,7 +189,11 @@ fn table(
             ],
         ));
     }
-    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rows.sort_by(|a, b| a.0.0.cmp(&b.0.0).then(b.0.1.total_cmp(&a.0.1)));
+    if before.is_some() {
+        view.notes
+            .push("First what grew by more than its sampling error (95 %), then the rest by its own time.".to_owned());
+    }
     view.rows = rows.into_iter().map(|(_, row)| row).collect();
     view
 }

@@ -72,7 +72,7 @@ impl Graph {
         for wait in observed.traced.waits.values() {
             for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
                 // A thread that wakes itself has set a timer or closed its own file: nobody was waited for.
-                if let Some(waker) = wake.waker.filter(|waker| *waker != wait.thread) {
+                if let Some(waker) = observed.ended_by(wait, wake).filter(|waker| *waker != wait.thread) {
                     let ns = between.entry((wait.thread, waker)).or_default();
                     *ns = ns.saturating_add(wake.blocked_ns);
                 }

@@ -5,6 +5,7 @@ use super::scene::{Observed, place_of};
 use super::view::{Cell, View, column};
 use super::waits::inside;
 use analyze::account::pieces::Why;
+use analyze::sharing::variable_at;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,11 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "locks",
         &[
-            column("lock", "lock", "The kernel lock's name, or the address of the program's."),
+            column(
+                "lock",
+                "lock",
+                "The kernel lock's name, or the address of the program's, with its variable where that is known.",
+            ),
             column("kind", "kind", "Whose lock it is and how it was waited for.").minor(6),
             column("in", "in", "The library function or call with the most waiting."),
             column("from", "from", "The place in the program with the most waiting."),
@@ -66,13 +71,15 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
         }
     }
     let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
+    let (tables, run) = (observed.model.tables, observed.traced.run.run);
     for ((_, object), lock) in found {
+        let name = variable_at(tables, run, object).map_or_else(String::new, |name| format!("{name} "));
         let released = lock.released_by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| observed.thread(*t));
         rows.push((
             lock.blocked,
             vec![
-                Cell::text(format!("{object:#x}")),
-                Cell::text("of the program or a library"),
+                Cell::text(format!("{name}{object:#x}")),
+                Cell::text("program or library"),
                 Cell::text(lock.place.1),
                 Cell::text(lock.place.2),
                 Cell::count(lock.threads.len() as u64),
@@ -107,6 +114,7 @@ fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, 
         place: (u64, String, String),
     }
     let mut found: BTreeMap<(&str, String), Sum> = BTreeMap::new();
+    let mut blocked: BTreeMap<&str, f64> = BTreeMap::new();
     for row in observed.traced.kernel_locks.iter().filter(|k| meant.contains(&k.thread)) {
         let how = format!("kernel, {}", recording_word(row.how));
         let sum = found.entry((&row.lock, how)).or_default();
@@ -115,12 +123,26 @@ fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, 
         sum.waited = sum.waited.saturating_add(row.waited_ns);
         sum.blocked = sum.blocked.saturating_add(row.blocked_ns);
         sum.longest = sum.longest.max(row.longest_ns);
+        *blocked.entry(&row.lock).or_default() += row.blocked_ns as f64;
         if row.waited_ns >= sum.place.0 {
             let call = row.syscall.map_or_else(|| "page fault".to_owned(), |n| observed.model.call_name(n));
             sum.place = (row.waited_ns, call, observed.where_(row.user_stack, row.syscall.is_some()).1);
         }
     }
+    // The kernel counts until the thread has the lock and runs; the timelines tell how much of that it was woken and waited
+    // for a processor, for all ways together in which it waits for the lock.
+    let mut runnable: BTreeMap<&str, f64> = BTreeMap::new();
+    for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
+        if let Some(what) = wait.what.as_deref().filter(|_| observed.why(wait) == Why::KernelLock) {
+            *runnable.entry(what).or_default() += wait.runnable_ns as f64;
+        }
+    }
+    let ready = |lock: &str| {
+        let (ready, all) = (runnable.get(lock).copied().unwrap_or(0.0), blocked.get(lock).copied().unwrap_or(0.0));
+        if all > 0.0 { (ready / all).min(1.0) } else { 0.0 }
+    };
     let row = |((lock, how), s): ((&str, String), Sum)| {
+        let to_run = s.blocked as f64 * ready(lock);
         let cells = vec![
             Cell::text(lock),
             Cell::text(how),
@@ -128,9 +150,9 @@ fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, 
             Cell::text(s.place.2),
             Cell::count(s.threads.len() as u64),
             Cell::count(s.count),
-            Cell::ns(s.blocked),
+            Cell::Seconds((s.blocked as f64 - to_run) / 1e9),
             Cell::ns(s.waited.saturating_sub(s.blocked)),
-            Cell::None,
+            Cell::Seconds(to_run / 1e9),
             Cell::ns(s.longest),
             Cell::None,
         ];
@@ -143,8 +165,8 @@ fn recording_word(how: recording::tables::KernelWait) -> &'static str {
     use recording::tables::KernelWait;
     match how {
         KernelWait::Mutex => "mutex",
-        KernelWait::Read => "to read",
-        KernelWait::Write => "to write",
+        KernelWait::Read => "for reading",
+        KernelWait::Write => "for writing",
         KernelWait::Spin => "spinning",
         KernelWait::Other => "other",
     }

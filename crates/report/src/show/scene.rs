@@ -5,7 +5,7 @@ use analyze::code::{self, Code};
 use analyze::curve::Clean;
 use analyze::model::{Model, Traced};
 use analyze::waits::{FutexWait, Purpose, classify};
-use recording::tables::{Reason, Wait};
+use recording::tables::{Reason, Wait, Wake};
 use recording::{StackId, Tables, ThreadId, WaitId};
 use std::collections::BTreeMap;
 
@@ -47,10 +47,11 @@ impl<'t> Scene<'t> {
 
     /// The traced runs, ascending by thread count.
     pub fn observed(&self) -> impl DoubleEndedIterator<Item = Observed<'_, 't>> {
-        self.model.traced.iter().zip(&self.futexes).map(|(traced, futexes)| {
-            let work = self.clean.work(traced.run);
-            let work = if work.is_finite() && work > 0.0 { work } else { 1.0 };
-            Observed { traced, model: self.model, futexes, work }
+        self.model.traced.iter().zip(&self.futexes).map(|(traced, futexes)| Observed {
+            traced,
+            model: self.model,
+            futexes,
+            work: work(&self.clean, traced),
         })
     }
 
@@ -66,6 +67,16 @@ impl<'t> Scene<'t> {
     pub fn base(&self) -> Option<Observed<'_, 't>> {
         self.observed().next()
     }
+}
+
+/// Units of work that an observed run did, as the account counts them: what is printed is a speed of the measured part, and
+/// times its length it is the work done there. A run that printed nothing did as much as the timed ones.
+fn work(clean: &Clean<'_>, traced: &Traced<'_>) -> f64 {
+    let work = match traced.run.throughput {
+        Some(_) if clean.by_throughput => clean.work(traced.run) * traced.measured_share(),
+        _ => clean.median(traced.run.threads, |run| clean.work(run)).unwrap_or(1.0),
+    };
+    if work.is_finite() && work > 0.0 { work } else { 1.0 }
 }
 
 /// `simulate (birthday.c:41)`: where the program's own code is responsible, else the innermost function.
@@ -111,13 +122,21 @@ impl<'t> Observed<'_, 't> {
         }
     }
 
+    /// What a wait is for: `kernel lock mmap_lock`, `file or device /tmp/x`.
+    pub(super) fn reason(&self, wait: &Wait) -> String {
+        let why = why_in_words(self.why(wait));
+        // A lock without a name is called `lock taken in` a function.
+        let what = wait
+            .what
+            .as_deref()
+            .map(|what| if why.ends_with("lock") { what.trim_start_matches("lock ") } else { what });
+        what.map_or_else(|| why.to_owned(), |what| format!("{why} {what}"))
+    }
+
     /// A wait in words: `lock in random, from simulate (birthday.c:41)`.
     pub fn wait_in_words(&self, wait: &Wait) -> String {
         let (entry, own) = self.where_(wait.user_stack, wait.syscall.is_some());
-        let mut words = why_in_words(self.why(wait)).to_owned();
-        if let Some(what) = &wait.what {
-            words += &format!(" {what}");
-        }
+        let mut words = self.reason(wait);
         if wait.reason != Reason::Futex
             && let Some(number) = wait.syscall
         {
@@ -129,6 +148,12 @@ impl<'t> Observed<'_, 't> {
             words += &format!(", from {own}");
         }
         words
+    }
+
+    /// The thread that ended a wait; none for the kernel. Whatever thread runs when a device has answered is interrupted
+    /// to wake the one that waits for it: it has ended nothing, unless it was in a call that hands something over.
+    pub(crate) fn ended_by(&self, wait: &Wait, wake: &Wake) -> Option<ThreadId> {
+        wake.waker.filter(|_| self.why(wait) != Why::Io || self.traced.handed.contains(&wait.wait))
     }
 
     /// The thread that ended most of a wait's blocked time, and which share of it.

@@ -61,13 +61,19 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
             let error = site.error.map(error_name).unwrap_or_default();
             let own = observed.where_(site.user_stack, true).1;
             let sum = found.entry((site.name.clone(), error, own)).or_default();
-            // Timed calls stand for all of their site.
+            // Timed calls stand for all of their site, but a thread makes one call at a time: all of its calls take no
+            // longer than it lived.
+            let lived = observed
+                .traced
+                .threads
+                .get(&site.thread)
+                .map_or(f64::INFINITY, |t| t.end_ns.saturating_sub(t.start_ns) as f64);
             let scale = if site.timed > 0 { site.calls / site.timed as f64 } else { 1.0 };
             sum.threads.insert(site.thread);
             sum.calls += site.calls;
             sum.timed += site.timed;
-            sum.total += site.total_ns as f64 * scale;
-            sum.on_cpu += site.on_cpu_ns as f64 * scale;
+            sum.total += (site.total_ns as f64 * scale).min(lived);
+            sum.on_cpu += (site.on_cpu_ns as f64 * scale).min(lived);
             sum.longest = sum.longest.max(site.longest_ns);
             *placed.entry(&site.name).or_default() += site.calls;
         }

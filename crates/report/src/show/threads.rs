@@ -22,7 +22,7 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("runnable_s", "to run", "Time woken and waiting for a processor.").minor(3),
             column("preempted_s", "preempted", "Time taken off the processor although it could have gone on.").minor(4),
             column("voluntary", "waits", "Times it left the processor to wait.").minor(2),
-            column("involuntary", "preempt.", "Times it was taken off the processor.").minor(6),
+            column("involuntary", "preemptions", "Times it was taken off the processor.").minor(6),
             column("migrations", "moves", "Moves between processors.").minor(8),
             column("minor_faults", "faults", "Page faults served without input or output.").minor(7),
             column("created_at", "created at", "Where its parent created it.").minor(9),
@@ -106,14 +106,14 @@ pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("waker", "woken by", "The thread that ended the waits; the kernel for timers and devices."),
             column("blocked_s", "blocked", "Blocked time that the waker ended."),
             column("times", "times", "How many blocks."),
-            column("mostly_for", "mostly for", "What most of that time was spent waiting for."),
+            column("mostly_for", "longest for", "What the largest part of that time was spent waiting for."),
         ],
     );
     let meant = pick.threads(observed);
     let mut edges: BTreeMap<(ThreadId, Option<ThreadId>), Edge> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
-            let edge = edges.entry((wait.thread, wake.waker)).or_default();
+            let edge = edges.entry((wait.thread, observed.ended_by(wait, wake))).or_default();
             edge.0 = edge.0.saturating_add(wake.blocked_ns);
             edge.1 = edge.1.saturating_add(wake.count);
             if wake.blocked_ns >= edge.2 {

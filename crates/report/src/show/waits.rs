@@ -1,8 +1,9 @@
 //! Where threads waited and for what. May import: `pick`, `scene`, `view`.
 
 use super::pick::{Pick, overlap};
-use super::scene::{Observed, why_in_words};
+use super::scene::Observed;
 use super::view::{Cell, View, column};
+use analyze::account::pieces::Why;
 use recording::tables::State;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,7 +62,12 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("share", "of all", "Of all blocked time of the run."),
             column("runnable_s", "to run", "Time from being woken to running again.").minor(5),
             column("longest_s", "longest", "The longest block.").minor(4),
-            column("woken_by", "mostly woken by", "The thread that ended most of it, and its share.").minor(1),
+            column(
+                "woken_by",
+                "mostly woken by",
+                "Who ended most of it, and its share; the kernel for timers and devices.",
+            )
+            .minor(1),
         ],
     );
     let meant = pick.threads(observed);
@@ -73,12 +79,11 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
             continue;
         }
         let (entry, own) = observed.where_(wait.user_stack, wait.syscall.is_some());
-        let mut reason = why_in_words(observed.why(wait)).to_owned();
-        if let Some(what) = &wait.what {
-            reason += &format!(" {what}");
-        }
-        let call = wait.syscall.map(|n| observed.model.call_name(n));
-        let entry = if entry.is_empty() { call.unwrap_or_default() } else { entry };
+        let reason = observed.reason(wait);
+        // Without a system call the kernel took its lock for a page.
+        let fault = || if observed.why(wait) == Why::KernelLock { "page fault".to_owned() } else { String::new() };
+        let call = || wait.syscall.map_or_else(fault, |n| observed.model.call_name(n));
+        let entry = if entry.is_empty() { call() } else { entry };
         let sum = found.entry((reason, entry, own)).or_default();
         sum.threads.insert(wait.thread);
         sum.count += wait.count as f64 * part;
@@ -86,7 +91,7 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
         sum.runnable += wait.runnable_ns as f64 * part;
         sum.longest = sum.longest.max(wait.longest_ns);
         for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
-            *sum.wakers.entry(wake.waker).or_default() += wake.blocked_ns as f64;
+            *sum.wakers.entry(observed.ended_by(wait, wake)).or_default() += wake.blocked_ns as f64;
         }
     }
     let all: f64 = found.values().map(|s| s.blocked).sum();
@@ -121,5 +126,6 @@ fn mostly(observed: &Observed<'_, '_>, wakers: &BTreeMap<Option<ThreadId>, f64>)
     let most = wakers.iter().max_by(|a, b| a.1.total_cmp(b.1)).filter(|_| all > 0.0);
     let Some((waker, ns)) = most else { return String::new() };
     let name = waker.map_or_else(|| "the kernel".to_owned(), |w| observed.thread(w));
-    format!("{name} ({})", crate::words::percent(ns / all))
+    let share = crate::words::percent(ns / all);
+    if ns / all < 0.5 { format!("several, most {name} ({share})") } else { format!("{name} ({share})") }
 }

@@ -12,6 +12,8 @@ const MOST_COUNTS: usize = 3;
 const MOST_LINES: usize = 6;
 /// Of them, when the whole would not fit the screen.
 const MOST_LINES_BRIEF: usize = 4;
+/// Columns whose capacities differ by more have a unit each: six digits are no longer read at a glance.
+const MOST_APART: f64 = 100.0;
 /// An estimate whose 95 % interval (two standard errors) is wider than this share of it is marked.
 const LOOSE: f64 = 0.1;
 
@@ -20,7 +22,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         return Ok(());
     }
     let accounts = choose(answer);
-    let mut beside = format!("processor-time per {}", unit_of_work(answer));
+    let mut beside = format!("processor-time per {}", words::unit_of_work(answer.throughput.as_ref()));
     if accounts.iter().any(|a| a.lines.iter().any(is_loose)) {
         beside += "; ~ from few samples";
     }
@@ -30,13 +32,6 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     page.title("Where the time went", &beside)?;
     let most = if page.brief { MOST_LINES_BRIEF } else { MOST_LINES };
     page.table(&table(&accounts, most))
-}
-
-/// `Mop` for a throughput in Mops/s.
-fn unit_of_work(answer: &Answer) -> &str {
-    let Some(throughput) = &answer.throughput else { return "run" };
-    let unit = throughput.unit.strip_suffix("/s").unwrap_or("unit of work");
-    unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(unit)
 }
 
 /// The smallest and the largest count, and between them the ones that the verdict speaks of.
@@ -63,6 +58,8 @@ fn table(accounts: &[&Account], most: usize) -> Table {
     for account in accounts {
         table.column(words::plural(account.threads.into(), "thread"), Lean::Right, 0);
     }
+    let scale = common_scale(accounts);
+    let cell = |account: &Account, seconds: f64| cell(account, seconds, scale);
     let named = names(accounts);
     let (shown, rest) = named.split_at(named.len().min(most));
     let row = |of: &dyn Fn(&Account) -> Option<String>| accounts.iter().map(|a| of(a).unwrap_or_default()).collect();
@@ -109,9 +106,17 @@ fn is_loose(line: &analyze::answer::Line) -> bool {
     2.0 * line.sampling_error > LOOSE * line.seconds.abs()
 }
 
+/// One unit for all columns, that of the smallest, so that the same work is the same number in each; none where the largest
+/// would become illegible in it.
+fn common_scale(accounts: &[&Account]) -> Option<Scale> {
+    let capacities = || accounts.iter().map(|a| a.capacity).filter(|c| *c > 0.0);
+    let (least, most) = capacities().fold((f64::INFINITY, 0.0_f64), |(a, b), c| (a.min(c), b.max(c)));
+    (most < MOST_APART * least).then(|| Scale::time(least))
+}
+
 /// Seconds and share of the capacity. One unit and one number of decimals a column, so that the eye can add.
-fn cell(account: &Account, seconds: f64) -> String {
-    let scale = Scale::time(account.capacity);
+fn cell(account: &Account, seconds: f64, scale: Option<Scale>) -> String {
+    let scale = scale.unwrap_or_else(|| Scale::time(account.capacity));
     let decimals = scale.decimals(account.capacity, 3);
     let share = if account.capacity > 0.0 { seconds / account.capacity } else { 0.0 };
     format!("{} {:>6}", scale.fixed(seconds, decimals), words::percent(share))

@@ -3,7 +3,7 @@
 use super::page::{Page, Tone};
 use crate::text;
 use crate::words;
-use analyze::answer::{Cause, CauseId, Culprit, Evidence, Site, Verdict};
+use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
 use std::io;
 
 /// Causes shown; the rest is in the JSON.
@@ -15,7 +15,8 @@ const MOST_CALLERS: usize = 2;
 /// A name longer than this loses its middle.
 const LONGEST_NAME: usize = 40;
 
-pub(super) fn render(verdict: &Verdict, page: &mut Page<'_>) -> io::Result<()> {
+pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
+    let verdict = &answer.verdict;
     let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::None).collect();
     let title = if causes.len() == 1 { "Cause" } else { "Causes" };
     for (i, cause) in causes.iter().take(MOST_CAUSES).enumerate() {
@@ -35,7 +36,8 @@ pub(super) fn render(verdict: &Verdict, page: &mut Page<'_>) -> io::Result<()> {
     }
     // What says that nothing was found has evidence too.
     for cause in verdict.causes.iter().filter(|c| c.id == CauseId::None && causes.is_empty()) {
-        if !cause.evidence.is_empty() {
+        // Where nothing was observed, nothing was looked for.
+        if !cause.evidence.is_empty() && !answer.account.is_empty() {
             page.title("No cause found", "")?;
             details(cause, page)?;
         }
@@ -50,7 +52,7 @@ fn of(cause: &Cause, index: usize, page: &mut Page<'_>) -> io::Result<()> {
         words::percent(cause.share),
         words::plural(cause.threads.into(), "thread"),
         words::about(cause.lost_seconds),
-        interval(cause),
+        words::range(cause.interval.low, cause.interval.high),
     );
     page.paragraph(&format!("{}  ", index + 1), Tone::Strong, &lost, 2)?;
     if let Some(culprit) = &cause.culprit {
@@ -75,10 +77,6 @@ fn try_first(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
     page.paragraph("   Try        ", Tone::Plain, &cause.remedies.join("; "), if page.brief { 2 } else { 3 })
 }
 
-fn interval(cause: &Cause) -> String {
-    format!("{} to {}", words::about(cause.interval.low), words::about(cause.interval.high))
-}
-
 /// `random in libc.so.6, called from simulate at birthday.c:17`.
 pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     let short = |name: &str| text::shorten(&page.shown(name), LONGEST_NAME);
@@ -91,12 +89,13 @@ pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     if let Some(file) = &culprit.file {
         words += &format!(" at {}", place(&short(file), culprit.line));
     }
-    for (i, site) in culprit.callers.iter().take(MOST_CALLERS).enumerate() {
-        words += if i == 0 { ", called from " } else { " and " };
+    let (label, places) = words::places(culprit);
+    for (i, site) in places.iter().take(MOST_CALLERS).enumerate() {
+        words += &if i == 0 { format!(", {label} ") } else { " and ".to_owned() };
         words += &caller(site, short);
     }
-    if culprit.callers.len() > MOST_CALLERS {
-        words += &format!(" and {} more", culprit.callers.len() - MOST_CALLERS);
+    if places.len() > MOST_CALLERS {
+        words += &format!(" and {} more", places.len() - MOST_CALLERS);
     }
     words
 }
@@ -116,15 +115,5 @@ fn place(file: &str, line: Option<u32>) -> String {
 }
 
 fn number(evidence: &Evidence) -> String {
-    let value = evidence.value;
-    let value = match evidence.unit {
-        "seconds" => words::time(value),
-        "ratio" => format!("{}×", words::number(value, 2)),
-        "share" => words::percent(value),
-        "" | "count" | "calls" => words::count(value),
-        // `processors 2` needs no second `processors`.
-        unit if evidence.what.contains(unit) => words::count(value),
-        unit => format!("{} {unit}", words::count(value)),
-    };
-    format!("{} {value}", evidence.what)
+    format!("{} {}", evidence.what, words::measured(evidence))
 }

@@ -3,7 +3,7 @@
 use super::page::{Page, Tone};
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
-use analyze::answer::{Answer, Interval, Point, Spread};
+use analyze::answer::{Answer, Point, Spread};
 use std::io;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
@@ -72,18 +72,12 @@ fn table(answer: &Answer) -> Table {
 }
 
 fn measured(point: &Point, spread: Spread, scale: Scale) -> String {
-    let half = half_width(spread.median, Interval { low: spread.low, high: spread.high });
-    scale.within(spread.median, known(point, half))
+    scale.around(spread.median, known(point, (spread.low, spread.high)))
 }
 
 /// One run has no spread, so its half-width of nothing says nothing.
 fn known<T>(point: &Point, spread: T) -> Option<T> {
     (point.runs > 1).then_some(spread)
-}
-
-/// The larger of both sides, so that `±` covers the interval.
-fn half_width(middle: f64, interval: Interval) -> f64 {
-    (interval.high - middle).max(middle - interval.low)
 }
 
 fn switches(point: &Point) -> Option<f64> {

@@ -70,7 +70,7 @@ fn page(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result
     headline(answer, page)?;
     curve::render(answer, page)?;
     account::render(answer, page)?;
-    causes::render(&answer.verdict, page)?;
+    causes::render(answer, page)?;
     ending::render(answer, places, page)
 }
 

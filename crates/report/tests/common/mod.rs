@@ -124,6 +124,7 @@ pub(crate) fn user_lock() -> Answer {
                 file: None,
                 line: None,
                 object: Some("0x7f2c4a3f1860".to_owned()),
+                object_name: None,
                 callers: vec![Site {
                     function: Some("simulate".to_owned()),
                     module: "birthday".to_owned(),
@@ -265,6 +266,7 @@ pub(crate) fn hostile() -> Answer {
         file: None,
         line: None,
         object: None,
+        object_name: None,
         callers: vec![],
     });
     second.summary = long.clone();

@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap as HashMap;
 
-use super::code::Code;
+use super::code::{Code, Edge};
 pub use super::expression::StackBytes;
 use super::expression::{Formula, Formulas, Step};
 use super::instruction::{AccessKind, Flow, GENERAL, Instruction, Operand, Register, RegisterSet, Registers, Value};
@@ -40,7 +40,8 @@ const HELD: usize = 1 << 16;
 pub enum Certainty {
     /// From registers that hold at the sample, or could be had back exactly, along the only way that leads there.
     Exact,
-    /// By a likely way (around a loop, past a call) or with values from the stack as it was at the sample.
+    /// By a likely way (around a loop, past a call, past an atomic access where ways meet) or with values from the stack as it
+    /// was at the sample.
     Likely,
 }
 
@@ -50,7 +51,7 @@ pub struct SampledAccess {
     /// The address of the instruction.
     pub instruction: u64,
     /// Instructions from the sampled one on: −1 is the one before, which a sample mostly waited for. Fences before it are
-    /// not counted: what is waited for there is the write before them.
+    /// not counted: what is waited for there is the write before them; nor is a jump from an atomic access to where ways meet.
     pub distance: i8,
     /// What it does.
     pub kind: AccessKind,
@@ -401,15 +402,36 @@ fn way_before(code: &Code, ip: u64) -> Vec<Place<'_>> {
 }
 
 /// The instruction before, and whether others may come before too. Where ways meet, the one around a loop is taken:
-/// loops are where samples fall.
+/// loops are where samples fall. Else the one that ends with an atomic access: a locked instruction takes twenty cycles
+/// and more where others take one, so that samples behind it are of its way, whichever was taken more often. (C++ takes
+/// this way to count references where a program has threads, and another one where it has none.)
 fn predecessor(code: &Code, address: u64) -> Option<(u64, bool)> {
     let mut edges = code.before(address);
     let first = edges.next()?;
-    let Some(second) = edges.next() else { return Some((first.from, false)) };
-    let back = |from: u64| from >= address;
-    let mut around = [first, second].into_iter().chain(edges).filter(|edge| edge.branch && back(edge.from));
-    let only = around.next()?;
-    around.next().is_none().then_some((only.from, true))
+    if edges.next().is_none() {
+        return Some((first.from, false));
+    }
+    let only = |ways: &mut dyn Iterator<Item = u64>| Some((ways.next()?, true)).filter(|_| ways.next().is_none());
+    let back = |edge: &Edge| edge.branch && edge.from >= address;
+    if code.before(address).any(|edge| back(&edge)) {
+        return only(&mut code.before(address).filter(back).map(|edge| edge.from));
+    }
+    only(&mut code.before(address).filter_map(|edge| atomic_end(code, edge)))
+}
+
+/// The atomic access that a way ends with, before the jump that it may need.
+fn atomic_end(code: &Code, way: Edge) -> Option<u64> {
+    let is_atomic = |at: &u64| {
+        let mut accesses = code.at(*at).into_iter().flat_map(Instruction::accesses);
+        accesses.any(|access| access.kind == AccessKind::Atomic)
+    };
+    if !way.branch {
+        return Some(way.from).filter(is_atomic);
+    }
+    let jumps = matches!(code.at(way.from)?.flow, Flow::Branch { conditional: false, .. });
+    let mut before = code.before(way.from);
+    let only = before.next().filter(|edge| jumps && !edge.branch && before.next().is_none())?;
+    Some(only.from).filter(is_atomic)
 }
 
 /// The sampled instruction and those that certainly come after it.
@@ -426,4 +448,66 @@ fn way_after(code: &Code, ip: u64) -> Vec<Place<'_>> {
         };
     }
     way
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{CodeReader, decoder};
+
+    const START: u64 = 0x40_0000;
+
+    /// One function.
+    struct Function(Vec<u8>);
+
+    impl CodeReader for Function {
+        fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+            let Some(code) = address.checked_sub(START).and_then(|at| self.0.get(at as usize..)) else { return 0 };
+            let length = code.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&code[..length]);
+            length
+        }
+
+        fn function_start(&mut self, _: u64) -> Option<u64> {
+            Some(START)
+        }
+    }
+
+    /// What is seen of the memory at 0x7000_0008 by a sample at a distance from the start.
+    fn seen(code: &[&[u8]], at: u64) -> Vec<(u64, i8, AccessKind, Certainty)> {
+        let mut reader = Function(code.concat());
+        let mut code = Code::new(decoder("x86_64").unwrap());
+        let mut registers = Registers { ip: START + at, ..Registers::default() };
+        registers.general[14] = 0x7000_0000;
+        code.explore(registers.ip, &[], &mut reader);
+        let mut found = Vec::new();
+        Replay::new().accesses(&code, &registers, StackBytes { start: 0, bytes: &[] }, &mut found);
+        found.retain(|access| access.address == 0x7000_0008);
+        found.iter().map(|one| (one.instruction - START, one.distance, one.kind, one.certainty)).collect()
+    }
+
+    const TEST: &[u8] = &[0x4d, 0x85, 0xf6];
+    const LOCK_ADD: &[u8] = &[0xf0, 0x41, 0x83, 0x46, 0x08, 0x01];
+    const ADD: &[u8] = &[0x41, 0x83, 0x46, 0x08, 0x01];
+    const LOAD_AND_RETURN: &[u8] = &[0x48, 0x03, 0x1f, 0xc3];
+
+    #[test]
+    fn where_ways_meet_the_atomic_access_is_what_a_sample_waited_for() {
+        // test r14, r14; je over; lock add [r14+8], 1; over: add rbx, [rdi]; ret
+        let skipped = seen(&[TEST, &[0x74, 0x06], LOCK_ADD, LOAD_AND_RETURN], 11);
+        assert_eq!(skipped, [(5, -1, AccessKind::Atomic, Certainty::Likely)]);
+        // The same with an else: je other; lock add; jmp on; other: add [r14+8], 1; on: ...
+        let either = seen(&[TEST, &[0x74, 0x08], LOCK_ADD, &[0xeb, 0x05], ADD, LOAD_AND_RETURN], 18);
+        assert_eq!(either, [(5, -1, AccessKind::Atomic, Certainty::Likely)]);
+        // And the other way round.
+        let or = seen(&[TEST, &[0x74, 0x07], ADD, &[0xeb, 0x06], LOCK_ADD, LOAD_AND_RETURN], 18);
+        assert_eq!(or, [(12, -1, AccessKind::Atomic, Certainty::Likely)]);
+    }
+
+    #[test]
+    fn where_ordinary_ways_meet_nothing_is_known_of_what_came_before() {
+        assert_eq!(seen(&[TEST, &[0x74, 0x05], ADD, LOAD_AND_RETURN], 10), []);
+        // Both ways end with one: whose time it is cannot be said.
+        assert_eq!(seen(&[TEST, &[0x74, 0x08], LOCK_ADD, &[0xeb, 0x06], LOCK_ADD, LOAD_AND_RETURN], 19), []);
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::letter;
 use crate::comparison::{Comparison, number};
-use crate::html::chart::{Axis, decades, short, ticks};
+use crate::html::chart::{Axis, below, decades, short, ticks};
 use crate::html::markup::Markup;
 use crate::words;
 use analyze::answer::Point;
@@ -17,6 +17,9 @@ const TOP: f64 = 14.0;
 const RIGHT: f64 = 34.0;
 /// Letters are no closer than this, as long as all of them have room so.
 const APART: f64 = 13.0;
+/// Pixels between the intervals of two curves at one place, and half the width of their caps.
+const ASIDE: f64 = 3.0;
+const CAP: f64 = 2.5;
 /// Colours of curves in the style sheet.
 const COLOURS: usize = 8;
 
@@ -119,7 +122,7 @@ fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
     let range = Range::of(all(), comparison.picture.log_x, comparison.picture.log_y);
     for (name, curves) in &drawings {
         let frame = Frame {
-            title: format!("{name}: {} over {parameter}, a curve a thread count", comparison.speed_unit()),
+            title: format!("{name}: {} over {parameter}, one curve per thread count", comparison.speed_unit()),
             x: parameter,
             log_x: comparison.picture.log_x,
             log_y: comparison.picture.log_y,
@@ -192,28 +195,37 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
     m.raw(&format!("<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", HEIGHT - 4.0));
-    m.text(frame.x).raw("</text>\n");
+    m.text(frame.x).raw(if frame.log_x { " (logarithmic)" } else { "" }).raw("</text>\n");
     if !frame.ideal.is_empty() {
-        let (x0, x1) = (range.x.0, range.x.1);
-        let line = |share: f64| if frame.log_x { x0 * (x1 / x0).powf(share) } else { x0 + (x1 - x0) * share };
-        let points = (0..=40).map(|i| line(f64::from(i) / 40.0)).map(|v| (v, along(&frame.ideal, v)));
-        let points = points.filter(|(_, value)| *value <= range.y.1 && *value >= range.y.0);
-        let points: Vec<String> = points.map(|(v, value)| format!("{},{}", x.at(v), y.at(value))).collect();
-        m.raw(&format!("<polyline class=\"ideal\" points=\"{}\"/>\n", points.join(" ")));
+        // Straight between the counts that were measured, as the curves are.
+        let mut counts: Vec<f64> = all().map(|p| p.0).chain(frame.ideal.iter().map(|p| p.0)).collect();
+        counts.retain(|count| (range.x.0..=range.x.1).contains(count));
+        counts.sort_by(f64::total_cmp);
+        counts.dedup();
+        let place = |count: f64| (x.at(count), y.at(along(&frame.ideal, count).max(range.y.0)));
+        let places: Vec<(f64, f64)> = counts.into_iter().map(place).collect();
+        m.raw(&format!("<polyline class=\"ideal\" points=\"{}\"/>\n", below(TOP, &places)));
     }
     let mut ends: Vec<(f64, f64, &Curve)> = Vec::new();
-    for curve in curves {
+    // Intervals at one place stand beside each other.
+    let aside = |i: usize| ((i as f64 - (curves.len() as f64 - 1.0) / 2.0) * ASIDE).clamp(-2.0 * ASIDE, 2.0 * ASIDE);
+    let mut intervals = false;
+    for (i, curve) in curves.iter().enumerate() {
         let points = || curve.points.iter().filter(|p| !frame.log_y || p.1 > 0.0);
         let colour = format!("s-{}", curve.colour);
         let line: Vec<String> = points().map(|p| format!("{},{}", x_at(p.0), y.at(p.1))).collect();
         m.raw(&format!("<polyline class=\"line {colour}\" points=\"{}\"/>\n", line.join(" ")));
         for (value, height, (low, high)) in points() {
             let cx = x_at(*value);
-            m.raw(&format!(
-                "<line class=\"spread-line {colour}\" x1=\"{cx}\" x2=\"{cx}\" y1=\"{}\" y2=\"{}\"/>",
-                y.at(low.max(range.y.0)),
-                y.at(high.min(range.y.1))
-            ));
+            let (from, to) = (y.at(low.max(range.y.0)), y.at(high.min(range.y.1)));
+            if (from - to).abs() > 1.0 {
+                intervals = true;
+                let bar = cx + aside(i);
+                let (left, right) = (bar - CAP, bar + CAP);
+                m.raw(&format!(
+                    "<path class=\"spread-line {colour}\" d=\"M{left},{from}H{right}M{bar},{from}V{to}M{left},{to}H{right}\"/>"
+                ));
+            }
             m.raw(&format!("<circle class=\"dot {colour}\" cx=\"{cx}\" cy=\"{}\" r=\"3.5\"><title>", y.at(*height)));
             m.text(&format!("{}, {} {}: {}", curve.name, frame.x, short(*value), short(*height)));
             m.raw("</title></circle>\n");
@@ -224,20 +236,22 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     }
     // Letters lie beside the ends of their curves, pushed apart where they would cover each other.
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let apart = APART.min((HEIGHT - BOTTOM - TOP) / ends.len().saturating_sub(1).max(1) as f64);
+    let crowded = ends.len().saturating_sub(1) as f64 * APART > HEIGHT - BOTTOM - TOP;
+    let ends = signs(&ends, crowded);
     let mut lowest = f64::NEG_INFINITY;
     let mut places: Vec<f64> = ends
         .iter()
         .map(|end| {
-            lowest = end.1.max(lowest + apart);
+            lowest = end.1.max(lowest + APART);
             lowest
         })
         .collect();
     let over = (lowest - (HEIGHT - BOTTOM)).max(0.0);
     places.iter_mut().for_each(|place| *place -= over);
-    for ((at, _, curve), place) in ends.iter().zip(places) {
-        m.raw(&format!("<text class=\"sign s-{}\" x=\"{}\" y=\"{}\">", curve.colour, at + 8.0, place + 4.0));
-        m.text(&curve.sign).raw("</text>\n");
+    for ((at, _, colour, sign), place) in ends.iter().zip(places) {
+        let class = colour.map_or("sign".to_owned(), |colour| format!("sign s-{colour}"));
+        m.raw(&format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">", at + 8.0, place + 4.0));
+        m.text(sign).raw("</text>\n");
     }
     m.raw("</svg>\n<ul class=\"legend lanes-legend curves-legend\">");
     for curve in curves {
@@ -250,7 +264,40 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     if !frame.ideal.is_empty() {
         m.raw("<li><span class=\"key key-ideal\"></span>ideal on this machine</li>");
     }
+    if intervals {
+        m.raw("<li><span class=\"mark interval\">I</span>95 % interval</li>");
+    }
     m.raw("</ul></figure>\n");
+}
+
+/// A sign at the end of a curve: place, colour, text.
+type Sign = (f64, f64, Option<usize>, String);
+
+/// The signs of the ends, which lie in the order of their heights. Where there is no room for each, those that would lie
+/// on each other are one.
+fn signs(ends: &[(f64, f64, &Curve)], crowded: bool) -> Vec<Sign> {
+    let mut signs: Vec<Sign> = Vec::new();
+    let mut group: Vec<&str> = Vec::new();
+    for (x, y, curve) in ends {
+        match signs.last_mut() {
+            Some((right, height, colour, text)) if crowded && *y - *height < APART => {
+                group.push(&curve.sign);
+                *right = right.max(*x);
+                *colour = None;
+                let ends = (group.iter().min(), group.iter().max());
+                *text = match (group.as_slice(), ends) {
+                    ([one, other], _) => format!("{one} {other}"),
+                    (_, (Some(first), Some(last))) => format!("{first}…{last}"),
+                    _ => String::new(),
+                };
+            }
+            _ => {
+                group = vec![&curve.sign];
+                signs.push((*x, *y, Some(curve.colour), curve.sign.clone()));
+            }
+        }
+    }
+    signs
 }
 
 /// A broken line's height.
@@ -273,6 +320,18 @@ mod tests {
         assert_eq!([1.0, 2.0, 4.0, 8.0, 16.0].map(|x| along(&line, x)), [1.0, 2.0, 4.0, 4.0, 4.0]);
         // One processor: flat from the begin on.
         assert_eq!(along(&[(1.0, 1.0), (1.0, 1.0), (4.0, 1.0)], 4.0), 1.0);
+    }
+
+    #[test]
+    fn signs_without_room_stand_together() {
+        let curves: Vec<Curve> = ["A", "B", "C", "D"]
+            .map(|sign| Curve { sign: sign.to_owned(), name: String::new(), colour: 0, points: Vec::new() })
+            .into();
+        let ends: Vec<(f64, f64, &Curve)> =
+            curves.iter().zip([10.0, 12.0, 15.0, 90.0]).map(|(c, y)| (1.0, y, c)).collect();
+        let texts = |crowded| signs(&ends, crowded).into_iter().map(|s| s.3).collect::<Vec<_>>();
+        assert_eq!(texts(false), ["A", "B", "C", "D"]);
+        assert_eq!(texts(true), ["A…C", "D"]);
     }
 
     #[test]

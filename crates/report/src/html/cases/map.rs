@@ -13,6 +13,8 @@ const BOTTOM: f64 = 44.0;
 /// Characters of a value that fit below its column, and pixels that one takes at most on average.
 const VALUE: usize = 7;
 const LETTER: f64 = 8.0;
+/// So few columns are fitted into a narrow screen.
+const FEW: usize = 6;
 /// More columns are no picture any more.
 const MOST_COLUMNS: usize = 24;
 
@@ -37,6 +39,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
     let mut m = Markup::default();
     m.raw("<p class=\"lead\">Speed-up over the smallest thread count, by ").text(&parameter);
     m.raw(" and threads: blue is faster, orange is slower, and each step of the colour is a factor of √2.</p>\n");
+    scale(&mut m);
     m.raw("<div class=\"maps\">\n");
     for (name, mut cases) in comparison.along(&parameter) {
         cases.retain(|case| case.value_of(&parameter).is_some());
@@ -66,7 +69,8 @@ fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Ma
         .raw("</figcaption>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     m.text(name).raw("\">");
     m.raw(&format!(
-        "<svg class=\"chart map\" width=\"{width}\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\""
+        "<svg class=\"chart map{}\" width=\"{width}\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"",
+        if cases.len() <= FEW { " few" } else { "" }
     ));
     m.text(&format!("Speed-up of {name} by {parameter} and threads; the table above has the numbers")).raw("\">\n");
     // Most threads at the top, as on an axis.
@@ -110,6 +114,21 @@ fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Ma
     m.raw(&format!("<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", foot + 36.0));
     let room = ((width - LEFT) / LETTER) as usize;
     m.text(&crate::text::shorten(parameter, room)).raw("</text>\n</svg></div></figure>\n");
+}
+
+/// What the colours stand for.
+fn scale(m: &mut Markup) {
+    m.raw("<ul class=\"legend lanes-legend\">");
+    for step in 0..=8_u8 {
+        let value = words::times(2_f64.powf((f64::from(step) - 4.0) / 2.0), None);
+        let sign = match step {
+            0 => "≤ ",
+            8 => "≥ ",
+            _ => "",
+        };
+        m.raw(&format!("<li><span class=\"swatch h-{step}\"></span>{sign}{value}</li>"));
+    }
+    m.raw("</ul>\n");
 }
 
 /// Steps of a factor of √2 from 1, at most four to each side: h-0 slowest, h-4 the same, h-8 fastest.

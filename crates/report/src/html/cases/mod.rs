@@ -1,17 +1,23 @@
 //! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and a
 //! map over a parameter. It needs no script. Rooms: `curves` and `map` the drawings. May import: `comparison`, `chart`,
-//! `markup`, `words`.
+//! `markup`, `text`, `words`.
 
 mod curves;
 mod map;
 
 use super::answer::title;
-use super::markup::Markup;
+use super::markup::{Markup, escape, readable};
 use super::{Place, Section, head, header, main};
 use crate::comparison::{Case, Comparison};
+use crate::text;
 use crate::words::{self, Scale};
 use analyze::answer::{CauseId, Point};
 use std::io::{self, Write};
+
+/// Columns of the first variant's name above the ratios.
+const AGAINST: usize = 24;
+/// Causes that a case is unsure about, told by name.
+const MOST_OPEN: usize = 3;
 
 /// A comparison and where its recordings are.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +90,7 @@ fn link(cases: &Cases<'_>, index: usize, case: &Case, m: &mut Markup) {
             format!("{base}/{}/report.html", encoded(&case.recording, "-._~"))
         }
     };
-    m.raw(&format!("<a href=\"{page}\">")).text(&case.label()).raw("</a>");
+    m.raw(&format!("<a href=\"{page}\">")).name(&readable(&case.label())).raw("</a>");
 }
 
 fn table(cases: &Cases<'_>) -> String {
@@ -103,14 +109,15 @@ fn table(cases: &Cases<'_>) -> String {
         .text(what)
         .raw(" and speed-up over the smallest count, by thread count. Each name leads to ");
     m.raw("the page of its recording.</p>\n");
-    m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Side by side\"><table class=\"plain\"><thead><tr>");
+    m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Side by side\"><table class=\"plain cards cases\"><thead><tr>");
     m.raw("<th scope=\"col\"></th><th scope=\"col\">case</th>");
     for threads in &counts {
         m.raw("<th scope=\"col\" class=\"n\">").text(&words::plural((*threads).into(), "thread")).raw("</th>");
     }
+    let first = comparison.cases.first().map_or(String::new(), |case| text::shorten(&readable(&case.variant), AGAINST));
+    let against_first = escape(&format!("against {first}"));
     if compared {
-        let first = comparison.cases.first().map_or("", |case| case.variant.as_str());
-        m.raw("<th scope=\"col\" class=\"n\">").text(&format!("against {first}")).raw("</th>");
+        m.raw("<th scope=\"col\" class=\"n\">").raw(&against_first).raw("</th>");
     }
     m.raw("<th scope=\"col\">verdict</th></tr></thead><tbody>\n");
     let values = comparison.cases.iter().flat_map(|case| &case.curve).filter_map(|p| comparison.value(p));
@@ -121,59 +128,100 @@ fn table(cases: &Cases<'_>) -> String {
         link(cases, index, case, &mut m);
         m.raw("</th>");
         for threads in &counts {
-            m.raw(if case.knee_at == Some(*threads) { "<td class=\"n at-knee\">" } else { "<td class=\"n\">" });
-            match case.curve.iter().find(|p| p.threads == *threads) {
-                Some(point) => {
-                    m.text(&measured(comparison, point, largest)).raw("<br><span class=\"faint\">");
-                    m.text(&words::times(point.speedup, None)).raw("</span>");
+            let point = case.curve.iter().find(|p| p.threads == *threads);
+            let value = point.and_then(|point| measured(comparison, point, largest));
+            let knee = case.knee_at == Some(*threads) && value.is_some();
+            let label = words::plural((*threads).into(), "thread");
+            m.raw(&format!("<td class=\"n{}\" data-l=\"{label}\">", if knee { " at-knee" } else { "" }));
+            match (point, value) {
+                (Some(point), Some(value)) => {
+                    m.text(&value)
+                        .raw(" <br><span class=\"faint\">")
+                        .text(&words::times(point.speedup, None))
+                        .raw("</span>");
                 }
-                None => drop(m.raw("failed")),
+                (Some(_), None) => drop(m.raw("not measured")),
+                (None, _) => drop(m.raw("failed")),
             }
             m.raw("</td>");
         }
         if compared {
-            m.raw("<td class=\"n\">");
+            m.raw(&format!("<td class=\"n\" data-l=\"{against_first}\">"));
             if let Some(ratio) = against(case) {
                 m.text(&words::times(ratio.ratio, Some((ratio.interval.low, ratio.interval.high))));
             }
             m.raw("</td>");
         }
-        m.raw("<td class=\"said\">").text(&case.in_short()).raw("</td></tr>\n");
+        m.raw("<td class=\"said\" data-l=\"verdict\">").text(&verdict(case)).raw("</td></tr>\n");
     }
     m.raw("</tbody></table></div>\n");
     if comparison.cases.iter().any(|case| case.knee_at.is_some()) {
-        m.p("note", "Underlined: the knee, the last thread count worth using.");
+        m.p("note", "Underlined: the knee, the last thread count worth using. Without one the curve has not bent.");
     }
     if compared {
-        m.p("note", &format!("The ratio is that of the speeds with {}.", words::plural(highest.into(), "thread")));
+        let same = if comparison.cases.iter().any(|case| !case.parameters.is_empty()) {
+            " and the same parameters"
+        } else {
+            ""
+        };
+        let with = words::plural(highest.into(), "thread");
+        m.p("note", &format!("The last ratio is that of the speeds with {with}{same}."));
     }
     m.into_html()
 }
 
 /// Three digits in the table's common scale; intervals are on the pages of the cases and in the pictures.
-fn measured(comparison: &Comparison, point: &Point, largest: f64) -> String {
-    let Some(value) = comparison.value(point) else { return "?".to_owned() };
-    match comparison.unit {
+fn measured(comparison: &Comparison, point: &Point, largest: f64) -> Option<String> {
+    let value = comparison.value(point).filter(|value| value.is_finite())?;
+    Some(match comparison.unit {
         Some(_) => {
             let scale = Scale::count(largest);
             scale.fixed(value, scale.decimals(value, 3))
         }
         None => words::time(value),
+    })
+}
+
+/// What stops a case, in the words of the other pages.
+fn verdict(case: &Case) -> String {
+    if case.curve.is_empty() {
+        return "failed".to_owned();
+    }
+    if !case.observed {
+        return "not observed".to_owned();
+    }
+    match case.verdict.causes.first() {
+        Some(cause) if cause.id != CauseId::None => {
+            format!("{}, {} of the loss", title(cause.id), words::percent(cause.share))
+        }
+        _ => open(case),
     }
 }
 
-/// The first cause of each case.
+/// Where no cause was found: what is not excluded.
+fn open(case: &Case) -> String {
+    if case.verdict.unsure.is_empty() {
+        return "No cause found".to_owned();
+    }
+    let open: Vec<&str> = case.verdict.unsure.iter().take(MOST_OPEN).map(|unsure| title(unsure.id)).collect();
+    let more = case.verdict.unsure.len().saturating_sub(MOST_OPEN);
+    let more = if more > 0 { format!(" and {}", words::plural(more as u64, "other")) } else { String::new() };
+    format!("Unsure: {}{more}", open.join(", "))
+}
+
+/// The first cause of each case; nothing when there is none at all.
 fn causes(cases: &Cases<'_>) -> Option<String> {
     let mut m = Markup::default();
     let mut any = false;
+    let told = |case: &Case| case.observed && !case.curve.is_empty();
     m.raw("<dl class=\"open\">");
     for (index, case) in cases.comparison.cases.iter().enumerate() {
         let surprise = case.surprise();
         let cause = case.verdict.causes.first().filter(|c| c.id != CauseId::None);
-        if cause.is_none() && surprise.is_none() {
+        if cause.is_none() && surprise.is_none() && !told(case) {
             continue;
         }
-        any = true;
+        any |= cause.is_some() || surprise.is_some();
         m.raw("<dt>").text(&letter(index).map(|l| format!("{l} ")).unwrap_or_default());
         link(cases, index, case, &mut m);
         m.raw("</dt><dd>");
@@ -182,15 +230,26 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
             let threads = words::plural(cause.threads.into(), "thread");
             m.raw("<strong>").text(title(cause.id)).raw("</strong>, ");
             m.text(&format!("{} of the loss with {threads}. {}", words::percent(cause.share), cause.summary));
+        } else {
+            m.text(&open(case)).raw(".");
         }
-        if let Some(surprise) = surprise {
+        if surprise.is_some() {
             m.raw("<p class=\"warning\"><span class=\"label\">Not as the sweep file expects</span> ");
-            m.text(&surprise).raw("</p>");
+            let named: Vec<String> = case.expect.iter().map(|id| named(id, case)).collect();
+            m.text(&format!("It names {}.", named.join(" or "))).raw("</p>");
         }
         m.raw("</dd>\n");
     }
     m.raw("</dl>\n");
     any.then(|| m.into_html())
+}
+
+/// The title of a cause that a sweep file names, for a case.
+fn named(id: &str, case: &Case) -> String {
+    let verdict = &case.verdict;
+    let found = verdict.causes.iter().map(|cause| cause.id);
+    let mut known = found.chain(verdict.unsure.iter().map(|unsure| unsure.id)).chain(verdict.clear.iter().copied());
+    known.find(|known| words::cause(*known) == id).map_or_else(|| id.to_owned(), |id| title(id).to_owned())
 }
 
 fn sweep(cases: &Cases<'_>) -> String {
@@ -221,7 +280,9 @@ fn sweep(cases: &Cases<'_>) -> String {
     }
     for (warning, of) in &warnings {
         m.raw("<p class=\"warning\"><span class=\"label\">Warning</span> ").text(warning);
-        m.text(&format!(" ({})", of.join(" "))).raw("</p>\n");
+        let all = of.len() == comparison.cases.len() && of.len() > 2;
+        let who = if all { "all cases".to_owned() } else { of.join(", ") };
+        m.text(&format!(" ({who})")).raw("</p>\n");
     }
     m.raw("<dl class=\"open\">");
     let mut row = |what: &str, value: String| {
@@ -237,7 +298,7 @@ fn sweep(cases: &Cases<'_>) -> String {
     }
     for (index, case) in comparison.cases.iter().enumerate() {
         let who = letter(index).map_or_else(|| case.label(), |l| format!("{l} {}", case.label()));
-        row(&who, case.command.join(" "));
+        m.raw("<dt>").text(&who).raw("</dt><dd><code>").text(&case.command.join(" ")).raw("</code></dd>");
     }
     m.raw("</dl>\n");
     m.into_html()

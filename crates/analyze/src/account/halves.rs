@@ -1,0 +1,147 @@
+//! Both halves of a loss, idle processors and processor time beyond the useful, brought from the traced run to the clean
+//! ones. May import: `growth`, `idle`, `parts`, `profile`, `scale`, `model`.
+
+use super::growth::{self, Base, Strength};
+use super::idle;
+use super::parts::Part;
+use super::profile::Doing;
+use super::scale::{self, Both, Growth};
+use crate::answer::CauseId;
+use crate::model::Model;
+
+/// Part for idle processors of the clean runs that the traced run does not show.
+const IDLE_UNSEEN: &str = "processors idle in the timed runs, and not in the observed one";
+/// Part for time of the traced run that its capacity does not have.
+const SURPLUS: &str = "more threads on processors than the capacity counts";
+
+/// Differences below this share of the capacity are what adding floating-point numbers leaves.
+const ROUNDING: f64 = 1e-9;
+
+/// What is known of a thread count, processor-seconds per unit of work.
+#[derive(Debug)]
+pub(super) struct Sides {
+    /// Without what only the traced run has.
+    pub(super) capacity: Both,
+    pub(super) useful: Both,
+    /// Processor time of the clean runs; absent where they do not tell that of the same work.
+    pub(super) on_cpu: Option<f64>,
+    /// What other programs took of the clean runs beyond what they took of the traced one: idle time of the clean runs that
+    /// the traced one does not show.
+    pub(super) pressed: f64,
+    /// On-CPU time of the traced run while more threads were on processors than there are.
+    pub(super) surplus: f64,
+    /// Processor time of the clean runs at the smallest count.
+    pub(super) base: Option<f64>,
+}
+
+/// How the on-CPU time of a count is to be explained.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Against<'a, 't> {
+    /// By its growth.
+    Base(Base<'a, 't>),
+    /// The smallest count: only creating threads may be loss.
+    Itself,
+}
+
+/// The parts of a loss as the clean runs have it.
+#[derive(Debug)]
+pub(super) struct Halves<'t> {
+    pub(super) parts: Vec<Part>,
+    /// User-space functions by growth, largest first.
+    pub(super) grown: Vec<(Doing<'t>, f64)>,
+    /// Clean for a traced second of idle time.
+    pub(super) idle: f64,
+    /// The same of processor time.
+    pub(super) on_cpu: f64,
+}
+
+impl Sides {
+    /// Scales the parts of a traced run.
+    pub(super) fn scale<'t>(
+        &self,
+        model: &Model<'t>,
+        mut parts: Vec<Part>,
+        run: &Strength<'_, 't>,
+        against: Against<'_, 't>,
+    ) -> Halves<'t> {
+        let Some(clean) = self.on_cpu else { return self.as_one(model, parts, run, against) };
+        let seen: f64 = parts.iter().map(|p| p.seconds).sum();
+        let both = Both { traced: seen, clean: self.capacity.clean - clean };
+        let pressed = self.pressed.min(both.clean);
+        let both = Both { clean: both.clean - pressed, ..both };
+        let idle_scale = scale::idle(both, self.capacity);
+        scaled(&mut parts, idle_scale);
+        let unseen = both.clean - seen * idle_scale;
+        if pressed > 0.0 {
+            parts.push(idle::pressed(pressed));
+        }
+        if unseen.abs() > ROUNDING * self.capacity.clean {
+            parts.push(Part { cause: None, what: IDLE_UNSEEN.to_owned(), seconds: unseen, variance: 0.0 });
+        }
+        let growing = Both { traced: run.on_cpu - self.useful.traced, clean: clean - self.useful.clean };
+        let as_clean = Strength { on_cpu: clean, ..run.clone() };
+        let (mut growth, grown, on_cpu) = match (against, scale::growth(growing, self.capacity)) {
+            (Against::Base(Base::Run(base)), Growth::Differences(factor)) => {
+                let (mut growth, mut grown) = growth::growth(model, run, Base::Run(base));
+                scaled(&mut growth, factor);
+                grown.iter_mut().for_each(|g| g.1 *= factor);
+                if growing.clean < 0.0 {
+                    // The clean runs gained: what the traced one lost counts for nothing.
+                    let what = growth::SAME_FUNCTIONS.to_owned();
+                    let (cause, seconds) = (Some(CauseId::ExtraWork), growing.clean);
+                    growth.push(Part { cause, what, seconds, variance: 0.0 });
+                }
+                (growth, grown, factor)
+            }
+            (Against::Base(Base::Run(base)), Growth::Times) => {
+                let base = Strength { on_cpu: self.base.unwrap_or(base.on_cpu), ..base.clone() };
+                let (growth, grown) = growth::growth(model, &as_clean, Base::Run(&base));
+                (growth, grown, clean / run.on_cpu)
+            }
+            (Against::Base(base), _) => {
+                let (growth, grown) = growth::growth(model, &as_clean, base);
+                (growth, grown, clean / run.on_cpu)
+            }
+            (Against::Itself, _) => (itself(&as_clean), Vec::new(), clean / run.on_cpu),
+        };
+        parts.append(&mut growth);
+        Halves { parts, grown, idle: idle_scale, on_cpu: if on_cpu.is_finite() { on_cpu } else { 1.0 } }
+    }
+
+    /// Where only the whole loss is known, both halves have one scale.
+    fn as_one<'t>(
+        &self,
+        model: &Model<'t>,
+        mut parts: Vec<Part>,
+        run: &Strength<'_, 't>,
+        against: Against<'_, 't>,
+    ) -> Halves<'t> {
+        let loss =
+            Both { traced: self.capacity.traced - self.useful.traced, clean: self.capacity.clean - self.useful.clean };
+        let scale = scale::whole(loss, self.capacity);
+        let (growth, mut grown) = match against {
+            Against::Base(base) => growth::growth(model, run, base),
+            Against::Itself => (itself(run), Vec::new()),
+        };
+        parts.extend(growth);
+        if self.surplus > 0.0 {
+            // On-CPU time that the growth counts and the capacity does not.
+            parts.push(Part { cause: None, what: SURPLUS.to_owned(), seconds: -self.surplus, variance: 0.0 });
+        }
+        scaled(&mut parts, scale);
+        grown.iter_mut().for_each(|g| g.1 *= scale);
+        Halves { parts, grown, idle: scale, on_cpu: scale }
+    }
+}
+
+/// What is loss at the smallest count, too.
+fn itself(run: &Strength<'_, '_>) -> Vec<Part> {
+    if run.creating_is_loss { vec![run.creation()] } else { Vec::new() }
+}
+
+fn scaled(parts: &mut [Part], scale: f64) {
+    for part in parts {
+        part.seconds *= scale;
+        part.variance *= scale * scale;
+    }
+}

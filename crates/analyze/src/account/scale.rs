@@ -1,0 +1,103 @@
+//! What a second of the traced run stands for in the clean ones. May import nothing but the standard library.
+//!
+//! The clean runs tell two parts of their loss exactly: processors were idle for capacity − processor time, and threads
+//! took processor time − useful work too much. The traced run says what each part is made of. It may be slower or faster
+//! than the clean ones, because it is observed, because others disturbed it, or because the program has two speeds; so
+//! each part is scaled for itself.
+
+/// A traced part is scaled onto the clean one when that makes it at most this much larger; a traced run that shows so
+/// little of the part says nothing about the rest of it. In the other direction there is no limit: a traced run that
+/// lost more still tells how the loss splits.
+const LARGEST_RATIO: f64 = 4.0;
+
+/// A difference of processor times must be this share of the capacity to be scaled as one. Below, it is a small
+/// difference of large numbers.
+const SOLID: f64 = 0.1;
+
+/// The same in the traced run and in the clean ones, processor-seconds per unit of work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Both {
+    pub(super) traced: f64,
+    pub(super) clean: f64,
+}
+
+impl Both {
+    /// Clean for a traced second, where the traced run shows enough of it.
+    fn ratio(self) -> Option<f64> {
+        let ratio = self.clean.max(0.0) / self.traced;
+        (self.traced > 0.0 && ratio <= LARGEST_RATIO).then_some(ratio)
+    }
+}
+
+/// How processor time beyond the useful is scaled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Growth {
+    /// The differences to the smallest count, by this factor.
+    Differences(f64),
+    /// The processor times themselves, at both counts, before their differences are taken.
+    Times,
+}
+
+/// What one second stands for when only the whole loss of the clean runs is known: the losses' ratio where the traced
+/// loss is solid, else that of the times.
+///
+/// A traced run that lost something where the clean runs lost nothing was disturbed: its parts then count for nothing.
+pub(super) fn whole(loss: Both, capacity: Both) -> f64 {
+    let solid = loss.traced > SOLID * capacity.traced;
+    loss.ratio().filter(|_| solid).unwrap_or_else(|| times(capacity))
+}
+
+/// The factor for idle processors, which were measured, not subtracted: it needs no solid part. With nearly nothing
+/// in the traced run it is that of the times.
+pub(super) fn idle(idle: Both, capacity: Both) -> f64 {
+    idle.ratio().unwrap_or_else(|| times(capacity))
+}
+
+/// How growth is scaled. Observing costs most where threads meet, so a solid growth is scaled as a difference: scaling
+/// the times would take from useful work what observing cost. A small one drowns in what both runs differ by otherwise.
+pub(super) fn growth(growth: Both, capacity: Both) -> Growth {
+    let solid = growth.traced > SOLID * capacity.traced;
+    growth.ratio().filter(|_| solid).map_or(Growth::Times, Growth::Differences)
+}
+
+/// Clean for traced time.
+pub(super) fn times(capacity: Both) -> f64 {
+    let times = capacity.clean / capacity.traced;
+    if times.is_finite() { times } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY: Both = Both { traced: 2.0, clean: 1.0 };
+
+    fn both(traced: f64, clean: f64) -> Both {
+        Both { traced, clean }
+    }
+
+    #[test]
+    fn a_loss_is_scaled_by_itself_where_it_is_solid_and_by_the_time_where_it_is_not() {
+        assert_eq!(whole(both(0.5, 0.375), CAPACITY), 0.75);
+        assert_eq!(whole(both(0.1, 0.3), CAPACITY), 0.5);
+        assert_eq!(whole(both(0.3, 1.3), CAPACITY), 0.5);
+        assert_eq!(whole(both(0.3, -1.0), CAPACITY), 0.0);
+    }
+
+    #[test]
+    fn idle_time_needs_only_to_be_seen() {
+        assert_eq!(idle(both(0.25, 1.0), CAPACITY), 4.0);
+        assert_eq!(idle(both(0.01, 0.05), CAPACITY), 0.5);
+        assert_eq!(idle(both(0.0, 0.05), CAPACITY), 0.5);
+        assert_eq!(idle(both(0.5, 0.0), CAPACITY), 0.0);
+    }
+
+    #[test]
+    fn small_growth_is_a_difference_of_scaled_times() {
+        assert_eq!(growth(both(0.5, 0.25), CAPACITY), Growth::Differences(0.5));
+        assert_eq!(growth(both(0.1, 0.2), CAPACITY), Growth::Times);
+        assert_eq!(growth(both(-0.4, 0.2), CAPACITY), Growth::Times);
+        assert_eq!(growth(both(0.4, 2.0), CAPACITY), Growth::Times);
+        assert_eq!(growth(both(0.4, -0.2), CAPACITY), Growth::Differences(0.0));
+    }
+}

@@ -1,0 +1,67 @@
+//! What answers say where numbers are odd.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use common::{around, repaired};
+use recording::synthetic::{Sketch, ms};
+use recording::tables::Loss;
+
+#[test]
+fn what_all_traced_runs_lost_is_one_warning() {
+    let mut tables = repaired();
+    for run in tables.traces.iter().map(|t| t.run).collect::<Vec<_>>() {
+        let frames = "outermost frames of stacks".to_owned();
+        tables.losses.push(Loss { run, what: frames, count: 5, of: Some(100) });
+        tables.losses.push(Loss { run, what: "samples".to_owned(), count: 7, of: None });
+    }
+    let warnings = analyze(&tables).warnings;
+    let told = [
+        "some call stacks are cut off, so callers may be missing (in the traced runs: 5 of 100 with 1 thread, 5 of 100 \
+         with 2 threads, 5 of 100 with 4 threads)",
+        "samples were lost in the traced runs: 7 with 1 thread, 7 with 2 threads, 7 with 4 threads",
+    ];
+    assert_eq!(warnings, told);
+}
+
+#[test]
+fn a_speed_up_that_may_be_none_has_its_interval_in_the_first_sentence() {
+    let noisy = |middle: f64| -> Vec<f64> { [0.7, 0.85, 1.0, 1.15, 1.3].map(|n| n * middle).to_vec() };
+    let summary = |runs: &[f64]| analyze(&Sketch::new(2).clean(1, &noisy(1.0)).clean(2, runs).tables()).verdict.summary;
+    // In other blocks than those of one thread, or the noise would cancel out.
+    let told = summary(&[1.3, 0.7, 1.15, 0.8, 0.95]);
+    assert!(told.starts_with("With 2 threads the program is 1.1 times as fast as with 1 (0."), "{told}");
+    let told = summary(&around(0.3));
+    assert!(told.starts_with("With 2 threads the program is 3.3 times as fast as with 1. "), "{told}");
+}
+
+#[test]
+fn far_slower_is_told_as_slow() {
+    let tables = Sketch::new(2).clean(1, &around(0.1)).clean(2, &around(1.5)).tables();
+    let summary = analyze(&tables).verdict.summary;
+    assert!(summary.starts_with("With 2 threads the program is 15 times as slow as with 1."), "{summary}");
+}
+
+/// One of five runs took eight times as long: what may be lost is a part of what such a run takes.
+#[test]
+fn what_may_be_lost_is_never_more_than_all() {
+    let seconds = [0.5, 0.9, 4.0, 0.6, 0.8];
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &seconds, &seconds.map(|s| 1.2 * s))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(1000), "work@app app.c:5");
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(500), "work@app app.c:5");
+            }
+        })
+        .tables();
+    let summary = analyze(&tables).verdict.summary;
+    let (_, most) = summary.split_once("at most ").unwrap_or_else(|| panic!("{summary}"));
+    let most: f64 = most.split(' ').next().unwrap().parse().unwrap();
+    assert!((50.0..=100.0).contains(&most), "{summary}");
+}
