@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """How often knee finds what threads do to each other's memory, how often it cries wolf, and how good its estimates are.
 
-Generates twenty-one programs with varied layouts, widths, compilers and optimisation levels, sweeps each, and compares the
-estimated cost with the real one: the time beside that of the repaired program, unobserved, in turns. Needs root, gcc,
-clang and rustc, and a quiet machine. Python's standard library only.
+Generates twenty-one programs with varied layouts, widths, compilers and optimisation levels. A program and its repaired
+layout are the two variants of one sweep, so that their timed runs, which nothing observes, take turns. The time of the
+one over that of the other is the real cost, and it is compared with what knee estimates from the one alone. Needs root,
+gcc, clang and rustc, and a quiet machine. Python's standard library only.
 
     bench/sharing/run.py --knee target/release/knee --repeats 5
+
+With --write the results are kept (bench/kept/sharing.json), and the table of docs/sharing.md is made of them.
 """
 
 import argparse
@@ -18,6 +21,8 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import page
 from programs import Maker
 
 CAUSES = ("false-sharing", "true-sharing", "spin-wait")
@@ -49,20 +54,39 @@ def enough(binary, threads, goal):
     return max(int(steps * goal / took), 1000)
 
 
-def slowdowns(shared, apart, threads, steps, pairs):
-    """Paired ratios of the times, unobserved."""
-    return [seconds(shared, threads, steps) / seconds(apart, threads, steps) for _ in range(pairs)]
-
-
-def sweep(knee, binary, threads, steps, folder, runs):
-    recording = os.path.join(folder, "recording")
+def sweep(knee, group, binaries, threads, steps, recording, runs):
+    """One sweep with a variant for each program of the group, in its order."""
     shutil.rmtree(recording, ignore_errors=True)
-    command = [knee, "sweep", "--quiet", "--format", "json", "--runs", str(runs), "--warm-up", "0", "-t", f"1,{threads}"]
-    command += ["-o", recording, "--", binary, "{threads}", str(steps)]
+    command = [knee, "sweep", "--quiet", "--runs", str(runs), "--warm-up", "0", "-o", recording]
+    if len(group) == 1:
+        command += ["-t", f"1,{threads}", "--", binaries[group[0].name], "{threads}", str(steps)]
+    else:
+        lines = ['title = "Programs and their repaired layouts"', f"threads = [1, {threads}]"]
+        for program in group:
+            lines += ["[[variants]]", f'name = "{program.name}"']
+            lines += [f'command = "{binaries[program.name]} {{threads}} {steps}"']
+        command.insert(2, f"{recording}.toml")
+        with open(command[2], "w") as file:
+            file.write("\n".join(lines) + "\n")
+    run(command)
+
+
+def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def answers(knee, group, recording):
+    """What knee says of each program of the group."""
+    answer = json.loads(run([knee, "report", recording, "--format", "json"]))
+    return answer["cases"] if len(group) > 1 else [answer]
+
+
+def slower(case, threads):
+    """The time of a case over that of the first one, from the ratios inside blocks; `against_first` is of the speeds."""
+    return next(1 / one["ratio"] for one in case["against_first"] if one["threads"] == threads)
 
 
 def verdict(answer):
@@ -80,58 +104,73 @@ def main():
     arguments.add_argument("--knee", default="target/release/knee")
     arguments.add_argument("--repeats", type=int, default=5, help="sweeps of each program")
     arguments.add_argument("--runs", type=int, default=5, help="timed runs at each count of a sweep")
-    arguments.add_argument("--pairs", type=int, default=2, help="unobserved pairs before and after each sweep")
     arguments.add_argument("--threads", type=int, default=min(os.cpu_count() or 2, 4))
     arguments.add_argument("--seconds", type=float, default=1.0, help="length of a run of the shared program")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--only", default="", help="programs whose name contains this")
     arguments.add_argument("--json", help="where to write all results")
+    arguments.add_argument("--keep", metavar="FOLDER", help="keep the recordings there")
+    arguments.add_argument("--kept", metavar="FOLDER", help="analyse the recordings kept there; run nothing")
+    arguments.add_argument("--write", action="store_true", help="keep all results, and write docs/sharing.md")
     options = arguments.parse_args()
+    if options.write and options.only:
+        sys.exit("the page has a table of all programs: --write takes no --only")
+    made = page.circumstances()
     knee = os.path.abspath(options.knee)
     results = []
     with tempfile.TemporaryDirectory(prefix="sharing-") as folder:
         programs = [program for program in Maker(options.seed).all() if options.only in program.name]
-        binaries = {program.name: build(program, folder) for program in programs}
-        steps = {}
-        for program in programs:
+        if options.keep:
+            os.makedirs(options.keep, exist_ok=True)
+        binaries, steps = {}, {}
+        if not options.kept:
+            binaries = {program.name: build(program, folder) for program in programs}
+        for program in programs if binaries else []:
             if program.shared or not program.partner:
                 steps[program.name] = enough(binaries[program.name], options.threads, options.seconds)
                 if program.partner in binaries:
                     steps[program.partner] = steps[program.name]
         print(f"{'program':22} {'compiler':28} {'expected':14} real  found / estimate over real / reasons")
-        for program in programs:
-            pairs = []
-            for _ in range(options.repeats):
-                work = (options.threads, steps[program.name])
-                paired = program.shared and program.partner in binaries
-                pair = [binaries[name] for name in (program.name, program.partner) if paired]
-                # A virtual machine's processors may come to lie closer or farther apart: only what was measured around
-                # the sweep says what sharing cost during it.
-                real = slowdowns(*pair, *work, options.pairs) if pair else []
-                answer = sweep(knee, binaries[program.name], *work, folder, options.runs)
-                real += slowdowns(*pair, *work, options.pairs) if pair else []
-                found, unsure, estimate = verdict(answer)
-                pairs.append(
-                    {
-                        "real": statistics.median(real) if real else None,
-                        "found": sorted(found),
-                        "estimate": estimate if program.expected in found else None,
-                        "reason": None if program.expected in found else unsure.get(program.expected),
-                    }
-                )
-            results.append(
-                {
-                    "program": program.name,
-                    "compiler": " ".join(program.compiler),
-                    "expected": program.expected,
-                    "sweeps": pairs,
-                }
-            )
-            show(results[-1])
+        for group in groups(programs):
+            sweeps = {program.name: [] for program in group}
+            for number in range(options.repeats):
+                name = group[-1].name
+                recording = os.path.join(options.kept or options.keep or folder, f"{name}-{number}")
+                if not options.kept:
+                    sweep(knee, group, binaries, options.threads, steps[name], recording, options.runs)
+                for program, case in zip(group, answers(knee, group, recording)):
+                    found, unsure, estimate = verdict(case)
+                    is_found = program.expected in found
+                    sweeps[program.name].append(
+                        {
+                            "real": slower(case, options.threads) if program.shared and len(group) > 1 else None,
+                            "found": sorted(found),
+                            "estimate": estimate if is_found else None,
+                            "reason": None if is_found else unsure.get(program.expected),
+                        }
+                    )
+            for program in group:
+                compiler = " ".join(program.compiler)
+                row = {"program": program.name, "compiler": compiler, "expected": program.expected}
+                results.append({**row, "sweeps": sweeps[program.name]})
+                show(results[-1])
     summary(results)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
+    if options.write:
+        page.keep("sharing", {"made": made, "seed": options.seed, "threads": options.threads, "results": results}, PARTS)
+
+
+def groups(programs):
+    """Each repaired program with the one that it repairs after it; the others alone."""
+    by_name = {program.name: program for program in programs}
+    for program in programs:
+        partner = by_name.get(program.partner)
+        if partner is None:
+            yield [program]
+        elif program.shared:
+            yield [partner, program]
 
 
 def is_asked(row, one):
@@ -139,8 +178,11 @@ def is_asked(row, one):
     return bool(row["expected"]) and (one["real"] is None or one["real"] >= SLOW)
 
 
+def compiler(row):
+    return row["compiler"].replace(" -g -pthread", "").replace(" -std=c++17", "").replace(" -g --edition=2021", "")
+
+
 def show(row):
-    compiler = row["compiler"].replace(" -g -pthread", "").replace(" -std=c++17", "").replace(" -g --edition=2021", "")
     sweeps = row["sweeps"]
     real = [one["real"] for one in sweeps if one["real"]]
     off = [one["estimate"] / one["real"] for one in sweeps if one["estimate"] and one["real"]]
@@ -149,24 +191,60 @@ def show(row):
         told = f"{sum(bool(one['found']) for one in sweeps)} false alarms"
     slow = f"{statistics.median(real):.2f}" if real else "    "
     estimate = f"{statistics.median(off):.2f} ({min(off):.2f} to {max(off):.2f})" if off else ""
-    print(f"{row['program']:22} {compiler:28} {row['expected'] or 'none':14} {slow}  {told} {estimate}", flush=True)
+    print(f"{row['program']:22} {compiler(row):28} {row['expected'] or 'none':14} {slow}  {told} {estimate}", flush=True)
     reasons = {one["reason"] for one in sweeps if one["reason"]} if row["expected"] else set()
     for reason in sorted(reasons)[:2]:
         print(f"    unsure: {reason[:200]}")
 
 
-def summary(results):
+def totals(results):
+    """Found and asked for, false alarms and sweeps that could give one, and estimates over real slowdowns."""
     asked = [(row, one) for row in results for one in row["sweeps"] if is_asked(row, one)]
     clean = [one for row in results if not row["expected"] for one in row["sweeps"]]
     found = sum(row["expected"] in one["found"] for row, one in asked)
-    print(f"\nfound: {found} of {len(asked)} where the slowdown is at least {SLOW}")
-    print(f"false alarms: {sum(bool(one['found']) for one in clean)} of {len(clean)}")
+    false = sum(bool(one["found"]) for one in clean)
     ratios = [one["estimate"] / one["real"] for _, one in asked if one["estimate"] and one["real"]]
-    if ratios:
-        off = sorted(max(ratio, 1 / ratio) for ratio in ratios)
+    return found, len(asked), false, len(clean), sorted(max(ratio, 1 / ratio) for ratio in ratios)
+
+
+def summary(results):
+    found, asked, false, clean, off = totals(results)
+    print(f"\nfound: {found} of {asked} where the slowdown is at least {SLOW}")
+    print(f"false alarms: {false} of {clean}")
+    if off:
         within = sum(one <= 1.5 for one in off)
         print(f"estimated / real: median off by {statistics.median(off):.2f}, worst {off[-1]:.2f}, "
               f"{within} of {len(off)} within a factor of 1.5")
+
+
+def table(figures):
+    """The table of docs/sharing.md: a row a program, one for all that share nothing, and what it comes to in all."""
+    results, rows = figures["results"], []
+    for row in (row for row in results if row["expected"]):
+        sweeps = row["sweeps"]
+        real = [one["real"] for one in sweeps if one["real"]]
+        off = [one["estimate"] / one["real"] for one in sweeps if one["estimate"] and one["real"]]
+        unsure = sum(bool(one["reason"]) for one in sweeps)
+        told = f"{sum(row['expected'] in one['found'] for one in sweeps)} of {len(sweeps)}" + (f" ({unsure} unsure)" if unsure else "")
+        rows.append([row["program"], compiler(row), row["expected"], f"{statistics.median(real):.2f}" if real else "", told,
+                     f"{statistics.median(off):.2f} ({min(off):.2f} to {max(off):.2f})" if off else ""])
+    found, asked, false, clean, off = totals(results)
+    apart = [row["program"] for row in results if not row["expected"]]
+    repaired = sum(name.endswith("-repaired") for name in apart)
+    others = [name for name in apart if not name.endswith("-repaired")]
+    rows.append([", ".join([f"{repaired} repaired ones", *others]), "the same", "none", "", f"{false} false alarms in {clean}", ""])
+    repeats = max(len(row["sweeps"]) for row in results)
+    begin = f"Seed {figures['seed']}, {repeats} sweeps of each program with {figures['threads']} threads, on {page.on(figures['made'])}."
+    end = f"In all: found in {found} of {asked} sweeps where the slowdown was at least {SLOW}; false alarms in {false} of {clean}"
+    if off:
+        within = sum(one <= 1.5 for one in off)
+        end += (f"; the estimate off by {statistics.median(off):.2f} (median), within a factor of 1.5 in {within} of {len(off)}, "
+                f"at worst by {off[-1]:.2f}")
+    head = ["program", "compiler", "expected", "real", "found", "estimate / real"]
+    return "\n".join([page.paragraph(begin), "", page.table(head, rows), "", page.paragraph(end + ".")])
+
+
+PARTS = {"sharing": ("docs/sharing.md", table)}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+"""Measured figures in the pages of the documentation: text between two markers, made of figures that are kept.
+
+    <!-- measured: cost -->
+    ...
+    <!-- end -->
+
+stands in a page, as lines of their own or within a line. Each program of this folder that measures has `PARTS`: for each such
+name the page, and the function that makes the text of the figures. With `--write` it keeps its figures in `kept/` and writes its
+parts; `bench/tables` does the latter without measuring, and checks that nobody did it by hand.
+
+Imports nothing but Python's own library.
+"""
+import json
+import os
+import pathlib
+import platform
+import re
+import textwrap
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KEPT = ROOT / "bench/kept"
+# What stands between the markers holds no other marker: else an end was forgotten.
+PART = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->)(?P<text>(?:(?!<!--).)*?)(<!-- end -->)", re.DOTALL)
+BEGIN = re.compile(r"<!-- measured: ([a-z-]+) -->")
+
+
+class Wrong(Exception):
+    """A page or figures that are not as they must be; says which, and what to do."""
+
+
+def replaced(text, name, fresh):
+    """The page's text with `fresh` in the part `name`, which must be there once."""
+    places = [part for part in PART.finditer(text) if part["name"] == name]
+    if len(places) != 1 or BEGIN.findall(text).count(name) != 1:
+        raise Wrong(f"{len(places)} places for '{name}' between <!-- measured: {name} --> and <!-- end -->, there must be one")
+    part = places[0]
+    fresh = fresh.strip("\n")
+    if part["text"].startswith("\n"):
+        fresh = f"\n{fresh}\n"
+    elif "\n" in fresh:
+        raise Wrong(f"'{name}' stands within a line, and its text has several")
+    if "<!--" in fresh:
+        raise Wrong(f"the text of '{name}' holds a marker")
+    return text[: part.start("text")] + fresh + text[part.end("text") :]
+
+
+def names(text):
+    """The parts that a page has or means to have, in their order."""
+    return BEGIN.findall(text)
+
+
+def kept_at(bench):
+    return KEPT / f"{bench}.json"
+
+
+def kept(bench):
+    """The figures that a bench has kept."""
+    try:
+        return json.loads(kept_at(bench).read_text())
+    except (OSError, ValueError) as error:
+        raise Wrong(f"{kept_at(bench)}: {error}; measure them (--write), or take them from the version control") from error
+
+
+def write(figures, parts):
+    """Makes the pages say what the figures give; the names of those that changed."""
+    changed = []
+    for name, (page, text) in parts.items():
+        path = ROOT / page
+        was = path.read_text()
+        try:
+            now = replaced(was, name, text(figures))
+        except Wrong as error:
+            raise Wrong(f"{page}: {error}") from error
+        if now != was:
+            path.write_text(now)
+            changed.append(page)
+    return changed
+
+
+def keep(bench, figures, parts):
+    """Keeps what was measured, and writes it into the pages."""
+    KEPT.mkdir(exist_ok=True)
+    # First whether it can be shown: figures that cannot are not to take the place of those that can.
+    for _, text in parts.values():
+        text(figures)
+    kept_at(bench).write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    write(figures, parts)
+    print(f"written: {kept_at(bench).relative_to(ROOT)}, {', '.join(sorted({page for page, _ in parts.values()}))}")
+
+
+def circumstances():
+    """When and on what is measured; to be asked for before, so that the load is not the measurement's own."""
+    info = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
+    system = platform.freedesktop_os_release()
+    return {
+        "day": time.strftime("%Y-%m-%d"),
+        "processors": os.cpu_count(),
+        "model": model[1] if model else platform.machine(),
+        "virtual": " hypervisor " in f"{info} ",
+        "linux": platform.release().split("-")[0],
+        "system": f"{system['NAME'].removesuffix(' GNU/Linux')} {system.get('VERSION_ID', '')}".strip(),
+        "beside": f"a load of {os.getloadavg()[0]:.1f} before it",
+    }
+
+
+def on(made):
+    """The circumstances in words, without a full stop."""
+    machine = made["model"] + (", virtual machine" if made["virtual"] else "")
+    beside = f", {made['beside']}" if made["beside"] else ""
+    return f"{made['processors']} processors ({machine}), Linux {made['linux']}, {made['system']}{beside}; {made['day']}"
+
+
+def row(cells):
+    """A row of a Markdown table."""
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def table(header, rows):
+    return "\n".join([row(header), row("---" for _ in header), *map(row, rows)])
+
+
+def paragraph(text):
+    """As long as the lines of the pages are."""
+    return textwrap.fill(text, width=140, break_long_words=False, break_on_hyphens=False)
