@@ -40,6 +40,10 @@ print(f"Linux {kernel}")
 for name, status in steps.items():
     last = (folder / f"{name}.err").read_text().strip().splitlines()[-1:]
     check(status == 0, f"{name}: exit status {status} {'' if status == 0 else last}")
+    if status != 0:
+        # What a test harness says of its failures is on its standard output.
+        said = (folder / f"{name}.out").read_text().strip().splitlines()
+        print("\n".join(f"        | {line}" for line in said[-60:]))
 
 
 def capability(report, what):

@@ -76,3 +76,86 @@ export const labels = (page) => page.evaluate(() => {
   }
   return wrong;
 });
+
+/** Waits until the page keeps its height: lanes and call paths get theirs when they are drawn. */
+export async function settled(page) {
+  await page.evaluate(async () => {
+    let [height, same] = [-1, 0];
+    while (same < 6) {
+      await new Promise((done) => requestAnimationFrame(done));
+      const now = document.documentElement.scrollHeight;
+      same = now === height ? same + 1 : 0;
+      height = now;
+    }
+  });
+}
+
+/** Texts that can hardly be read on what is behind them: WCAG 2.2, 1.4.3. */
+export const pale = (page) => page.evaluate(() => {
+  const parts = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+  const bright = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const ground = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const [r, g, b, alpha = 1] = parts(getComputedStyle(one).backgroundColor);
+      if (r !== undefined && alpha > 0.99) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const wrong = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    const words = (node.textContent ?? "").trim();
+    if (!element || !words || ["SCRIPT", "STYLE", "TITLE", "title"].includes(element.tagName) || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const text = element.tagName === "text";
+    // What is written on a piece of a drawing stands right behind it.
+    const piece = element.matches(".share:not(.on-hatch), .field-text") ? element.previousElementSibling : null;
+    const [r, g, b] = parts(text ? style.fill : style.color);
+    const behind = piece ? parts(getComputedStyle(piece).fill) : ground(element);
+    const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && Number(style.fontWeight) >= 700);
+    const found = contrast(bright([r, g, b]), bright(behind));
+    if (found < (large ? 3 : 4.5)) wrong.add(`${found.toFixed(1)}: ${element.tagName}.${element.className.baseVal ?? element.className} “${words.slice(0, 40)}”`);
+  }
+  return [...wrong];
+});
+
+/** Words of titles, and numbers, that are broken over two lines. */
+export const broken = (page) => page.evaluate(() => {
+  const wrong = [];
+  for (const cell of document.querySelectorAll("th:not(.case):not([scope=row]), td.n")) {
+    if (!cell.checkVisibility()) continue;
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      for (const word of (node.textContent ?? "").matchAll(/\S+/g)) {
+        const range = document.createRange();
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].filter((one) => one.width > 0).map((one) => Math.round(one.top)));
+        if (lines.size > 1) wrong.push(`“${word[0]}” in ${cell.closest(".scroll")?.getAttribute("aria-label")}`);
+      }
+    }
+  }
+  return wrong;
+});
+
+/** What lies beyond the right edge and cannot be scrolled to, and tables of cards that would have to be scrolled. */
+export const beyond = (page) => page.evaluate(() => {
+  const wrong = [];
+  const edge = document.documentElement.clientWidth;
+  const scrolls = (element) => element.closest(".scroll, .bars, #lanes-still, .source-lines, nav ul");
+  for (const one of document.querySelectorAll("header *, section *, footer *")) {
+    const box = one.getBoundingClientRect();
+    if (box.width > 0 && box.right > edge + 1 && !scrolls(one)) wrong.push(`${one.tagName} ${one.className.baseVal ?? one.className} “${(one.textContent ?? "").slice(0, 40)}”`);
+  }
+  if (matchMedia("(max-width: 640px)").matches)
+    for (const table of document.querySelectorAll(".scroll > .cards, .scroll > .evidence")) {
+      const place = table.parentElement;
+      if (place.scrollWidth > place.clientWidth + 1) wrong.push(`table ${place.getAttribute("aria-label")} is ${place.scrollWidth} pixels wide`);
+    }
+  return wrong;
+});

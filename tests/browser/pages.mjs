@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
-import { frames, KNEE_BINARY, KNEE_PAGES, labels, open, pages, picture as file } from "./harness.mjs";
+import { beyond, broken, frames, KNEE_BINARY, KNEE_PAGES, labels, open, pages, pale, picture as file, settled } from "./harness.mjs";
 
 const wanted = ["hostile", "many", "empty", "cases", "cases-map", "cases-hostile",
   "birthday", "pagesum", "pagesum-pipeline", "list", "wavefront", "spawn"];
@@ -15,14 +15,19 @@ for (const name of pages.keys()) {
     test(`${name} at ${width} pixels, ${colorScheme}`, async () => {
       const { page, complaints, close } = await open(name, { viewport: { width, height: 900 }, colorScheme });
       if ((await page.locator("#lanes-view").count()) > 0) await page.locator(".lanes canvas").last().waitFor();
-      await frames(page);
+      await settled(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= width, `the page is ${wide} pixels wide`);
+      // A picture of a section as high as the window would lose what the padding takes.
+      await page.evaluate(() => (document.documentElement.style.scrollPaddingTop = "0"));
       for (const section of await page.locator("section").all()) {
         const id = await section.getAttribute("id");
         await section.screenshot({ path: file(`${name}-${id}-${width}-${colorScheme}`) });
       }
       assert.deepEqual(await labels(page), []);
+      assert.deepEqual(await pale(page), []);
+      assert.deepEqual(await broken(page), []);
+      assert.deepEqual(await beyond(page), []);
       assert.deepEqual(complaints, []);
       assert.notEqual(await page.title(), "owned");
       await close();
@@ -200,7 +205,13 @@ for (const name of pages.keys()) {
   test(`${name} on paper`, async () => {
     const { page, complaints, close } = await open(name, { viewport: { width: PAPER, height: 1016 } });
     await page.emulateMedia({ media: "print", colorScheme: "light" });
-    await frames(page);
+    // A browser that prints says so to the page.
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    await settled(page);
+    assert.deepEqual(await labels(page), []);
+    assert.deepEqual(await broken(page), []);
+    const folded = await page.locator("details > :last-child").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height === 0).map((one) => one.textContent?.slice(0, 40)));
+    assert.deepEqual(folded, [], "paper cannot be unfolded");
     const cut = await page.evaluate((paper) => [...document.querySelectorAll("section *")]
       .filter((one) => one.getBoundingClientRect().right > paper + 1 && one.getBoundingClientRect().width > 0)
       .map((one) => `${one.tagName} ${one.className} ${(one.textContent ?? "").slice(0, 40)}`), PAPER);
