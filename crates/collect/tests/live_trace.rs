@@ -94,8 +94,9 @@ fn failing_calls_faults_creations_and_pipes_are_told_apart() {
     // A new thread touches its stack, its thread-local storage and the code that it runs first.
     assert!((1009..1009 + 64).contains(&faults), "{faults} faults");
     let sampled: u64 = tables.fault_sites.iter().filter(|f| f.thread == toucher).map(|f| f.sampled * f.period).sum();
-    // One in 61, but the counters of two processors may both be in the middle of a period.
-    assert!(sampled.abs_diff(faults) <= 61 * 3, "{sampled} of {faults} faults");
+    // One in 61, but the counter of each processor may be in the middle of a period.
+    let most = 61 * (1 + u64::from(collect::machine::machine().usable_processors));
+    assert!(sampled.abs_diff(faults) <= most, "{sampled} of {faults} faults");
 
     let thread = row(reader);
     assert_eq!(thread.parent, Some(ThreadId(0)));
@@ -121,22 +122,32 @@ impl Drop for Killed {
     }
 }
 
+/// Whether the program `patient` has all its threads, of which the last two sleep.
+fn waits_for_ever(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let mut ids: Vec<u32> = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect();
+    ids.sort_unstable();
+    let sleeps = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+    };
+    ids.len() == 4 && ids[2..].iter().all(sleeps)
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "patient");
     let mut child = Killed(std::process::Command::new(&program).spawn().unwrap());
-    let ready = format!("/proc/{}/task", child.0.id());
-    while std::fs::read_dir(&ready).unwrap().count() < 4 {
+    // All four are there, and the two that never run again have come to where they wait.
+    while !waits_for_ever(child.0.id()) {
         std::thread::sleep(Duration::from_millis(2));
     }
-    // All four have come to where they wait.
-    std::thread::sleep(Duration::from_millis(20));
     let path = folder.path().join("recording");
     let meta = recording::synthetic::meta(collect::machine::machine().usable_processors);
     let mut writer = Writer::create(&path, &meta).unwrap();
-    let length = Some(Duration::from_millis(300));
+    let length = Some(Duration::from_secs(1));
     let attached = Tracer::new().attach(child.0.id(), length, &Stop::new(), &mut writer, RunId(0)).unwrap();
     assert_eq!((attached.end, attached.run.threads), (End::Time, 4));
     drop(writer);
@@ -241,13 +252,14 @@ fn exit_status_signal_and_output_of_the_target_stay_its_own() {
 #[ignore = "needs root: run ./dev live"]
 fn children_that_exec_are_followed() {
     let folder = tempfile::tempdir().unwrap();
-    let (tables, _) = trace(folder.path(), &["/bin/sh", "-c", "/bin/sleep 0.01; /bin/sleep 0.02; true"]);
+    let (tables, _) = trace(folder.path(), &["/bin/sh", "-c", "/bin/sleep 0.2; /bin/sleep 0.3; true"]);
     let names: Vec<&str> = tables.threads.iter().map(|thread| thread.name.as_str()).collect();
     assert_eq!(names, ["sh", "sleep", "sleep"]);
     assert!(tables.threads.iter().skip(1).all(|thread| thread.parent == Some(ThreadId(0))));
-    let sleeping: u64 =
-        tables.waits.iter().filter(|wait| wait.reason == Reason::Sleep).map(|wait| wait.blocked_ns).sum();
-    assert!(sleeping >= 30_000_000, "{sleeping} ns");
+    for sleeper in &tables.threads[1..] {
+        let slept = tables.waits.iter().filter(|w| w.thread == sleeper.thread && w.reason == Reason::Sleep);
+        assert_eq!(slept.map(|wait| wait.count).sum::<u64>(), 1, "{sleeper:?} {:?}", tables.waits);
+    }
 }
 
 #[test]
