@@ -23,6 +23,7 @@ pub mod private;
 pub mod reader;
 pub mod synthetic;
 pub mod tables;
+mod words;
 pub mod writer;
 
 pub use error::Error;

@@ -1,0 +1,117 @@
+//! The arguments: names, help texts, examples. May import: clap, collect (names), `cases`, `counts`, `version`.
+
+mod reading;
+mod running;
+mod values;
+
+pub(crate) use reading::{
+    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Man, Report, Show, ShowFormat, Table, Target,
+    View,
+};
+pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Sweep, SweepOptions, Watch};
+
+use crate::version;
+use clap::{Parser, Subcommand, ValueEnum};
+use collect::rights::Task;
+
+/// Finds out why a multithreaded program does not get faster with more threads.
+#[derive(Debug, Parser)]
+#[command(name = "knee", version, long_version = version::long(), max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs a program at several thread counts and says what stops it from scaling
+    Sweep(Sweep),
+    /// Observes one run of a program, or one that runs already, and says where its time goes
+    Record(Record),
+    /// Shows what the threads of a program do now, and its hottest functions, waits and locks
+    Watch(Watch),
+    /// Shows the answer of a recording again
+    Report(Report),
+    /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
+    Show(Show),
+    /// Serves the page of a recording with all of its detail, for a browser on this machine
+    View(View),
+    /// Writes an observed run in a format of another tool
+    Export(Export),
+    /// Reads a profile that perf made, so that knee shows where its processor time went
+    Import(Import),
+    /// Runs two commands in turn and says which is faster, or that it cannot be told
+    Compare(Compare),
+    /// Compares two recordings, before and after a change
+    Diff(Diff),
+    /// Says what a cause is, what it costs and what would disprove it
+    Explain(Explain),
+    /// Lists the programs of the lab, each with a known bottleneck; runs and explains them
+    Lab(Lab),
+    /// Says what this machine lets knee see, and how to unlock the rest
+    Doctor(Doctor),
+    /// Prints a completion script for a shell
+    Completions(Completions),
+    /// Prints a manual page, or writes all of them
+    #[command(hide = true)]
+    Man(Man),
+}
+
+impl Command {
+    /// What the rights are for that it needs.
+    pub(crate) fn task(&self) -> Task {
+        match self {
+            Command::Sweep(_)
+            | Command::Record(_)
+            | Command::Watch(_)
+            | Command::Compare(_)
+            | Command::Lab(_)
+            | Command::Doctor(_) => Task::Observing,
+            Command::Report(_)
+            | Command::Show(_)
+            | Command::View(_)
+            | Command::Export(_)
+            | Command::Import(_)
+            | Command::Diff(_)
+            | Command::Explain(_)
+            | Command::Completions(_)
+            | Command::Man(_) => Task::Reading,
+        }
+    }
+}
+
+/// Examples of the whole tool, also shown by `knee` alone.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  Why does a program not get faster with more threads?
+    knee sweep -t 1,2,4 -- ./birthday --threads={threads}
+
+  What do the threads of a program that runs already wait for?
+    sudo knee record -p 4711 --for 10s
+
+  Which of two builds is faster with 4 threads?
+    knee compare -t 4 -- ./old --threads={threads} -- ./new --threads={threads}
+
+`knee doctor` says what this machine lets it see, `knee lab` has programs to try
+it on, and `knee COMMAND --help` more examples.";
+
+/// For whom the answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For scripts (see docs/answer.schema.json)
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,270 @@
+//! The arguments of the commands that run or observe programs. May import: clap, collect (names), `cases`, `counts`,
+//! `values`.
+
+use super::Format;
+use super::values::{collector, duration, parameter, seconds};
+use crate::cases::Parameter;
+use crate::counts::Counts;
+use clap::{Args, Subcommand, ValueHint};
+use collect::Collector;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  A program that takes its thread count as an argument:
+    knee sweep -t 1,2,4 -- ./birthday --threads={threads} --attempts=2M
+
+  A program that takes it from the environment:
+    knee sweep -t 1,2,4 --env OMP_NUM_THREADS={threads} -- ./solver input.dat
+
+  A program whose work grows with its threads, compared by what it prints:
+    knee sweep -t 1-8 --throughput 'tput\\(Mops\\)=([0-9.]+)' -- ./list {threads}
+
+  Several values of a parameter, compared with each other:
+    knee sweep -t 1,2 --param size=1K,1M -- ./sum --size={size} {threads}
+
+  Variants of a program, as a file describes them:
+    knee sweep lab/sweeps/list.toml --quick --variant list --variant list-pmla
+
+  How much this machine's noise hides, from the same command twice:
+    knee sweep -t 1,2 --check-noise -- ./birthday --threads={threads}
+
+Exit status: 0 an answer was given, 2 wrong usage, 3 the program failed, 4 no
+permission, 5 unreadable recording, 130 interrupted (the answer so far is
+still written).";
+
+const TARGET: &str = "The program";
+const SWEEPING: &str = "The sweep";
+const OUTPUT: &str = "Output";
+
+#[derive(Debug, Args)]
+#[command(after_help = SWEEP_EXAMPLES)]
+pub(crate) struct Sweep {
+    /// A sweep that is kept in a file (TOML): variants of a program, parameters, thread counts
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = TARGET)]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: SweepOptions,
+    /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
+    #[arg(required_unless_present = "file", conflicts_with = "file", last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What `knee sweep` and `knee lab run` have in common. With a sweep file these go before what the file says.
+#[derive(Debug, Args)]
+pub(crate) struct SweepOptions {
+    /// Thread counts: numbers and ranges, such as 1,2,4 or 1-8
+    #[arg(short, long, value_name = "LIST", help_heading = SWEEPING)]
+    pub(crate) threads: Option<Counts>,
+    /// Values of a parameter, each run at every thread count; `{NAME}` in the command is replaced
+    #[arg(long, value_name = "NAME=V1,V2", value_parser = parameter, help_heading = SWEEPING)]
+    pub(crate) param: Vec<Parameter>,
+    /// Of a sweep file: only this variant, or these when given several times
+    #[arg(long, value_name = "NAME", help_heading = SWEEPING)]
+    pub(crate) variant: Vec<String>,
+    /// Run the command against itself, observing nothing: how large a difference has to be to be seen here
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) check_noise: bool,
+    /// Timed runs at each count [default: 5; with --quick 3; with --check-noise 10 and 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) making: Making,
+}
+
+/// What `knee sweep` and `knee compare` have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Making {
+    /// Say what would be run, and run nothing
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) plan: bool,
+    /// Runs at each count that are not timed, before the others [default: 1; with --quick 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
+    pub(crate) warm_up: Option<u32>,
+    /// Few runs: for a first look, with wide intervals
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) quick: bool,
+    /// Make at most so many blocks of timed runs again that something else disturbed [default: half the runs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
+    pub(crate) repeats: Option<u32>,
+    /// Do not observe a run at each count: the curve without the causes
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) no_trace: bool,
+    /// Observe with bpf, perf or proc [default: the best that is allowed here]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = SWEEPING)]
+    pub(crate) collector: Option<Collector>,
+    /// Seed of the random order of the runs, to repeat a sweep
+    #[arg(long, value_name = "N", help_heading = SWEEPING)]
+    pub(crate) seed: Option<u64>,
+    /// Regular expression for the throughput in a line of the program's output; its group is the number
+    ///
+    /// Programs whose work grows with their threads are compared by it. Without the option, common forms such as
+    /// `tput(Mops)=8.63` or `1200 ops/s` are recognised where each run prints exactly one.
+    #[arg(long, value_name = "REGEX", help_heading = TARGET)]
+    pub(crate) throughput: Option<String>,
+    /// Variable for the program; `{threads}` in the value is replaced
+    #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
+    pub(crate) env: Vec<OsString>,
+    /// A run that takes longer than this is ended and counts as failed
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TARGET)]
+    pub(crate) timeout: Option<f64>,
+    /// Folder for the recording; it must not exist yet [default: ./knee-PROGRAM-DATE-TIME]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = OUTPUT)]
+    pub(crate) format: Format,
+    /// Show what the program prints, after each run, on standard error
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) show_output: bool,
+    /// No progress on standard error
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  Two builds of a program, with as many threads as they like:
+    knee compare -- ./old input.dat -- ./new input.dat
+
+  Two ways to call it, at two thread counts:
+    knee compare -t 2,4 --runs 20 -- ./sum --lock {threads} -- ./sum {threads}
+
+Both are run once in each block, in random order; what disturbs a block counts
+for neither. With fewer than 6 blocks nothing can be told.
+
+Exit status: as of knee sweep. Both an answer and \"cannot be told\" are 0.";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES, override_usage = "knee compare [OPTIONS] -- A [ARGUMENTS] -- B [ARGUMENTS]")]
+pub(crate) struct Compare {
+    /// The two commands: A behind the first `--`, B behind the second; `{threads}` is replaced by the thread count
+    #[arg(required = true, last = true, value_name = "COMMANDS", help_heading = TARGET)]
+    pub(crate) commands: Vec<OsString>,
+    /// Thread counts: numbers and ranges, such as 4 or 1,2,4 [default: the commands choose by themselves]
+    #[arg(short, long, value_name = "LIST", help_heading = SWEEPING)]
+    pub(crate) threads: Option<Counts>,
+    /// Timed runs of each at each count [default: 10; with --quick 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) making: Making,
+}
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  One run of a program, with the terminal as its own:
+    knee record -- ./server --port=8080
+
+  A program that runs already, for ten seconds; it goes on unchanged:
+    sudo knee record -p 4711 --for 10s
+
+What stops a program from scaling is told by comparing thread counts: knee sweep.
+
+Exit status: as of knee sweep.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RECORD_EXAMPLES)]
+pub(crate) struct Record {
+    /// Observe this running process with all its threads, instead of starting a program
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env"])]
+    pub(crate) pid: Option<u32>,
+    /// Observe so long, such as 10s, 500ms or 2m [default: until the program ends, or Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET, requires = "pid")]
+    pub(crate) length: Option<Duration>,
+    /// Observe with bpf, perf or proc [default: the best that is allowed here; with -p always bpf]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = TARGET)]
+    pub(crate) collector: Option<Collector>,
+    /// Variable for the program
+    #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
+    pub(crate) env: Vec<OsString>,
+    /// The program and its arguments, behind `--`
+    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+    /// Folder for the recording; it must not exist yet [default: ./knee-PROGRAM-DATE-TIME]
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = OUTPUT)]
+    pub(crate) format: Format,
+}
+
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  A program that runs already; it goes on unchanged:
+    sudo knee watch -p 4711
+
+  One's own program, without any rights, as text for ten seconds:
+    knee watch -p 4711 --plain --for 10s
+
+  A program that is started, and ends with the view; what it prints is not shown:
+    knee watch -- ./server --port=8080
+
+Keys: q quit, p pause, Tab or the arrows left and right another table, up and down its rows, s sort it by another
+column. The tables are of the last 5 seconds and change once a second; nothing is kept. With eBPF (root) they have the
+functions that run and every wait; by /proc alone no function that runs, and of short waits only a part.";
+
+#[derive(Debug, Args)]
+#[command(after_help = WATCH_EXAMPLES)]
+pub(crate) struct Watch {
+    /// Look at this running process with all its threads, instead of starting a program
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env"])]
+    pub(crate) pid: Option<u32>,
+    /// Look so long, such as 10s, 500ms or 2m [default: until the program ends, or q]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET)]
+    pub(crate) length: Option<Duration>,
+    /// Look with bpf or proc [default: the best that is allowed here]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = TARGET)]
+    pub(crate) collector: Option<Collector>,
+    /// Variable for the program
+    #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
+    pub(crate) env: Vec<OsString>,
+    /// Text, a look after the other, instead of a screen; also without a terminal
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) plain: bool,
+    /// The program and its arguments, behind `--`
+    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+}
+
+const LAB_EXAMPLES: &str = "\
+Examples:
+  knee lab                    # the programs, a line each
+  knee lab show list          # what is wrong with it, and what others measured
+  knee lab run list --quick   # all its variants, side by side";
+
+#[derive(Debug, Args)]
+#[command(after_help = LAB_EXAMPLES)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    pub(crate) command: Option<LabCommand>,
+    /// The lab's folder, the one that holds `sweeps` [default: found from the current folder or knee's own upwards]
+    #[arg(long, global = true, value_name = "DIR", env = "KNEE_LAB", hide_env_values = true, value_hint = ValueHint::DirPath)]
+    pub(crate) lab: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Runs a program's sweep and compares its variants
+    Run(Box<LabRun>),
+    /// Says what is wrong with a program, where, what repairs it, and what others measured
+    Show(LabShow),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRun {
+    /// The program, as `knee lab` lists it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) options: SweepOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabShow {
+    /// The program, as `knee lab` lists it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
