@@ -121,19 +121,27 @@ fn writes(kind: AccessKind) -> bool {
 
 /// The uses that share, each with its kind; none when nobody shares.
 fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
-    let seen: Vec<(ThreadId, u64, u64, bool)> = uses.iter().map(|u| (u.thread, u.offset, u.width, u.writes)).collect();
+    /// What the other uses of a line need to know of one.
+    #[derive(Clone, Copy)]
+    struct Seen {
+        thread: ThreadId,
+        from: u64,
+        to: u64,
+        writes: bool,
+    }
+    let seen = |u: &Use<'_>| Seen { thread: u.thread, from: u.offset, to: u.offset + u.width, writes: u.writes };
+    let all: Vec<Seen> = uses.iter().map(seen).collect();
     let mut shared: Vec<Use> = uses
         .into_iter()
         .filter_map(|mut used| {
             // A thread that writes somewhere in the line loses it to whoever looks at it, and waits at all that it uses there.
-            let keeps_writing = seen.iter().any(|own| own.0 == used.thread && own.3);
-            let mut others = seen.iter().filter(|other| other.0 != used.thread);
-            others.clone().find(|other| other.3 || keeps_writing)?;
-            let meets = |other: &&(ThreadId, u64, u64, bool)| {
-                (other.3 || used.writes) && other.1 < used.offset + used.width && used.offset < other.1 + other.2
-            };
-            used.overlaps = others.any(|other| meets(&other));
-            Some(used)
+            let writer = all.iter().any(|own| own.thread == used.thread && own.writes);
+            let others: Vec<&Seen> = all.iter().filter(|other| other.thread != used.thread).collect();
+            let loses = others.iter().any(|other| other.writes || writer);
+            let own = seen(&used);
+            let meets = |other: &&Seen| (other.writes || own.writes) && other.from < own.to && own.from < other.to;
+            used.overlaps = others.iter().any(meets);
+            loses.then_some(used)
         })
         .collect();
     // Rows of each thread at what others use too, and all.
