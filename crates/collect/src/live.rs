@@ -240,11 +240,10 @@ fn look(
         // What is left at the end is mostly too short to tell anything.
         let last = end.is_some() && (from_ns == begin_ns || now_ns - from_ns >= every_ns / 2);
         if last || now_ns - from_ns >= every_ns {
-            view.names(&mut names);
-            let mut tables = names.clone();
+            let mut tables = Tables::empty(looking.meta.clone());
             let mut now = Vec::new();
             view.window(from_ns, now_ns, &mut tables, &mut now);
-            // Stacks that only the waits' places have.
+            // Last, because finding names takes long: what threads do meanwhile belongs to the next window.
             view.names(&mut names);
             (tables.stacks, tables.frames, tables.modules) =
                 (names.stacks.clone(), names.frames.clone(), names.modules.clone());
@@ -290,4 +289,44 @@ fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sa
         foreign_ns: 0,
         observer_ns: 0,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes the calls.
+    #[derive(Default)]
+    struct Noted {
+        calls: Vec<&'static str>,
+    }
+
+    impl View for Noted {
+        fn poll(&mut self) {
+            self.calls.push("poll");
+        }
+
+        fn window(&mut self, _: u64, _: u64, _: &mut Tables, _: &mut Vec<Now>) {
+            self.calls.push("window");
+        }
+
+        fn names(&mut self, _: &mut Tables) {
+            self.calls.push("names");
+        }
+
+        fn sample_period_ns(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Else a thread's times in a window were more than the window is long.
+    #[test]
+    fn nothing_that_takes_long_lies_between_a_windows_end_and_its_rows() {
+        let (meta, mut view, stop) = (recording::synthetic::meta(1), Noted::default(), Stop::new());
+        stop.request();
+        let looking = Looking { collector: Collector::Proc, every: Duration::from_millis(1), length: None, meta: &meta };
+        let mut windows = 0;
+        assert_eq!(look(&mut view, looking, &|| false, &stop, &mut |_| windows += 1), End::Stopped);
+        assert_eq!((windows, view.calls), (1, vec!["poll", "window", "names"]));
+    }
 }
