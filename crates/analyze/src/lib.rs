@@ -30,6 +30,7 @@ pub mod paired;
 mod paths;
 pub mod sharing;
 pub mod stacks;
+mod standing;
 pub mod statistics;
 pub mod themes;
 pub mod verdict;

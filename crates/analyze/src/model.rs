@@ -1,9 +1,11 @@
-//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `sharing`, `stacks`, `statistics`.
+//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `sharing`, `stacks`,
+//! `standing`, `statistics`.
 
 use crate::curve::Clean;
 use crate::disturbance::load;
 use crate::sharing::Sharing;
 use crate::stacks::Stacks;
+use crate::standing::standing;
 use crate::statistics::MIN_SHARE;
 use crate::statistics::median;
 use recording::tables::{
@@ -19,6 +21,10 @@ const MOST_PROCESSORS: u32 = 1 << 16;
 /// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
 /// cause.
 const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
+
+/// The same for a thread that is there whatever the thread count: it acts when it is called, as collectors and compilers of
+/// a run-time do. With more than a fifth of its life on processors it is a stage of the program, which others may wait for.
+const STANDING_SHARE: f64 = 0.2;
 
 /// System-call numbers that the analysis looks at, by architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +88,8 @@ pub struct Traced<'t> {
     pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
     /// Waits that the program's own threads and processes end, by writing or reading at the other end.
     pub handed: HashSet<WaitId>,
+    /// Threads that are there whatever the thread count, as far as names tell.
+    pub standing: HashSet<ThreadId>,
     /// Its system calls.
     pub syscalls: Vec<&'t Syscall>,
     /// Its system calls by place and error.
@@ -144,7 +152,8 @@ impl<'t> Traced<'t> {
     pub fn helpers(&self) -> BTreeSet<ThreadId> {
         let idle = |t: &&&Thread| {
             let life = t.end_ns.saturating_sub(t.start_ns) as f64;
-            (t.running_ns as f64) < HELPER_SHARE * life && t.blocked_ns as f64 > life / 2.0
+            let most = if self.standing.contains(&t.thread) { STANDING_SHARE } else { HELPER_SHARE };
+            (t.running_ns as f64) < most * life && t.blocked_ns as f64 > life / 2.0
         };
         self.threads.values().filter(idle).map(|t| t.thread).collect()
     }
@@ -259,6 +268,7 @@ impl<'t> Model<'t> {
                     waits: BTreeMap::new(),
                     wakes: HashMap::new(),
                     handed: HashSet::new(),
+                    standing: HashSet::new(),
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
                     kernel_locks: Vec::new(),
@@ -300,8 +310,11 @@ impl<'t> Model<'t> {
             }
         });
         let numbers = Numbers::of(&tables.meta.machine.architecture);
-        for run in &mut traced {
+        let runs: Vec<_> = traced.iter().map(|run| (run.run.threads, &run.threads)).collect();
+        let standing = standing(&runs);
+        for (run, standing) in traced.iter_mut().zip(standing) {
             run.handed = handed(&run.waits, &run.wakes, &numbers);
+            run.standing = standing;
         }
         let stacks = Stacks::new(tables);
         let sharing = Sharing::new(tables, &stacks);

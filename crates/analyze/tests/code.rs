@@ -8,7 +8,7 @@ use analyze::analyze;
 use analyze::answer::CauseId;
 use common::*;
 use recording::Tables;
-use recording::synthetic::{Sketch, ms};
+use recording::synthetic::{RunSketch, Sketch, ms};
 
 const WORK: &str = "work@app app.c:5";
 
@@ -104,4 +104,48 @@ fn code_that_takes_no_more_time_clears_them_all() {
     {
         assert!(answer.verdict.clear.contains(&id), "{id:?}: {:#?}", answer.verdict);
     }
+}
+
+/// Every thread runs `build` for half a second, whatever the count, and shares the rest; two processors. With four threads
+/// `build` takes `last` milliseconds in each.
+fn each_builds(last: u64) -> Tables {
+    let place = |i: u64| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
+    let traced = |threads: u64, each: u64| {
+        move |run: &mut RunSketch<'_>| {
+            for name in ["a", "b", "c", "d"].into_iter().take(threads as usize) {
+                let mut thread = run.thread(name);
+                for i in 0..each {
+                    thread = thread.runs(ms(1), &place(i));
+                    if threads > 2 {
+                        thread = thread.runnable(ms(1));
+                    }
+                }
+                thread.runs(ms(400 / threads), WORK);
+            }
+        }
+    };
+    let wall = |threads: f64, each: f64| (0.4 + threads * each) / 2.0;
+    let last_seconds = last as f64 / 1000.0;
+    Sketch::new(2)
+        .clean(1, &around(0.9))
+        .clean_cpu(2, &around(wall(2.0, 0.5)), &around(1.4))
+        .clean_cpu(4, &around(wall(4.0, last_seconds)), &around(0.4 + 4.0 * last_seconds))
+        .traced(1, traced(1, 500))
+        .traced(2, traced(2, 500))
+        .traced(4, traced(4, last))
+        .tables()
+}
+
+#[test]
+fn work_that_each_thread_repeats_is_told_without_counters() {
+    let answer = analyze(&each_builds(500));
+    let cause = found(&answer, CauseId::ExtraWork).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
+}
+
+#[test]
+fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated() {
+    let answer = analyze(&each_builds(250));
+    assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::ExtraWork), "{:#?}", answer.verdict);
 }

@@ -324,7 +324,8 @@ mod tests {
     fn nothing_that_takes_long_lies_between_a_windows_end_and_its_rows() {
         let (meta, mut view, stop) = (recording::synthetic::meta(1), Noted::default(), Stop::new());
         stop.request();
-        let looking = Looking { collector: Collector::Proc, every: Duration::from_millis(1), length: None, meta: &meta };
+        let looking =
+            Looking { collector: Collector::Proc, every: Duration::from_millis(1), length: None, meta: &meta };
         let mut windows = 0;
         assert_eq!(look(&mut view, looking, &|| false, &stop, &mut |_| windows += 1), End::Stopped);
         assert_eq!((windows, view.calls), (1, vec!["poll", "window", "names"]));

@@ -55,9 +55,11 @@ fn explain<'t>(
 ) -> Result<Vec<Cause>, String> {
     let scheduling = in_go_scheduler(facts, ledger);
     if scheduling > MOST {
+        let runs = running(facts, &ledger.split.meanwhile.during(waiting), |_| None);
+        let meanwhile = runs.map(|r| format!(", while {} runs most", named(&r.culprit))).unwrap_or_default();
         return Err(format!(
-            "for {:.0} % of that time threads of the Go runtime find no goroutine that can run; what the goroutines wait \
-             for is not in the recording: Go's block and mutex profiles (runtime/pprof) tell",
+            "for {:.0} % of that time threads of the Go runtime find no goroutine that can run{meanwhile}; what the \
+             goroutines wait for is not in the recording: Go's block and mutex profiles (runtime/pprof) tell",
             100.0 * scheduling
         ));
     }

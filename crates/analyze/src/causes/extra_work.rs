@@ -1,8 +1,9 @@
 //! `extra-work`: a unit of work needs more instructions or calls with more threads.
 //!
 //! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit of
-//! work; more instructions, where they are counted. More time in the same functions proves nothing alone: it may be
-//! memory, sharing, or a loop that waits. May import: `blame`, `slower_code`.
+//! work; more instructions, where they are counted; a function that each thread runs for as long as one alone did, also with
+//! more threads than processors. More time in the same functions proves nothing alone: it may be memory, sharing, or a loop
+//! that waits. May import: `blame`, `slower_code`.
 
 use super::blame::{Blamed, culprit, named, sources};
 use super::slower_code::{self, SlowerCode};
@@ -103,8 +104,9 @@ fn functions<'t>(
     description: &Description,
 ) -> Option<Cause> {
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
+    let repeated = slower_code::repeated(facts, code);
     // A loop that waits executes more instructions, too.
-    if code.may_wait() || !(more || code.new && code.instructions.is_none()) {
+    if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
         return None;
     }
     let who = slower_code::culprit(facts, ledger, code);
@@ -123,13 +125,20 @@ fn functions<'t>(
             "samples",
         ),
     ];
+    if let Some(ratio) = repeated {
+        let what = "time of each thread in it at the largest count, over that at the smallest";
+        rows.push(evidence(what, ratio, "ratio", "samples"));
+    }
     if let Some(ratio) = code.instructions {
         rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, "ratio", "runs"));
     }
     Some(Cause {
-        summary: match code.new {
-            true => format!("{at} runs only with more threads, and takes processor time from the work."),
-            false => format!("{at} executes more instructions per unit of work with more threads."),
+        summary: match (repeated.is_some(), code.new) {
+            (true, _) => {
+                format!("Each thread does all of {at} for itself: it takes as long in each of them as in one alone.")
+            }
+            (false, true) => format!("{at} runs only with more threads, and takes processor time from the work."),
+            (false, false) => format!("{at} executes more instructions per unit of work with more threads."),
         },
         culprit: who,
         evidence: rows,

@@ -1,4 +1,5 @@
-//! Lock waits put together to locks. May import: `account`, `answer`, `blame`, `code`, `stacks`, `waits`.
+//! Lock waits put together to locks. May import: `account`, `answer`, `blame`, `code`, `stacks`,
+//! `statistics`, `waits`.
 //!
 //! Waits at one shared address are one lock. Waits in the same library function called from the same line, or at the
 //! same line of the program's own code, are one lock or a family of locks of the same make (arenas, buckets, parking
@@ -12,6 +13,7 @@ use crate::account::profile::{Doing, spot};
 use crate::answer::{CauseId, Culprit};
 use crate::code::file_name;
 use crate::stacks::View;
+use crate::statistics::MIN_SHARE;
 use crate::waits::{FutexWait, Object, Purpose, object};
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +29,10 @@ const LOCK_CODE: Doing<'_> = Doing::Synchronising(Why::Lock);
 pub struct Group<'g, 't> {
     /// Its waits. None where threads spin for the lock and never block.
     pub waits: Vec<&'g FutexWait<'t>>,
-    /// The stacks that show it, each with its weight: nanoseconds blocked, or samples where no thread blocked.
+    /// The stacks that show it, each with its weight: nanoseconds blocked, or samples where it is awake.
     pub views: Vec<(View<'t>, f64)>,
+    /// True when what it costs is the time of its code: threads slept for it never, or for too little to be a cause.
+    pub awake: bool,
     /// Processor-seconds per unit of work lost to it.
     pub seconds: f64,
     /// Blocked nanoseconds at each shared address.
@@ -119,7 +123,9 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
             let function = view.own.and_then(|c| c.name());
             let address = own.filter(|_| function.is_none()).map(|(_, address)| address);
             let key = (library, own.map(|(module, _)| module), function, address);
-            of_function.entry(key).or_default().views.push((view, count as f64));
+            let group = of_function.entry(key).or_default();
+            group.awake = true;
+            group.views.push((view, count as f64));
         }
         groups.extend(of_function.into_values());
     }
@@ -143,7 +149,7 @@ fn join(leader: &mut [usize], a: usize, b: usize) {
 }
 
 /// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by samples.
-fn charge(ledger: &Ledger<'_, '_>, groups: &mut [Group<'_, '_>]) {
+fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
     let lines = || ledger.account.lines.iter().filter(|l| l.cause == CauseId::UserLock);
     let code: f64 = lines().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
     let idle: f64 = lines().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
@@ -160,20 +166,25 @@ fn charge(ledger: &Ledger<'_, '_>, groups: &mut [Group<'_, '_>]) {
             }
         }
     }
-    let mut sampled: Vec<f64> = vec![0.0; groups.len()];
+    let mut sampled: Vec<Vec<(View, f64)>> = vec![Vec::new(); groups.len()];
     for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
         let site = spot(&view);
         let owner = exact.get(&site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
         if let Some(part) = owner.and_then(|g| sampled.get_mut(*g)) {
-            *part += count as f64;
+            part.push((view, count as f64));
         }
     }
-    let (all_waited, all_sampled): (f64, f64) = (waited.iter().sum(), sampled.iter().sum());
+    let sum = |views: &[(View, f64)]| views.iter().map(|(_, count)| count).sum::<f64>();
+    let (all_waited, all_sampled): (f64, f64) = (waited.iter().sum(), sampled.iter().map(|views| sum(views)).sum());
     let even = 1.0 / groups.len().max(1) as f64;
     for ((group, waited), sampled) in groups.iter_mut().zip(waited).zip(sampled) {
         let by_wait = if all_waited > 0.0 { waited / all_waited } else { even };
-        let by_sample = if all_sampled > 0.0 { sampled / all_sampled } else { by_wait };
+        let by_sample = if all_sampled > 0.0 { sum(&sampled) / all_sampled } else { by_wait };
         group.seconds = idle * by_wait + code * by_sample;
+        if !sampled.is_empty() && idle * by_wait < MIN_SHARE * group.seconds {
+            group.awake = true;
+            group.views = sampled;
+        }
     }
 }
 

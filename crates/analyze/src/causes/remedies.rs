@@ -77,10 +77,24 @@ const KNOWN: &[Advice] = &[
         remedies: &["read the environment once at the start and keep the values"],
     },
     Advice {
-        functions: &["localtime", "localtime_r", "gmtime", "mktime", "strftime", "tzset", "ctime"],
+        // glibc's time/tzset.c: one lock for all of them. `tz_convert` is inside localtime_r and gmtime_r.
+        functions: &[
+            "localtime",
+            "localtime_r",
+            "gmtime",
+            "gmtime_r",
+            "mktime",
+            "timelocal",
+            "strftime",
+            "tzset",
+            "ctime",
+            "ctime_r",
+            "tz_convert",
+        ],
         remedies: &[
-            "convert times once and reuse the result, or use a time library that does not lock the C library's time zone",
-            "use gmtime_r where local time is not needed",
+            "convert a time once and reuse the result: most stamps of a second differ only in what no time zone changes",
+            "or use a time library that leaves the C library's time zone alone, such as C++20's std::chrono; in glibc gmtime_r \
+             takes the same lock",
         ],
     },
     Advice {

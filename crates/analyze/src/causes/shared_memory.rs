@@ -28,7 +28,7 @@ pub(super) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64)
         // Objects of one type differ by their addresses only: who calls tells them apart where that matters.
         Some(Variable { type_name: Some(of), member, offset: Some(offset), size: Some(size), .. }) => match member {
             Some(member) => format!("{of}{member}"),
-            None if *size > width => format!("{of} +{offset}"),
+            None if *offset > 0 && *size > width => format!("{of} +{offset}"),
             None => of.clone(),
         },
         Some(Variable { region: Region::Heap, .. }) => format!("{address:#x} (heap)"),

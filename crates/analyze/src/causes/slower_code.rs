@@ -66,6 +66,38 @@ pub fn at<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<SlowerCo
     })
 }
 
+/// How far the time in a function may be from the same for each thread: the times come from samples, a tenth is what those
+/// of a hundred leave, and processors of a virtual machine differ by as much.
+const SAME_FOR_EACH: f64 = 0.2;
+
+/// The time of each thread in the function that grew most, over that of each at the smallest count, at the largest count,
+/// when every thread does all of it for itself: its time is the same in each thread at all counts, some within the
+/// processors and some above.
+///
+/// Memory and caches that are shared cost more with more processors, and no more beyond them. A lock that is waited for on
+/// the processor might: so none when a loop that waits was found there, or could be there unseen.
+pub fn repeated<'t>(facts: &Facts<'_, 't>, code: &SlowerCode<'t>) -> Option<f64> {
+    let (name, module, _) = code.function?;
+    let base = facts.ledgers.first()?;
+    let above = |l: &Ledger<'_, '_>| l.account.threads > facts.processors;
+    let more = facts.ledgers.get(1..).unwrap_or_default();
+    if code.new || !more.iter().any(above) || more.iter().all(above) {
+        return None;
+    }
+    let sharing = &facts.model.sharing;
+    let here = |frame| facts.model.stacks.code(frame).iter().any(|c| (c.name(), c.module) == (name, module));
+    if sharing.loops.iter().any(|one| here(one.frame)) || code.may_wait() && !sharing.observed {
+        return None;
+    }
+    let each = |l: &Ledger<'_, 't>| {
+        let samples = l.profile.counts.get(&Doing::Function(name, module)).copied().unwrap_or(0) as f64;
+        super::blame::seconds_a_sample(l) * samples * l.on_cpu_scale / f64::from(l.account.threads)
+    };
+    let ratio = |l: &Ledger<'_, 't>| each(l) / each(base);
+    let same = |l: &Ledger<'_, 't>| (ratio(l) - 1.0).abs() <= SAME_FOR_EACH;
+    more.iter().all(same).then(|| more.last().map(ratio)).flatten()
+}
+
 /// How many addresses hold nearly all samples of a function.
 fn addresses<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: Doing<'t>) -> usize {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();

@@ -100,7 +100,7 @@ fn cause<'t>(
     }
     let in_library = group.is_some_and(Group::in_library);
     let interpreter = group.is_some_and(|g| g.views.iter().any(|(view, _)| view.interpreter_lock));
-    let held = group.filter(|g| !g.waits.is_empty()).map(|g| lock_style::held(facts, ledger, g));
+    let held = group.filter(|g| !g.awake).map(|g| lock_style::held(facts, ledger, g));
     let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(names::c_name).filter(|_| in_library);
     let monitor = culprit.as_ref().is_some_and(is_java_monitor);
     let remedies = match interpreter {
@@ -110,7 +110,10 @@ fn cause<'t>(
     };
     let mut evidence = rows(facts, ledger, group);
     let style = held.as_ref().map_or(Style::Awake, |h| h.style);
-    let awake = || "nobody sleeps: threads spin for it, or its cache line goes back and forth between them".to_owned();
+    let awake = || {
+        let sleeps = if group.is_some_and(|g| g.count() > 0) { "hardly anybody sleeps" } else { "nobody sleeps" };
+        format!("{sleeps}: threads spin for it, or its cache line goes back and forth between them")
+    };
     let words = held.as_ref().map_or_else(|| Some(awake()), |h| h.words.clone());
     evidence.extend(held.into_iter().flat_map(|h| h.evidence));
     Cause {
