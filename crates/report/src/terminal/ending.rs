@@ -3,7 +3,7 @@
 use super::Places;
 use super::page::{Page, Tone};
 use crate::words;
-use analyze::answer::{Answer, CauseId, Limitation};
+use analyze::answer::{Account, Answer, CauseId, Limitation};
 use std::collections::BTreeSet;
 use std::io;
 
@@ -44,13 +44,29 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         }
     }
     if page.brief && reasons.len() > 1 {
-        let all = names(answer.verdict.unsure.iter().map(|u| u.id));
+        let mut rest: Vec<CauseId> = answer.verdict.unsure.iter().map(|u| u.id).collect();
+        // Without a cause, what is missing to name the largest loss is the next step.
+        let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::None);
+        let largest = reasons.iter().max_by(|a, b| booked(answer, &a.1).total_cmp(&booked(answer, &b.1)));
+        if let Some((missing, ids)) = largest.filter(|(_, ids)| !found && booked(answer, ids) > 0.0) {
+            page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)?;
+            rest.retain(|id| !ids.contains(id));
+        }
+        let all = names(rest.into_iter());
         return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the JSON)"), 2);
     }
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     some(&reasons, MOST_OPEN, page, |(missing, ids), page| {
         page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)
     })
+}
+
+/// The most processor-seconds per unit of work that are booked to these causes at one count.
+fn booked(answer: &Answer, ids: &[CauseId]) -> f64 {
+    let sum = |account: &Account| -> f64 {
+        account.lines.iter().filter(|line| ids.contains(&line.cause)).map(|line| line.seconds).sum()
+    };
+    answer.account.iter().map(sum).fold(0.0, f64::max)
 }
 
 fn names(ids: impl Iterator<Item = CauseId>) -> String {
