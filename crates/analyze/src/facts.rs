@@ -79,9 +79,10 @@ pub fn in_proportion(ledger: &Ledger<'_, '_>, seconds: f64) -> String {
     format!("{} of the processor time with {}", percent(share), count_threads(ledger.account.threads))
 }
 
-/// True when a charge is large, and certain in spite of sampling and of the noise of the loss.
-pub fn significant(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> bool {
-    has_loss(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
+/// True when a charge is large, and certain in spite of sampling and of the noise of the loss, each and both together.
+pub fn significant(ledger: &Ledger<'_, '_>, charge @ (seconds, error): (f64, f64)) -> bool {
+    let certain = seconds > NORMAL_95 * error && interval(ledger, charge).low > 0.0;
+    has_loss(ledger) && large(ledger, seconds) && certain
 }
 
 /// A charge's share of the loss, 0 to 1. Where gains offset losses, of all losses together, so that the shares of one
