@@ -79,10 +79,9 @@ pub fn in_proportion(ledger: &Ledger<'_, '_>, seconds: f64) -> String {
     format!("{} of the processor time with {}", percent(share), count_threads(ledger.account.threads))
 }
 
-/// True when a charge is large, and certain in spite of sampling and of the noise of the loss, each and both together.
-pub fn significant(ledger: &Ledger<'_, '_>, charge @ (seconds, error): (f64, f64)) -> bool {
-    let certain = seconds > NORMAL_95 * error && interval(ledger, charge).low > 0.0;
-    has_loss(ledger) && large(ledger, seconds) && certain
+/// True when a charge is large, and certain in spite of sampling and of the noise of the loss.
+pub fn significant(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> bool {
+    has_loss(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
 }
 
 /// A charge's share of the loss, 0 to 1. Where gains offset losses, of all losses together, so that the shares of one
@@ -100,5 +99,7 @@ pub fn interval(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> Interv
     let low = if low < 0.0 { low.max(ledger.least_loss).min(ledger.loss) } else { low };
     let relative = |end: f64| if ledger.loss > 0.0 { seconds * (end / ledger.loss - 1.0) } else { 0.0 };
     let sampled = NORMAL_95 * error;
-    Interval { low: seconds - relative(low).hypot(sampled), high: seconds + relative(high).hypot(sampled) }
+    // Both noises together may reach below zero where one alone just does not.
+    let least = (seconds - relative(low).hypot(sampled)).max(0.0);
+    Interval { low: least, high: seconds + relative(high).hypot(sampled) }
 }

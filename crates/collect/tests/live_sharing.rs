@@ -255,9 +255,9 @@ fn loops_that_wait_are_told_with_what_they_wait_for_and_who_writes_it() {
                 let all = tables.samples.len() as u64;
                 expect(samples * 10 > all, || format!("{samples} samples of {all} in the loop"))?;
                 let flags = (what == "lock", what == "yield");
-                expect(tables.spins.iter().all(|row| (row.pauses, row.yields) == flags), || {
-                    format!("{:?}", tables.spins)
-                })?;
+                // A few samples may be of the loop around it, which tries to take the lock.
+                let mut inner = tables.spins.iter().filter(|row| !row.takes);
+                expect(inner.all(|row| (row.pauses, row.yields) == flags), || format!("{:?}", tables.spins))?;
                 let writers = tables.confirmations.iter().filter(|row| name(tables, row.address).0 == variable);
                 let writers = writers.filter(|row| row.hits > 0).filter_map(|row| row.frame);
                 let lines: BTreeSet<u32> = writers.filter_map(|frame| function(tables, frame).1).collect();

@@ -253,10 +253,13 @@ fn exit_status_signal_and_output_of_the_target_stay_its_own() {
 fn children_that_exec_are_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (tables, _) = trace(folder.path(), &["/bin/sh", "-c", "/bin/sleep 0.2; /bin/sleep 0.3; true"]);
-    let names: Vec<&str> = tables.threads.iter().map(|thread| thread.name.as_str()).collect();
+    // Rows are written when a thread has ended.
+    let mut threads: Vec<_> = tables.threads.iter().collect();
+    threads.sort_by_key(|thread| thread.thread);
+    let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
     assert_eq!(names, ["sh", "sleep", "sleep"]);
-    assert!(tables.threads.iter().skip(1).all(|thread| thread.parent == Some(ThreadId(0))));
-    for sleeper in &tables.threads[1..] {
+    assert!(threads[1..].iter().all(|thread| thread.parent == Some(ThreadId(0))));
+    for sleeper in &threads[1..] {
         let slept = tables.waits.iter().filter(|w| w.thread == sleeper.thread && w.reason == Reason::Sleep);
         assert_eq!(slept.map(|wait| wait.count).sum::<u64>(), 1, "{sleeper:?} {:?}", tables.waits);
     }
