@@ -149,3 +149,13 @@ fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated(
     assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
     assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::ExtraWork), "{:#?}", answer.verdict);
 }
+
+#[test]
+fn where_instructions_are_counted_and_do_not_grow_nothing_is_repeated() {
+    let mut tables = each_builds(500);
+    for run in &mut tables.runs {
+        run.instructions = Some(1_000_000);
+    }
+    let answer = analyze(&tables);
+    assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
+}

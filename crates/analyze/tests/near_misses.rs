@@ -341,6 +341,38 @@ fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
     assert!(cause.summary.contains("nobody sleeps"), "{}", cause.summary);
 }
 
+/// The same lock with `slept` milliseconds of sleeping of two threads for a writer, and for readers a tenth of that.
+fn read_and_rarely_written(slept: u64) -> Tables {
+    let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
+    let write = "pthread_rwlock_wrlock@libc.so.6 < update@app app.c:40";
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(2.0 - 0.002 * slept as f64))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), "work@app app.c:5");
+        })
+        .traced(2, |run| {
+            for (name, other) in [("a", "b"), ("b", "a")] {
+                let thread = run.thread(name).runs(ms(500), "work@app app.c:5").runs(ms(500 - slept), take);
+                thread.locks(0x100, us(100 * slept), take, other).locks(0x100, us(900 * slept), write, other);
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn a_lock_that_costs_code_is_placed_by_its_code_and_not_by_the_few_waits() {
+    let first = |slept: u64| {
+        let answer = analyze(&read_and_rarely_written(slept));
+        let cause = found(&answer, CauseId::UserLock).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).clone();
+        (cause.culprit.unwrap().function.unwrap(), cause.summary)
+    };
+    let (place, summary) = first(5);
+    assert!(place == "look_up" && summary.contains("hardly anybody sleeps"), "{place}: {summary}");
+    let (place, summary) = first(200);
+    assert!(place == "update" && !summary.contains("hardly anybody sleeps"), "{place}: {summary}");
+}
+
 /// Without privileges many waits are too short to be looked at: what they were for is not known.
 #[test]
 fn waits_that_nobody_looked_at_leave_their_causes_open() {

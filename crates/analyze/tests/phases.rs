@@ -317,3 +317,41 @@ fn who_has_the_slower_processor_makes_no_imbalance() {
         assert_eq!(ids(&analyze(&tables(1.5, at_barriers))), [CauseId::Imbalance]);
     }
 }
+
+/// A start of 600 ms in one thread, in code that workers run too, beside a run-time's threads that run for a part
+/// of it, then as many workers as asked for. `busy` of every 100 ms the run-time's thread is on a processor.
+fn beside_a_runtime(busy: u64) -> Tables {
+    const CALL: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < ?@libvm.so < ?@libc.so.6";
+    let run = move |workers: u64| {
+        move |run: &mut RunSketch<'_>| {
+            let parallel = 600 / workers;
+            main_joins(run, ms(600 + parallel));
+            run.thread("start").runs(ms(600), PARALLEL).blocks(Reason::Futex, ms(parallel), CALL);
+            for name in ["GC Thread#0", "Compiler"] {
+                let mut thread = run.thread(name);
+                for _ in 0..(600 + parallel) / 100 {
+                    thread = thread.runs(ms(busy), "?@libvm.so < ?@libc.so.6");
+                    thread = thread.blocks(Reason::Futex, ms(100 - busy), CALL);
+                }
+            }
+            for name in ["worker-0", "worker-1", "worker-2", "worker-3"].into_iter().take(workers as usize) {
+                run.thread_at(name, ms(600)).runs(ms(parallel), PARALLEL);
+            }
+        }
+    };
+    Sketch::new(4).clean(1, &around(1.2)).clean(4, &around(0.75)).traced(1, run(1)).traced(4, run(4)).tables()
+}
+
+#[test]
+fn threads_of_a_runtime_that_wait_for_calls_hide_no_serial_phase() {
+    let answer = analyze(&beside_a_runtime(3));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer).first(), Some(&CauseId::SerialPhase), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_stage_that_is_busy_for_longer_is_no_runtime_thread() {
+    let answer = analyze(&beside_a_runtime(30));
+    assert_ne!(ids(&answer).first(), Some(&CauseId::SerialPhase), "{:#?}", answer.verdict);
+}

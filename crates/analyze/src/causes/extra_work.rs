@@ -104,7 +104,8 @@ fn functions<'t>(
     description: &Description,
 ) -> Option<Cause> {
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
-    let repeated = slower_code::repeated(facts, code);
+    // Where instructions are counted they decide.
+    let repeated = slower_code::repeated(facts, code).filter(|_| more || code.instructions.is_none());
     // A loop that waits executes more instructions, too.
     if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
         return None;

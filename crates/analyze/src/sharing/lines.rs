@@ -129,7 +129,8 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
         to: u64,
         writes: bool,
     }
-    let seen = |u: &Use<'_>| Seen { thread: u.thread, from: u.offset, to: u.offset + u.width, writes: u.writes };
+    let seen =
+        |u: &Use<'_>| Seen { thread: u.thread, from: u.offset, to: u.offset.saturating_add(u.width), writes: u.writes };
     let all: Vec<Seen> = uses.iter().map(seen).collect();
     let mut shared: Vec<Use> = uses
         .into_iter()
