@@ -100,6 +100,8 @@ fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], sa
                 waker_stack: None,
                 waker_syscall: None,
                 same_object: pick(i as u64, 2) == 0,
+                waker_waited_here: None,
+                wakes_many: None,
                 holder: None,
                 count: 1,
                 blocked_ns: *length,

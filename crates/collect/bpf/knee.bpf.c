@@ -103,6 +103,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 		/* pthread_mutex_t: the futex word, a counter, the owner (glibc, struct_mutex.h; all architectures). What
 		 * else lies there is no thread's number, or that of a thread which user space will not find. */
 		bpf_probe_read_user(&record->holder, sizeof(record->holder), (void *)(key.object + 8));
+		record->last_futex = key.object;
 	}
 	record->place = usual_place_of(ctx, record, regs, &key, &record->waited);
 	record->in_program = 0;
@@ -224,7 +225,8 @@ static void switch_in(struct task_struct *task, struct thread_record *record, u6
 	pending->bars[bar_of(blocked)]++;
 
 	u32 call = record->waker_call;
-	if (record->place_kind == SYSCALL_FUTEX && call == SYSCALL_FUTEX + 1 && record->waker_object == record->object)
+	if (record->place_kind == SYSCALL_FUTEX && (call & ~(WAITED_HERE | WAKES_MANY)) == SYSCALL_FUTEX + 1 &&
+	    record->waker_object == record->object)
 		call |= 1u << 31;
 	struct pending_edge *edge = &record->edge;
 	if (edge->place != record->place || edge->waker != record->waker || edge->waker_place != record->waker_place ||
@@ -344,6 +346,13 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
 	/* Compared when the thread is back: the wake-up may be seen before the wait that it ends. */
 	record->waker_object = REGS_ARG1(regs);
+	if (number != SYSCALL_FUTEX)
+		return 0;
+	if (waker->last_futex == record->waker_object)
+		record->waker_call |= WAITED_HERE;
+	/* Of FUTEX_WAKE and its kin: the most threads to be woken (futex(2)). */
+	if ((u32)REGS_ARG3(regs) > 1)
+		record->waker_call |= WAKES_MANY;
 	return 0;
 }
 

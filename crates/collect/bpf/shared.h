@@ -151,7 +151,7 @@ struct thread_record {
 
 	u32 waker;       /* thread; 0 when not one of ours */
 	u32 waker_place; /* the waker's call site */
-	u32 waker_call;  /* system call number + 1; 0 when it was in none */
+	u32 waker_call;  /* system call number + 1; 0 when it was in none; with the two below */
 	u32 fresh;       /* enrolled, has not yet executed the target */
 
 	u64 running_ns;
@@ -207,6 +207,7 @@ struct thread_record {
 	u64 counted_ns;        /* of running_ns, what the counters cover */
 
 	u64 executed_ns; /* what the scheduler says that it had run when it came to the processor */
+	u64 last_futex;  /* where it last waited at a futex; 0 when it never did */
 
 	struct last_path path;
 	struct last_place waited;
@@ -254,6 +255,11 @@ struct stack_value {
 	u32 stack;
 	u32 told;
 };
+
+/* In a waker's call: its own latest wait at a futex was at the one that it wakes. */
+#define WAITED_HERE (1u << 30)
+/* The same: it asks to wake more than one thread. */
+#define WAKES_MANY (1u << 29)
 
 struct edge_key {
 	u32 place;
@@ -499,7 +505,7 @@ struct sample_event {
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
 SIZE(stretch, 160);
-SIZE(thread_record, 1216);
+SIZE(thread_record, 1224);
 SIZE(probe, 24);
 SIZE(image_spans, 64);
 SIZE(place_key, 24);

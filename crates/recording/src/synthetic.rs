@@ -305,6 +305,8 @@ impl<'a> RunSketch<'a> {
                 waker_stack: None,
                 waker_syscall: Some(syscall),
                 same_object: syscall == FUTEX,
+                waker_waited_here: None,
+                wakes_many: None,
                 holder: None,
                 count: 1,
                 blocked_ns,

@@ -205,6 +205,12 @@ tables! {
         waker_syscall: Option<u32>,
         /// True when the waker's futex call was for the address that the thread waited on.
         same_object: bool,
+        /// True when the waker's own latest wait at any futex was at this address, as that of a thread which waited for
+        /// a lock and then releases it. Absent unless `same_object`, and in recordings of format 1.3 and older.
+        waker_waited_here: Option<bool>,
+        /// True when the waker's futex call asked to wake more than one thread, as that of a broadcast or a barrier; whoever
+        /// releases a lock wakes one. Absent as `waker_waited_here`.
+        wakes_many: Option<bool>,
         /// Who held the lock when the thread began to wait: the owner written beside the futex word (glibc's mutexes).
         holder: Option<ThreadId>,
         /// How many of the wait's blocks ended so.

@@ -90,10 +90,17 @@ proptest! {
     }
 
     #[test]
-    fn truth_values_and_handles_come_back(same_object in any::<bool>(), waker in any::<Option<u32>>(), count in edges()) {
+    fn truth_values_and_handles_come_back(
+        same_object in any::<bool>(),
+        waker_waited_here in any::<Option<bool>>(),
+        wakes_many in any::<Option<bool>>(),
+        waker in any::<Option<u32>>(),
+        count in edges(),
+    ) {
         let mut tables = sketch();
         for wake in &mut tables.wakes {
-            *wake = Wake { same_object, waker: waker.map(recording::ThreadId), count, ..wake.clone() };
+            let waker = waker.map(recording::ThreadId);
+            *wake = Wake { same_object, waker_waited_here, wakes_many, waker, count, ..wake.clone() };
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r");

@@ -24,6 +24,10 @@ pub(crate) const KIND_FAULT_SITE: u32 = 0x80000;
 pub(crate) const LOCK_IS_MMAP: u32 = 0x10000;
 /// In `EdgeKey::waker_call`: the waker's futex call was for the address waited on.
 pub(crate) const SAME_OBJECT: u32 = 1 << 31;
+/// In `EdgeKey::waker_call`: the waker's own latest wait at a futex was at the one that it wakes.
+pub(crate) const WAITED_HERE: u32 = 1 << 30;
+/// In `EdgeKey::waker_call`: it asks to wake more than one thread.
+pub(crate) const WAKES_MANY: u32 = 1 << 29;
 
 pub(crate) const THREAD_FREE: u32 = 0;
 pub(crate) const THREAD_ENDED: u32 = 2;
@@ -168,6 +172,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) counters_since_ns: u64,
     pub(crate) counted_ns: u64,
     pub(crate) executed_ns: u64,
+    pub(crate) last_futex: u64,
     pub(crate) path: [u64; 4],
     pub(crate) waited: [u64; 7],
     pub(crate) woke: [u64; 7],
@@ -488,7 +493,7 @@ pub(crate) struct SampleEvent {
 
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
-    assert!(size_of::<ThreadRecord>() == 1216);
+    assert!(size_of::<ThreadRecord>() == 1224);
     assert!(size_of::<ImageSpans>() == 64);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(size_of::<PlaceValue>() == 168);

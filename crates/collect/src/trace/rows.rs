@@ -185,7 +185,8 @@ impl Maker<'_> {
     }
 
     fn wake(&self, key: &EdgeKey, value: &EdgeValue, waiting: Option<u32>) -> Wake {
-        let call = key.waker_call & !SAME_OBJECT;
+        let call = key.waker_call & !(SAME_OBJECT | WAITED_HERE | WAKES_MANY);
+        let same_object = key.waker_call & SAME_OBJECT != 0;
         // The word beside a futex is a thread's number only when it is one of the same process.
         let process = waiting.and_then(|thread| self.who.processes.get(&thread));
         let holder = process.and_then(|pid| self.who.owners.get(&(*pid, key.holder))).copied();
@@ -195,7 +196,9 @@ impl Maker<'_> {
             waker: (key.waker != 0).then(|| thread_id(key.waker)),
             waker_stack: self.told.stack_of(key.waker_place),
             waker_syscall: call.checked_sub(1),
-            same_object: key.waker_call & SAME_OBJECT != 0,
+            same_object,
+            waker_waited_here: same_object.then_some(key.waker_call & WAITED_HERE != 0),
+            wakes_many: same_object.then_some(key.waker_call & WAKES_MANY != 0),
             // A thread does not wait for itself.
             holder: holder.filter(|holder| key.holder != 0 && waiting != Some(*holder)).map(thread_id),
             count: value.count,
