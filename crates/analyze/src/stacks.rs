@@ -51,7 +51,8 @@ impl<'t> View<'t> {
     /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
     /// then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {
-        let owns = |name: &str| !names::is_thread_start(name) && !names::is_semaphore(name);
+        let primitive = |name: &str| names::is_semaphore(name) || names::is_syscall_wrapper(name);
+        let owns = |name: &str| !names::is_thread_start(name) && !primitive(name);
         self.entry.filter(|e| e.role.is_none() && e.name().is_some_and(owns))
     }
 
@@ -253,6 +254,14 @@ mod tests {
             assert!(view.library().is_none());
             assert_eq!(view.responsible().and_then(|c| c.name()), Some("insert"));
             assert_eq!(view.role, Some(Role::Lock));
+        });
+    }
+
+    #[test]
+    fn a_lock_of_the_program_s_own_make_belongs_to_it() {
+        check("syscall@libc.so.6 < enter@app app.c:11 < work@app app.c:13", |view, _| {
+            assert!(view.library().is_none());
+            assert_eq!(view.responsible().and_then(|c| c.name()), Some("enter"));
         });
     }
 

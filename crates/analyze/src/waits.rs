@@ -2,13 +2,13 @@
 //! May import: `model`, `names`, `stacks`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
-//! which threads wake them, and which value the futex was expected to have. The threads that wait for a lock are the
-//! threads that release it; those that wait for work are woken by those that bring it.
+//! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
+//! that wait for a lock are the threads that release it; those that wait for work are woken by those that bring it.
 
 use crate::model::{Numbers, Traced};
 use crate::names::{self, Role};
 use crate::stacks::{Stacks, View};
-use recording::tables::{Reason, State, Wait};
+use recording::tables::{Reason, State, Wait, Wake};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,16 @@ const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 
 /// Wake-ups of one barrier follow each other within this time: one call wakes all, each needs some microseconds.
 const AT_ONCE_NS: u64 = 200_000;
+
+/// Where fewer of the wake-ups at a place than this come from a thread whose own latest wait was at the address that it
+/// wakes, the place takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks
+/// alike has waited for the one that it releases in at least one of k cases. With 20 such locks two threads are in each
+/// other's way for less than a twentieth of the time that they hold any, which is no cause any more.
+const SELDOM: f64 = 0.05;
+
+/// A lock that keeps a queue of its own has one futex for each thread that waits, or one for each depth of its stack. A
+/// place whose threads wait at more addresses than this is no such lock.
+const FUTEXES_OF_A_THREAD: usize = 3;
 
 /// What a futex wait is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,6 +111,85 @@ struct Traffic<'t> {
     known: u64,
 }
 
+/// What happened at one place of the code, over all futexes that are waited at there.
+#[derive(Debug, Default)]
+struct AtPlace {
+    waiters: BTreeSet<ThreadId>,
+    /// The futexes of each thread.
+    futexes: BTreeSet<(ThreadId, Object)>,
+    /// Values that they were expected to have.
+    expected: BTreeSet<Option<u32>>,
+    /// Wake-ups by a thread whose own latest wait was at the same address, and by any other.
+    returned: u64,
+    passed_on: u64,
+    /// Wake-ups by calls for one thread, and for several.
+    single: u64,
+    many: u64,
+}
+
+impl AtPlace {
+    fn wait(&mut self, wait: &Wait, object: Object) {
+        self.waiters.insert(wait.thread);
+        self.futexes.insert((wait.thread, object));
+        self.expected.insert(wait.expected);
+    }
+
+    fn wake(&mut self, wake: &Wake) {
+        let count = |flag: Option<bool>, wanted| if flag == Some(wanted) { wake.count } else { 0 };
+        self.returned = self.returned.saturating_add(count(wake.waker_waited_here, true));
+        self.passed_on = self.passed_on.saturating_add(count(wake.waker_waited_here, false));
+        self.many = self.many.saturating_add(count(wake.wakes_many, true));
+        self.single = self.single.saturating_add(count(wake.wakes_many, false));
+    }
+
+    fn add(&mut self, other: &AtPlace) {
+        self.waiters.extend(&other.waiters);
+        self.futexes.extend(&other.futexes);
+        self.expected.extend(&other.expected);
+        self.returned = self.returned.saturating_add(other.returned);
+        self.passed_on = self.passed_on.saturating_add(other.passed_on);
+        self.many = self.many.saturating_add(other.many);
+        self.single = self.single.saturating_add(other.single);
+    }
+
+    /// True when those that wake had waited for something else, for certain: the upper end of a 95 % interval of how many
+    /// had not (of a Poisson count n it is below n + 2 sqrt(n) + 3) is still seldom.
+    fn passes_on(&self) -> bool {
+        let returned = self.returned as f64;
+        let most = returned + 2.0 * returned.sqrt() + 3.0;
+        most < SELDOM * (returned + self.passed_on as f64)
+    }
+
+    /// True when each wake-up is for one thread, and all wait for one and the same value, which is not zero, to go away: the
+    /// word says that something is taken. A barrier, a turn and a counter change the value that is waited for, and a flag
+    /// and a count of tasks are waited for while they are zero.
+    fn is_taken(&self) -> bool {
+        let value = self.expected.len() == 1 && self.expected.iter().all(|v| v.is_some_and(|v| v != 0));
+        value && self.single > 0 && !self.may_wake_all()
+    }
+
+    /// False when it is known that most wake-ups were of calls for one thread.
+    fn may_wake_all(&self) -> bool {
+        let all = self.single.saturating_add(self.many);
+        all == 0 || self.many as f64 > MOST * all as f64
+    }
+
+    /// The queue of a lock that keeps one itself, or two threads that hand work to each other.
+    fn one_futex_each(&self) -> bool {
+        self.futexes.len() <= FUTEXES_OF_A_THREAD * self.waiters.len()
+    }
+
+    /// What futexes are for that the same threads wait at and wake others at. Locks that are hardly ever contended look like
+    /// something that is passed on; nobody knows then.
+    fn shared_by_waiters(&self) -> Purpose {
+        match (self.is_taken(), self.passes_on()) {
+            (true, false) => Purpose::Lock,
+            (false, true) => Purpose::Condition,
+            (true, true) | (false, false) => Purpose::Unknown,
+        }
+    }
+}
+
 impl Traffic<'_> {
     /// The blocked time of which a share says who wakes. Wake-ups that an interrupt passed on have no thread, and
     /// their waits are the longest where others have the processors; when most wake-ups are known, these speak for all.
@@ -113,23 +202,24 @@ impl Traffic<'_> {
 /// Classifies all futex waits of a run.
 pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BTreeMap<WaitId, FutexWait<'t>> {
     let traffic = traffic(traced, stacks, numbers);
-    let mut waiters_at: BTreeMap<(&str, u64), BTreeSet<ThreadId>> = BTreeMap::new();
+    let mut at_places: BTreeMap<(&str, u64), AtPlace> = BTreeMap::new();
     let place = |wait: &Wait| {
         let at = stacks.view(wait.user_stack, true).responsible();
         at.map_or(("", 0), |c| (c.module, c.frame.address))
     };
     for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
-        waiters_at.entry(place(wait)).or_default().insert(wait.thread);
+        let at = at_places.entry(place(wait)).or_default();
+        at.wait(wait, object(traced, wait));
+        traced.wakes.get(&wait.wait).into_iter().flatten().for_each(|wake| at.wake(wake));
     }
     let crowds = crowds(traced);
     let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
     let mut found = BTreeMap::new();
     for (object, at) in &traffic {
         let places: BTreeSet<(&str, u64)> = at.waits.iter().map(|w| place(w)).collect();
-        let waits_alike = |thread: &ThreadId| {
-            places.iter().any(|p| waiters_at.get(p).is_some_and(|threads| threads.contains(thread)))
-        };
-        let structure = by_structure(at, &tids, crowds.get(object).copied().unwrap_or(0.0), waits_alike);
+        let mut around = AtPlace::default();
+        places.iter().filter_map(|p| at_places.get(p)).for_each(|p| around.add(p));
+        let structure = by_structure(at, &around, &tids, crowds.get(object).copied().unwrap_or(0.0));
         let named = by_neighbour(at, stacks);
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);
@@ -194,12 +284,7 @@ pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
     }
 }
 
-fn by_structure(
-    at: &Traffic<'_>,
-    tids: &BTreeSet<u32>,
-    crowd: f64,
-    waits_alike: impl Fn(&ThreadId) -> bool,
-) -> Purpose {
+fn by_structure(at: &Traffic<'_>, around: &AtPlace, tids: &BTreeSet<u32>, crowd: f64) -> Purpose {
     let most = |part: f64| part > MOST * at.blocked;
     let most_woken = |part: f64| part > MOST * at.woken();
     let one_waiter = at.waiters.len() == 1;
@@ -214,16 +299,18 @@ fn by_structure(
         return match () {
             () if most(at.lock_value) => Purpose::Lock,
             // All but the last of three or more are woken together: nothing but a barrier does that again and again.
-            () if at.waiters.len() > 2 && crowd > MOST => Purpose::Barrier,
-            () => Purpose::Unknown,
+            () if at.waiters.len() > 2 && crowd > MOST && around.may_wake_all() => Purpose::Barrier,
+            () => around.shared_by_waiters(),
         };
     }
     // A futex a thread is how parking locks work: whoever wakes it waits at the same place of the code at other times.
     // That is no queue, and without a name it cannot be told from two threads that hand work to each other.
-    if most_woken(at.by_outsider) && !at.outsiders.iter().any(waits_alike) {
-        return Purpose::Condition;
+    let alike = at.outsiders.iter().any(|thread| around.waiters.contains(thread));
+    match most_woken(at.by_outsider) {
+        true if !alike => Purpose::Condition,
+        true if !around.one_futex_each() => around.shared_by_waiters(),
+        _ => Purpose::Unknown,
     }
-    Purpose::Unknown
 }
 
 /// What most of the time at an object was for, by the names in the stacks of other waits there: not every wait has one.
@@ -257,7 +344,8 @@ fn crowd(mut ends: Vec<(u64, ThreadId)>) -> f64 {
         let group = ends.iter().skip(at).take_while(|e| e.0.saturating_sub(first.0) <= AT_ONCE_NS);
         let threads: BTreeSet<ThreadId> = group.clone().map(|e| e.1).collect();
         let size = group.count().max(1);
-        together += if threads.len() + 1 >= all && threads.len() > 1 { size } else { 0 };
+        // Each once: those that wait for a lock of short use come by several times.
+        together += if threads.len() + 1 >= all && threads.len() > 1 && threads.len() == size { size } else { 0 };
         at += size;
     }
     if ends.is_empty() { 0.0 } else { together as f64 / ends.len() as f64 }
@@ -342,6 +430,85 @@ mod tests {
         assert_eq!(purposes(&of(NAMELESS)), [(Purpose::Unknown, Ground::None); 2]);
         let named = "syscall@libc.so.6 < parking_lot::raw_mutex::RawMutex::lock_slow@app < work@app app.rs:7";
         assert_eq!(purposes(&of(named)), [(Purpose::Lock, Ground::Name); 2]);
+    }
+
+    /// What the wake-ups of a pair that waits for each other show.
+    #[derive(Clone, Copy)]
+    struct Shown {
+        waited_here: bool,
+        many: bool,
+        expected: fn(u64) -> u32,
+    }
+
+    /// Two threads of which each waits for the other at every turn, at so many futexes.
+    fn turns(count: u64, futexes: u64, shown: Shown) -> Vec<(Purpose, Ground)> {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                let of = |own: u64| (0..count).filter(move |turn| turn % 2 == own);
+                let at = |turn: u64| 0x1000 + 64 * (turn % futexes);
+                of(0).fold(run.thread("a"), |t, n| t.locks(at(n), us(50), NAMELESS, "b").runs(us(50), NAMELESS));
+                of(1).fold(run.thread("b"), |t, n| t.locks(at(n), us(50), NAMELESS, "a").runs(us(50), NAMELESS));
+            })
+            .tables();
+        (0..).zip(&mut tables.waits).for_each(|(n, wait)| wait.expected = Some((shown.expected)(n)));
+        for wake in &mut tables.wakes {
+            (wake.waker_waited_here, wake.wakes_many) = (Some(shown.waited_here), Some(shown.many));
+        }
+        let mut found = purposes(&tables);
+        found.dedup();
+        found
+    }
+
+    const CONDITION: (Purpose, Ground) = (Purpose::Condition, Ground::Structure);
+    const LOCK: (Purpose, Ground) = (Purpose::Lock, Ground::Structure);
+    const UNKNOWN: (Purpose, Ground) = (Purpose::Unknown, Ground::None);
+
+    #[test]
+    fn who_had_waited_for_something_else_releases_no_lock() {
+        let rows = Shown { waited_here: false, many: true, expected: |n| 128 * n as u32 };
+        // A ring of seven counters: both threads come to wait at each of them. And a counter for each row.
+        assert_eq!(turns(100, 7, rows), [CONDITION]);
+        assert_eq!(turns(100, 100, rows), [CONDITION]);
+        // The near misses: a lock's threads had waited for it, and forty rows may be chance.
+        assert_eq!(turns(100, 7, Shown { waited_here: true, ..rows }), [UNKNOWN]);
+        assert_eq!(turns(40, 7, rows), [UNKNOWN]);
+        // Two futexes, each with one thread that waits at it: a parking lock's are like that.
+        assert_eq!(turns(100, 2, rows), [UNKNOWN]);
+    }
+
+    #[test]
+    fn a_word_that_says_taken_is_a_lock_s() {
+        let lock = Shown { waited_here: true, many: false, expected: |_| 1 };
+        assert_eq!(turns(100, 1, lock), [LOCK]);
+        assert_eq!(turns(100, 7, lock), [LOCK]);
+        // The near misses: a barrier's generation, which starts at one, a flag, whose turn it is, and many locks that hardly
+        // anybody waits for, which nobody can tell from mailboxes.
+        assert_eq!(turns(100, 1, Shown { many: true, ..lock }), [UNKNOWN]);
+        assert_eq!(turns(100, 1, Shown { expected: |_| 0, ..lock }), [UNKNOWN]);
+        assert_eq!(turns(100, 1, Shown { expected: |n| 1 + n as u32 % 2, ..lock }), [UNKNOWN]);
+        assert_eq!(turns(100, 7, Shown { waited_here: false, ..lock }), [UNKNOWN]);
+    }
+
+    #[test]
+    fn a_lock_of_short_use_is_no_barrier() {
+        let lock = |many: bool| {
+            let mut tables = Sketch::new(4)
+                .traced(4, |run| {
+                    for (name, late, waker) in [("a", 0, "d"), ("b", 1, "a"), ("c", 2, "b"), ("d", 3, "c")] {
+                        let thread = run.thread(name).runs(ms(1) + us(late * 20), NAMELESS);
+                        (0..9).fold(thread, |t, _| t.locks(0x100, us(60), NAMELESS, waker).runs(ms(1), NAMELESS));
+                    }
+                })
+                .tables();
+            tables.waits.iter_mut().for_each(|w| w.expected = Some(if many { 0 } else { 1 }));
+            tables.wakes.iter_mut().for_each(|w| (w.waker_waited_here, w.wakes_many) = (Some(true), Some(many)));
+            let mut found = purposes(&tables);
+            found.dedup();
+            found
+        };
+        assert_eq!(lock(false), [LOCK]);
+        // The same ends of waits are a barrier's where one call wakes all.
+        assert_eq!(lock(true), [(Purpose::Barrier, Ground::Structure)]);
     }
 
     #[test]
