@@ -122,6 +122,7 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
         Base::Unknown | Base::Alone => None,
     };
     let others = base_run.into_iter().flat_map(|b| b.profile.counts.keys());
+    let mut synchronising = Vec::new();
     let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
     for doing in keys {
         let (now, error) = run.spent(doing);
@@ -137,6 +138,10 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
                 continue;
             }
             _ => {}
+        }
+        if let Doing::Synchronising(_) = doing {
+            synchronising.push((doing, now - before, error + base_error));
+            continue;
         }
         if let Doing::Call(number) = doing {
             let failed = now * run.failing(number) - before * base_run.map_or(0.0, |b| b.failing(number));
@@ -159,8 +164,29 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
         };
         parts.add_sampled(cause, what.to_owned(), now - before, error + base_error);
     }
+    settle(&mut synchronising);
+    for (doing, seconds, variance) in synchronising {
+        let (cause, what) = named(doing);
+        parts.add_sampled(cause, what.to_owned(), seconds, variance);
+    }
     functions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     (parts.list(), functions)
+}
+
+/// Sets what some kinds of synchronising take more than with the smallest count off against what others take less. Code of
+/// locks and code of conditions is one activity: who comes too late to wait for work meets the others at the queue's lock
+/// instead, and the same call then counts as another kind. Only what all kinds together take more is a loss.
+fn settle(changes: &mut [(Doing<'_>, f64, f64)]) {
+    let more: f64 = changes.iter().map(|c| c.1.max(0.0)).sum();
+    let less: f64 = changes.iter().map(|c| (-c.1).max(0.0)).sum();
+    let moved = more.min(less);
+    if moved <= 0.0 {
+        return;
+    }
+    for (_, seconds, _) in changes {
+        let side = if *seconds > 0.0 { more } else { less };
+        *seconds *= 1.0 - moved / side;
+    }
 }
 
 /// Cause and line of what has a name of its own.
