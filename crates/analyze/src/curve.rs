@@ -2,9 +2,9 @@
 //! `statistics`.
 
 use crate::answer::{Point, Spread};
-use crate::intervals::{holding, ratio, spread};
+use crate::intervals::{above, holding, ratio, spread};
 use crate::paired::ERROR;
-use crate::statistics::{Measured, median, point};
+use crate::statistics::{MIN_SHARE, Measured, median, point};
 use crate::words::count_threads;
 use recording::Tables;
 use recording::tables::{Run, RunKind};
@@ -47,10 +47,25 @@ pub struct Clean<'t> {
 impl<'t> Clean<'t> {
     /// Sorts the runs of a recording. Failed runs, and those without a duration, are left out with a warning.
     pub fn new(tables: &'t Tables) -> Clean<'t> {
+        let mut clean = Clean::of(&tables.runs);
+        if tables.meta.throughput.is_some() && !clean.by_throughput && !clean.runs.is_empty() {
+            let warning = "not every run printed a usable throughput: runs are compared by their wall time";
+            clean.warnings.push(warning.to_owned());
+        }
+        for (threads, of_count) in &clean.runs {
+            if of_count.len() == 1 {
+                let warning = format!("only one timed run with {}: its noise is unknown", count_threads(*threads));
+                clean.warnings.push(warning);
+            }
+        }
+        clean
+    }
+
+    fn of(all: &'t [Run]) -> Clean<'t> {
         let mut runs: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
         let mut counted: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
         let mut unusable: BTreeMap<u32, u32> = BTreeMap::new();
-        for run in tables.runs.iter().filter(|r| r.threads > 0) {
+        for run in all.iter().filter(|r| r.threads > 0) {
             let good = run.exit_status == Some(0) && run.signal.is_none() && run.wall_ns > 0;
             match run.kind {
                 RunKind::Clean if good => runs.entry(run.threads).or_default().push(run),
@@ -66,14 +81,6 @@ impl<'t> Clean<'t> {
         }
         let usable = |r: &&Run| printed(r).is_some();
         let by_throughput = !runs.is_empty() && runs.values().flatten().all(usable);
-        if tables.meta.throughput.is_some() && !by_throughput && !runs.is_empty() {
-            warnings.push("not every run printed a usable throughput: runs are compared by their wall time".to_owned());
-        }
-        for (threads, of_count) in &runs {
-            if of_count.len() == 1 {
-                warnings.push(format!("only one timed run with {}: its noise is unknown", count_threads(*threads)));
-            }
-        }
         Clean { runs, counted, by_throughput, warnings }
     }
 
@@ -227,6 +234,21 @@ impl<'t> Clean<'t> {
     }
 }
 
+/// True when timed runs leave open whether the program loses time: by the medians it loses enough for a cause at some
+/// count within the processors, and by the scatter it may lose nothing there. More runs would tell.
+pub fn undecided(runs: &[Run], processors: u32) -> bool {
+    let clean = Clean::of(runs);
+    let Some(base) = clean.base() else { return false };
+    let useful = clean.cpu_per_unit(base);
+    clean.counts().filter(|threads| *threads > base && *threads <= processors).any(|threads| {
+        let times = clean.seconds_per_unit(threads).into_iter();
+        let capacity: Vec<Measured> = times.map(|m| Measured { value: m.value * f64::from(threads), ..m }).collect();
+        let (Some(has), Some(needs)) = (median_of(&capacity), median_of(&useful)) else { return false };
+        let certain = above(&useful, &capacity, ERROR).is_some_and(|least| least > 0.0);
+        has - needs > MIN_SHARE * has && !certain
+    })
+}
+
 /// Throughputs that can be worked with: what a program prints lies far inside, and products stay finite.
 const SANE_THROUGHPUT: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
@@ -268,6 +290,25 @@ mod tests {
         assert_eq!(Clean::new(&part).warnings.len(), 1);
         let whole = sketch().throughput(2, &[19.0]).tables();
         assert_eq!(Clean::new(&whole).points()[1].speedup, 1.9);
+    }
+
+    #[test]
+    fn a_loss_that_the_scatter_may_make_is_open() {
+        let two = |times: [f64; 5]| Sketch::new(2).clean(1, &[1.0; 5]).clean(2, &times).tables();
+        let open = |times| undecided(&two(times).runs, 2);
+        assert!(open([0.7, 0.65, 0.49, 0.6, 0.8]), "one of five gained");
+        assert!(!open([0.7, 0.65, 0.51, 0.6, 0.8]), "all lost");
+        assert!(!open([0.5, 0.51, 0.49, 0.5, 0.52]), "nothing to speak of");
+        // Ten runs may have one that gained; five and ten together are wrong in 1/32 + 11/1024 of all cases at most.
+        let ten = |gained: &[f64]| {
+            let times: Vec<f64> = gained.iter().copied().chain([0.7; 10]).take(10).collect();
+            let tables = Sketch::new(2).clean(1, &[1.0; 10]).clean(2, &times).tables();
+            undecided(&tables.runs, 2)
+        };
+        assert!(!ten(&[0.49]) && ten(&[0.49, 0.48]));
+        // Beyond the processors threads lose time in any case.
+        assert!(!undecided(&two([0.7, 0.65, 0.49, 0.6, 0.8]).runs, 1));
+        assert!(!undecided(&[], 2));
     }
 
     #[test]

@@ -149,6 +149,8 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
     let (timed, warm) = if options.making.quick { (QUICK_PAIRS, 0) } else { (USUAL_PAIRS, 1) };
     let amounts = Amounts {
         timed: options.runs.unwrap_or(timed),
+        // Two commands are compared with what was asked for.
+        more: 0,
         warm_up: options.making.warm_up.unwrap_or(warm),
         traced: !options.making.no_trace,
     };
@@ -349,8 +351,11 @@ fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> A
         (false, true) => (USUAL_PAIRS, warm_up.unwrap_or(1)),
         (false, false) => (runs.unwrap_or(5), warm_up.unwrap_or(1)),
     };
+    // Who says how many runs there are gets these, and a first look is meant to be short.
+    let said = options.runs.or(runs).is_some() || options.making.quick || options.check_noise;
+    let more = if said { 0 } else { timed };
     let (timed, warm_up) = (options.runs.unwrap_or(timed), options.making.warm_up.unwrap_or(warm));
-    Amounts { timed, warm_up, traced: !options.making.no_trace }
+    Amounts { timed, more, warm_up, traced: !options.making.no_trace }
 }
 
 /// Half the blocks, so that a machine that is never quiet makes a sweep at most half as long again.

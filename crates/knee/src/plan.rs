@@ -21,6 +21,8 @@ pub(crate) struct Planned {
 pub(crate) struct Amounts {
     pub(crate) warm_up: u32,
     pub(crate) timed: u32,
+    /// Timed blocks more where those leave open whether the program loses time.
+    pub(crate) more: u32,
     pub(crate) traced: bool,
 }
 
@@ -70,11 +72,18 @@ impl SplitMix {
     }
 }
 
+/// The blocks that are made only where the planned ones leave something open, numbered from 0.
+pub(crate) fn more(cases: usize, counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
+    let amounts = Amounts { warm_up: 0, timed: amounts.more, more: 0, traced: false };
+    // Another order than that of the first blocks.
+    plan(cases, counts, amounts, seed.wrapping_add(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 5, traced: true };
+    const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 5, more: 5, traced: true };
 
     #[test]
     fn every_block_holds_every_count_once() {
@@ -116,8 +125,20 @@ mod tests {
     }
 
     #[test]
+    fn more_are_timed_blocks_in_another_order() {
+        let orders = |runs: Vec<Planned>| -> Vec<(RunKind, u32, u32)> {
+            let timed = runs.iter().filter(|run| run.kind == RunKind::Clean);
+            timed.map(|run| (run.kind, run.threads, run.block)).collect()
+        };
+        let (first, more) = (plan(1, &[1, 2, 4], AMOUNTS, 7), more(1, &[1, 2, 4], AMOUNTS, 7));
+        assert_eq!(more.len(), 15);
+        assert_eq!(orders(more.clone()).len(), 15);
+        assert_ne!(orders(first), orders(more));
+    }
+
+    #[test]
     fn every_order_comes_up() {
-        let amounts = Amounts { warm_up: 0, timed: 600, traced: false };
+        let amounts = Amounts { warm_up: 0, timed: 600, more: 0, traced: false };
         let runs = plan(1, &[1, 2, 4], amounts, 3);
         let mut seen = std::collections::BTreeMap::new();
         for block in runs.chunks(3) {

@@ -117,6 +117,42 @@ fn birthday_with_a_generator_per_thread_has_no_cause_inside_the_program() {
 }
 
 /// Compiles the Rust program in one variant and expects its lock to be found, with or without names.
+/// Waiting in words of the account, of the larger count.
+fn waits_for(answer: &Value, what: &str) -> f64 {
+    let lines = answer["account"][1]["lines"].as_array().unwrap().iter();
+    lines.filter(|line| line["what"] == what).map(|line| number(&line["seconds"])).sum()
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn futexes_of_the_programs_own_are_told_by_who_waits_and_who_wakes() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("own_futexes");
+    let source = root().join("crates/knee/tests/targets/own_futexes.c");
+    let compiled = Command::new("cc").args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(&source).status();
+    assert!(compiled.expect("the tests need a C compiler").success());
+    let of = |kind: &str, counts: &str| {
+        let made = folder.path().join(kind);
+        std::fs::create_dir(&made).unwrap();
+        sweep(&made, counts, "3", &[program.to_str().unwrap(), kind, "{threads}"]).0
+    };
+    let (locks, conditions, barriers) =
+        ("waiting for locks", "waiting for a condition or for work", "waiting at a barrier");
+
+    let answer = of("lock", "1,2");
+    let found = cause(&answer, "user-lock").unwrap_or_else(|| panic!("{answer:#}"));
+    assert_eq!(found["culprit"]["function"], "enter", "{found:#}");
+    assert_eq!(waits_for(&answer, conditions) + waits_for(&answer, barriers), 0.0, "{answer:#}");
+
+    let answer = of("rows", "1,2");
+    assert!(waits_for(&answer, conditions) > 0.0, "{answer:#}");
+    assert_eq!(waits_for(&answer, locks), 0.0, "{answer:#}");
+
+    let answer = of("barrier", "1,3");
+    assert!(waits_for(&answer, barriers) > 0.0, "{answer:#}");
+    assert_eq!(waits_for(&answer, locks), 0.0, "{answer:#}");
+}
+
 fn rust_mutex(flags: &[&str], named: bool) {
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/rust_mutex.rs");

@@ -67,7 +67,8 @@ pub(crate) struct SweepOptions {
     /// Run the command against itself, observing nothing: how large a difference has to be to be seen here
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) check_noise: bool,
-    /// Timed runs at each count [default: 5; with --quick 3; with --check-noise 10 and 6]
+    /// Timed runs at each count [default: 5, and 5 more where those leave open whether time is lost; with --quick 3; with
+    /// --check-noise 10 and 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]

@@ -39,6 +39,8 @@ fn entries(job: &Job, amounts: Amounts) -> Vec<Entry> {
     amount("warm-up", warm_up, String::new());
     let blocks = plural(amounts.timed.into(), "block");
     amount("timed", timed, format!(", in {blocks} that hold each case and count once, in random order"));
+    let more = ", only where the others leave open whether time is lost".to_owned();
+    amount("timed, more", each * u64::from(amounts.more), more);
     amount("observed", observed, ", and at most twice as many again where one is unlike the timed runs".to_owned());
     amount("in all", warm_up + timed + observed, String::new());
     if observed == 0 {

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Status, of_io};
 use crate::index::{self, Entry, Index, Question};
 use crate::job::{self, Job};
 use crate::observing;
-use crate::plan::plan;
+use crate::plan::{more, plan};
 use crate::sweep::{Case, Outcome, Progress, ProgressMode, Sweep};
 use crate::template::Template;
 use crate::{file, interrupt, ui};
@@ -47,6 +47,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
         return dry::print(job, amounts);
     }
     let plan = plan(job.cases.len(), &job.threads, amounts, described.order_seed);
+    let more = more(job.cases.len(), &job.threads, amounts, described.order_seed);
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&job.name));
     let mut recordings = create_all(job, &folder, &described)?;
     let stop = Stop::new();
@@ -61,6 +62,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     let mut progress = Progress::new(&mut stderr, mode, labels);
     let sweep = Sweep {
         plan: &plan,
+        more: &more,
         forms: &job.forms,
         stop: &stop,
         show_output: options.show_output,

@@ -1,10 +1,11 @@
 //! One case of a sweep while its runs are made: its recording, its form of throughput, its broken counts.
-//! May import: `plan`, `template`, `throughput`, `stray`, analyze's `disturbance`, recording.
+//! May import: `plan`, `template`, `throughput`, `stray`, analyze's `curve` and `disturbance`, recording.
 
 use super::{Broken, stray};
 use crate::plan::Planned;
 use crate::template::Template;
 use crate::throughput::{Chosen, Forms, Found, choose};
+use analyze::curve::undecided;
 use analyze::disturbance::{Usual, disturbance};
 use recording::meta::Meta;
 use recording::tables::{Run, RunKind};
@@ -36,7 +37,7 @@ pub(super) struct Going<'c> {
     pub(super) outcome: Outcome,
     /// Timed runs of the block that is being made: whether it is kept is not known before its end.
     block: Vec<(Run, Found)>,
-    /// Timed runs that were kept, to know what is usual on this machine.
+    /// Timed runs that were kept and written, to know what is usual on this machine and what they tell so far.
     kept: Vec<Run>,
     /// Rows whose throughput is not known before the form is chosen.
     pending: Vec<(Run, Found)>,
@@ -123,7 +124,6 @@ impl<'c> Going<'c> {
             row.kind = kind;
             if kind == RunKind::Clean {
                 self.outcome.timed += u32::from(row.exit_status == Some(0));
-                self.kept.push(row.clone());
             }
             self.write(row, found)?;
         }
@@ -135,11 +135,21 @@ impl<'c> Going<'c> {
             None => self.pending.push((row, found)),
             Some(chosen) => {
                 let row = with_throughput(row, &found, chosen.as_ref());
-                self.times.add(&row, self.processors);
-                self.case.writer.append(&[row])?;
+                self.append(&[row])?;
             }
         }
         Ok(())
+    }
+
+    fn append(&mut self, rows: &[Run]) -> anyhow::Result<()> {
+        rows.iter().for_each(|row| self.times.add(row, self.processors));
+        self.kept.extend(rows.iter().filter(|row| row.kind == RunKind::Clean).cloned());
+        Ok(self.case.writer.append(rows)?)
+    }
+
+    /// True when the timed runs so far leave open whether the program loses time.
+    pub(super) fn undecided(&self) -> bool {
+        undecided(&self.kept, self.processors)
     }
 
     /// Chooses the throughput's form, once, and writes the rows that waited for it.
@@ -156,10 +166,8 @@ impl<'c> Going<'c> {
         writer.set_meta(meta)?;
         let rows: Vec<Run> =
             self.pending.drain(..).map(|(run, found)| with_throughput(run, &found, chosen.as_ref())).collect();
-        rows.iter().for_each(|row| self.times.add(row, self.processors));
-        writer.append(&rows)?;
         self.chosen = Some(chosen);
-        Ok(())
+        self.append(&rows)
     }
 }
 

@@ -31,6 +31,8 @@ const LAST_LINES: usize = 10;
 /// What to sweep.
 pub(crate) struct Sweep<'s> {
     pub(crate) plan: &'s [Planned],
+    /// Further blocks of timed runs, made when the planned ones leave open whether the program loses time.
+    pub(crate) more: &'s [Planned],
     pub(crate) forms: &'s Forms,
     pub(crate) stop: &'s Stop,
     /// Show the target's output after each run.
@@ -55,6 +57,14 @@ pub(crate) struct Outcomes {
     /// One a case, in their order.
     pub(crate) cases: Vec<Outcome>,
     pub(crate) interrupted: bool,
+}
+
+/// What is counted over all blocks.
+struct Numbers {
+    /// Disturbed blocks that may still be made again.
+    repeats: u32,
+    /// The next block that is not planned.
+    next: u32,
 }
 
 /// The state between two runs.
@@ -98,44 +108,69 @@ impl<'s> Sweep<'s> {
 
 impl Loop<'_, '_, '_> {
     fn all(&mut self, executor: &mut dyn Executor) -> anyhow::Result<()> {
+        let plan = self.sweep.plan;
+        let mut numbers = Numbers {
+            repeats: self.sweep.repeats,
+            // Numbers of blocks that no planned one has.
+            next: plan.iter().map(|planned| planned.block).max().map_or(0, |last| last + 1),
+        };
+        let observed = plan.iter().position(|planned| planned.kind == RunKind::Traced).unwrap_or(plan.len());
+        let (timed, observed) = plan.split_at(observed);
+        let more = self.sweep.more;
+        let done = self.blocks(timed, |progress, at| progress.starts(plan, at), &mut numbers, executor)?
+            && (!self.cases.iter().any(|case| case.undecided()) || {
+                let first = numbers.next;
+                let more: Vec<Planned> = more.iter().map(|p| Planned { block: first + p.block, ..*p }).collect();
+                numbers.next += more.last().map_or(0, |last| last.block + 1 - first);
+                self.blocks(&more, |progress, at| progress.starts_more(&more, at), &mut numbers, executor)?
+            })
+            && self.blocks(observed, |progress, at| progress.starts(plan, timed.len() + at), &mut numbers, executor)?;
+        if done {
+            self.observe_again(executor)?;
+        }
+        // The last run, too, may have been ended by the signal that the user sent.
+        self.interrupted |= self.sweep.stop.requested();
+        Ok(())
+    }
+
+    /// Makes runs block by block; false when the user wants to stop. `starts` tells of the run at a position.
+    fn blocks(
+        &mut self,
+        plan: &[Planned],
+        starts: impl Fn(&mut Progress<'_>, usize),
+        numbers: &mut Numbers,
+        executor: &mut dyn Executor,
+    ) -> anyhow::Result<bool> {
         let mut number = 0;
-        let mut repeats = self.sweep.repeats;
-        // Numbers of blocks that no planned one has.
-        let mut next = self.sweep.plan.iter().map(|planned| planned.block).max().map_or(0, |last| last + 1);
-        for (index, block) in self.sweep.plan.chunk_by(|a, b| (a.kind, a.block) == (b.kind, b.block)).enumerate() {
-            if index > 0 {
-                self.choose()?;
-            }
+        for block in plan.chunk_by(|a, b| (a.kind, a.block) == (b.kind, b.block)) {
             for planned in block {
                 if !self.may_go_on() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 if !self.skips(*planned) {
-                    self.progress.starts(self.sweep.plan, number);
+                    starts(self.progress, number);
                     self.one(*planned, executor)?;
                 }
                 number += 1;
             }
-            while repeats > 0 && self.disturbed() {
+            while numbers.repeats > 0 && self.disturbed() {
                 self.settle(RunKind::Disturbed)?;
-                repeats -= 1;
-                for planned in block.iter().map(|planned| Planned { block: next, ..*planned }) {
+                numbers.repeats -= 1;
+                for planned in block.iter().map(|planned| Planned { block: numbers.next, ..*planned }) {
                     if !self.may_go_on() {
-                        return Ok(());
+                        return Ok(false);
                     }
                     if !self.skips(planned) {
                         self.progress.repeats(planned, "something else disturbed the block");
                         self.one(planned, executor)?;
                     }
                 }
-                next += 1;
+                numbers.next += 1;
             }
             self.settle(RunKind::Clean)?;
+            self.choose()?;
         }
-        self.observe_again(executor)?;
-        // The last run, too, may have been ended by the signal that the user sent.
-        self.interrupted |= self.sweep.stop.requested();
-        Ok(())
+        Ok(true)
     }
 
     /// False when the user wants to stop.

@@ -51,10 +51,19 @@ impl<'o> Progress<'o> {
 
     /// The run with this number in the plan is about to start.
     pub(crate) fn starts(&mut self, plan: &[Planned], number: usize) {
+        self.number(plan, number, "");
+    }
+
+    /// The same for runs that are made because the planned ones leave open whether the program loses time.
+    pub(super) fn starts_more(&mut self, plan: &[Planned], number: usize) {
+        self.number(plan, number, " more, it is not certain yet");
+    }
+
+    fn number(&mut self, plan: &[Planned], number: usize, more: &str) {
         let Some(planned) = plan.get(number) else { return };
         let left = self.left(plan.get(number..).unwrap_or_default());
         let left = left.map_or(String::new(), |seconds| format!(", about {} left", words::about(seconds)));
-        self.line(&format!("run {} of {}: {}{left}", number + 1, plan.len(), self.describe(*planned)));
+        self.line(&format!("run {} of {}{more}: {}{left}", number + 1, plan.len(), self.describe(*planned)));
     }
 
     fn line(&mut self, line: &str) {

@@ -1,7 +1,7 @@
 //! The loop without processes and without a clock: a fake executor plays the target.
 
 use super::*;
-use crate::plan::{Amounts, plan};
+use crate::plan::{Amounts, more, plan};
 use crate::template::Template;
 use collect::{OutputSink, Stream};
 use recording::{RunId, Tables, Writer};
@@ -81,7 +81,8 @@ fn sweep(
     std::fs::create_dir(&output).unwrap();
     let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
     let plan = plan(1, &[1, 2, 4], amounts, 7);
-    let sweep = Sweep { plan: &plan, forms, stop, show_output: false, repeats: 1, processors: 2 };
+    let more = more(1, &[1, 2, 4], amounts, 7);
+    let sweep = Sweep { plan: &plan, more: &more, forms, stop, show_output: false, repeats: 1, processors: 2 };
     let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let mut shown = Vec::new();
@@ -98,7 +99,7 @@ fn sweep(
     Left { outcome, asked: executor.asked, tables, progress: String::from_utf8(shown).unwrap(), files }
 }
 
-const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 2, traced: true };
+const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 2, more: 0, traced: true };
 
 fn common() -> Forms {
     Forms::common().unwrap()
@@ -161,7 +162,7 @@ fn a_common_form_is_recognised_for_all_runs() {
 
 #[test]
 fn without_warm_up_the_first_block_decides() {
-    let amounts = Amounts { warm_up: 0, timed: 2, traced: false };
+    let amounts = Amounts { warm_up: 0, timed: 2, more: 0, traced: false };
     let left = sweep(amounts, &common(), &Stop::new(), |_| fine("5 ops/s"));
     assert!(left.tables.runs.iter().all(|run| run.throughput == Some(5.0)));
 }
@@ -287,7 +288,8 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let stop = Stop::new();
     let forms = common();
-    let sweep = Sweep { plan: &plan, forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
+    let sweep =
+        Sweep { plan: &plan, more: &[], forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
     let cases =
         cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
@@ -341,6 +343,26 @@ fn a_disturbed_block_is_set_aside_and_made_again_within_the_limit() {
         let warnings = analyze::disturbance::warnings(&left.tables);
         assert_eq!(warnings.len(), disturbed, "{warnings:?}");
         assert!(warnings[0].starts_with("1 timed block was disturbed and made again (other programs took 30 %"));
+    }
+}
+
+#[test]
+fn a_loss_that_stays_open_makes_as_many_runs_again() {
+    for (gains, blocks) in [(0, 5), (1, 10)] {
+        let made = RefCell::new(0);
+        let left = sweep(Amounts { timed: 5, more: 5, ..AMOUNTS }, &common(), &Stop::new(), |request| {
+            let mut run = finished(Exit::Status(0));
+            if (request.kind, request.threads) == (RunKind::Clean, 2) && made.replace_with(|made| *made + 1) < gains {
+                run.wall_ns = 400_000_000;
+            }
+            Ok((run, String::new()))
+        });
+        assert_eq!(left.outcome.unwrap().timed, 3 * blocks);
+        let timed = left.tables.runs.iter().filter(|run| run.kind == RunKind::Clean && run.threads == 2);
+        let numbers: std::collections::BTreeSet<u32> = timed.map(|run| run.block).collect();
+        assert_eq!(numbers.len(), blocks as usize, "each block has a number of its own: {numbers:?}");
+        let last: Vec<RunKind> = left.asked.iter().rev().take(3).map(|asked| asked.0).collect();
+        assert_eq!(last, [RunKind::Traced; 3], "what is observed comes last");
     }
 }
 
