@@ -149,14 +149,16 @@ impl<'t> Traced<'t> {
         most.max().and_then(|most| u32::try_from(most).ok()).unwrap_or(1).max(1)
     }
 
-    /// Threads that hardly ever run, of those that are not the only ones there.
+    /// Threads that hardly ever run. Where no thread of the program's own does more, these are what it has for workers.
     pub fn helpers(&self) -> BTreeSet<ThreadId> {
         let idle = |t: &&&Thread| {
             let life = t.end_ns.saturating_sub(t.start_ns) as f64;
             let most = if self.standing.contains(&t.thread) { STANDING_SHARE } else { HELPER_SHARE };
             (t.running_ns as f64) < most * life && t.blocked_ns as f64 > life / 2.0
         };
-        self.threads.values().filter(idle).map(|t| t.thread).collect()
+        let everybody = self.threads.values().filter(|t| !self.standing.contains(&t.thread)).all(|t| idle(&t));
+        let helps = |t: &&&Thread| idle(t) && (!everybody || self.standing.contains(&t.thread));
+        self.threads.values().filter(helps).map(|t| t.thread).collect()
     }
 
     /// Calls of one number by all threads.
@@ -169,9 +171,21 @@ impl<'t> Traced<'t> {
         self.threads.get(&thread).map(|t| t.pid)
     }
 
-    /// The first thread: it starts the others.
+    /// The thread that starts the others: the first one, or the only thread that it creates, when all it does itself is to
+    /// wait for that one's end, as the launcher of a Java program does.
     pub fn main(&self) -> Option<&'t Thread> {
-        self.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))
+        let first = self.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))?;
+        let mut created = self.threads.values().filter(|t| t.parent == Some(first.thread));
+        let life = first.end_ns.saturating_sub(first.start_ns) as f64;
+        match (created.next(), created.next()) {
+            (Some(only), None)
+                if (first.running_ns as f64) < HELPER_SHARE * life
+                    && self.threads.values().any(|t| t.parent == Some(only.thread)) =>
+            {
+                Some(only)
+            }
+            _ => Some(first),
+        }
     }
 
     /// Wall time of the measured part, nanoseconds.

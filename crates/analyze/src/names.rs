@@ -202,7 +202,11 @@ const C_LIBRARY: &[&str] = &[
 
 /// Functions in which every thread starts: never the owner of anything.
 const THREAD_STARTS: &[&str] =
-    &["start_thread", "clone", "clone3", "libc_start_main", "libc_start_call_main", "start", "main"];
+    &["start_thread", "clone", "clone3", "libc_start_main", "libc_start_call_main", "start", "main", "ThreadJavaMain"];
+
+/// The same of the HotSpot virtual machine, up to their parameters (os_linux.cpp, thread.cpp).
+const JAVA_THREAD_STARTS: &[&str] =
+    &["thread_native_entry(", "Thread::call_run(", "JavaThread::run(", "JavaThread::thread_main_inner("];
 
 /// A C name without its leading underscores, its version and what the compiler appended.
 fn plain(name: &str) -> &str {
@@ -243,7 +247,7 @@ pub fn is_c_library(name: &str) -> bool {
 
 /// True for the outermost functions of a thread.
 pub fn is_thread_start(name: &str) -> bool {
-    THREAD_STARTS.contains(&plain(name))
+    THREAD_STARTS.contains(&plain(name)) || JAVA_THREAD_STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// True for the function that passes a system call through.

@@ -185,15 +185,20 @@ fn made_at_run_time(
         let code = stacks.code(frame).last()?;
         (code.kind == ModuleKind::Anonymous).then(|| (code.module, code.name()))
     };
-    let mut functions: HashMap<_, [u64; 3]> = HashMap::new();
-    for ((_, frame), count) in counts {
+    let mut in_runs: HashMap<_, HashMap<RunId, [u64; 3]>> = HashMap::new();
+    for ((run, frame), count) in counts {
         if let Some(function) = function(*frame) {
-            let sum = functions.entry(function).or_default();
+            let sum = in_runs.entry(function).or_default().entry(*run).or_default();
             (0..3).for_each(|nth| sum[nth] += count[nth]);
         }
     }
-    functions
-        .retain(|_, [falsely, truly, not]| (*falsely + *truly) as f64 >= MOSTLY * (*falsely + *truly + *not) as f64);
+    // In each run that shows sharing: code without names is all one function, and only a part of it may be held up.
+    let mostly = |[falsely, truly, not]: &[u64; 3]| (falsely + truly) as f64 >= MOSTLY * (falsely + truly + not) as f64;
+    in_runs.retain(|_, runs| runs.values().all(mostly));
+    let sum = |runs: HashMap<RunId, [u64; 3]>| {
+        runs.into_values().fold([0; 3], |sum: [u64; 3], count| [0, 1, 2].map(|nth| sum[nth] + count[nth]))
+    };
+    let functions: HashMap<_, [u64; 3]> = in_runs.into_iter().map(|(function, runs)| (function, sum(runs))).collect();
     if functions.is_empty() {
         return Vec::new();
     }

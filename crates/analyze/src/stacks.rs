@@ -128,13 +128,14 @@ impl<'t> Stacks<'t> {
 }
 
 fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameId>) -> View<'t> {
-    let first = frames.iter().position(|c| c.owner == Owner::Own);
+    let first = frames.iter().position(|c| c.owner == Owner::Own || is_made_at_run_time(c));
     let own = match first {
         Some(at) if in_call => Some(at + wrappers(frames, at)),
         other => other,
     };
     let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
-    let entry = match own {
+    let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
+    let entry = match first {
         Some(_) => before.last(),
         // No own frame: the outermost with a name that is not a thread's start.
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !names::is_thread_start(n))),
@@ -150,6 +151,12 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameI
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
     }
+}
+
+/// Code of the program that has no name because it was made at run time: what called into a library from there, and whatever
+/// runs around it, a virtual machine's own code mostly, says nothing about whose the code is.
+fn is_made_at_run_time(code: &Code<'_>) -> bool {
+    code.kind == ModuleKind::Anonymous && code.name().is_none() && !code.module.is_empty()
 }
 
 /// CPython takes its global lock with a timed wait at a condition (take_gil in Python/ceval_gil.c), and waits at no other
@@ -255,6 +262,21 @@ mod tests {
             assert_eq!(view.responsible().and_then(|c| c.name()), Some("insert"));
             assert_eq!(view.role, Some(Role::Lock));
         });
+    }
+
+    #[test]
+    fn code_made_at_run_time_is_where_a_library_was_called_from() {
+        let stack = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < ObjectMonitor::enter(JavaThread*)@libjvm.so < \
+                     Runtime1::monitorenter(JavaThread*, oopDesc*)@libjvm.so < ?@anonymous < JavaCalls::call@libjvm.so < \
+                     thread_native_entry(Thread*)@libjvm.so < start_thread@libc.so.6 < main@launcher";
+        check(stack, |view, _| {
+            let entry = view.entry.and_then(|c| c.name()).unwrap();
+            assert!(entry.starts_with("Runtime1::monitorenter"), "{entry}");
+            assert!(view.own.is_none(), "{:?}", view.own);
+        });
+        let internal = "?@libc.so.6 < GangWorker::loop()@libjvm.so < Thread::call_run()@libjvm.so < \
+                        thread_native_entry(Thread*)@libjvm.so < start_thread@libc.so.6";
+        check(internal, |view, _| assert_eq!(view.entry.and_then(|c| c.name()), Some("GangWorker::loop()")));
     }
 
     #[test]

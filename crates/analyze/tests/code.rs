@@ -106,9 +106,9 @@ fn code_that_takes_no_more_time_clears_them_all() {
     }
 }
 
-/// Every thread runs `build` for half a second, whatever the count, and shares the rest; two processors. With four threads
-/// `build` takes `last` milliseconds in each.
-fn each_builds(last: u64) -> Tables {
+/// One thread runs `build` for half a second, and each of two for `two`, of four for `four` milliseconds; they share the rest.
+/// Two processors.
+fn each_builds(two: u64, four: u64) -> Tables {
     let place = |i: u64| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
     let traced = |threads: u64, each: u64| {
         move |run: &mut RunSketch<'_>| {
@@ -125,34 +125,70 @@ fn each_builds(last: u64) -> Tables {
         }
     };
     let wall = |threads: f64, each: f64| (0.4 + threads * each) / 2.0;
-    let last_seconds = last as f64 / 1000.0;
+    let [two_seconds, four_seconds] = [two, four].map(|each| each as f64 / 1000.0);
     Sketch::new(2)
         .clean(1, &around(0.9))
-        .clean_cpu(2, &around(wall(2.0, 0.5)), &around(1.4))
-        .clean_cpu(4, &around(wall(4.0, last_seconds)), &around(0.4 + 4.0 * last_seconds))
+        .clean_cpu(2, &around(wall(2.0, two_seconds)), &around(0.4 + 2.0 * two_seconds))
+        .clean_cpu(4, &around(wall(4.0, four_seconds)), &around(0.4 + 4.0 * four_seconds))
         .traced(1, traced(1, 500))
-        .traced(2, traced(2, 500))
-        .traced(4, traced(4, last))
+        .traced(2, traced(2, two))
+        .traced(4, traced(4, four))
         .tables()
+}
+
+/// The same, with the time of `build` in functions that it calls, in turn.
+fn in_callees(tables: &Tables) -> Tables {
+    let mut tables = tables.clone();
+    let build = tables.frames.iter().find(|f| f.function.as_deref() == Some("build")).unwrap().clone();
+    let outer = recording::FrameId(9000);
+    let called: Vec<_> =
+        tables.frames.iter().filter(|f| f.function.as_deref() == Some("build")).map(|f| f.frame).collect();
+    for frame in tables.frames.iter_mut().filter(|f| called.contains(&f.frame)) {
+        frame.function = Some(format!("part_{}", frame.line.unwrap_or(0) % 7));
+    }
+    tables.frames.push(recording::tables::Frame { frame: outer, ..build });
+    // build is called by work, and calls the parts.
+    let parts: Vec<_> =
+        tables.stacks.iter().filter(|s| called.contains(&s.frame)).map(|s| (s.stack, s.parent)).collect();
+    for (nth, (stack, parent)) in parts.into_iter().enumerate() {
+        let between = recording::StackId(9000 + nth as u32);
+        tables.stacks.push(recording::tables::Stack { stack: between, parent, frame: outer, truncated: false });
+        tables.stacks.iter_mut().find(|s| s.stack == stack).unwrap().parent = Some(between);
+    }
+    tables
+}
+
+#[test]
+fn repeated_work_is_told_by_the_function_that_holds_it_all() {
+    let answer = analyze(&in_callees(&each_builds(500, 500)));
+    let cause = found(&answer, CauseId::ExtraWork).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
+    let answer = analyze(&in_callees(&each_builds(500, 250)));
+    assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn work_that_each_thread_repeats_is_told_without_counters() {
-    let answer = analyze(&each_builds(500));
+    let answer = analyze(&each_builds(500, 500));
     let cause = found(&answer, CauseId::ExtraWork).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
     assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
 }
 
 #[test]
 fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated() {
-    let answer = analyze(&each_builds(250));
+    // Half as long in each of twice as many, and so much slower with two that four take nearly as long as one.
+    for (two, four) in [(500, 250), (750, 420)] {
+        let answer = analyze(&each_builds(two, four));
+        assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
+    }
+    let answer = analyze(&each_builds(500, 250));
     assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
     assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::ExtraWork), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn where_instructions_are_counted_and_do_not_grow_nothing_is_repeated() {
-    let mut tables = each_builds(500);
+    let mut tables = each_builds(500, 500);
     for run in &mut tables.runs {
         run.instructions = Some(1_000_000);
     }

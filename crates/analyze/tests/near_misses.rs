@@ -394,3 +394,29 @@ fn waits_that_nobody_looked_at_leave_their_causes_open() {
     // What needs neither is told all the same.
     assert!(answer.verdict.clear.contains(&CauseId::CpuPressure));
 }
+
+#[test]
+fn lock_code_in_place_of_condition_code_is_no_lock() {
+    let lock = "pthread_mutex_lock@libc.so.6 < pop@app queue.c:47 < work@app app.c:9";
+    let condition = "pthread_cond_wait@libc.so.6 < pop@app queue.c:49 < work@app app.c:9";
+    let tables = |before: &str| {
+        Sketch::new(2)
+            .clean(1, &around(1.0))
+            .clean_cpu(2, &around(0.6), &around(1.0))
+            .traced(1, |run| {
+                run.thread("a").runs(ms(600), "work@app app.c:5").runs(ms(400), before);
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(600));
+                run.thread("a").runs(ms(400), "work@app app.c:5").runs(ms(200), lock);
+                run.thread("b").runs(ms(200), "work@app app.c:5").runs(ms(200), lock);
+            })
+            .tables()
+    };
+    let answer = analyze(&tables(condition));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
+    // The near miss: it is there in place of the program's own work.
+    let answer = analyze(&tables("work@app app.c:5"));
+    assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
+}

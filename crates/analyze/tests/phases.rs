@@ -138,6 +138,41 @@ fn start_and_end(before: u64, after: u64) -> Tables {
         .tables()
 }
 
+/// A launcher's thread that waits for `main`, which works alone at the end. The workers are created by `main`, or all by the launcher.
+fn launched(by_main: bool) -> Tables {
+    let run = |workers: u64| {
+        move |run: &mut RunSketch<'_>| {
+            let parallel = 1000 / workers;
+            run.thread("launcher").blocks(Reason::Futex, ms(parallel + 400), JOIN);
+            run.thread("main").blocks(Reason::Futex, ms(parallel), JOIN).runs(ms(400), PARALLEL);
+            for name in ["a", "b"].into_iter().take(workers as usize) {
+                run.thread(name).runs(ms(parallel), PARALLEL);
+            }
+        }
+    };
+    let mut tables = Sketch::new(2)
+        .clean(1, &around(1.4))
+        .clean_cpu(2, &around(0.9), &around(1.4))
+        .traced(1, run(1))
+        .traced(2, run(2))
+        .tables();
+    let main = recording::ThreadId(1);
+    for thread in tables.threads.iter_mut().filter(|t| t.thread > main && by_main) {
+        thread.parent = Some(main);
+    }
+    tables
+}
+
+#[test]
+fn the_only_thread_of_a_launcher_is_what_starts_the_workers() {
+    let answer = analyze(&launched(true));
+    assert_eq!(ids(&answer), [CauseId::SerialPhase], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].summary.contains("after the last worker thread"), "{:#?}", answer.verdict);
+    // The near miss: one of several threads that the first one created is a worker like them.
+    let answer = analyze(&launched(false));
+    assert!(found(&answer, CauseId::SerialPhase).is_none(), "{:#?}", answer.verdict);
+}
+
 #[test]
 fn an_idle_processor_that_the_timed_runs_did_not_have_proves_no_imbalance() {
     let tables = |cpu: f64| {

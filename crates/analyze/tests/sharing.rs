@@ -133,6 +133,41 @@ fn code_made_at_run_time_lies_elsewhere_without_the_sharing() {
     assert!((elsewhere - same).abs() < 0.01, "{elsewhere} where it is at another place, {same} else");
 }
 
+#[test]
+fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
+    let count = |place: u32| format!("count@anonymous code:{place} < work@app app.c:9");
+    let mut tables = slower_with(&count(1), &count(2), &around(1.0));
+    accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    for frame in tables.frames.iter_mut().filter(|frame| frame.function.as_deref() == Some("count")) {
+        frame.function = None;
+    }
+    let gain = |tables: &Tables| {
+        let lines = analyze(tables).account[1].lines.clone();
+        lines.iter().find(|l| l.cause == CauseId::TrueSharing).map(|l| l.seconds)
+    };
+    let whole = gain(&tables).unwrap();
+    assert!((whole - 1.0).abs() < 0.1, "0.5 s of it are the smallest count's: {whole}");
+    // Another run with four threads shows as much, and of that with two a third is held up: what one thread runs may be either.
+    let (two, four) = (traced(&tables), RunId(77));
+    let runs: Vec<_> = tables.runs.iter().filter(|r| r.run == two).cloned().collect();
+    tables.runs.extend(runs.into_iter().map(|r| recording::tables::Run { run: four, threads: 4, ..r }));
+    macro_rules! copied {
+        ($($rows:ident)*) => {$(
+            let rows: Vec<_> = tables.$rows.iter().filter(|row| row.run == two).cloned().collect();
+            tables.$rows.extend(rows.into_iter().map(|mut row| { row.run = four; row }));
+        )*};
+    }
+    copied!(traces threads slices samples accesses confirmations);
+    let mut nth = 0;
+    tables.accesses.retain(|access| {
+        nth += usize::from(access.run == two);
+        access.run != two || nth % 3 == 0
+    });
+    let part = gain(&tables).unwrap();
+    assert!((part - 1.5).abs() < 0.1, "nothing of the smallest count's is known to be held up: {part}");
+}
+
 /// Names members of an object on the heap by its type.
 fn member(tables: &mut Tables, name: &str, offset: u64, size: u64, address: u64) {
     let run = traced(tables);

@@ -8,7 +8,7 @@ use analyze::analyze;
 use analyze::answer::CauseId;
 use common::*;
 use recording::Tables;
-use recording::synthetic::{Sketch, ms};
+use recording::synthetic::{Sketch, ms, us};
 use recording::tables::{Reason, RunKind};
 
 const WORK: &str = "work@app app.c:5";
@@ -273,4 +273,34 @@ fn threads_of_the_go_scheduler_do_not_tell_what_goroutines_wait_for() {
     // A thread of a C program that sleeps is found, and so is one whose function merely begins alike.
     let answer = analyze(&tables("nanosleep@libc.so.6 < runtime_poll@app a.c:3 < main@app a.c:9"));
     assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
+}
+
+/// A turn of ten milliseconds, which whoever has it sleeps through with the lock in hand.
+#[test]
+fn threads_that_hardly_run_are_the_workers_where_no_other_does() {
+    let wait = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < wait_turn@app app.c:33";
+    let pause = "clock_nanosleep@libc.so.6 < wait_turn@app app.c:35";
+    let tables = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.001))
+        .clean_cpu(2, &around(1.0), &around(0.001))
+        .traced(1, |run| {
+            main_joins(run, ms(1000));
+            (0..100).fold(run.thread("worker-1"), |t, _| {
+                t.runs(us(10), "work@app app.c:9").blocks(Reason::Sleep, ms(10), pause)
+            });
+        })
+        .traced(2, |run| {
+            main_joins(run, ms(1000));
+            for (name, other, first) in [("worker-1", "worker-2", true), ("worker-2", "worker-1", false)] {
+                let turns = (0..100).map(|turn| (turn % 2 == 0) == first);
+                turns.fold(run.thread(name), |t, own| match own {
+                    true => t.runs(us(10), "work@app app.c:9").blocks(Reason::Sleep, ms(10), pause),
+                    false => t.locks(0x100, ms(10) + us(10), wait, other),
+                });
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert!(found(&answer, CauseId::SerialPhase).is_none(), "it has two threads: {:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
 }

@@ -219,3 +219,22 @@ fn call(model: &Model<'_>, number: u32, name: &str) -> (CauseId, String) {
         false => (CauseId::ExtraWork, format!("kernel time in {name}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(changes: [(Why, f64); 3]) -> [f64; 3] {
+        let mut changes = changes.map(|(why, seconds)| (Doing::Synchronising(why), seconds, 0.0));
+        settle(&mut changes);
+        changes.map(|c| c.1)
+    }
+
+    #[test]
+    fn one_kind_of_synchronising_in_place_of_another_is_no_loss() {
+        assert_eq!(settled([(Why::Condition, -8.0), (Why::Lock, 3.0), (Why::Futex, 1.0)]), [-4.0, 0.0, 0.0]);
+        assert_eq!(settled([(Why::Condition, -2.0), (Why::Lock, 3.0), (Why::Futex, 1.0)]), [0.0, 1.5, 0.5]);
+        // All of it grows: nothing is set off.
+        assert_eq!(settled([(Why::Condition, 0.5), (Why::Lock, 3.0), (Why::Futex, 0.0)]), [0.5, 3.0, 0.0]);
+    }
+}

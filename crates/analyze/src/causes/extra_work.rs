@@ -3,9 +3,10 @@
 //! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit of
 //! work; more instructions, where they are counted; a function that each thread runs for as long as one alone did, also with
 //! more threads than processors. More time in the same functions proves nothing alone: it may be memory, sharing, or a loop
-//! that waits. May import: `blame`, `slower_code`.
+//! that waits. May import: `blame`, `repeated`, `slower_code`.
 
 use super::blame::{Blamed, culprit, named, sources};
+use super::repeated::repeated;
 use super::slower_code::{self, SlowerCode};
 use super::{Description, NOT_TRACED, Outcome, evidence, found, not_significant};
 use crate::account::Ledger;
@@ -105,12 +106,15 @@ fn functions<'t>(
 ) -> Option<Cause> {
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
     // Where instructions are counted they decide.
-    let repeated = slower_code::repeated(facts, code).filter(|_| more || code.instructions.is_none());
+    let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
     // A loop that waits executes more instructions, too.
     if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
         return None;
     }
-    let who = slower_code::culprit(facts, ledger, code);
+    let who = match &repeated {
+        Some(repeated) => repeated.culprit(facts, ledger),
+        None => slower_code::culprit(facts, ledger, code),
+    };
     let at = who.as_ref().map_or_else(|| "user-space code".to_owned(), named);
     let mut rows = vec![
         evidence(
@@ -126,9 +130,9 @@ fn functions<'t>(
             "samples",
         ),
     ];
-    if let Some(ratio) = repeated {
+    if let Some(repeated) = repeated {
         let what = "time of each thread in it at the largest count, over that at the smallest";
-        rows.push(evidence(what, ratio, "ratio", "samples"));
+        rows.push(evidence(what, repeated.ratio, "ratio", "samples"));
     }
     if let Some(ratio) = code.instructions {
         rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, "ratio", "runs"));

@@ -24,6 +24,7 @@ pub mod none;
 pub mod oversubscription;
 pub mod page_fault;
 pub mod remedies;
+pub mod repeated;
 pub mod serial_phase;
 mod shared_memory;
 pub mod slower_code;

@@ -5,8 +5,10 @@ use crate::account::Ledger;
 use crate::account::growth::{NEW_FUNCTIONS, SAME_FUNCTIONS};
 use crate::account::profile::Doing;
 use crate::answer::{CauseId, Culprit};
+use crate::code::Code;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::words::percent;
+use recording::StackId;
 use recording::tables::Mode;
 use std::collections::BTreeMap;
 
@@ -66,46 +68,22 @@ pub fn at<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<SlowerCo
     })
 }
 
-/// How far the time in a function may be from the same for each thread: the times come from samples, a tenth is what those
-/// of a hundred leave, and processors of a virtual machine differ by as much.
-const SAME_FOR_EACH: f64 = 0.2;
-
-/// The time of each thread in the function that grew most, over that of each at the smallest count, at the largest count,
-/// when every thread does all of it for itself: its time is the same in each thread at all counts, some within the
-/// processors and some above.
-///
-/// Memory and caches that are shared cost more with more processors, and no more beyond them. A lock that is waited for on
-/// the processor might: so none when a loop that waits was found there, or could be there unseen.
-pub fn repeated<'t>(facts: &Facts<'_, 't>, code: &SlowerCode<'t>) -> Option<f64> {
-    let (name, module, _) = code.function?;
-    let base = facts.ledgers.first()?;
-    let above = |l: &Ledger<'_, '_>| l.account.threads > facts.processors;
-    let more = facts.ledgers.get(1..).unwrap_or_default();
-    if code.new || !more.iter().any(above) || more.iter().all(above) {
-        return None;
-    }
-    let sharing = &facts.model.sharing;
-    let here = |frame| facts.model.stacks.code(frame).iter().any(|c| (c.name(), c.module) == (name, module));
-    if sharing.loops.iter().any(|one| here(one.frame)) || code.may_wait() && !sharing.observed {
-        return None;
-    }
-    let each = |l: &Ledger<'_, 't>| {
-        let samples = l.profile.counts.get(&Doing::Function(name, module)).copied().unwrap_or(0) as f64;
-        super::blame::seconds_a_sample(l) * samples * l.on_cpu_scale / f64::from(l.account.threads)
-    };
-    let ratio = |l: &Ledger<'_, 't>| each(l) / each(base);
-    let same = |l: &Ledger<'_, 't>| (ratio(l) - 1.0).abs() <= SAME_FOR_EACH;
-    more.iter().all(same).then(|| more.last().map(ratio)).flatten()
-}
-
 /// How many addresses hold nearly all samples of a function.
 fn addresses<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: Doing<'t>) -> usize {
+    let is = |c: &Code<'_>| Doing::Function(c.name(), c.module) == function;
+    addresses_of(facts, ledger, |stack| facts.model.stacks.view(Some(stack), false).leaf.as_ref().is_some_and(is))
+}
+
+/// How many addresses hold nearly all user-space samples whose stack fits.
+pub fn addresses_of(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, fits: impl Fn(StackId) -> bool) -> usize {
+    let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
+    for stack in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User).filter_map(|s| s.user_stack) {
+        *stacks.entry(stack).or_default() += 1;
+    }
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for sample in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User) {
-        if let Some(leaf) = facts.model.stacks.view(sample.user_stack, false).leaf
-            && Doing::Function(leaf.name(), leaf.module) == function
-        {
-            *counts.entry(leaf.frame.address).or_default() += 1;
+    for (stack, count) in stacks.into_iter().filter(|(stack, _)| fits(*stack)) {
+        if let Some(leaf) = facts.model.stacks.view(Some(stack), false).leaf {
+            *counts.entry(leaf.frame.address).or_default() += count;
         }
     }
     let all: u64 = counts.values().sum();
