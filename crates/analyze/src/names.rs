@@ -255,6 +255,12 @@ pub fn is_syscall_wrapper(name: &str) -> bool {
     plain(name) == "syscall"
 }
 
+/// True for the usual names of a program's own function around the futex call: who calls it is to blame, not it.
+pub fn is_futex_wrapper(name: &str) -> bool {
+    let c = plain(name);
+    !c.contains("::") && ["futex", "sys_futex", "linux_futex"].iter().any(|start| c.starts_with(start))
+}
+
 /// True for the functions that wait for a semaphore: a lock where those who wait also post, a queue where others do.
 pub fn is_semaphore(name: &str) -> bool {
     let c = plain(name);

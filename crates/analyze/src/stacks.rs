@@ -51,7 +51,8 @@ impl<'t> View<'t> {
     /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
     /// then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {
-        let primitive = |name: &str| names::is_semaphore(name) || names::is_syscall_wrapper(name);
+        let primitive =
+            |name: &str| names::is_semaphore(name) || names::is_syscall_wrapper(name) || names::is_futex_wrapper(name);
         let owns = |name: &str| !names::is_thread_start(name) && !primitive(name);
         self.entry.filter(|e| e.role.is_none() && e.name().is_some_and(owns))
     }
@@ -174,7 +175,13 @@ fn takes_interpreter_lock(frames: &[Code<'_>]) -> bool {
     caller.is_some_and(python) || frames.iter().any(|c| c.name().is_some_and(|n| names::c_name(n) == "take_gil"))
 }
 
-/// How many nameless frames at the start of the program's code are its copy of a thread library's.
+/// True when a frame is the program's own wrapper of the futex call, and its caller is the program's, too.
+fn named_wrapper(frames: &[Code<'_>], at: usize) -> bool {
+    let own = |at: usize| frames.get(at).filter(|c| c.owner == Owner::Own);
+    own(at).and_then(Code::name).is_some_and(names::is_futex_wrapper) && own(at + 1).is_some()
+}
+
+/// How many frames at the start of the program's code are a wrapper of the futex call, or its copy of a thread library's.
 fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
     let nameless = |i: usize| {
         let code = frames.get(i);
@@ -183,6 +190,7 @@ fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
     let caller = at.checked_sub(1).and_then(|i| frames.get(i)).and_then(Code::name);
     let most = match caller {
         None if at == 0 => STATIC_WRAPPERS,
+        Some(name) if names::is_syscall_wrapper(name) && named_wrapper(frames, at) => return 1,
         Some(name) if names::is_syscall_wrapper(name) => SYSCALL_WRAPPERS,
         _ => 0,
     };
@@ -283,6 +291,9 @@ mod tests {
     fn a_lock_of_the_program_s_own_make_belongs_to_it() {
         check("syscall@libc.so.6 < enter@app app.c:11 < work@app app.c:13", |view, _| {
             assert!(view.library().is_none());
+            assert_eq!(view.responsible().and_then(|c| c.name()), Some("enter"));
+        });
+        check("syscall@libc.so.6 < futex_wait@app app.c:3 < enter@app app.c:11 < work@app app.c:13", |view, _| {
             assert_eq!(view.responsible().and_then(|c| c.name()), Some("enter"));
         });
     }

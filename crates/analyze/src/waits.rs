@@ -26,11 +26,14 @@ const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 /// Wake-ups of one barrier follow each other within this time: one call wakes all, each needs some microseconds.
 const AT_ONCE_NS: u64 = 200_000;
 
-/// Where fewer of the wake-ups at a place than this come from a thread whose own latest wait was at the address that it
-/// wakes, the place takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks
-/// alike has waited for the one that it releases in at least one of k cases. With 20 such locks two threads are in each
-/// other's way for less than a twentieth of the time that they hold any, which is no cause any more.
+/// Where few of the wake-ups at a place come from a thread whose own latest wait was at the address that it wakes, the place
+/// takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks alike has waited for
+/// the one that it releases in at least one of k cases. Few is less than half of that, and this at the least: with 20 such
+/// locks two threads are in each other's way for less than a twentieth of the time that they hold any, which is no cause.
 const SELDOM: f64 = 0.05;
+
+/// And this at the most: threads that wait at other futexes in between have the latest wait there as often.
+const HARDLY_MOST: f64 = 0.25;
 
 /// A lock that keeps a queue of its own has one futex for each thread that waits, or one for each depth of its stack. A
 /// place whose threads wait at more addresses than this is no such lock.
@@ -119,6 +122,9 @@ struct AtPlace {
     futexes: BTreeSet<(ThreadId, Object)>,
     /// Values that they were expected to have.
     expected: BTreeSet<Option<u32>>,
+    /// Blocked time, and that of it with a lock's value.
+    blocked: f64,
+    lock_value: f64,
     /// Wake-ups by a thread whose own latest wait was at the same address, and by any other.
     returned: u64,
     passed_on: u64,
@@ -128,7 +134,9 @@ struct AtPlace {
 }
 
 impl AtPlace {
-    fn wait(&mut self, wait: &Wait, object: Object) {
+    fn wait(&mut self, wait: &Wait, object: Object, lock: bool) {
+        self.blocked += wait.blocked_ns as f64;
+        self.lock_value += if lock { wait.blocked_ns as f64 } else { 0.0 };
         self.waiters.insert(wait.thread);
         self.futexes.insert((wait.thread, object));
         self.expected.insert(wait.expected);
@@ -146,6 +154,8 @@ impl AtPlace {
         self.waiters.extend(&other.waiters);
         self.futexes.extend(&other.futexes);
         self.expected.extend(&other.expected);
+        self.blocked += other.blocked;
+        self.lock_value += other.lock_value;
         self.returned = self.returned.saturating_add(other.returned);
         self.passed_on = self.passed_on.saturating_add(other.passed_on);
         self.many = self.many.saturating_add(other.many);
@@ -157,7 +167,9 @@ impl AtPlace {
     fn passes_on(&self) -> bool {
         let returned = self.returned as f64;
         let most = returned + 2.0 * returned.sqrt() + 3.0;
-        most < SELDOM * (returned + self.passed_on as f64)
+        let words: BTreeSet<Object> = self.futexes.iter().map(|f| f.1).collect();
+        let few = (0.5 / words.len().max(1) as f64).clamp(SELDOM, HARDLY_MOST);
+        most < few * (returned + self.passed_on as f64)
     }
 
     /// True when each wake-up is for one thread, and all wait for one and the same value, which is not zero, to go away: the
@@ -209,7 +221,7 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
     };
     for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
         let at = at_places.entry(place(wait)).or_default();
-        at.wait(wait, object(traced, wait));
+        at.wait(wait, object(traced, wait), has_lock_value(wait, stacks));
         traced.wakes.get(&wait.wait).into_iter().flatten().for_each(|wake| at.wake(wake));
     }
     let crowds = crowds(traced);
@@ -245,10 +257,7 @@ fn traffic<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BT
         let blocked = wait.blocked_ns as f64;
         at.blocked += blocked;
         at.timed += if wait.timed { blocked } else { 0.0 };
-        let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
-        let semaphore = entry.is_some_and(names::is_semaphore);
-        let lock = semaphore || wait.expected.is_some_and(|v| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0);
-        at.lock_value += if lock { blocked } else { 0.0 };
+        at.lock_value += if has_lock_value(wait, stacks) { blocked } else { 0.0 };
     }
     for wait in futexes() {
         let Some(at) = traffic.get_mut(&object(traced, wait)) else { continue };
@@ -276,6 +285,13 @@ fn traffic<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BT
     traffic
 }
 
+/// True when the futex was expected to have a value as locks have it, or is a semaphore.
+fn has_lock_value(wait: &Wait, stacks: &Stacks<'_>) -> bool {
+    let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
+    let value = |v: u32| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0;
+    entry.is_some_and(names::is_semaphore) || wait.expected.is_some_and(value)
+}
+
 /// The address and the process that a wait belongs to. Without an address each wait is an object of its own.
 pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
     match wait.object {
@@ -297,7 +313,8 @@ fn by_structure(at: &Traffic<'_>, around: &AtPlace, tids: &BTreeSet<u32>, crowd:
     }
     if most_woken(at.by_waiter) {
         return match () {
-            () if most(at.lock_value) => Purpose::Lock,
+            // At the place, too: a counter comes by a lock's value.
+            () if most(at.lock_value) && around.lock_value > MOST * around.blocked => Purpose::Lock,
             // All but the last of three or more are woken together: nothing but a barrier does that again and again.
             () if at.waiters.len() > 2 && crowd > MOST && around.may_wake_all() => Purpose::Barrier,
             () => around.shared_by_waiters(),
@@ -344,8 +361,7 @@ fn crowd(mut ends: Vec<(u64, ThreadId)>) -> f64 {
         let group = ends.iter().skip(at).take_while(|e| e.0.saturating_sub(first.0) <= AT_ONCE_NS);
         let threads: BTreeSet<ThreadId> = group.clone().map(|e| e.1).collect();
         let size = group.count().max(1);
-        // Each once: those that wait for a lock of short use come by several times.
-        together += if threads.len() + 1 >= all && threads.len() > 1 && threads.len() == size { size } else { 0 };
+        together += if threads.len() + 1 >= all && threads.len() > 1 { size } else { 0 };
         at += size;
     }
     if ends.is_empty() { 0.0 } else { together as f64 / ends.len() as f64 }
@@ -469,7 +485,10 @@ mod tests {
         // A ring of seven counters: both threads come to wait at each of them. And a counter for each row.
         assert_eq!(turns(100, 7, rows), [CONDITION]);
         assert_eq!(turns(100, 100, rows), [CONDITION]);
-        // The near misses: a lock's threads had waited for it, and forty rows may be chance.
+        // A counter may have a lock's value when a thread first waits for it.
+        let by_chance = |n: u64| if n % 7 == 2 { 2 } else { 128 * n as u32 };
+        assert_eq!(turns(100, 7, Shown { expected: by_chance, ..rows }), [CONDITION]);
+        // The near misses: a lock's threads had waited for it, and what forty rows show may be chance.
         assert_eq!(turns(100, 7, Shown { waited_here: true, ..rows }), [UNKNOWN]);
         assert_eq!(turns(40, 7, rows), [UNKNOWN]);
         // Two futexes, each with one thread that waits at it: a parking lock's are like that.

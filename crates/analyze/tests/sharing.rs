@@ -151,7 +151,7 @@ fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
     // Another run with four threads shows as much, and of that with two a third is held up: what one thread runs may be either.
     let (two, four) = (traced(&tables), RunId(77));
     let runs: Vec<_> = tables.runs.iter().filter(|r| r.run == two).cloned().collect();
-    tables.runs.extend(runs.into_iter().map(|r| recording::tables::Run { run: four, threads: 4, ..r }));
+    tables.runs.extend(runs.into_iter().map(|r| Run { run: four, threads: 4, ..r }));
     macro_rules! copied {
         ($($rows:ident)*) => {$(
             let rows: Vec<_> = tables.$rows.iter().filter(|row| row.run == two).cloned().collect();

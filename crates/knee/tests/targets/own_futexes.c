@@ -1,6 +1,6 @@
 /* What programs make of futexes by themselves, each the main thing that its threads wait for:
  *   lock     a word that says "taken"; all work is done by the one that holds it
- *   barrier  a generation that starts at one; one thread of the team is slower
+ *   barrier  a generation that starts at one; one thread of the team, each in its turn, is slower
  *   rows     a ring of counters: a row's thread waits until the row above is done
  * Usage: own_futexes lock|barrier|rows THREADS */
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { TURNS = 2400, RING = 7, WORK = 200000 };
+enum { TURNS = 2400, RING = 61, WORK = 200000 };
 
 static int threads;
 static atomic_int taken, arrived, generation = 1, done[RING];
@@ -80,7 +80,7 @@ static void *lock(void *number)
 static void *barrier(void *number)
 {
 	for (int i = 0; i < TURNS / threads; i++) {
-		for (int part = 0; number == 0 && part < threads; part++)
+		for (int part = 0; (long)number == i % threads && part < threads; part++)
 			work();
 		meet();
 	}
