@@ -18,7 +18,8 @@ fn lab(program: &str) -> String {
 }
 
 /// Sweeps and gives the answer and the recording's folder. Another program that takes a tenth of the processors or more
-/// hides every other loss behind its own, rightly so: such a sweep shows nothing here and is made again, twice at most.
+/// hides every other loss behind its own, rightly so, and runs that scatter as much as the loss hide it: such a sweep shows
+/// nothing here and is made again, twice at most.
 fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, PathBuf) {
     for attempt in 1.. {
         let recording = folder.join(format!("recording-{attempt}"));
@@ -32,10 +33,14 @@ fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, Path
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let taken = taken_by_others(&answer);
-        if taken < 0.1 || attempt == 3 {
+        let scatters = answer["verdict"]["summary"].as_str().unwrap().contains("scatter too much to tell");
+        if (taken < 0.1 && !scatters) || attempt == 3 {
             return (answer, recording);
         }
-        println!("other programs had {:.0} % of the processors: the sweep is made again", 100.0 * taken);
+        println!(
+            "other programs had {:.0} % of the processors, or the runs scattered ({scatters}): the sweep is made again",
+            100.0 * taken
+        );
     }
     unreachable!("the last attempt returns")
 }
@@ -134,21 +139,23 @@ fn futexes_of_the_programs_own_are_told_by_who_waits_and_who_wakes() {
     let of = |kind: &str, counts: &str| {
         let made = folder.path().join(kind);
         std::fs::create_dir(&made).unwrap();
-        sweep(&made, counts, "3", &[program.to_str().unwrap(), kind, "{threads}"]).0
+        sweep(&made, counts, "3", &[program.to_str().unwrap(), kind, "{threads}"])
     };
     let (locks, conditions, barriers) =
         ("waiting for locks", "waiting for a condition or for work", "waiting at a barrier");
 
-    let answer = of("lock", "1,2");
-    let found = cause(&answer, "user-lock").unwrap_or_else(|| panic!("{answer:#}"));
-    assert_eq!(found["culprit"]["function"], "enter", "{found:#}");
+    let (answer, recording) = of("lock", "1,2");
+    assert!(waits_for(&answer, locks) > 0.0, "{answer:#}");
+    let shown = knee().args(["show", "locks", "--format", "csv"]).arg(&recording).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("enter (own_futexes.c"), "{shown}");
     assert_eq!(waits_for(&answer, conditions) + waits_for(&answer, barriers), 0.0, "{answer:#}");
 
-    let answer = of("rows", "1,2");
+    let (answer, _) = of("rows", "1,2");
     assert!(waits_for(&answer, conditions) > 0.0, "{answer:#}");
     assert_eq!(waits_for(&answer, locks), 0.0, "{answer:#}");
 
-    let answer = of("barrier", "1,3");
+    let (answer, _) = of("barrier", "1,3");
     assert!(waits_for(&answer, barriers) > 0.0, "{answer:#}");
     assert_eq!(waits_for(&answer, locks), 0.0, "{answer:#}");
 }
