@@ -29,7 +29,8 @@ impl<'a, 't> Facts<'a, 't> {
     pub fn focus(&self) -> Option<&'a Ledger<'a, 't>> {
         let [only] = self.ledgers else {
             let base = self.clean.base().or(self.ledgers.first().map(|l| l.account.threads));
-            let lossy = || self.ledgers.iter().filter(|l| Some(l.account.threads) != base && has_loss(l));
+            let counts = |l: &&Ledger| Some(l.account.threads) != base && !self.overtaken(l);
+            let lossy = || self.ledgers.iter().filter(counts).filter(|l| has_loss(l));
             let within = lossy().rfind(|l| l.account.threads <= self.processors);
             return within.or_else(|| lossy().find(|l| l.account.threads > self.processors));
         };
@@ -37,17 +38,31 @@ impl<'a, 't> Facts<'a, 't> {
     }
 
     /// The accounts in the order in which a cause is looked for: the focus, then within the processors from the largest
-    /// count down, then beyond them upwards. Of several the smallest count is left out: what it loses keeps no further
+    /// count down, then beyond them upwards. Counts that a larger one overtakes are left out, and of several the smallest: what it loses keeps no further
     /// thread from helping, unless the others lose it as well.
     pub fn in_order(&self) -> Vec<&'a Ledger<'a, 't>> {
         let focus = self.focus().map(|l| l.account.threads);
-        let mut order: Vec<&Ledger> = self.ledgers.iter().skip(usize::from(self.ledgers.len() > 1)).collect();
+        let more = self.ledgers.iter().skip(usize::from(self.ledgers.len() > 1));
+        let mut order: Vec<&Ledger> = more.filter(|l| !self.overtaken(l)).collect();
         order.sort_by_key(|l| {
             let threads = l.account.threads;
             let beyond = threads > self.processors;
             (Some(threads) != focus, beyond, if beyond { threads } else { u32::MAX - threads })
         });
         order
+    }
+
+    /// True for a count of a program that runs more threads than the count says, a pipeline of so many and two more for
+    /// example, when a larger count is faster for certain. There the number of processors is no border between the counts,
+    /// and what the smaller one loses keeps no further thread from helping, as at the smallest of all.
+    pub fn overtaken(&self, ledger: &Ledger<'_, '_>) -> bool {
+        let more_threads = self.ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.alone);
+        let threads = ledger.account.threads;
+        let Some(own) = self.points.iter().find(|p| p.threads == threads).filter(|_| more_threads) else {
+            return false;
+        };
+        let faster = |p: &&Point| p.threads > threads && p.speedup_interval.low > own.speedup_interval.high;
+        self.points.iter().any(|p| faster(&p))
     }
 
     /// The account in which a cause has the largest share of the capacity.

@@ -120,7 +120,7 @@ impl<'t> Traced<'t> {
 
     /// True when the threads ran for more time than as many processors as threads that were asked for have, by more
     /// than the smallest loss that is called a cause.
-    fn uses_more(&self) -> bool {
+    pub fn uses_more(&self) -> bool {
         let ran = self.threads.values().fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
         let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns) as f64;
         ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)

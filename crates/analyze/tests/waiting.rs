@@ -8,7 +8,7 @@ use analyze::analyze;
 use analyze::answer::CauseId;
 use common::*;
 use recording::Tables;
-use recording::synthetic::{Sketch, ms, us};
+use recording::synthetic::{RunSketch, Sketch, ms, us};
 use recording::tables::{Reason, RunKind};
 
 const WORK: &str = "work@app app.c:5";
@@ -303,4 +303,38 @@ fn threads_that_hardly_run_are_the_workers_where_no_other_does() {
     let answer = analyze(&tables);
     assert!(found(&answer, CauseId::SerialPhase).is_none(), "it has two threads: {:#?}", answer.verdict);
     assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
+}
+
+/// A reader, as many workers as asked for, and a writer: `fourth` seconds with four workers, of which two find nothing to do.
+fn reader_workers_writer(fourth: f64) -> Tables {
+    let wait = "pthread_cond_wait@libc.so.6 < queue_pop@app queue.c:45 < work@app app.c:9";
+    let of = |run: &mut RunSketch<'_>, begin: u64, pause: u64, workers: u64| {
+        // Two run at a time but for twice `pause`.
+        let whole = 800 + 2 * pause;
+        run.thread("reader").runs(ms(500), WORK).blocks(Reason::Futex, ms(whole - 500), wait);
+        run.thread("worker").runs(ms(300), WORK).blocks(Reason::Futex, ms(whole - 300), wait);
+        run.thread("writer").blocks(Reason::Futex, ms(300 + pause), wait).runs(ms(500 + pause - begin), WORK);
+        run.thread("worker").blocks(Reason::Futex, ms(whole - 300), wait).runs(ms(300), WORK);
+        for _ in 2..workers {
+            run.thread("worker").blocks(Reason::Futex, ms(whole), wait);
+        }
+    };
+    Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(1.6))
+        .clean_cpu(2, &around(0.9), &around(1.6))
+        .clean_cpu(4, &around(fourth), &around(1.6))
+        .traced(1, |run| of(run, 100, 100, 2))
+        .traced(2, |run| of(run, 50, 50, 2))
+        .traced(4, |run| of(run, 0, ((fourth - 0.8) * 500.0) as u64, 4))
+        .tables()
+}
+
+#[test]
+fn waiting_that_a_larger_count_of_a_pipeline_does_without_is_no_limit() {
+    let answer = analyze(&reader_workers_writer(0.8));
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.summary.starts_with("With 4 threads"), "{}", answer.verdict.summary);
+    // The near miss: four workers are no faster than two.
+    let answer = analyze(&reader_workers_writer(0.9));
+    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
 }

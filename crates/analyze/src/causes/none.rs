@@ -2,7 +2,7 @@
 
 use super::{Description, Outcome, evidence};
 use crate::account::BELOW_NOISE;
-use crate::answer::{Cause, CauseId, Interval};
+use crate::answer::{Cause, CauseId, Interval, Point};
 use crate::facts::{Facts, large};
 use crate::words::count_threads;
 
@@ -24,7 +24,13 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     let lossy = facts.focus();
     let point = match lossy {
         Some(ledger) => facts.points.iter().find(|p| p.threads == ledger.account.threads),
-        None => facts.points.iter().rfind(|p| p.threads <= facts.processors).or(facts.points.first()),
+        None => {
+            let within = facts.points.iter().rfind(|p| p.threads <= facts.processors);
+            let overtaken =
+                |p: &Point| facts.ledgers.iter().any(|l| l.account.threads == p.threads && facts.overtaken(l));
+            let fastest = || facts.points.iter().max_by(|a, b| a.speedup.total_cmp(&b.speedup));
+            if within.is_some_and(overtaken) { fastest() } else { within.or(facts.points.first()) }
+        }
     };
     let traced = lossy.or(facts.ledgers.first()).map_or(1, |l| l.account.threads);
     let threads = point.map_or(traced, |p| p.threads);
@@ -57,7 +63,7 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
 
 /// A loss that would be a cause's if it were certain, within the processors.
 fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
-    let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors);
+    let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors && !facts.overtaken(l));
     let ledger = more.rev().find(|l| large(l, l.loss))?;
     let account = &ledger.account;
     // The longer the runs, the more time there is: each loss is a part of its own whole.

@@ -116,14 +116,11 @@ impl Loop<'_, '_, '_> {
         };
         let observed = plan.iter().position(|planned| planned.kind == RunKind::Traced).unwrap_or(plan.len());
         let (timed, observed) = plan.split_at(observed);
-        let more = self.sweep.more;
         let done = self.blocks(timed, |progress, at| progress.starts(plan, at), &mut numbers, executor)?
-            && (!self.cases.iter().any(|case| case.undecided()) || {
-                let first = numbers.next;
-                let more: Vec<Planned> = more.iter().map(|p| Planned { block: first + p.block, ..*p }).collect();
-                numbers.next += more.last().map_or(0, |last| last.block + 1 - first);
+            && {
+                let more = self.more(&mut numbers);
                 self.blocks(&more, |progress, at| progress.starts_more(&more, at), &mut numbers, executor)?
-            })
+            }
             && self.blocks(observed, |progress, at| progress.starts(plan, timed.len() + at), &mut numbers, executor)?;
         if done {
             self.observe_again(executor)?;
@@ -131,6 +128,16 @@ impl Loop<'_, '_, '_> {
         // The last run, too, may have been ended by the signal that the user sent.
         self.interrupted |= self.sweep.stop.requested();
         Ok(())
+    }
+
+    /// The further blocks of those cases whose timed runs leave something open.
+    fn more(&self, numbers: &mut Numbers) -> Vec<Planned> {
+        let open: Vec<bool> = self.cases.iter().map(Going::undecided).collect();
+        let wanted = self.sweep.more.iter().filter(|planned| open.get(planned.case) == Some(&true));
+        let first = numbers.next;
+        let more: Vec<Planned> = wanted.map(|p| Planned { block: first + p.block, ..*p }).collect();
+        numbers.next = more.iter().map(|planned| planned.block + 1).max().unwrap_or(first);
+        more
     }
 
     /// Makes runs block by block; false when the user wants to stop. `starts` tells of the run at a position.

@@ -314,6 +314,39 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     }
 }
 
+#[test]
+fn only_the_cases_that_stay_open_get_more_runs() {
+    let parent = tempfile::tempdir().unwrap();
+    let template = |name: &str| Template { argv: vec![name.into(), "{threads}".into()], env: Vec::new(), folder: None };
+    let templates = ["lossy", "open"].map(template);
+    let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
+    let folders = ["lossy", "open"].map(|name| parent.path().join(name));
+    let mut writers: Vec<Writer> =
+        folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
+    let amounts = Amounts { timed: 5, more: 5, ..AMOUNTS };
+    let (plan, more) = (plan(2, &[1, 2], amounts, 7), more(2, &[1, 2], amounts, 7));
+    let made = RefCell::new(0);
+    let play = |request: &RunRequest| {
+        let mut run = finished(Exit::Status(0));
+        let gains = request.argv[0] == "open" && request.kind == RunKind::Clean && request.threads == 2;
+        if gains && made.replace_with(|made| *made + 1) == 0 {
+            run.wall_ns = 400_000_000;
+        }
+        Ok((run, String::new()))
+    };
+    let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
+    let (stop, forms) = (Stop::new(), common());
+    let sweep =
+        Sweep { plan: &plan, more: &more, forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
+    let cases = templates.iter().zip(&mut writers).zip(&mut metas);
+    let cases =
+        cases.map(|((template, writer), meta)| Case { template, writer, meta, output: parent.path().to_owned() });
+    let mut shown = Vec::new();
+    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, vec!["lossy".into(), "open".into()]);
+    let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
+    assert_eq!(outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [10, 20]);
+}
+
 /// A run of two seconds on two processors, of which other programs took a share.
 fn beside(share: f64) -> Result<(Finished, String), Error> {
     let foreign_ns = Some((share * 2.0 * 2e9) as u64);
