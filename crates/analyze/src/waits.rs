@@ -30,10 +30,10 @@ const AT_ONCE_NS: u64 = 200_000;
 /// takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks alike has waited for
 /// the one that it releases in at least one of k cases. Few is less than half of that, and this at the least: with 20 such
 /// locks two threads are in each other's way for less than a twentieth of the time that they hold any, which is no cause.
-const SELDOM: f64 = 0.05;
+const FEW_AT_LEAST: f64 = 0.05;
 
 /// And this at the most: threads that wait at other futexes in between have the latest wait there as often.
-const HARDLY_MOST: f64 = 0.25;
+const FEW_AT_MOST: f64 = 0.25;
 
 /// A lock that keeps a queue of its own has one futex for each thread that waits, or one for each depth of its stack. A
 /// place whose threads wait at more addresses than this is no such lock.
@@ -118,8 +118,9 @@ struct Traffic<'t> {
 #[derive(Debug, Default)]
 struct AtPlace {
     waiters: BTreeSet<ThreadId>,
-    /// The futexes of each thread.
+    /// The futexes of each thread, and of all.
     futexes: BTreeSet<(ThreadId, Object)>,
+    words: BTreeSet<Object>,
     /// Values that they were expected to have.
     expected: BTreeSet<Option<u32>>,
     /// Blocked time, and that of it with a lock's value.
@@ -139,6 +140,7 @@ impl AtPlace {
         self.lock_value += if lock { wait.blocked_ns as f64 } else { 0.0 };
         self.waiters.insert(wait.thread);
         self.futexes.insert((wait.thread, object));
+        self.words.insert(object);
         self.expected.insert(wait.expected);
     }
 
@@ -153,6 +155,7 @@ impl AtPlace {
     fn add(&mut self, other: &AtPlace) {
         self.waiters.extend(&other.waiters);
         self.futexes.extend(&other.futexes);
+        self.words.extend(&other.words);
         self.expected.extend(&other.expected);
         self.blocked += other.blocked;
         self.lock_value += other.lock_value;
@@ -167,8 +170,7 @@ impl AtPlace {
     fn passes_on(&self) -> bool {
         let returned = self.returned as f64;
         let most = returned + 2.0 * returned.sqrt() + 3.0;
-        let words: BTreeSet<Object> = self.futexes.iter().map(|f| f.1).collect();
-        let few = (0.5 / words.len().max(1) as f64).clamp(SELDOM, HARDLY_MOST);
+        let few = (0.5 / self.words.len().max(1) as f64).clamp(FEW_AT_LEAST, FEW_AT_MOST);
         most < few * (returned + self.passed_on as f64)
     }
 
@@ -226,12 +228,17 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
     }
     let crowds = crowds(traced);
     let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
+    let mut together: BTreeMap<BTreeSet<(&str, u64)>, AtPlace> = BTreeMap::new();
     let mut found = BTreeMap::new();
     for (object, at) in &traffic {
         let places: BTreeSet<(&str, u64)> = at.waits.iter().map(|w| place(w)).collect();
-        let mut around = AtPlace::default();
-        places.iter().filter_map(|p| at_places.get(p)).for_each(|p| around.add(p));
-        let structure = by_structure(at, &around, &tids, crowds.get(object).copied().unwrap_or(0.0));
+        // Many objects share their places: put together once, or it would be quadratic in them.
+        let around = together.entry(places).or_insert_with_key(|places| {
+            let mut sum = AtPlace::default();
+            places.iter().filter_map(|p| at_places.get(p)).for_each(|p| sum.add(p));
+            sum
+        });
+        let structure = by_structure(at, around, &tids, crowds.get(object).copied().unwrap_or(0.0));
         let named = by_neighbour(at, stacks);
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);

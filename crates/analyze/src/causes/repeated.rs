@@ -25,7 +25,7 @@ const LEAST: f64 = 0.8;
 /// more is some other trouble.
 const MOST: f64 = 1.6;
 
-/// The function's growth explains the growth of code when it is at least half of it: no other explains more.
+/// The function's growth explains the growth of code when it is at least half of it.
 const EXPLAINS: f64 = 0.5;
 
 /// A function, by name and module.
