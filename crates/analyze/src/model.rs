@@ -1,8 +1,9 @@
-//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `sharing`, `stacks`,
-//! `standing`, `statistics`.
+//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `goroutines`, `sharing`,
+//! `stacks`, `standing`, `statistics`.
 
 use crate::curve::Clean;
 use crate::disturbance::load;
+use crate::goroutines::Goroutines;
 use crate::sharing::Sharing;
 use crate::stacks::Stacks;
 use crate::standing::standing;
@@ -89,6 +90,8 @@ pub struct Traced<'t> {
     pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
     /// Waits that the program's own threads and processes end, by writing or reading at the other end.
     pub handed: HashSet<WaitId>,
+    /// Why threads of Go's runtime sleep.
+    pub goroutines: Goroutines,
     /// Threads that are there whatever the thread count, as far as names tell.
     pub standing: HashSet<ThreadId>,
     /// Its system calls.
@@ -283,6 +286,7 @@ impl<'t> Model<'t> {
                     waits: BTreeMap::new(),
                     wakes: HashMap::new(),
                     handed: HashSet::new(),
+                    goroutines: Goroutines::default(),
                     standing: HashSet::new(),
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
@@ -332,6 +336,9 @@ impl<'t> Model<'t> {
             run.standing = standing;
         }
         let stacks = Stacks::new(tables);
+        for run in &mut traced {
+            run.goroutines = Goroutines::new(&run.waits, &run.wakes, &stacks, numbers.futex);
+        }
         let sharing = Sharing::new(tables, &stacks);
         Model { tables, stacks, sharing, traced, numbers }
     }

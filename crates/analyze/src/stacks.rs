@@ -1,8 +1,9 @@
-//! Call stacks: resolved to code, and summed up to what the analysis asks of them. May import: `code`, `names`,
+//! Call stacks: resolved to code, and summed up to what the analysis asks of them. May import: `code`, `names`, `parked`,
 //! `themes`.
 
 use crate::code::{Code, Owner};
 use crate::names::{self, Role};
+use crate::parked::{Parked, parked};
 use crate::themes::Theme;
 use recording::tables::{Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId, Tables};
@@ -39,6 +40,8 @@ pub struct View<'t> {
     pub role: Option<Role>,
     /// True when it is the Python interpreter's global lock that is taken.
     pub interpreter_lock: bool,
+    /// What a thread of Go's scheduler had done before; absent for any other code.
+    pub parked: Option<Parked>,
     /// What the library is busy with, by the same names; it says more than the primitive that it uses for that.
     pub theme: Option<Theme>,
     /// The library's function that the program called: the outermost frame before the first own one.
@@ -142,12 +145,19 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameI
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !names::is_thread_start(n))),
     };
     let interpreter_lock = takes_interpreter_lock(frames);
+    let functions: Vec<&str> = frames.iter().map(|c| c.name().unwrap_or_default()).collect();
+    let parked = parked(&functions, before.len());
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
     let team_lock = caller.is_some_and(|caller| team_locks.contains(&caller));
     View {
         leaf: frames.first().copied(),
-        role: if interpreter_lock { Some(Role::Lock) } else { role(before, team_lock) },
+        role: match parked {
+            Some(Parked::Waits(role)) => Some(role),
+            _ if interpreter_lock => Some(Role::Lock),
+            _ => role(before, team_lock),
+        },
         interpreter_lock,
+        parked,
         theme: before.iter().find_map(|c| c.theme),
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),

@@ -1,10 +1,11 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
-//! May import: `model`, `names`, `stacks`.
+//! May import: `goroutines`, `model`, `names`, `stacks`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
 //! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
 //! that wait for a lock are the threads that release it; those that wait for work are woken by those that bring it.
 
+use crate::goroutines;
 use crate::model::{Numbers, Traced};
 use crate::names::{self, Role};
 use crate::stacks::{Stacks, View};
@@ -243,6 +244,8 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);
             let (purpose, ground) = match (view.role, structure, named) {
+                // Threads of Go's scheduler hand nothing to each other: their goroutines do.
+                _ if view.parked.is_some() => of_goroutine(traced, wait),
                 (Some(role), _, _) => (role.into(), Ground::Name),
                 (None, Purpose::Unknown, Some(role)) => (role.into(), Ground::Name),
                 (None, Purpose::Unknown, None) => (Purpose::Unknown, Ground::None),
@@ -252,6 +255,14 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
         }
     }
     found
+}
+
+/// What a thread of Go's scheduler waits for.
+fn of_goroutine(traced: &Traced<'_>, wait: &Wait) -> (Purpose, Ground) {
+    match traced.goroutines.reason(wait.wait) {
+        Some(goroutines::Reason::Waits(role)) => (role.into(), Ground::Name),
+        _ => (Purpose::Condition, Ground::None),
+    }
 }
 
 fn traffic<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BTreeMap<Object, Traffic<'t>> {

@@ -353,6 +353,30 @@ fn who_has_the_slower_processor_makes_no_imbalance() {
     }
 }
 
+/// Both processors are slower than one alone, one of them a little more.
+#[test]
+fn a_little_later_on_slower_processors_is_no_imbalance() {
+    let tables = |work: f64| {
+        Sketch::new(2)
+            .clean(1, &around(work))
+            .clean_cpu(2, &around(1.0), &around(1.88))
+            .traced(1, |run| {
+                run.thread("main").runs((work * 1e9) as u64, PARALLEL);
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(1000));
+                run.thread("one").runs(ms(1000), PARALLEL);
+                run.thread("two").runs(ms(880), PARALLEL);
+            })
+            .tables()
+    };
+    let answer = analyze(&tables(1.5));
+    let missing = missing(&answer, CauseId::Imbalance);
+    assert!(missing.contains("its processor may have been the slower one"), "{:#?}", answer.verdict);
+    // As much work as alone: then one share is larger.
+    assert_eq!(ids(&analyze(&tables(1.88))), [CauseId::Imbalance]);
+}
+
 /// A start of 600 ms in one thread, in code that workers run too, beside a run-time's threads that run for a part
 /// of it, then as many workers as asked for. `busy` of every 100 ms the run-time's thread is on a processor.
 fn beside_a_runtime(busy: u64) -> Tables {

@@ -115,12 +115,14 @@ struct bpf_iter__task {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long bp, r10, dx, si, di, orig_ax, ip, sp;
+	unsigned long r14, bp, r10, dx, si, di, orig_ax, ip, sp;
 };
 #define REGS_IP(r) ((r)->ip)
 #define REGS_SP(r) ((r)->sp)
 #define REGS_FP(r) ((r)->bp)
 #define REGS_LR(r) 0
+/* Where Go keeps the goroutine that runs (cmd/compile/abi-internal.md). */
+#define REGS_GOROUTINE(r) ((r)->r14)
 #define REGS_SYSCALL(r) ((s64)(r)->orig_ax)
 #define REGS_ARG1(r) ((r)->di)
 #define REGS_ARG2(r) ((r)->si)

@@ -145,6 +145,7 @@ struct {
 /* The BPF stack of 512 bytes has no room for the stack words. */
 struct scratch {
 	u64 words[HASHED_WORDS];
+	u64 left[HASHED_WORDS];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -19,6 +19,88 @@ static __always_inline u64 mix(u64 hash, u64 word)
 	return hash ^ (hash >> 29);
 }
 
+/* Where the stack goes on that the current thread left for the one that it is on. Go's scheduler and other parts of its
+ * runtime run on a stack of the thread, which belongs to a goroutine of its own: g0. Two functions go there. `mcall` gives
+ * the goroutine up: g0's stack begins with the goroutine and the return address into mcall, and the goroutine's own record
+ * tells where it goes on. `systemstack` comes back: g0's stack begins with the return address into it, below which the
+ * function that it calls has saved the frame pointer. (Go's runtime/asm_amd64.s; the record is `g` of runtime/runtime2.go,
+ * where six fields of 56 bytes are before sp, pc and the address of the record itself, in this order since Go 1.3.) None of
+ * that is promised, so what is read has to fit: the return address, and the record that names itself. */
+static __noinline bool left_stack(struct pt_regs *regs, struct image_spans *spans, struct registers *left)
+{
+#ifdef REGS_GOROUTINE
+	u64 first, start[2], record[3], frame[2];
+	if (bpf_probe_read_user(&first, sizeof(first), (void *)(REGS_GOROUTINE(regs) + 56)) ||
+	    bpf_probe_read_user(start, sizeof(start), (void *)(first - sizeof(start))))
+		return false;
+	if (start[0] - spans->leavers[LEAVER_MCALL].start < spans->leavers[LEAVER_MCALL].length) {
+		u64 goroutine = start[1];
+		if (bpf_probe_read_user(record, sizeof(record), (void *)(goroutine + 56)))
+			return false;
+		/* A goroutine that went on elsewhere meanwhile has no stack pointer there. */
+		if (record[2] != goroutine || !record[0])
+			return false;
+		left->sp = record[0];
+		left->ip = record[1];
+		left->fp = 0;
+		return true;
+	}
+	if (start[1] - spans->leavers[LEAVER_SYSTEMSTACK].start < spans->leavers[LEAVER_SYSTEMSTACK].length) {
+		u64 pointer = start[0];
+		if (bpf_probe_read_user(frame, sizeof(frame), (void *)pointer))
+			return false;
+		left->sp = pointer + sizeof(frame);
+		left->ip = frame[1];
+		left->fp = frame[0];
+		return true;
+	}
+#endif
+	return false;
+}
+
+/* Four sums that do not wait for each other: one would be a chain of 32 multiplications. */
+static __always_inline u64 sum_of(const u64 *list)
+{
+	u64 words = 0, words1 = 0, words2 = 0, words3 = 0;
+#pragma unroll
+	for (int i = 0; i < HASHED_WORDS; i += 4) {
+		words = words * 31 + list[i];
+		words1 = words1 * 31 + list[i + 1];
+		words2 = words2 * 31 + list[i + 2];
+		words3 = words3 * 31 + list[i + 3];
+	}
+	return ((words * 31 + words1) * 31 + words2) * 31 + words3;
+}
+
+static __always_inline u64 mix_code(u64 path, const u64 *words, const struct image_spans *spans)
+{
+	u64 start0 = spans->spans[0].start, length0 = spans->spans[0].length;
+	u64 start1 = spans->spans[1].start, length1 = spans->spans[1].length;
+	u64 start2 = spans->spans[2].start, length2 = spans->spans[2].length;
+	u64 start3 = spans->spans[3].start, length3 = spans->spans[3].length;
+#pragma unroll
+	for (int i = 0; i < HASHED_WORDS; i++) {
+		u64 word = words[i];
+		if (word - start0 < length0 || word - start1 < length1 || word - start2 < length2 ||
+		    word - start3 < length3)
+			path = mix(path, word);
+	}
+	return path;
+}
+
+/* The part of a call path that lies on the stack which the thread left, 0 for none. */
+static __noinline u64 left_path(struct pt_regs *regs, struct image_spans *spans, struct scratch *scratch)
+{
+	struct registers left = {};
+
+	if (!left_stack(regs, spans, &left))
+		return 0;
+	/* Stacks of goroutines begin anywhere: where the pointer is tells nothing about the depth. */
+	if (bpf_probe_read_user(scratch->left, sizeof(scratch->left), (void *)left.sp))
+		return left.ip;
+	return mix_code(left.ip, scratch->left, spans);
+}
+
 /* The call path that the current task is at. `last`: what was found before at places of this sort. A thread that waits and
  * wakes in turn is at two paths; each sort has a memory of its own. */
 static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs, struct last_path *last)
@@ -26,7 +108,7 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 	u32 zero = 0, image = record->image & (MAX_IMAGES - 1);
 	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
 	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &image);
-	u64 ip = REGS_IP(regs), sp = REGS_SP(regs), words = 0;
+	u64 ip = REGS_IP(regs), sp = REGS_SP(regs);
 	u64 path = mix(mix(record->image, ip), sp & 4095);
 
 	if (!scratch || !spans || !last)
@@ -34,29 +116,15 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)sp))
 		return path;
 	/* Threads come to the same place with the same words on the stack again and again: then nothing is to be done. */
-	/* Four sums that do not wait for each other: one would be a chain of 32 multiplications. */
-	u64 words1 = 0, words2 = 0, words3 = 0;
-#pragma unroll
-	for (int i = 0; i < HASHED_WORDS; i += 4) {
-		words = words * 31 + scratch->words[i];
-		words1 = words1 * 31 + scratch->words[i + 1];
-		words2 = words2 * 31 + scratch->words[i + 2];
-		words3 = words3 * 31 + scratch->words[i + 3];
+	u64 words = sum_of(scratch->words);
+	if (spans->leavers[LEAVER_MCALL].length) {
+		u64 left = left_path(regs, spans, scratch);
+		words = mix(words, left);
+		path = mix(path, left);
 	}
-	words = ((words * 31 + words1) * 31 + words2) * 31 + words3;
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
 		return last->path;
-	u64 start0 = spans->spans[0].start, length0 = spans->spans[0].length;
-	u64 start1 = spans->spans[1].start, length1 = spans->spans[1].length;
-	u64 start2 = spans->spans[2].start, length2 = spans->spans[2].length;
-	u64 start3 = spans->spans[3].start, length3 = spans->spans[3].length;
-#pragma unroll
-	for (int i = 0; i < HASHED_WORDS; i++) {
-		u64 word = scratch->words[i];
-		if (word - start0 < length0 || word - start1 < length1 || word - start2 < length2 ||
-		    word - start3 < length3)
-			path = mix(path, word);
-	}
+	path = mix_code(path, scratch->words, spans);
 	last->ip = ip;
 	last->sp = sp;
 	last->words = words;
@@ -144,12 +212,18 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 	event->stack = value->stack;
 	event->pid = record->pid;
 	event->image = record->image;
-	event->padding = 0;
 	s64 bytes = bpf_get_stack(ctx, event->kernel_stack, sizeof(event->kernel_stack), 0);
 	event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
 	read_registers(&event->registers, regs);
 	u64 sp = event->registers.sp;
 	event->stack_bytes = COPY_STACK(event->bytes, PLACE_STACK, PLACE_STEP, sp);
+	struct registers left = {};
+	u32 image = record->image & (MAX_IMAGES - 1);
+	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &image);
+	event->left_bytes = 0;
+	if (spans && spans->leavers[LEAVER_MCALL].length && left_stack(regs, spans, &left))
+		event->left_bytes = COPY_STACK(event->left_stack, LEFT_STACK, LEFT_STEP, left.sp);
+	event->left = left;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	value->told = 1;
 	return value->stack;

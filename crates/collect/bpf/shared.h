@@ -14,6 +14,10 @@
 /* Process images (one an exec) whose code spans tell return addresses from data. */
 #define MAX_IMAGES 256
 #define MAX_SPANS 4
+/* Functions of Go's runtime that leave the stack of a goroutine: mcall gives it up, systemstack comes back to it. */
+#define MAX_LEAVERS 2
+#define LEAVER_MCALL 0
+#define LEAVER_SYSTEMSTACK 1
 
 /* Raw timeline events of one thread in one epoch of 2^23 ns (8.4 ms); what comes beyond is summed up. */
 #define EPOCH_SHIFT 23
@@ -27,6 +31,9 @@
 #define PLACE_STEP 1024
 #define SAMPLE_STACK 8192
 #define SAMPLE_STEP 1024
+/* And of the stack that the thread had left for that one. */
+#define LEFT_STACK 4096
+#define LEFT_STEP 1024
 /* Bytes below the stack pointer that a function which calls no other may use (System V ABI for x86-64). */
 #define RED_ZONE 128
 #define KERNEL_FRAMES 32
@@ -223,6 +230,7 @@ struct span {
 
 struct image_spans {
 	struct span spans[MAX_SPANS];
+	struct span leavers[MAX_LEAVERS]; /* length 0 where there are none */
 };
 
 /* Places: where a thread waited, woke somebody, and so on. `kind` is the system call number, or KIND_FAULT, with one of
@@ -470,9 +478,13 @@ struct stack_event {
 	u32 image;
 	u32 stack_bytes;
 	u32 kernel_frames;
-	u32 padding;
+	u32 left_bytes; /* 0 for no other stack */
 	u64 kernel_stack[KERNEL_FRAMES];
 	struct registers registers;
+	/* Where the stack goes on that the thread left for this one: the registers of a frame that made a call, and bytes
+	 * from its stack pointer on. */
+	struct registers left;
+	u8 left_stack[LEFT_STACK + LEFT_STEP];
 	u8 bytes[PLACE_STACK + PLACE_STEP];
 };
 
@@ -507,7 +519,7 @@ struct sample_event {
 SIZE(stretch, 160);
 SIZE(thread_record, 1224);
 SIZE(probe, 24);
-SIZE(image_spans, 64);
+SIZE(image_spans, 96);
 SIZE(place_key, 24);
 SIZE(place_value, 168);
 SIZE(edge_key, 20);
@@ -525,7 +537,7 @@ SIZE(stretch_event, 168);
 SIZE(call_event, 32);
 SIZE(mark_event, 96);
 SIZE(place_event, 64);
-SIZE(stack_event, 17728);
+SIZE(stack_event, 22880);
 SIZE(stack_value, 8);
 SIZE(exec_event, 32);
 SIZE(sample_event, 9952);

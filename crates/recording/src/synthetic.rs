@@ -179,8 +179,17 @@ pub struct RunSketch<'a> {
     run: RunId,
     tables: &'a mut Tables,
     names: &'a mut Names,
-    /// Wakers by name; names become ids when all threads are known.
-    wakes: Vec<(WaitId, String, u32, u64)>,
+    wakes: Vec<WakeSketch>,
+}
+
+/// A wake-up. Wakers have names, which become ids when all threads are known.
+#[derive(Debug)]
+struct WakeSketch {
+    wait: WaitId,
+    waker: String,
+    stack: Option<StackId>,
+    syscall: u32,
+    blocked_ns: u64,
 }
 
 impl<'a> RunSketch<'a> {
@@ -297,19 +306,19 @@ impl<'a> RunSketch<'a> {
         let end_ns = threads().map(|t| t.end_ns).max().unwrap_or(0);
         let processors = self.tables.meta.machine.usable_processors;
         let (running, runs_threads) = threads().fold((0, 0), |(ns, n), t| (ns + t.running_ns, n + 1));
-        for (wait, waker, syscall, blocked_ns) in self.wakes {
+        for wake in self.wakes {
             self.tables.wakes.push(Wake {
                 run: self.run,
-                wait,
-                waker: by_name.get(waker.as_str()).copied(),
-                waker_stack: None,
-                waker_syscall: Some(syscall),
-                same_object: syscall == FUTEX,
+                wait: wake.wait,
+                waker: by_name.get(wake.waker.as_str()).copied(),
+                waker_stack: wake.stack,
+                waker_syscall: Some(wake.syscall),
+                same_object: wake.syscall == FUTEX,
                 waker_waited_here: None,
                 wakes_many: None,
                 holder: None,
                 count: 1,
-                blocked_ns,
+                blocked_ns: wake.blocked_ns,
             });
         }
         self.tables.traces.push(Trace {
@@ -378,11 +387,20 @@ impl ThreadSketch<'_, '_> {
         self.blocked(Reason::Futex, Some(object), ns, stack, Some(waker))
     }
 
+    /// Where the waker was that ended the last block.
+    pub fn woken_at(self, stack: &str) -> Self {
+        let stack = self.run.names.stack(stack, self.run.tables);
+        if let Some(wake) = self.run.wakes.last_mut() {
+            wake.stack = Some(stack);
+        }
+        self
+    }
+
     /// Blocked until the named thread handed something over in a system call.
     pub fn handed(self, reason: Reason, ns: u64, stack: &str, waker: &str, syscall: u32) -> Self {
         let blocked = self.blocked(reason, None, ns, stack, Some(waker));
         if let Some(wake) = blocked.run.wakes.last_mut() {
-            wake.2 = syscall;
+            wake.syscall = syscall;
         }
         blocked
     }
@@ -464,7 +482,8 @@ impl ThreadSketch<'_, '_> {
             }
         };
         if let Some(waker) = waker {
-            self.run.wakes.push((wait, waker.to_owned(), FUTEX, ns));
+            let wake = WakeSketch { wait, waker: waker.to_owned(), stack: None, syscall: FUTEX, blocked_ns: ns };
+            self.run.wakes.push(wake);
         }
         let row = self.row_mut();
         row.blocked_ns += ns;

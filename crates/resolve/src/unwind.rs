@@ -204,16 +204,34 @@ impl Unwinder {
     /// cleared and filled with the addresses, innermost first; only it may allocate.
     pub fn unwind(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> StackEnd {
         frames.clear();
-        frames.push(CodeAddress::InstructionPointer(registers.ip));
         self.stranger = None;
         self.unwound += 1;
         if self.unwound.is_multiple_of(CODE_READ_ANEW) {
             self.leavings.clear();
         }
+        self.follow(CodeAddress::InstructionPointer(registers.ip), registers, stack, frames)
+    }
+
+    /// Goes on with the stack that a thread left for the one which was unwound last: `registers` are those of a frame that
+    /// made a call, `stack` and `frames` as for [`Unwinder::unwind`]; frames are added. What is no code is left alone.
+    pub fn go_on(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> Option<StackEnd> {
+        let at = CodeAddress::ReturnAddress(registers.ip);
+        (frames.len() < DEPTH_LIMIT && self.code_at(at.lookup()).is_some())
+            .then(|| self.follow(at, registers, stack, frames))
+    }
+
+    /// Adds the frames of a stack from the one that is `at` an address.
+    fn follow(
+        &mut self,
+        mut at: CodeAddress,
+        registers: &UserRegisters,
+        stack: &[u8],
+        frames: &mut Vec<CodeAddress>,
+    ) -> StackEnd {
+        frames.push(at);
         let mut read = |address: u64| word_at(stack, registers.sp, address).ok_or(());
         let mut state = start(registers, self.highest);
-        let mut at = CodeAddress::InstructionPointer(registers.ip);
-        let mut here = self.code_at(registers.ip);
+        let mut here = self.code_at(at.lookup());
         if here.is_none() {
             self.stranger = Some(registers.ip);
         }
@@ -340,6 +358,21 @@ impl Unwinder {
         let located = self.locate(address)?;
         let start = located.module?.function_start(located.file_offset)?;
         address.checked_sub(located.file_offset.checked_sub(start)?)
+    }
+
+    /// Where functions of a Go program lie in the process, by their whole names: the first byte, and what follows the last.
+    /// None for a program that is not from Go or lacks one of them.
+    pub fn go_functions<const N: usize>(&self, names: [&str; N]) -> Option<[(u64, u64); N]> {
+        self.code.iter().find_map(|code| {
+            let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
+            let go = module.go()?;
+            let mut found = [(0, 0); N];
+            for (place, name) in found.iter_mut().zip(names) {
+                let (start, end) = go.named(name)?;
+                *place = (start.wrapping_add(bias), end.wrapping_add(bias));
+            }
+            Some(found)
+        })
     }
 
     /// The modules that could not be loaded, in the order in which they were met.

@@ -120,6 +120,8 @@ pub const TOO_FEW: &str = "fewer threads than processors";
 pub const ONE_THREAD: &str = "the program has one thread";
 /// Line for idle time of those that are done.
 pub const FINISHED: &str = "other threads had already finished";
+/// Line for idle time of Go's threads whose goroutines are done.
+pub const GOROUTINES_ENDED: &str = "fewer goroutines than processors could run";
 /// Line for idle time at barriers.
 pub const BARRIER: &str = "waiting at a barrier";
 
@@ -182,7 +184,7 @@ fn creates(model: &Model<'_>, at: &At) -> bool {
 pub fn may_hide_serial(idle: Idle) -> bool {
     match idle {
         Idle::Shape(Shape::Finished) => true,
-        Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => matches!(why, Why::Barrier | Why::Condition),
+        Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => matches!(why, Why::Barrier | Why::Condition | Why::Ended),
         Idle::Waiting(_) | Idle::Shape(_) => false,
     }
 }
@@ -205,6 +207,7 @@ fn blocked(why: Why) -> (Option<CauseId>, &'static str) {
         Why::Creation => (Some(CauseId::ThreadCreation), "waiting while creating or ending threads"),
         Why::Condition => (Some(CauseId::ConditionWait), "waiting for a condition or for work"),
         Why::Barrier => (Some(CauseId::Imbalance), BARRIER),
+        Why::Ended => (Some(CauseId::Imbalance), GOROUTINES_ENDED),
         Why::Sleep => (Some(CauseId::ConditionWait), "sleeping"),
         Why::Io => (Some(CauseId::IoWait), "waiting for files or devices"),
         Why::Poll => (Some(CauseId::IoWait), "waiting for pipes, sockets or events"),

@@ -1,7 +1,9 @@
 //! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
-//! May import: `model`, `stacks`, `themes`, `waits`.
+//! May import: `goroutines`, `model`, `names`, `stacks`, `themes`, `waits`.
 
+use crate::goroutines;
 use crate::model::Traced;
+use crate::names::Role;
 use crate::stacks::Stacks;
 use crate::themes::Theme;
 use crate::waits::{FutexWait, Purpose};
@@ -29,6 +31,8 @@ pub enum Why {
     Join,
     /// A futex of unknown purpose.
     Futex,
+    /// Other goroutines, of which there are fewer than processors: those of these threads have ended.
+    Ended,
     /// The clock.
     Sleep,
     /// A file or a device.
@@ -50,7 +54,7 @@ pub enum Why {
 }
 
 /// All of them.
-const WHYS: [Why; 16] = [
+const WHYS: [Why; 17] = [
     Why::Lock,
     Why::Allocator,
     Why::Creation,
@@ -58,6 +62,7 @@ const WHYS: [Why; 16] = [
     Why::Barrier,
     Why::Join,
     Why::Futex,
+    Why::Ended,
     Why::Sleep,
     Why::Io,
     Why::Poll,
@@ -141,7 +146,13 @@ impl Kind {
                 Why::Lock | Why::Allocator | Why::Creation | Why::Io | Why::Fault | Why::KernelLock | Why::Call => {
                     Tier::First
                 }
-                Why::Condition | Why::Barrier | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
+                Why::Condition
+                | Why::Barrier
+                | Why::Futex
+                | Why::Ended
+                | Why::Sleep
+                | Why::Poll
+                | Why::Unknown => Tier::Second,
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
@@ -177,6 +188,14 @@ pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitI
         let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
         let made = pieces.len();
         cut(stretch, after, &why, &mut pieces);
+        // One sleep of a thread of Go's runtime may end otherwise than those before it.
+        let exception = |p: &Piece| p.wait.is_some_and(|w| traced.goroutines.is_exception(w, p.end - p.start));
+        let single = stretch.iter().all(|s| s.count == 1);
+        for piece in pieces.iter_mut().skip(made).filter(|p| single && exception(p)) {
+            if matches!(piece.kind, Kind::Blocked(_)) {
+                piece.kind = Kind::Blocked(Why::Condition);
+            }
+        }
         if helpers.contains(&first.thread) {
             pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_helper());
         }
@@ -229,6 +248,9 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pi
 
 /// What a wait is for. What a library is busy with comes first: an allocator waits for locks, pages and the kernel.
 pub fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
+    if let Some(reason) = traced.goroutines.reason(wait.wait) {
+        return of_goroutine(reason);
+    }
     let view = stacks.view(wait.user_stack, wait.syscall.is_some());
     match view.theme {
         Some(Theme::Allocator) => return Why::Allocator,
@@ -254,5 +276,22 @@ pub fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTre
             Purpose::Join => Why::Join,
             Purpose::Unknown => Why::Futex,
         },
+    }
+}
+
+/// What a thread of Go's scheduler waits for. One of which nothing is known waits for work, whatever that is.
+fn of_goroutine(reason: goroutines::Reason) -> Why {
+    match reason {
+        goroutines::Reason::Waits(role) | goroutines::Reason::Elsewhere(role) => match role {
+            Role::Lock => Why::Lock,
+            Role::Condition => Why::Condition,
+            Role::Barrier => Why::Barrier,
+            Role::Join => Why::Ended,
+        },
+        goroutines::Reason::Ended => Why::Ended,
+        goroutines::Reason::Sleeps => Why::Sleep,
+        goroutines::Reason::Polls => Why::Poll,
+        goroutines::Reason::Spare => Why::Helper,
+        goroutines::Reason::Unknown => Why::Condition,
     }
 }

@@ -10,8 +10,9 @@ use crate::account::Ledger;
 use crate::account::meanwhile::{At, Idle};
 use crate::account::pieces::{Kind, Why};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
-use crate::code::{Code, Owner};
+use crate::code::{Code, Owner, place};
 use crate::facts::{Facts, significant};
+use crate::goroutines::Reason;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,9 +84,8 @@ fn explain<'t>(
     }
 }
 
-/// The share of sleeping and waiting for work that happens in Go's scheduler, 0 to 1. Goroutines do not wait on threads:
-/// whatever they wait for, a lock or a channel, their threads go to the scheduler, whose stacks hold nothing but
-/// functions of package runtime.
+/// The share of sleeping and waiting for work that happens in Go's scheduler for nobody knows what, 0 to 1. Goroutines do not
+/// wait on threads: whatever they wait for, a lock or a channel, their threads go to the scheduler.
 fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let stacks = &facts.model.stacks;
     let (mut inside, mut all) = (0.0, 0.0);
@@ -93,9 +93,12 @@ fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
         all += seconds;
         let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
         let mut names = frames.iter().filter_map(Code::name).peekable();
-        if names.peek().is_some() && names.all(|n| n.starts_with("runtime.")) {
-            inside += seconds;
-        }
+        inside += match ledger.traced.goroutines.reason(wait.wait) {
+            Some(Reason::Unknown) => seconds,
+            Some(_) => 0.0,
+            None if names.peek().is_some() && names.all(|n| n.starts_with("runtime.")) => seconds,
+            None => 0.0,
+        };
     }
     if all > 0.0 { inside / all } else { 0.0 }
 }
@@ -260,9 +263,14 @@ fn overlap(a: &Calls<'_>, b: &Calls<'_>) -> f64 {
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stage: &Stage, waiters: usize) -> Vec<Evidence> {
     let (mut count, mut blocked) = (0_u64, 0.0);
     let mut wakers: BTreeMap<ThreadId, f64> = BTreeMap::new();
+    let mut goroutines: BTreeMap<String, f64> = BTreeMap::new();
     for (wait, _) in waits(facts, ledger, |w| w == Why::Condition) {
         count = count.saturating_add(wait.count);
         blocked += wait.blocked_ns as f64 * 1e-9;
+        let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
+        if let (Some(Reason::Waits(_)), Some(own)) = (ledger.traced.goroutines.reason(wait.wait), own) {
+            *goroutines.entry(place(&own.site())).or_default() += wait.blocked_ns as f64 * 1e-9;
+        }
         for wake in ledger.traced.wakes.get(&wait.wait).into_iter().flatten() {
             if let Some(waker) = wake.waker {
                 *wakers.entry(waker).or_default() += wake.blocked_ns as f64 * 1e-9;
@@ -276,6 +284,11 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stage: &Stage, waite
         evidence("times a thread waited", count as f64, "waits", "waits"),
         evidence("time waited, all threads", blocked, "seconds", "waits"),
     ];
+    // Threads of Go's runtime take whatever runs next: where the goroutines wait says more than which threads do.
+    if let Some((at, seconds)) = by_weight(goroutines).into_iter().next() {
+        rows.push(evidence(format!("of that, goroutines wait in {at}"), seconds, "seconds", "waits"));
+        wakers.clear();
+    }
     if let Some((waker, seconds)) = by_weight(wakers).into_iter().next() {
         let name = ledger.traced.threads.get(&waker).map_or("?", |t| t.name.as_str());
         rows.push(evidence(format!("of that, ended by thread {name}"), seconds, "seconds", "wakes"));

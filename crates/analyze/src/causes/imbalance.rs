@@ -2,13 +2,13 @@
 //!
 //! Evidence: idle capacity while workers have ended or wait at a barrier, and code of the parallel part ran meanwhile;
 //! who was last, and that it had more to do: a thread that is late because it was kept from the processor shows
-//! something else. May import: `blame`.
+//! something else. May import: `blame`, `goroutine_shares`.
 
 use super::blame::{named, running};
-use super::{Description, by_lines, duration, evidence, found, line};
+use super::{Description, by_lines, duration, evidence, found, goroutine_shares, line};
 use crate::account::Ledger;
 use crate::account::growth::SAME_FUNCTIONS;
-use crate::account::idle::FINISHED;
+use crate::account::idle::{FINISHED, GOROUTINES_ENDED};
 use crate::account::meanwhile::{At, Idle};
 use crate::account::pieces::{Kind, Why};
 use crate::account::timeline::{Shape, others};
@@ -51,14 +51,27 @@ fn explain<'t>(
         ));
     }
     let finished = line(ledger, CauseId::Imbalance, FINISHED);
+    let ended = line(ledger, CauseId::Imbalance, GOROUTINES_ENDED);
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code goes with its waits: both are what the line of the last thread costs.
-    let rest = (lost.0 - finished.0, (lost.1.powi(2) - finished.1.powi(2)).max(0.0).sqrt());
+    let error = lost.1.powi(2) - finished.1.powi(2) - ended.1.powi(2);
+    let rest = (lost.0 - finished.0 - ended.0, error.max(0.0).sqrt());
+    if significant(ledger, ended) {
+        let only = !significant(ledger, finished) && !significant(ledger, rest);
+        match goroutine_shares::explain(facts, ledger, if only { lost } else { ended }, description) {
+            Ok(cause) => causes.push(cause),
+            Err(why) if only => return Err(why),
+            Err(why) => missing = Some(why),
+        }
+        if only {
+            return Ok(causes);
+        }
+    }
     if significant(ledger, finished) || finished.0 >= rest.0 {
         let charge = if significant(ledger, rest) { finished } else { lost };
         match stragglers(facts, ledger, charge, description) {
             Ok(cause) => causes.push(cause),
-            Err(why) => missing = Some(why),
+            Err(why) => missing = missing.or(Some(why)),
         }
     }
     if significant(ledger, rest) || rest.0 > finished.0 {
@@ -99,17 +112,19 @@ fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
 }
 
 /// What is missing when the last thread may have had a slower processor.
-const SLOWER: &str = "those that waited ran as long as a fair share of the work takes with the smallest count, and what the \
-                      last one ran beyond that is processor time that the work does not take there: its processor may \
-                      have been the slower one; repeat it at another time";
+const SLOWER: &str = "those that waited ran as long as a fair share of the work takes with the smallest count, or nearly as \
+                      long as the last one, and what that one ran beyond them is processor time that the work does not \
+                      take there: its processor may have been the slower one; repeat it at another time";
 
-/// How near the middle thread's time has to be to that of a fair share: runs of one thread, the same program again and
-/// again, differ by a tenth on virtual machines, and now and then by more.
+/// How near the middle thread's time has to be to that of a fair share, and how near two threads' times are that one processor
+/// may have made different: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and
+/// now and then by more.
 const FAIR: f64 = 0.15;
 
 /// Whether the last thread may only have had a slower processor: a virtual machine's differ for seconds or minutes, when
 /// their neighbours on the same core are busy. Unequal shares are unequal around a fair share, and all of them together take
 /// no more processor time; on a slower processor an equal share takes longer than elsewhere, and longer than it took alone.
+/// Where all threads take longer than alone, the processors were slower, and one of them may well have been by a little more.
 fn slower_processor(ledger: &Ledger<'_, '_>, group: &[&Thread], last: &Thread) -> bool {
     let others: Vec<f64> = group.iter().filter(|t| t.thread != last.thread).map(|t| seconds(t.running_ns)).collect();
     let Some(middle) = median(&others) else { return false };
@@ -117,7 +132,8 @@ fn slower_processor(ledger: &Ledger<'_, '_>, group: &[&Thread], last: &Thread) -
     // What sharing or locks cost is no processor's doing: only what the same code takes more, for no known reason.
     let grown = ledger.account.lines.iter().find(|l| l.what == SAME_FUNCTIONS).map_or(0.0, |l| l.seconds);
     let more = (seconds(last.running_ns) - middle) * ledger.on_cpu_scale;
-    (middle - fair).abs() <= FAIR * fair && grown >= more / 2.0
+    let alike = (middle - fair).abs() <= FAIR * fair || seconds(last.running_ns) <= (1.0 + FAIR) * middle;
+    alike && grown >= more / 2.0
 }
 
 fn at_barrier(idle: Idle) -> bool {

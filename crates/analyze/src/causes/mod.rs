@@ -12,6 +12,7 @@ pub mod extra_work;
 pub mod failing_syscall;
 pub mod false_sharing;
 pub(crate) mod hidden;
+mod goroutine_shares;
 pub mod imbalance;
 pub mod io_wait;
 pub mod kernel_lock;

@@ -8,6 +8,9 @@ pub(crate) const SLOT_ATTACHED: u32 = 0xffff_fffd;
 pub(crate) const MAX_SLOTS: usize = 16384;
 pub(crate) const MAX_IMAGES: usize = 256;
 pub(crate) const MAX_SPANS: usize = 4;
+pub(crate) const MAX_LEAVERS: usize = 2;
+/// Bytes of the stack that a thread left, with the step to copy.
+pub(crate) const LEFT_STACK: usize = 4096 + 1024;
 pub(crate) const STRETCH_PLACES: usize = 6;
 pub(crate) const KERNEL_FRAMES: usize = 32;
 pub(crate) const SYSCALL_CACHE: usize = 16;
@@ -226,6 +229,8 @@ pub(crate) struct Span {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ImageSpans {
     pub(crate) spans: [Span; MAX_SPANS],
+    /// `runtime.mcall` and `runtime.systemstack` of a Go program.
+    pub(crate) leavers: [Span; MAX_LEAVERS],
 }
 
 #[repr(C)]
@@ -455,9 +460,14 @@ pub(crate) struct StackEvent {
     pub(crate) image: u32,
     pub(crate) stack_bytes: u32,
     pub(crate) kernel_frames: u32,
-    pub(crate) padding: u32,
+    /// 0 for no other stack.
+    pub(crate) left_bytes: u32,
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) registers: Registers,
+    /// Where the stack goes on that the thread left for this one: the registers of a frame that made a call.
+    pub(crate) left: Registers,
+    /// Bytes from its stack pointer on.
+    pub(crate) left_stack: [u8; LEFT_STACK],
 }
 
 #[repr(C)]
@@ -494,7 +504,7 @@ pub(crate) struct SampleEvent {
 const _: () = {
     assert!(size_of::<Stretch>() == 160);
     assert!(size_of::<ThreadRecord>() == 1224);
-    assert!(size_of::<ImageSpans>() == 64);
+    assert!(size_of::<ImageSpans>() == 96);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(size_of::<PlaceValue>() == 168);
     assert!(size_of::<EdgeKey>() == 20);
@@ -513,7 +523,7 @@ const _: () = {
     assert!(size_of::<MarkEvent>() == 96);
     assert!(size_of::<ProbeRecord>() == 24);
     assert!(size_of::<PlaceEvent>() == 64);
-    assert!(size_of::<StackEvent>() + 16384 + 1024 == 17728);
+    assert!(size_of::<StackEvent>() + 16384 + 1024 == 22880);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(size_of::<SampleEvent>() + 8192 + 1024 == 9952);
 };

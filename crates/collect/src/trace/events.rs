@@ -3,7 +3,7 @@
 //! May import: the BPF side and the other rooms of `trace`.
 
 use super::consumer::Consumer;
-use super::image::Image;
+use super::image::{Copied, Image};
 use super::known::Known;
 use super::record::mark;
 use super::slices::thread_id;
@@ -66,8 +66,11 @@ impl Consumer<'_> {
                         drop(item);
                         // When it was copied is not told: at most one polling pause ago.
                         let now_ns = monotonic_ns();
+                        let left = event.left_stack.get(..event.left_bytes as usize).unwrap_or_default();
+                        let left = (!left.is_empty()).then_some((&event.left, left));
+                        let copied = (&event.registers, bytes.as_slice());
                         let stacks = PathStacks {
-                            user: self.user_stack(event.image, event.pid, &event.registers, &bytes, now_ns),
+                            user: self.user_stack(event.image, event.pid, copied, left, now_ns),
                             kernel: self.kernel_stack(&event.kernel_stack, event.kernel_frames),
                             kernel_code: kernel_code(&event.kernel_stack, event.kernel_frames).collect(),
                             kernel_side: OnceCell::new(),
@@ -92,7 +95,8 @@ impl Consumer<'_> {
             let Some((event, stack)) = parse::<SampleEvent>(&item) else { continue };
             let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default().to_vec();
             drop(item);
-            let user_stack = self.user_stack(event.image, event.pid, &event.registers, &stack, event.time_ns);
+            let copied = (&event.registers, stack.as_slice());
+            let user_stack = self.user_stack(event.image, event.pid, copied, None, event.time_ns);
             let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
             let in_kernel = event.in_kernel != 0;
             // A loop that gives its processor away spends its time in that call.
@@ -181,17 +185,17 @@ impl Consumer<'_> {
         }
     }
 
-    /// The stack of a thread, of which the bytes were copied at a time.
+    /// The stack of a thread, of which the bytes were copied at a time, with those of a stack that it had left.
     pub(super) fn user_stack(
         &mut self,
         image: u32,
         pid: u32,
-        registers: &Registers,
-        stack: &[u8],
+        stack: Copied<'_>,
+        left: Option<Copied<'_>>,
         time_ns: u64,
     ) -> Option<StackId> {
         let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
-        let (unwound, spans) = entry.unwind(registers, stack, time_ns, self.interner);
+        let (unwound, spans) = entry.unwind(stack, left, time_ns, self.interner);
         if let Some(spans) = spans {
             self.programs.images.write(image as usize % MAX_IMAGES, spans);
         }

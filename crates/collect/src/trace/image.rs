@@ -4,13 +4,13 @@
 
 use super::intern::Interner;
 use super::languages::Language;
-use crate::bpf::abi::{ImageSpans, MAX_SPANS, Registers, Span};
+use crate::bpf::abi::{ImageSpans, MAX_LEAVERS, MAX_SPANS, Registers, Span};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
 use resolve::jit::is_dump;
 use resolve::{
-    CodeAddress, MappedFile, Mapping, ModuleCache, RuntimeCode, StackEnd, Unwinder, UserRegisters, merge_spans,
-    parse_maps,
+    CodeAddress, MappedFile, Mapping, ModuleCache, RuntimeCode, StackEnd, Truncation, Unwinder, UserRegisters,
+    merge_spans, parse_maps,
 };
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -24,11 +24,19 @@ const STRANGERS: usize = 4096;
 /// Readings in a row without a change after which the loader is taken to be done.
 const SETTLED: u32 = 3;
 
+/// Functions of Go's runtime that leave the stack of a goroutine, in the order of shared.h.
+const LEAVERS: [&str; MAX_LEAVERS] = ["runtime.mcall", "runtime.systemstack"];
+
+/// Registers and bytes of a stack.
+pub(crate) type Copied<'a> = (&'a Registers, &'a [u8]);
+
 pub(crate) struct Image {
     pid: u32,
     program: Option<PathBuf>,
     language: Option<Language>,
     unwinder: Unwinder,
+    /// Where the functions lie that leave a stack.
+    leavers: Option<[(u64, u64); MAX_LEAVERS]>,
     /// Frames in files, by lookup address.
     frames: HashMap<u64, FrameId>,
     runtime: Runtime,
@@ -70,6 +78,7 @@ impl Image {
             program: std::fs::read_link(format!("/proc/{pid}/exe")).ok(),
             language: None,
             unwinder: Unwinder::new(cache),
+            leavers: None,
             frames: HashMap::new(),
             runtime: Runtime::default(),
             read_ns: 0,
@@ -120,6 +129,10 @@ impl Image {
         for (span, (start, end)) in spans.spans.iter_mut().zip(merge_spans(&mappings, MAX_SPANS)) {
             *span = Span { start, length: end.saturating_sub(start) };
         }
+        self.leavers = self.unwinder.go_functions(LEAVERS);
+        for (span, (start, end)) in spans.leavers.iter_mut().zip(self.leavers.into_iter().flatten()) {
+            *span = Span { start, length: end.saturating_sub(start) };
+        }
         Some(spans)
     }
 
@@ -138,21 +151,25 @@ impl Image {
         files
     }
 
-    /// Unwinds stack bytes that were copied at a time; reads the map again first when an address is unknown. Spans as
-    /// in `refresh`.
+    /// Unwinds stack bytes that were copied at a time; reads the map again first when an address is unknown. `left`: what
+    /// was copied of a stack that the thread left for this one. Spans as in `refresh`.
     pub(crate) fn unwind(
         &mut self,
-        registers: &Registers,
-        stack: &[u8],
+        (registers, stack): Copied<'_>,
+        left: Option<Copied<'_>>,
         time_ns: u64,
         interner: &mut Interner,
     ) -> (Unwound, Option<ImageSpans>) {
         let mut spans = if self.read_ns == 0 { self.refresh() } else { None };
-        let registers = UserRegisters { ip: registers.ip, sp: registers.sp, bp: registers.fp, lr: registers.lr };
+        let registers = user_registers(registers);
         let mut end = self.try_unwind(&registers, stack);
         if self.unwinder.stranger().is_some_and(|address| self.worth_reading(address)) {
             spans = self.refresh().or(spans);
             end = self.try_unwind(&registers, stack);
+        }
+        if let Some((registers, stack)) = left.filter(|_| self.leaves(end)) {
+            let on = self.unwinder.go_on(&user_registers(registers), stack, &mut self.addresses);
+            end = on.unwrap_or(end);
         }
         self.handles.clear();
         let mut refreshed = false;
@@ -210,10 +227,24 @@ impl Image {
         in_file.or_else(|| Some(interner.runtime_frame(self.runtime.number?, address, time_ns)))
     }
 
+    /// Whether the stack that was unwound last ends where another one was left.
+    fn leaves(&self, end: StackEnd) -> bool {
+        let Some([mcall, _]) = self.leavers else { return false };
+        let outermost = self.addresses.last().map(|address| address.lookup());
+        match end {
+            StackEnd::Complete => outermost.is_some_and(|at| (mcall.0..mcall.1).contains(&at)),
+            StackEnd::Truncated { why } => why == Truncation::OtherStack,
+        }
+    }
+
     fn try_unwind(&mut self, registers: &UserRegisters, stack: &[u8]) -> StackEnd {
         self.addresses.clear();
         self.unwinder.unwind(registers, stack, &mut self.addresses)
     }
+}
+
+fn user_registers(registers: &Registers) -> UserRegisters {
+    UserRegisters { ip: registers.ip, sp: registers.sp, bp: registers.fp, lr: registers.lr }
 }
 
 impl Runtime {

@@ -15,7 +15,7 @@ impl Consumer<'_> {
     /// Threads that slept when observing began, by number, and what in.
     pub(super) fn asleep_at_begin(&mut self, pid: u32, sleepers: Vec<(u32, Sleeper)>) {
         for (tid, sleeper) in sleepers {
-            let user_stack = self.user_stack(0, pid, &sleeper.registers, &sleeper.stack, monotonic_ns());
+            let user_stack = self.user_stack(0, pid, (&sleeper.registers, &sleeper.stack), None, monotonic_ns());
             self.sleepers.insert((pid, tid), (sleeper.call, user_stack));
         }
     }

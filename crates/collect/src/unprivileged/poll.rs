@@ -292,7 +292,7 @@ impl<'a> Poll<'a> {
         let interner = &mut *self.interner;
         let from_ns = monotonic_ns();
         let user_stack = self.processes.get_mut(&pid).and_then(|process| {
-            let (unwound, _) = process.image.unwind(&registers, &story.stack, monotonic_ns(), interner);
+            let (unwound, _) = process.image.unwind((&registers, &story.stack), None, monotonic_ns(), interner);
             *stacks += 1;
             *cut += u64::from(unwound.truncated);
             unwound.stack

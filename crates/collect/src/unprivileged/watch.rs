@@ -300,7 +300,7 @@ impl<'a> Watch<'a> {
                 self.images.len() - 1
             }
         };
-        let (unwound, _) = self.images[image].unwind(registers, stack, time_ns, self.interner);
+        let (unwound, _) = self.images[image].unwind((registers, stack), None, time_ns, self.interner);
         self.cut_stacks += u64::from(unwound.truncated);
         unwound.stack
     }

@@ -136,6 +136,20 @@ impl GoTable {
         text(&self.bytes, at).filter(|name| !name.is_empty())
     }
 
+    /// Where a function's code lies, by its whole name: its stated start, and what follows it.
+    pub(crate) fn named(&self, name: &str) -> Option<(u64, u64)> {
+        let mut wanted = name.as_bytes().to_vec();
+        wanted.push(0);
+        let is_it = |index: usize| {
+            let at = self.table.checked_add(word(&self.bytes, self.table + 8 * index + 4)? as usize)?;
+            let name = self.names.checked_add(word(&self.bytes, at.checked_add(4)?)? as usize)?;
+            self.bytes.get(name..)?.starts_with(&wanted).then_some(())
+        };
+        let index = (0..self.functions).find(|index| is_it(*index).is_some())?;
+        let at = |index: usize| Some(self.places.text + u64::from(word(&self.bytes, self.table + 8 * index)?));
+        Some((at(index)?, at(index + 1)?))
+    }
+
     /// The file and the line of an address in a function, or in what was inlined there.
     fn line(&self, function: Function, address: u64) -> (Option<String>, Option<u32>) {
         let file = || {
@@ -322,6 +336,14 @@ mod tests {
     }
 
     #[test]
+    fn a_function_is_found_by_its_whole_name() {
+        let table = GoTable::parse(bytes().into()).unwrap();
+        assert_eq!(table.named("main.f"), Some((0x1010, 0x1040)));
+        assert_eq!(table.named("runtime.goexit"), Some((0x1040, 0x1060)));
+        assert_eq!((table.named("main."), table.named("main.f2")), (None, None));
+    }
+
+    #[test]
     fn another_version_is_not_understood() {
         let mut other = bytes();
         other[0] = 0xfb;
@@ -342,6 +364,7 @@ mod tests {
             }
             damaged.truncate(length.max(72));
             if let Some(table) = GoTable::parse(damaged.into()) {
+                table.named("main.f");
                 for address in (0..0x80).chain(0x0ff0..0x1070) {
                     if let Some(function) = table.find(address) {
                         table.name(function);

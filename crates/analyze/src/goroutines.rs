@@ -1,0 +1,164 @@
+//! Why threads of Go's runtime sleep: what the goroutines wait for. May import: `names`, `parked`, `stacks`.
+//!
+//! A goroutine that waits leaves its thread to the scheduler, and the thread sleeps when no other goroutine can run. The
+//! stack of such a sleep goes on with the goroutine that the thread had run last. That goroutine may go on elsewhere while
+//! the thread sleeps, so its name alone proves nothing: who wakes the thread has to fit.
+
+use crate::names::Role;
+use crate::parked::Parked;
+use crate::stacks::{Stacks, View};
+use recording::WaitId;
+use recording::tables::{self, Wait, Wake};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What a sleep of a thread of Go's runtime is put down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A goroutine waits for this; who wakes the thread fits. The stack shows where.
+    Waits(Role),
+    /// The same, and the stack shows another goroutine.
+    Elsewhere(Role),
+    /// There are fewer goroutines than processors: others have ended, or wait for the end of others.
+    Ended,
+    /// A goroutine sleeps.
+    Sleeps,
+    /// A goroutine waits for a file or a socket.
+    Polls,
+    /// The thread is no worker.
+    Spare,
+    /// Not known.
+    Unknown,
+}
+
+/// The sleeps of a run's threads of Go's runtime.
+#[derive(Debug, Default)]
+pub struct Goroutines {
+    reasons: HashMap<WaitId, Reason>,
+    /// Single sleeps that ended otherwise than the rest of their wait, by their length in nanoseconds.
+    exceptions: HashSet<(WaitId, u64)>,
+}
+
+impl Goroutines {
+    /// Finds them. `futex`: the number of that system call.
+    pub fn new<'t>(
+        waits: &BTreeMap<WaitId, &'t Wait>,
+        wakes: &HashMap<WaitId, Vec<&'t Wake>>,
+        stacks: &Stacks<'t>,
+        futex: u32,
+    ) -> Goroutines {
+        let mut found = Goroutines::default();
+        let parked: Vec<(&Wait, Parked, View)> = waits
+            .values()
+            .filter_map(|wait| {
+                let view = stacks.view(wait.user_stack, wait.syscall.is_some());
+                Some((*wait, view.parked?, view))
+            })
+            .collect();
+        let ends = |wait: &Wait| wakes.get(&wait.wait).into_iter().flatten().copied();
+        let mut groups: BTreeMap<Place, Fit> = BTreeMap::new();
+        for (wait, what, view) in &parked {
+            let Parked::Waits(role) = *what else { continue };
+            let fit = groups.entry(place(role, view)).or_default();
+            // A thread that looks for work sleeps by the clock now and then; who is on the processor when that ends is
+            // nobody's doing.
+            for wake in ends(wait).filter(|_| wait.reason == tables::Reason::Futex) {
+                match fits(wake, role, stacks, futex) {
+                    Some(true) => fit.yes += u128::from(wake.blocked_ns),
+                    Some(false) if wake.count == 1 => {
+                        found.exceptions.insert((wait.wait, wake.blocked_ns));
+                    }
+                    Some(false) => fit.no += u128::from(wake.blocked_ns),
+                    None => {}
+                }
+            }
+        }
+        for (wait, what, view) in &parked {
+            let reason = match *what {
+                Parked::Spare => Reason::Spare,
+                Parked::Ended | Parked::Waits(Role::Join) => Reason::Ended,
+                Parked::Waits(role) if groups.get(&place(role, view)).is_some_and(Fit::holds) => Reason::Waits(role),
+                Parked::Sleeps if ends(wait).all(|w| w.waker.is_none() || w.waker_syscall != Some(futex)) => {
+                    Reason::Sleeps
+                }
+                Parked::Polls => Reason::Polls,
+                Parked::Waits(_) | Parked::Sleeps | Parked::Preempted | Parked::Unknown => Reason::Unknown,
+            };
+            found.reasons.insert(wait.wait, reason);
+        }
+        if let Some(reason) = found.passed_on(&parked, wakes, stacks) {
+            for (wait, _, _) in parked.iter().filter(|p| p.1 == Parked::Preempted) {
+                found.reasons.insert(wait.wait, reason);
+            }
+        }
+        found
+    }
+
+    /// Why threads sleep whose goroutine's time was up. Such a thread wakes another one, which takes the goroutine, and
+    /// sleeps itself: what the other one had slept for is what there is still to wait for. The answer for most of them.
+    fn passed_on(
+        &self,
+        parked: &[(&Wait, Parked, View<'_>)],
+        wakes: &HashMap<WaitId, Vec<&Wake>>,
+        stacks: &Stacks<'_>,
+    ) -> Option<Reason> {
+        let mut counts: Vec<(Reason, u64)> = Vec::new();
+        for (wait, _, _) in parked.iter().filter(|p| p.1 != Parked::Preempted) {
+            let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);
+            let ended = wakes.get(&wait.wait).into_iter().flatten().filter(by_preempted);
+            let count = ended.fold(0_u64, |n, w| n.saturating_add(w.count));
+            let reason = match self.reasons.get(&wait.wait).copied() {
+                Some(Reason::Waits(role)) => Reason::Elsewhere(role),
+                Some(reason) => reason,
+                None => continue,
+            };
+            match counts.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => counts.push((reason, count)),
+            }
+        }
+        let all: u64 = counts.iter().fold(0, |n, c| n.saturating_add(c.1));
+        counts.into_iter().find(|(_, count)| *count > all / 2).map(|c| c.0)
+    }
+
+    /// What a wait is put down to; none where its thread is none of Go's scheduler.
+    pub fn reason(&self, wait: WaitId) -> Option<Reason> {
+        self.reasons.get(&wait).copied()
+    }
+
+    /// True for a single sleep that ended otherwise than the others of its wait.
+    pub fn is_exception(&self, wait: WaitId, ns: u64) -> bool {
+        self.exceptions.contains(&(wait, ns))
+    }
+}
+
+/// Where goroutines wait: what for, and the program's function that does.
+type Place<'t> = (Role, Option<(&'t str, Option<&'t str>)>);
+
+fn place<'t>(role: Role, view: &View<'t>) -> Place<'t> {
+    (role, view.own.map(|c| (c.module, c.name())))
+}
+
+/// Nanoseconds asleep that ended as they should, and otherwise.
+#[derive(Debug, Default)]
+struct Fit {
+    yes: u128,
+    no: u128,
+}
+
+impl Fit {
+    fn holds(&self) -> bool {
+        self.yes > self.no
+    }
+}
+
+/// Whether a thread was woken by what its goroutine waits for: a release for a lock, a message for a channel. None where
+/// the wake-up tells nothing: an interrupt, or the scheduler, which wakes the next one when it has found work.
+fn fits(wake: &Wake, role: Role, stacks: &Stacks<'_>, futex: u32) -> Option<bool> {
+    let view = stacks.view(wake.waker_stack, true);
+    match wake.waker {
+        Some(_) if wake.waker_syscall == Some(futex) && view.parked.is_none() => Some(view.role == Some(role)),
+        // The end of the program, or of the thread.
+        Some(_) if wake.waker_syscall.is_some_and(|n| n != futex) && wake.waker_stack.is_some() => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,119 @@
+//! What a thread of Go's runtime had done before it slept. May import: `names`.
+//!
+//! A goroutine that waits leaves its thread to the scheduler by `mcall`, which gives the goroutine's stack up: in a recording
+//! the goroutine's functions follow those of the scheduler.
+
+use crate::names::{self, Role};
+
+/// What a sleeping thread of Go's runtime had done before, by the names in its stack (runtime/proc.go, Go 1.18 to 1.26).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Parked {
+    /// It runs no goroutines: the runtime's watchman, or it gave its right to run them to another thread.
+    Spare,
+    /// Its goroutine ended.
+    Ended,
+    /// Its goroutine waits for this.
+    Waits(Role),
+    /// Its goroutine sleeps.
+    Sleeps,
+    /// Its goroutine waits for a file or a socket.
+    Polls,
+    /// Its goroutine's time was up; another thread took it.
+    Preempted,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What a thread of Go's runtime had done before it slept, from the names in its stack, innermost first; `library` counts
+/// those before the program's first own function. None for any other thread.
+pub fn parked<'n>(functions: &[&'n str], library: usize) -> Option<Parked> {
+    let at = |name: &str| functions.iter().position(|f| *f == name);
+    if at("runtime.sysmon").is_some() {
+        return Some(Parked::Spare);
+    }
+    let switch = at("runtime.mcall");
+    switch.or_else(|| at("runtime.findRunnable")).or_else(|| at("runtime.schedule"))?;
+    let inner = |names: &[&str]| {
+        let end = switch.unwrap_or(functions.len());
+        functions.get(..end).unwrap_or_default().iter().any(|f| names.contains(f))
+    };
+    // Any other caller has handed its right to run goroutines over.
+    let stopped = at("runtime.stopm").map(|stop| functions.get(stop + 1).copied());
+    if stopped.is_some_and(|by| by != Some("runtime.findRunnable")) {
+        return Some(Parked::Spare);
+    }
+    let Some(switch) = switch else { return Some(Parked::Unknown) };
+    if inner(&["runtime.goexit0", "runtime.gdestroy"]) {
+        return Some(Parked::Ended);
+    }
+    if inner(&["runtime.goschedImpl", "runtime.gopreempt_m", "runtime.gosched_m", "runtime.goyield_m"]) {
+        return Some(Parked::Preempted);
+    }
+    let waiting: Vec<&'n str> = functions.get(switch + 1..library).unwrap_or_default().to_vec();
+    // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
+    let role = waiting.iter().rev().find_map(|name| names::role(name));
+    let begins = |start: &str| waiting.iter().any(|name| name.starts_with(start));
+    Some(match role {
+        _ if begins("time.Sleep") => Parked::Sleeps,
+        _ if begins("internal/poll.(*pollDesc)") || begins("internal/poll.runtime_poll") => Parked::Polls,
+        Some(role) => Parked::Waits(role),
+        None => Parked::Unknown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLEEP: &str = "runtime.futex < runtime.notesleep < runtime.stopm < runtime.findRunnable < runtime.schedule";
+
+    fn check(stack: &str) -> Option<Parked> {
+        let functions: Vec<&str> = stack.split(" < ").collect();
+        let library = functions.iter().position(|f| f.starts_with("main.")).unwrap_or(functions.len());
+        parked(&functions, library)
+    }
+
+    fn after(rest: &str) -> Option<Parked> {
+        check(&format!("{SLEEP} < {rest}"))
+    }
+
+    #[test]
+    fn a_goroutine_waits_for_what_its_functions_say() {
+        let gone = "runtime.park_m < runtime.mcall < runtime.gopark";
+        let waits = |rest: &str| after(&format!("{gone} < {rest} < runtime.goexit"));
+        let semaphore = "runtime.goparkunlock < runtime.semacquire1";
+        for (rest, expected) in [
+            (format!("{semaphore} < sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f"), Parked::Waits(Role::Lock)),
+            (format!("{semaphore} < sync.(*WaitGroup).Wait < main.main < runtime.main"), Parked::Waits(Role::Join)),
+            ("runtime.chansend < runtime.chansend1 < main.f".to_owned(), Parked::Waits(Role::Condition)),
+            ("runtime.selectgo < main.f".to_owned(), Parked::Waits(Role::Condition)),
+            ("time.Sleep < main.f".to_owned(), Parked::Sleeps),
+            ("internal/poll.runtime_pollWait < internal/poll.(*FD).Read < main.f".to_owned(), Parked::Polls),
+            // The lock is another function's business: the goroutine waits for a message.
+            ("runtime.chanrecv < main.f < sync.(*Mutex).Lock < main.g".to_owned(), Parked::Waits(Role::Condition)),
+            ("runtime.bgsweep".to_owned(), Parked::Unknown),
+        ] {
+            assert_eq!(waits(&rest), Some(expected), "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_thread_without_a_goroutine_that_waits() {
+        assert_eq!(after("runtime.goexit0 < runtime.mcall < runtime.goexit1"), Some(Parked::Ended));
+        let preempted = "runtime.goschedImpl < runtime.gopreempt_m < runtime.asyncPreempt2.func1 < runtime.mcall < main.f";
+        assert_eq!(after(preempted), Some(Parked::Preempted));
+        let wakes_another = "runtime.futex < runtime.notewakeup < runtime.wakep < runtime.goschedImpl < runtime.gopreempt_m < \
+                             runtime.asyncPreempt2.func1 < runtime.mcall < runtime.asyncPreempt2 < main.f";
+        assert_eq!(check(wakes_another), Some(Parked::Preempted));
+        assert_eq!(after("runtime.mstart1 < runtime.mstart"), Some(Parked::Unknown));
+        let handed_over = "runtime.futex < runtime.notesleep < runtime.stopm < runtime.startlockedm < runtime.schedule < \
+                           runtime.park_m < runtime.mcall < runtime.gopark < runtime.chanrecv < main.f";
+        assert_eq!(check(handed_over), Some(Parked::Spare));
+        assert_eq!(check("runtime.usleep < runtime.sysmon < runtime.mstart1"), Some(Parked::Spare));
+        // A goroutine that wakes others, one that runs, and other languages.
+        let wakes = "runtime.futex < runtime.notewakeup < runtime.ready < runtime.systemstack < runtime.chansend < main.f";
+        assert_eq!(check(wakes), None);
+        assert_eq!(check("main.f < runtime.goexit"), None);
+        assert_eq!(check("pthread_cond_wait < work < main"), None);
+    }
+}

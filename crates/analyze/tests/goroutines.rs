@@ -1,0 +1,151 @@
+//! What threads of Go's runtime wait for, told by the goroutine that each had run last and by who wakes them.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::{Answer, CauseId};
+use common::*;
+use recording::Tables;
+use recording::synthetic::{RunSketch, Sketch, ms};
+
+const WORK: &str = "main.work@app a.go:5 < main.main.func1@app a.go:40 < runtime.goexit@app";
+const HOLD: &str = "main.update@app a.go:21 < main.main.func1@app a.go:40 < runtime.goexit@app";
+
+/// The scheduler's part of a sleep, then what it had left.
+fn sleeps(after: &str) -> String {
+    let scheduler = "runtime.futex@app < runtime.notesleep@app < runtime.stopm@app < runtime.findRunnable@app < \
+                     runtime.schedule@app";
+    format!("{scheduler} < {after} < main.main.func1@app a.go:40 < runtime.goexit@app")
+}
+
+/// A goroutine that waits in a function of the library, called from one of the program.
+fn parked(library: &str, own: &str) -> String {
+    sleeps(&format!("runtime.park_m@app < runtime.mcall@app < runtime.gopark@app < {library} < {own}"))
+}
+
+fn wakes(library: &str, own: &str) -> String {
+    format!(
+        "runtime.futex@app < runtime.notewakeup@app < runtime.wakep@app < runtime.ready@app < runtime.systemstack@app < \
+         runtime.goready@app < {library} < {own} < main.main.func1@app a.go:40 < runtime.goexit@app"
+    )
+}
+
+const LOCK: &str = "runtime.semacquire1@app < sync.(*Mutex).lockSlow@app < sync.(*Mutex).Lock@app";
+const UNLOCK: &str = "runtime.semrelease1@app < sync.(*Mutex).unlockSlow@app < sync.(*Mutex).Unlock@app";
+const TOUCH: &str = "main.touch@app a.go:19";
+
+/// Two threads of which one works at a time, ten milliseconds each, in `running`; the other one sleeps at `sleep` and is
+/// woken at `wake`.
+fn turns(running: &str, sleep: &str, wake: &str) -> Tables {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+    with_base(sketch, running).traced(2, |run| alternate(run, running, sleep, wake, None)).tables()
+}
+
+/// The same, and after that one second in which the first works elsewhere and the other sleeps on; where it is woken.
+fn alternate(run: &mut RunSketch<'_>, running: &str, sleep: &str, wake: &str, then: Option<(&str, &str)>) {
+    for (i, name) in ["a", "b"].into_iter().enumerate() {
+        let other = ["b", "a"][i];
+        let mut thread = run.thread(name);
+        for round in 0..100_usize {
+            thread = match round % 2 == i {
+                true => thread.runs(ms(10), running),
+                false => thread.locks(0x100 + i as u64, ms(10), sleep, other).woken_at(wake),
+            };
+        }
+        match then {
+            Some((elsewhere, _)) if i == 0 => drop(thread.runs(ms(1000), elsewhere)),
+            Some((_, wake)) => drop(thread.locks(0x100 + i as u64, ms(1000), sleep, other).woken_at(wake)),
+            None => {}
+        }
+    }
+}
+
+fn first(answer: &Answer) -> Option<(CauseId, &str)> {
+    let cause = answer.verdict.causes.first()?;
+    Some((cause.id, cause.culprit.as_ref()?.function.as_deref()?))
+}
+
+#[test]
+fn a_mutex_is_named_by_the_line_at_which_goroutines_wait_for_it() {
+    let answer = analyze(&turns(HOLD, &parked(LOCK, TOUCH), &wakes(UNLOCK, "main.touch@app a.go:21")));
+    assert_balanced(&answer);
+    assert_eq!(first(&answer), Some((CauseId::UserLock, "main.touch")), "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
+}
+
+/// The goroutine went on long ago: what wakes its thread is a new goroutine.
+#[test]
+fn a_lock_that_does_not_wake_the_thread_is_not_what_it_sleeps_for() {
+    let answer = analyze(&turns(WORK, &parked(LOCK, TOUCH), &wakes("runtime.newproc@app", "main.main@app a.go:60")));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::ConditionWait).contains("no goroutine"), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn one_long_sleep_that_ends_otherwise_is_not_the_lock_s() {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(2.0), &around(2.0));
+    let (lock, unlock) = (parked(LOCK, TOUCH), wakes(UNLOCK, "main.touch@app a.go:21"));
+    let then = ("main.merge@app a.go:50 < main.main@app a.go:61", wakes("runtime.newproc@app", "main.main@app a.go:60"));
+    let tables =
+        with_base(sketch, WORK).traced(2, |run| alternate(run, HOLD, &lock, &unlock, Some((then.0, &then.1)))).tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    let lock = found(&answer, CauseId::UserLock).unwrap();
+    assert!(lock.lost_seconds > 0.9 && lock.lost_seconds < 1.2, "{:#?}", answer.verdict);
+}
+
+#[test]
+fn channels_are_work_that_is_handed_over() {
+    let (send, receive) = ("runtime.chansend@app < runtime.chansend1@app", "runtime.chanrecv@app < runtime.chanrecv1@app");
+    let answer = analyze(&turns(WORK, &parked(send, "main.ask@app a.go:38"), &wakes(receive, "main.serve@app a.go:31")));
+    assert_balanced(&answer);
+    assert_eq!(first(&answer), Some((CauseId::ConditionWait, "main.work")), "{:#?}", answer.verdict);
+    let waits = answer.verdict.causes[0].evidence.iter().find(|e| e.what.contains("main.ask (a.go:38)"));
+    assert!(waits.is_some_and(|e| e.value > 0.9), "{:#?}", answer.verdict.causes[0].evidence);
+}
+
+const ENDED: &str = "runtime.goexit0@app < runtime.mcall@app < runtime.goexit1@app";
+const PREEMPTED: &str = "runtime.goschedImpl@app < runtime.gopreempt_m@app < runtime.mcall@app < runtime.asyncPreempt2@app";
+
+/// Two goroutines side by side, then the one that has more to do alone; it moves from thread to thread.
+fn shares(beside: &str, alone: &str, other_waits: u64) -> Tables {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.7), &around(1.0));
+    let (ended, preempted) = (sleeps(ENDED), sleeps(PREEMPTED));
+    let wakes = format!("runtime.futex@app < runtime.wakep@app < {PREEMPTED} < {alone}");
+    with_base(sketch, WORK)
+        .traced(2, |run| {
+            let mut a = run.thread("a").runs(ms(300), beside);
+            if other_waits > 0 {
+                a = a.locks(0x200, ms(other_waits), &parked(LOCK, TOUCH), "b");
+            }
+            a = a.locks(0x200, ms(100 - other_waits), &ended, "b").woken_at(&wakes);
+            for _ in 0..3 {
+                a = a.runs(ms(50), alone).locks(0x200, ms(50), &preempted, "b").woken_at(&wakes);
+            }
+            let mut b = run.thread("b").runs(ms(400), alone);
+            for _ in 0..3 {
+                b = b.locks(0x300, ms(50), &preempted, "a").woken_at(&wakes).runs(ms(50), alone);
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn goroutines_of_unequal_shares_are_an_imbalance() {
+    let answer = analyze(&shares(WORK, WORK, 0));
+    assert_balanced(&answer);
+    assert_eq!(first(&answer), Some((CauseId::Imbalance, "main.work")), "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].summary.contains("main.main.func1"), "{}", answer.verdict.causes[0].summary);
+}
+
+#[test]
+fn what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance() {
+    let starter = "main.prepare@app a.go:7 < main.main@app a.go:61 < runtime.main@app < runtime.goexit@app";
+    let answer = analyze(&shares(WORK, starter, 0));
+    assert!(missing(&answer, CauseId::Imbalance).contains("what starts the others"), "{:#?}", answer.verdict);
+    let answer = analyze(&shares(WORK, WORK, 50));
+    assert!(missing(&answer, CauseId::Imbalance).contains("others wait"), "{:#?}", answer.verdict);
+}
