@@ -56,7 +56,7 @@ impl<'t> Code<'t> {
     pub fn new(frame: &'t Frame, module: Option<&'t Module>, carries_libc: bool) -> Code<'t> {
         let (path, kind) = module.map_or(("", ModuleKind::Anonymous), |m| (m.path.as_str(), m.kind));
         let name = frame.function.as_deref();
-        let role = name.and_then(names::role);
+        let role = name.and_then(|n| names::role(n).or_else(|| names::java_role(n)));
         let theme = name.and_then(theme);
         let system_source = frame.file.as_deref().is_some_and(|f| SYSTEM_SOURCES.iter().any(|s| f.starts_with(s)));
         let runtime = system_source || role.is_some() || theme.is_some() || name.is_some_and(names::is_runtime);
@@ -65,7 +65,7 @@ impl<'t> Code<'t> {
         let owner = match kind {
             ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,
             // Code made at run time that has a name came from the program (a just-in-time compiler's map).
-            ModuleKind::Anonymous if name.is_none() => Owner::System,
+            ModuleKind::Anonymous if name.is_none_or(names::is_java_stub) => Owner::System,
             ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
             _ if runtime => Owner::Library,
             // Of a static binary with lines, the library's part is what has a name and no lines.

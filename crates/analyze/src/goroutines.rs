@@ -77,20 +77,49 @@ impl Goroutines {
                 Parked::Spare => Reason::Spare,
                 Parked::Ended | Parked::Waits(Role::Join) => Reason::Ended,
                 Parked::Waits(role) if groups.get(&place(role, view)).is_some_and(Fit::holds) => Reason::Waits(role),
-                Parked::Sleeps if ends(wait).all(|w| w.waker.is_none() || w.waker_syscall != Some(futex)) => {
-                    Reason::Sleeps
-                }
+                Parked::Sleeps if by_the_clock(ends(wait), stacks, futex) => Reason::Sleeps,
                 Parked::Polls => Reason::Polls,
-                Parked::Waits(_) | Parked::Sleeps | Parked::Preempted | Parked::Unknown => Reason::Unknown,
+                _ => Reason::Unknown,
             };
             found.reasons.insert(wait.wait, reason);
         }
-        if let Some(reason) = found.passed_on(&parked, wakes, stacks) {
-            for (wait, _, _) in parked.iter().filter(|p| p.1 == Parked::Preempted) {
+        let passed_on = found.passed_on(&parked, wakes, stacks);
+        let usual = found.usual(&parked);
+        for (wait, what, _) in &parked {
+            let reason = match *what {
+                Parked::Preempted => passed_on,
+                Parked::Moved => usual,
+                _ => None,
+            };
+            if let Some(reason) = reason {
                 found.reasons.insert(wait.wait, reason);
             }
         }
         found
+    }
+
+    /// What threads sleep for whose goroutine went on elsewhere before they slept: what all goroutines wait for mostly, by
+    /// the time of sleeps that are known and not.
+    fn usual(&self, parked: &[(&Wait, Parked, View<'_>)]) -> Option<Reason> {
+        let mut times: Vec<(Reason, u128)> = Vec::new();
+        let others = parked.iter().filter(|p| !matches!(p.1, Parked::Spare | Parked::Preempted | Parked::Moved));
+        for (wait, _, _) in others {
+            let Some(reason) = self.elsewhere(wait.wait) else { continue };
+            match times.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => *sum += u128::from(wait.blocked_ns),
+                None => times.push((reason, u128::from(wait.blocked_ns))),
+            }
+        }
+        let all: u128 = times.iter().map(|t| t.1).sum();
+        times.into_iter().find(|(_, time)| 2 * time > all).map(|t| t.0)
+    }
+
+    /// The reason of a sleep, for one whose stack shows another goroutine.
+    fn elsewhere(&self, wait: WaitId) -> Option<Reason> {
+        match self.reasons.get(&wait).copied()? {
+            Reason::Waits(role) => Some(Reason::Elsewhere(role)),
+            other => Some(other),
+        }
     }
 
     /// Why threads sleep whose goroutine's time was up. Such a thread wakes another one, which takes the goroutine, and
@@ -106,11 +135,7 @@ impl Goroutines {
             let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);
             let ended = wakes.get(&wait.wait).into_iter().flatten().filter(by_preempted);
             let count = ended.fold(0_u64, |n, w| n.saturating_add(w.count));
-            let reason = match self.reasons.get(&wait.wait).copied() {
-                Some(Reason::Waits(role)) => Reason::Elsewhere(role),
-                Some(reason) => reason,
-                None => continue,
-            };
+            let Some(reason) = self.elsewhere(wait.wait) else { continue };
             match counts.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, sum)) => *sum = sum.saturating_add(count),
                 None => counts.push((reason, count)),
@@ -129,6 +154,19 @@ impl Goroutines {
     pub fn is_exception(&self, wait: WaitId, ns: u64) -> bool {
         self.exceptions.contains(&(wait, ns))
     }
+}
+
+/// Whether sleeps mostly ended by the clock, which calls nobody or the scheduler, and not by another goroutine.
+fn by_the_clock<'w>(ends: impl Iterator<Item = &'w Wake>, stacks: &Stacks<'_>, futex: u32) -> bool {
+    let mut fit = Fit::default();
+    for wake in ends {
+        // No role is that of a clock.
+        match fits(wake, Role::Join, stacks, futex) {
+            None => fit.yes += u128::from(wake.blocked_ns),
+            Some(_) => fit.no += u128::from(wake.blocked_ns),
+        }
+    }
+    fit.holds()
 }
 
 /// Where goroutines wait: what for, and the program's function that does.

@@ -13,6 +13,7 @@ pub mod account;
 pub mod against;
 pub mod amounts;
 pub mod answer;
+mod at_place;
 pub mod causes;
 pub mod code;
 pub mod compare;

@@ -115,6 +115,41 @@ const PATH_PARTS: &[(&str, Role)] = &[
     ("std::thread::join", Role::Join),
 ];
 
+/// The same of Java's class library by a part of them (JDK 8 to 21). Its classes are built on each other: the outermost says
+/// what a thread is at.
+const JAVA_PARTS: &[(&str, Role)] = &[
+    ("locks.ReentrantLock", Role::Lock),
+    ("locks.ReentrantReadWriteLock", Role::Lock),
+    ("locks.StampedLock", Role::Lock),
+    ("locks.AbstractQueuedSynchronizer$ConditionObject", Role::Condition),
+    ("locks.AbstractQueuedSynchronizer", Role::Lock),
+    ("concurrent.ArrayBlockingQueue", Role::Condition),
+    ("concurrent.LinkedBlockingQueue", Role::Condition),
+    ("concurrent.LinkedBlockingDeque", Role::Condition),
+    ("concurrent.PriorityBlockingQueue", Role::Condition),
+    ("concurrent.DelayQueue", Role::Condition),
+    ("concurrent.SynchronousQueue", Role::Condition),
+    ("concurrent.LinkedTransferQueue", Role::Condition),
+    ("concurrent.Exchanger", Role::Condition),
+    ("concurrent.ThreadPoolExecutor", Role::Condition),
+    ("concurrent.ForkJoinPool", Role::Condition),
+    ("concurrent.CyclicBarrier", Role::Barrier),
+    ("concurrent.Phaser", Role::Barrier),
+    ("concurrent.CountDownLatch", Role::Join),
+    ("concurrent.FutureTask", Role::Join),
+    ("concurrent.CompletableFuture", Role::Join),
+    ("concurrent.ForkJoinTask", Role::Join),
+    ("lang.Thread.join", Role::Join),
+    ("lang.Object.wait", Role::Condition),
+];
+
+/// Java's packages of it.
+const JAVA_SYNCHRONISATION: [&str; 2] = ["java.util.concurrent.", "java.lang."];
+
+/// What the HotSpot virtual machine calls code that it makes for no method.
+const JAVA_STUBS: &[&str] =
+    &["Interpreter", "StubRoutines", "call_stub", "I2C/C2I adapters", "MethodHandlesAdapterBlob"];
+
 /// Where the code of a language's standard library and run-time lies, as the start of a path.
 const RUNTIME_PATHS: &[&str] = &[
     "std::",
@@ -138,6 +173,11 @@ const RUNTIME_PATHS: &[&str] = &[
     "sync.",
     "internal/",
     "syscall.",
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "com.sun.",
 ];
 
 /// C functions that are the C library's even when it is part of the program (a static binary).
@@ -231,6 +271,31 @@ pub fn role(name: &str) -> Option<Role> {
     let paths = paths(name);
     let found = PATH_PARTS.iter().find(|(part, _)| paths.iter().any(|p| p.contains(part)));
     if paths.iter().any(|p| is_runtime_path(p)) { found.map(|(_, role)| *role).or_else(by_prefix) } else { by_prefix() }
+}
+
+/// Which primitive a method of Java's class library is, or is built on.
+pub fn java_role(name: &str) -> Option<Role> {
+    let paths = paths(name);
+    let method = paths.iter().find(|p| JAVA_SYNCHRONISATION.iter().any(|package| p.starts_with(package)))?;
+    JAVA_PARTS.iter().find(|(part, _)| method.contains(part)).map(|(_, role)| *role)
+}
+
+/// True for code of the HotSpot virtual machine that may run any method, by what the virtual machine calls it.
+pub fn is_java_stub(name: &str) -> bool {
+    JAVA_STUBS.iter().any(|stub| name.starts_with(stub))
+}
+
+/// True for the functions in which threads of Java wait for all that the class library offers, and wake each other.
+pub fn is_java_park(name: &str) -> bool {
+    ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Unsafe_Unpark"].iter().any(|f| name.starts_with(f))
+}
+
+/// True for the loops in which threads of the HotSpot virtual machine wait to be called: for code to compile, operations, and
+/// the clock. What they wait for is no work of the program, and more processors are nothing to them.
+pub fn is_java_service(name: &str) -> bool {
+    const LOOPS: &[&str] =
+        &["CompileQueue::get(", "VMThread::loop(", "ServiceThread::", "MonitorDeflationThread::", "WatcherThread::"];
+    LOOPS.iter().any(|f| name.starts_with(f))
 }
 
 /// True when a function belongs to a language's standard library or run-time, by its name.
@@ -327,6 +392,25 @@ mod tests {
         for name in ["random", "mine::Mutex::lock_contended", "lock_the_door", "main.worker", "sem_wait"] {
             assert_eq!(role(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn methods_of_java_by_name() {
+        let queued = "java.util.concurrent.locks.AbstractQueuedSynchronizer";
+        let acquire = format!("int {queued}.acquire({queued}$Node, int, boolean, boolean, boolean, long)");
+        for (name, role) in [
+            (acquire.as_str(), Some(Role::Lock)),
+            ("void java.util.concurrent.locks.ReentrantLock.lock()", Some(Role::Lock)),
+            (&format!("void {queued}$ConditionObject.await()"), Some(Role::Condition)),
+            ("java.lang.Object java.util.concurrent.ArrayBlockingQueue.take()", Some(Role::Condition)),
+            ("java.lang.Object java.util.concurrent.FutureTask.get()", Some(Role::Join)),
+            ("void java.util.concurrent.locks.LockSupport.park(java.lang.Object)", None),
+            ("void Shop.lock(java.util.concurrent.locks.ReentrantLock)", None),
+        ] {
+            assert_eq!(java_role(name), role, "{name}");
+        }
+        assert!(is_runtime("void jdk.internal.misc.Unsafe.park(boolean, long)") && !is_runtime("void Shop.sell(int)"));
+        assert!(is_java_stub("StubRoutines (1)") && !is_java_stub("void Interpreters.run()"));
     }
 
     #[test]

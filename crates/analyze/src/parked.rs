@@ -20,6 +20,8 @@ pub enum Parked {
     Polls,
     /// Its goroutine's time was up; another thread took it.
     Preempted,
+    /// Its goroutine waited, and had gone on elsewhere before the thread slept.
+    Moved,
     /// Nobody knows.
     Unknown,
 }
@@ -32,22 +34,29 @@ pub fn parked<'n>(functions: &[&'n str], library: usize) -> Option<Parked> {
         return Some(Parked::Spare);
     }
     let switch = at("runtime.mcall");
-    switch.or_else(|| at("runtime.findRunnable")).or_else(|| at("runtime.schedule"))?;
-    let inner = |names: &[&str]| {
-        let end = switch.unwrap_or(functions.len());
-        functions.get(..end).unwrap_or_default().iter().any(|f| names.contains(f))
+    // A goroutine also gives way where it would grow its stack, which is no call of mcall.
+    let inside = |names: &[&str]| {
+        let inner = functions.get(..switch.unwrap_or(functions.len())).unwrap_or_default();
+        inner.iter().any(|f| names.contains(f))
     };
+    let gave_way = inside(&["runtime.goschedImpl", "runtime.gopreempt_m", "runtime.gosched_m", "runtime.goyield_m"]);
+    if switch.is_none() && !gave_way && !inside(&["runtime.findRunnable", "runtime.schedule"]) {
+        return None;
+    }
     // Any other caller has handed its right to run goroutines over.
     let stopped = at("runtime.stopm").map(|stop| functions.get(stop + 1).copied());
     if stopped.is_some_and(|by| by != Some("runtime.findRunnable")) {
         return Some(Parked::Spare);
     }
-    let Some(switch) = switch else { return Some(Parked::Unknown) };
-    if inner(&["runtime.goexit0", "runtime.gdestroy"]) {
+    if gave_way {
+        return Some(Parked::Preempted);
+    }
+    if inside(&["runtime.goexit0", "runtime.gdestroy"]) {
         return Some(Parked::Ended);
     }
-    if inner(&["runtime.goschedImpl", "runtime.gopreempt_m", "runtime.gosched_m", "runtime.goyield_m"]) {
-        return Some(Parked::Preempted);
+    let Some(switch) = switch else { return Some(Parked::Unknown) };
+    if switch + 1 == functions.len() {
+        return Some(Parked::Moved);
     }
     let waiting: Vec<&'n str> = functions.get(switch + 1..library).unwrap_or_default().to_vec();
     // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
@@ -100,18 +109,23 @@ mod tests {
     #[test]
     fn a_thread_without_a_goroutine_that_waits() {
         assert_eq!(after("runtime.goexit0 < runtime.mcall < runtime.goexit1"), Some(Parked::Ended));
-        let preempted = "runtime.goschedImpl < runtime.gopreempt_m < runtime.asyncPreempt2.func1 < runtime.mcall < main.f";
+        let preempted =
+            "runtime.goschedImpl < runtime.gopreempt_m < runtime.asyncPreempt2.func1 < runtime.mcall < main.f";
         assert_eq!(after(preempted), Some(Parked::Preempted));
         let wakes_another = "runtime.futex < runtime.notewakeup < runtime.wakep < runtime.goschedImpl < runtime.gopreempt_m < \
                              runtime.asyncPreempt2.func1 < runtime.mcall < runtime.asyncPreempt2 < main.f";
         assert_eq!(check(wakes_another), Some(Parked::Preempted));
+        let grows = "runtime.goschedImpl < runtime.gopreempt_m < runtime.newstack < runtime.morestack";
+        assert_eq!((after(grows), check(grows)), (Some(Parked::Preempted), Some(Parked::Preempted)));
+        assert_eq!(after("runtime.park_m < runtime.mcall"), Some(Parked::Moved));
         assert_eq!(after("runtime.mstart1 < runtime.mstart"), Some(Parked::Unknown));
         let handed_over = "runtime.futex < runtime.notesleep < runtime.stopm < runtime.startlockedm < runtime.schedule < \
                            runtime.park_m < runtime.mcall < runtime.gopark < runtime.chanrecv < main.f";
         assert_eq!(check(handed_over), Some(Parked::Spare));
         assert_eq!(check("runtime.usleep < runtime.sysmon < runtime.mstart1"), Some(Parked::Spare));
         // A goroutine that wakes others, one that runs, and other languages.
-        let wakes = "runtime.futex < runtime.notewakeup < runtime.ready < runtime.systemstack < runtime.chansend < main.f";
+        let wakes =
+            "runtime.futex < runtime.notewakeup < runtime.ready < runtime.systemstack < runtime.chansend < main.f";
         assert_eq!(check(wakes), None);
         assert_eq!(check("main.f < runtime.goexit"), None);
         assert_eq!(check("pthread_cond_wait < work < main"), None);

@@ -48,6 +48,10 @@ pub struct View<'t> {
     pub entry: Option<Code<'t>>,
     /// The first frame of the program's own code.
     pub own: Option<Code<'t>>,
+    /// True inside a virtual machine's own loop that waits for a call.
+    pub service: bool,
+    /// Where nameless code made at run time called the library.
+    pub nameless: Option<Code<'t>>,
 }
 
 impl<'t> View<'t> {
@@ -160,6 +164,8 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameI
         parked,
         theme: before.iter().find_map(|c| c.theme),
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
+        service: functions.iter().any(|f| names::is_java_service(f)),
+        nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
     }
 }
@@ -167,7 +173,7 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameI
 /// Code of the program that has no name because it was made at run time: what called into a library from there, and whatever
 /// runs around it, a virtual machine's own code mostly, says nothing about whose the code is.
 fn is_made_at_run_time(code: &Code<'_>) -> bool {
-    code.kind == ModuleKind::Anonymous && code.name().is_none() && !code.module.is_empty()
+    code.kind == ModuleKind::Anonymous && code.name().is_none_or(names::is_java_stub) && !code.module.is_empty()
 }
 
 /// CPython takes its global lock with a timed wait at a condition (take_gil in Python/ceval_gil.c), and waits at no other
@@ -207,8 +213,12 @@ fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
     (0..most).take_while(|n| nameless(at + n) && nameless(at + n + 1)).count()
 }
 
-/// The innermost primitive decides, but a lock, a barrier or a join around a condition is what it is used for.
+/// The innermost primitive decides, but a lock, a barrier or a join around a condition is what it is used for. In Java
+/// threads wait in one function for locks, queues and all else, and only methods' names tell which.
 fn role(before: &[Code<'_>], team_lock: bool) -> Option<Role> {
+    if before.iter().filter_map(Code::name).any(names::is_java_park) {
+        return before.iter().rev().filter_map(Code::name).find_map(names::java_role);
+    }
     let roles = || before.iter().filter_map(|c| c.role);
     let Some(innermost) = roles().next() else { return of_team(before, team_lock) };
     match innermost {

@@ -1,21 +1,19 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
-//! May import: `goroutines`, `model`, `names`, `stacks`.
+//! May import: `at_place`, `goroutines`, `model`, `names`, `stacks`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
 //! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
 //! that wait for a lock are the threads that release it; those that wait for work are woken by those that bring it.
 
+pub use crate::at_place::Object;
+use crate::at_place::{AtPlace, MOST};
 use crate::goroutines;
 use crate::model::{Numbers, Traced};
 use crate::names::{self, Role};
 use crate::stacks::{Stacks, View};
-use recording::tables::{Reason, State, Wait, Wake};
+use recording::tables::{Reason, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Share of an object's blocked time that must show a pattern before the pattern is believed: more than half, so that
-/// two opposite patterns can never both hold.
-const MOST: f64 = 0.5;
 
 /// "Locked, and others wait" in glibc's, musl's internal, Rust's and Go's locks (Drepper 2005, "Futexes are tricky").
 const LOCKED_WITH_WAITERS: u32 = 2;
@@ -26,19 +24,6 @@ const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 
 /// Wake-ups of one barrier follow each other within this time: one call wakes all, each needs some microseconds.
 const AT_ONCE_NS: u64 = 200_000;
-
-/// Where few of the wake-ups at a place come from a thread whose own latest wait was at the address that it wakes, the place
-/// takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks alike has waited for
-/// the one that it releases in at least one of k cases. Few is less than half of that, and this at the least: with 20 such
-/// locks two threads are in each other's way for less than a twentieth of the time that they hold any, which is no cause.
-const FEW_AT_LEAST: f64 = 0.05;
-
-/// And this at the most: threads that wait at other futexes in between have the latest wait there as often.
-const FEW_AT_MOST: f64 = 0.25;
-
-/// A lock that keeps a queue of its own has one futex for each thread that waits, or one for each depth of its stack. A
-/// place whose threads wait at more addresses than this is no such lock.
-const FUTEXES_OF_A_THREAD: usize = 3;
 
 /// What a futex wait is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,9 +75,6 @@ pub struct FutexWait<'t> {
     pub view: View<'t>,
 }
 
-/// An address in a process.
-pub type Object = (u32, u64);
-
 /// What happened at one futex address, over all threads.
 #[derive(Debug, Default)]
 struct Traffic<'t> {
@@ -107,102 +89,12 @@ struct Traffic<'t> {
     by_outsider: f64,
     /// Blocked time ended at a thread's end.
     by_exit: f64,
-    outsiders: BTreeSet<ThreadId>,
+    outsiders: BTreeMap<ThreadId, f64>,
     /// Blocked time ended by a thread that is known, however.
     by_known: f64,
     /// Wake-ups, and those of them whose thread is known.
     wakes: u64,
     known: u64,
-}
-
-/// What happened at one place of the code, over all futexes that are waited at there.
-#[derive(Debug, Default)]
-struct AtPlace {
-    waiters: BTreeSet<ThreadId>,
-    /// The futexes of each thread, and of all.
-    futexes: BTreeSet<(ThreadId, Object)>,
-    words: BTreeSet<Object>,
-    /// Values that they were expected to have.
-    expected: BTreeSet<Option<u32>>,
-    /// Blocked time, and that of it with a lock's value.
-    blocked: f64,
-    lock_value: f64,
-    /// Wake-ups by a thread whose own latest wait was at the same address, and by any other.
-    returned: u64,
-    passed_on: u64,
-    /// Wake-ups by calls for one thread, and for several.
-    single: u64,
-    many: u64,
-}
-
-impl AtPlace {
-    fn wait(&mut self, wait: &Wait, object: Object, lock: bool) {
-        self.blocked += wait.blocked_ns as f64;
-        self.lock_value += if lock { wait.blocked_ns as f64 } else { 0.0 };
-        self.waiters.insert(wait.thread);
-        self.futexes.insert((wait.thread, object));
-        self.words.insert(object);
-        self.expected.insert(wait.expected);
-    }
-
-    fn wake(&mut self, wake: &Wake) {
-        let count = |flag: Option<bool>, wanted| if flag == Some(wanted) { wake.count } else { 0 };
-        self.returned = self.returned.saturating_add(count(wake.waker_waited_here, true));
-        self.passed_on = self.passed_on.saturating_add(count(wake.waker_waited_here, false));
-        self.many = self.many.saturating_add(count(wake.wakes_many, true));
-        self.single = self.single.saturating_add(count(wake.wakes_many, false));
-    }
-
-    fn add(&mut self, other: &AtPlace) {
-        self.waiters.extend(&other.waiters);
-        self.futexes.extend(&other.futexes);
-        self.words.extend(&other.words);
-        self.expected.extend(&other.expected);
-        self.blocked += other.blocked;
-        self.lock_value += other.lock_value;
-        self.returned = self.returned.saturating_add(other.returned);
-        self.passed_on = self.passed_on.saturating_add(other.passed_on);
-        self.many = self.many.saturating_add(other.many);
-        self.single = self.single.saturating_add(other.single);
-    }
-
-    /// True when those that wake had waited for something else, for certain: the upper end of a 95 % interval of how many
-    /// had not (of a Poisson count n it is below n + 2 sqrt(n) + 3) is still seldom.
-    fn passes_on(&self) -> bool {
-        let returned = self.returned as f64;
-        let most = returned + 2.0 * returned.sqrt() + 3.0;
-        let few = (0.5 / self.words.len().max(1) as f64).clamp(FEW_AT_LEAST, FEW_AT_MOST);
-        most < few * (returned + self.passed_on as f64)
-    }
-
-    /// True when each wake-up is for one thread, and all wait for one and the same value, which is not zero, to go away: the
-    /// word says that something is taken. A barrier, a turn and a counter change the value that is waited for, and a flag
-    /// and a count of tasks are waited for while they are zero.
-    fn is_taken(&self) -> bool {
-        let value = self.expected.len() == 1 && self.expected.iter().all(|v| v.is_some_and(|v| v != 0));
-        value && self.single > 0 && !self.may_wake_all()
-    }
-
-    /// False when it is known that most wake-ups were of calls for one thread.
-    fn may_wake_all(&self) -> bool {
-        let all = self.single.saturating_add(self.many);
-        all == 0 || self.many as f64 > MOST * all as f64
-    }
-
-    /// The queue of a lock that keeps one itself, or two threads that hand work to each other.
-    fn one_futex_each(&self) -> bool {
-        self.futexes.len() <= FUTEXES_OF_A_THREAD * self.waiters.len()
-    }
-
-    /// What futexes are for that the same threads wait at and wake others at. Locks that are hardly ever contended look like
-    /// something that is passed on; nobody knows then.
-    fn shared_by_waiters(&self) -> Purpose {
-        match (self.is_taken(), self.passes_on()) {
-            (true, false) => Purpose::Lock,
-            (false, true) => Purpose::Condition,
-            (true, true) | (false, false) => Purpose::Unknown,
-        }
-    }
 }
 
 impl Traffic<'_> {
@@ -219,14 +111,24 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
     let traffic = traffic(traced, stacks, numbers);
     let mut at_places: BTreeMap<(&str, u64), AtPlace> = BTreeMap::new();
     let place = |wait: &Wait| {
-        let at = stacks.view(wait.user_stack, true).responsible();
+        let view = stacks.view(wait.user_stack, true);
+        let at = view.nameless.or(view.responsible());
         at.map_or(("", 0), |c| (c.module, c.frame.address))
     };
     for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
         let at = at_places.entry(place(wait)).or_default();
         at.wait(wait, object(traced, wait), has_lock_value(wait, stacks));
-        traced.wakes.get(&wait.wait).into_iter().flatten().for_each(|wake| at.wake(wake));
+        traced.wakes.get(&wait.wait).into_iter().flatten().for_each(|wake| at.wake(wait.thread, wake));
     }
+    let mut at_futexes: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
+        let sum = at_futexes.entry(wait.thread).or_default();
+        *sum = sum.saturating_add(wait.blocked_ns);
+    }
+    let elsewhere = |thread: ThreadId| {
+        let life = traced.threads.get(&thread).map_or(0, |t| t.end_ns.saturating_sub(t.start_ns));
+        life.saturating_sub(at_futexes.get(&thread).copied().unwrap_or(0)) as f64
+    };
     let crowds = crowds(traced);
     let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
     let mut together: BTreeMap<BTreeSet<(&str, u64)>, AtPlace> = BTreeMap::new();
@@ -239,7 +141,7 @@ pub fn classify<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) 
             places.iter().filter_map(|p| at_places.get(p)).for_each(|p| sum.add(p));
             sum
         });
-        let structure = by_structure(at, around, &tids, crowds.get(object).copied().unwrap_or(0.0));
+        let structure = by_structure(at, around, &elsewhere, &tids, crowds.get(object).copied().unwrap_or(0.0));
         let named = by_neighbour(at, stacks);
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);
@@ -295,7 +197,7 @@ fn traffic<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, numbers: Numbers) -> BT
                 }
                 Some(waker) => {
                     at.by_outsider += blocked;
-                    at.outsiders.insert(waker);
+                    *at.outsiders.entry(waker).or_default() += blocked;
                 }
             }
         }
@@ -318,7 +220,13 @@ pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
     }
 }
 
-fn by_structure(at: &Traffic<'_>, around: &AtPlace, tids: &BTreeSet<u32>, crowd: f64) -> Purpose {
+fn by_structure(
+    at: &Traffic<'_>,
+    around: &AtPlace,
+    elsewhere: &dyn Fn(ThreadId) -> f64,
+    tids: &BTreeSet<u32>,
+    crowd: f64,
+) -> Purpose {
     let most = |part: f64| part > MOST * at.blocked;
     let most_woken = |part: f64| part > MOST * at.woken();
     let one_waiter = at.waiters.len() == 1;
@@ -335,16 +243,28 @@ fn by_structure(at: &Traffic<'_>, around: &AtPlace, tids: &BTreeSet<u32>, crowd:
             () if most(at.lock_value) && around.lock_value > MOST * around.blocked => Purpose::Lock,
             // All but the last of three or more are woken together: nothing but a barrier does that again and again.
             () if at.waiters.len() > 2 && crowd > MOST && around.may_wake_all() => Purpose::Barrier,
-            () => around.shared_by_waiters(),
+            () => shared_by_waiters(around),
         };
     }
     // A futex a thread is how parking locks work: whoever wakes it waits at the same place of the code at other times.
     // That is no queue, and without a name it cannot be told from two threads that hand work to each other.
-    let alike = at.outsiders.iter().any(|thread| around.waiters.contains(thread));
+    let shares = |waker: ThreadId| at.waiters.iter().any(|waiter| around.may_share_a_lock(*waiter, waker, elsewhere));
+    let alike: f64 = at.outsiders.iter().filter(|(waker, _)| shares(**waker)).map(|(_, ns)| ns).sum();
+    let alike = alike > MOST * at.by_outsider;
     match most_woken(at.by_outsider) {
         true if !alike => Purpose::Condition,
-        true if !around.one_futex_each() => around.shared_by_waiters(),
+        true if !around.one_futex_each() => shared_by_waiters(around),
         _ => Purpose::Unknown,
+    }
+}
+
+/// What futexes are for that the same threads wait at and wake others at. Locks that are hardly ever contended look like
+/// something that is passed on; nobody knows then.
+fn shared_by_waiters(around: &AtPlace) -> Purpose {
+    match (around.is_taken(), around.passes_on()) {
+        (true, false) => Purpose::Lock,
+        (false, true) => Purpose::Condition,
+        (true, true) | (false, false) => Purpose::Unknown,
     }
 }
 

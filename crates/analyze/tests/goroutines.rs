@@ -88,7 +88,8 @@ fn a_lock_that_does_not_wake_the_thread_is_not_what_it_sleeps_for() {
 fn one_long_sleep_that_ends_otherwise_is_not_the_lock_s() {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(2.0), &around(2.0));
     let (lock, unlock) = (parked(LOCK, TOUCH), wakes(UNLOCK, "main.touch@app a.go:21"));
-    let then = ("main.merge@app a.go:50 < main.main@app a.go:61", wakes("runtime.newproc@app", "main.main@app a.go:60"));
+    let then =
+        ("main.merge@app a.go:50 < main.main@app a.go:61", wakes("runtime.newproc@app", "main.main@app a.go:60"));
     let tables =
         with_base(sketch, WORK).traced(2, |run| alternate(run, HOLD, &lock, &unlock, Some((then.0, &then.1)))).tables();
     let answer = analyze(&tables);
@@ -99,16 +100,56 @@ fn one_long_sleep_that_ends_otherwise_is_not_the_lock_s() {
 
 #[test]
 fn channels_are_work_that_is_handed_over() {
-    let (send, receive) = ("runtime.chansend@app < runtime.chansend1@app", "runtime.chanrecv@app < runtime.chanrecv1@app");
-    let answer = analyze(&turns(WORK, &parked(send, "main.ask@app a.go:38"), &wakes(receive, "main.serve@app a.go:31")));
+    let (send, receive) =
+        ("runtime.chansend@app < runtime.chansend1@app", "runtime.chanrecv@app < runtime.chanrecv1@app");
+    let answer =
+        analyze(&turns(WORK, &parked(send, "main.ask@app a.go:38"), &wakes(receive, "main.serve@app a.go:31")));
     assert_balanced(&answer);
     assert_eq!(first(&answer), Some((CauseId::ConditionWait, "main.work")), "{:#?}", answer.verdict);
     let waits = answer.verdict.causes[0].evidence.iter().find(|e| e.what.contains("main.ask (a.go:38)"));
     assert!(waits.is_some_and(|e| e.value > 0.9), "{:#?}", answer.verdict.causes[0].evidence);
 }
 
+#[test]
+fn a_goroutine_that_had_gone_on_before_its_thread_slept_waited_like_the_others() {
+    let moved = "runtime.futex@app < runtime.notesleep@app < runtime.stopm@app < runtime.findRunnable@app < \
+                 runtime.schedule@app < runtime.park_m@app < runtime.mcall@app";
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+    let (lock, unlock) = (parked(LOCK, TOUCH), wakes(UNLOCK, "main.touch@app a.go:21"));
+    let tables = with_base(sketch, HOLD)
+        .traced(2, |run| {
+            let mut a = run.thread("a");
+            for round in 0..50_usize {
+                let sleep = if round % 5 < 2 { moved } else { &lock };
+                a = a.runs(ms(10), HOLD).locks(0x100, ms(10), sleep, "b").woken_at(&unlock);
+            }
+            let mut b = run.thread("b");
+            for _ in 0..50 {
+                b = b.locks(0x200, ms(10), &lock, "a").woken_at(&unlock).runs(ms(10), HOLD);
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(first(&answer), Some((CauseId::UserLock, "main.touch")), "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
+}
+
+#[test]
+fn goroutines_that_sleep_by_the_clock_are_told_from_those_that_others_wake() {
+    let sleep = parked("time.Sleep@app", "main.poll@app a.go:9");
+    let scheduler = "runtime.futex@app < runtime.wakep@app < runtime.resetspinning@app < runtime.schedule@app < \
+                     runtime.park_m@app < runtime.mcall@app";
+    let answer = analyze(&turns(WORK, &sleep, scheduler));
+    assert_balanced(&answer);
+    assert_eq!(first(&answer), Some((CauseId::ConditionWait, "main.poll")), "{:#?}", answer.verdict);
+    let answer = analyze(&turns(WORK, &sleep, &wakes(UNLOCK, TOUCH)));
+    assert!(missing(&answer, CauseId::ConditionWait).contains("no goroutine"), "{:#?}", answer.verdict);
+}
+
 const ENDED: &str = "runtime.goexit0@app < runtime.mcall@app < runtime.goexit1@app";
-const PREEMPTED: &str = "runtime.goschedImpl@app < runtime.gopreempt_m@app < runtime.mcall@app < runtime.asyncPreempt2@app";
+const PREEMPTED: &str =
+    "runtime.goschedImpl@app < runtime.gopreempt_m@app < runtime.mcall@app < runtime.asyncPreempt2@app";
 
 /// Two goroutines side by side, then the one that has more to do alone; it moves from thread to thread.
 fn shares(beside: &str, alone: &str, other_waits: u64) -> Tables {

@@ -338,3 +338,102 @@ fn waiting_that_a_larger_count_of_a_pipeline_does_without_is_no_limit() {
     let answer = analyze(&reader_workers_writer(0.9));
     assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
 }
+
+const PARK: &str =
+    "?@libc.so.6 < pthread_cond_wait@libc.so.6 < Parker::park(bool, long)@libjvm.so < Unsafe_Park@libjvm.so";
+
+/// Threads of Java that take turns, ten milliseconds each: where each of them parks.
+fn parking(stacks: [&str; 2]) -> Tables {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+    with_base(sketch, "void Shop.sell(int)@anonymous")
+        .traced(2, |run| {
+            for (i, (name, stack)) in ["a", "b"].into_iter().zip(stacks).enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100_usize {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(10), "void Shop.sell(int)@anonymous"),
+                        false => thread.locks(0x100 + i as u64, ms(10), stack, ["b", "a"][i]),
+                    };
+                }
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn methods_tell_what_threads_of_java_park_for() {
+    let queued = "java.util.concurrent.locks.AbstractQueuedSynchronizer";
+    let at = |methods: &str| format!("{PARK} < {methods} < void Shop.sell(int)@anonymous");
+    let lock = at(&format!(
+        "int {queued}.acquire(int)@anonymous < void java.util.concurrent.locks.ReentrantLock.lock()@anonymous"
+    ));
+    let answer = analyze(&parking([&lock, &lock]));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::UserLock], "{:#?}", answer.verdict);
+    assert_eq!(answer.verdict.causes[0].culprit.as_ref().unwrap().function.as_deref(), Some("void Shop.sell(int)"));
+    let queue = at(&format!(
+        "void {queued}$ConditionObject.await()@anonymous < java.lang.Object \
+         java.util.concurrent.ArrayBlockingQueue.take()@anonymous"
+    ));
+    assert_eq!(ids(&analyze(&parking([&queue, &queue]))), [CauseId::ConditionWait]);
+}
+
+/// Whoever parks wakes others that park: a lock does that, and so do two threads that wait for each other's answers. Where
+/// one place of the code is left by who never waits there, it is no lock.
+#[test]
+fn without_methods_names_parking_is_open_where_it_may_be_a_lock() {
+    let at = |address: u32| format!("{PARK} < ?@anonymous a:{address}");
+    let answer = analyze(&parking([&at(1), &at(1)]));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::UserLock).contains("purpose"), "{:#?}", answer.verdict);
+    assert_eq!(ids(&analyze(&parking([&at(1), &at(2)]))), [CauseId::ConditionWait]);
+}
+
+/// A pool of two workers and who gives it work, all of whom park in the interpreter: the giver waits nearly always, too long
+/// for somebody that a worker could wait for at a lock.
+#[test]
+fn who_hardly_does_anything_else_holds_no_lock_that_others_wait_for() {
+    let park = format!("{PARK} < Interpreter@anonymous < ?@libjvm.so");
+    let task = "void Shop.sell(int)@anonymous";
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.9), &around(1.0));
+    let tables = with_base(sketch, task)
+        .traced(2, |run| {
+            let mut giver = run.thread("main");
+            for round in 0..10 {
+                let last = if round % 2 == 0 { "a" } else { "b" };
+                giver = giver.runs(ms(1), "void Shop.main()@anonymous").locks(0x300, ms(89), &park, last);
+            }
+            for (i, name) in ["a", "b"].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..10_usize {
+                    let work = if round % 2 == i { 89 } else { 11 };
+                    thread = thread.locks(0x100 + i as u64, ms(90 - work), &park, "main").runs(ms(work), task);
+                }
+            }
+        })
+        .tables();
+    let answer = analyze(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::ConditionWait], "{:#?}", answer.verdict);
+}
+
+/// A compiler's thread that is busy at first, and then waits for methods to compile while one thread works alone.
+#[test]
+fn a_virtual_machine_s_thread_that_waits_for_a_call_is_no_worker() {
+    let queue = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < os::PlatformMonitor::wait(long)@libjvm.so < \
+                 CompileQueue::get()@libjvm.so < CompileBroker::compiler_thread_loop()@libjvm.so";
+    let own = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app app.c:30 < compile@app app.c:40";
+    let answers = [queue, own].map(|stack| {
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.3));
+        let tables = with_base(sketch, WORK)
+            .traced(2, |run| {
+                run.thread("main").runs(ms(1000), WORK);
+                run.thread("compiler").runs(ms(300), "?@libjvm.so").locks(0x100, ms(700), stack, "main");
+            })
+            .tables();
+        analyze(&tables)
+    });
+    assert!(found(&answers[0], CauseId::ConditionWait).is_none(), "{:#?}", answers[0].verdict);
+    assert!(found(&answers[1], CauseId::ConditionWait).is_some(), "{:#?}", answers[1].verdict);
+}

@@ -190,6 +190,21 @@ fn javascript_functions_have_names_from_the_map_and_from_the_dump() {
     }
 }
 
+/// A thread that finds nothing to run tells what its last goroutine waits for, and one that wakes another tells for whom.
+#[cfg(target_arch = "x86_64")]
+fn goroutines_are_on_the_stacks_of_their_threads(tables: &Tables, kind: &str) {
+    let has = |id: Option<StackId>, names: &[&str]| {
+        let (functions, complete) = stack(tables, id);
+        complete && names.iter().all(|name| functions.iter().any(|f| f == name))
+    };
+    let asleep = ["runtime.findRunnable", "runtime.mcall", "sync.(*Mutex).Lock", "main.addSlowly", "runtime.goexit"];
+    let sleeps = tables.waits.iter().filter(|wait| has(wait.user_stack, &asleep)).count();
+    assert!(sleeps > 0, "{kind}: no thread sleeps because a goroutine waits for the lock");
+    let woken = ["runtime.wakep", "runtime.systemstack", "sync.(*Mutex).Unlock", "main.addSlowly", "runtime.goexit"];
+    let wakes = tables.wakes.iter().filter(|wake| has(wake.waker_stack, &woken)).count();
+    assert!(wakes > 0, "{kind}: no release of the lock wakes a thread");
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn go_functions_have_names_also_in_stripped_programs() {
@@ -209,6 +224,8 @@ fn go_functions_have_names_also_in_stripped_programs() {
         assert!(share > 0.3 && complete > 0.9, "{kind} {share} {complete}");
         assert!(waits_below(&tables, Reason::Pipe, "main.readSlowly") > 0, "{kind}");
         assert!(waits_below(&tables, Reason::Futex, "runtime.futexsleep") > 0, "{kind}");
+        #[cfg(target_arch = "x86_64")]
+        goroutines_are_on_the_stacks_of_their_threads(&tables, kind);
         let line = tables.frames.iter().find(|frame| frame.function.as_deref() == Some("main.readSlowly")).unwrap();
         assert!(line.file.as_ref().unwrap().ends_with("contended.go"), "{kind} {line:?}");
         assert_eq!(line.line, Some(32), "{kind} {line:?}");

@@ -4,7 +4,7 @@
 
 mod common;
 
-use analyze::answer::Answer;
+use analyze::answer::{Answer, CauseId, Unsure};
 use report::terminal::{Places, Style, render};
 use std::path::Path;
 
@@ -49,6 +49,25 @@ fn no_line_is_wider_than_the_terminal() {
             }
         }
     }
+}
+
+/// Without a cause, what is missing to name the largest loss is the next step; with one, what is open stays in the JSON.
+#[test]
+fn without_a_cause_the_reason_of_the_largest_loss_is_printed() {
+    let open = |answer: &mut Answer| {
+        let missing = "symbols of the program, which would tell what its futexes are for".to_owned();
+        answer.verdict.unsure.push(Unsure { id: CauseId::UserLock, missing });
+    };
+    let mut answer = common::user_lock();
+    answer.verdict.causes.clear();
+    open(&mut answer);
+    let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = one_line(text(&answer, PLAIN));
+    assert!(shown.contains("user-lock: symbols of the program, which would tell what its futexes are for"), "{shown}");
+    // With a cause it is the last of three, and two are shown.
+    let mut answer = common::user_lock();
+    open(&mut answer);
+    assert!(!one_line(text(&answer, PLAIN)).contains("symbols of the program"));
 }
 
 #[test]

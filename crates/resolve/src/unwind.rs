@@ -214,7 +214,12 @@ impl Unwinder {
 
     /// Goes on with the stack that a thread left for the one which was unwound last: `registers` are those of a frame that
     /// made a call, `stack` and `frames` as for [`Unwinder::unwind`]; frames are added. What is no code is left alone.
-    pub fn go_on(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> Option<StackEnd> {
+    pub fn go_on(
+        &mut self,
+        registers: &UserRegisters,
+        stack: &[u8],
+        frames: &mut Vec<CodeAddress>,
+    ) -> Option<StackEnd> {
         let at = CodeAddress::ReturnAddress(registers.ip);
         (frames.len() < DEPTH_LIMIT && self.code_at(at.lookup()).is_some())
             .then(|| self.follow(at, registers, stack, frames))

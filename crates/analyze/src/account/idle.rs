@@ -184,7 +184,9 @@ fn creates(model: &Model<'_>, at: &At) -> bool {
 pub fn may_hide_serial(idle: Idle) -> bool {
     match idle {
         Idle::Shape(Shape::Finished) => true,
-        Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => matches!(why, Why::Barrier | Why::Condition | Why::Ended),
+        Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => {
+            matches!(why, Why::Barrier | Why::Condition | Why::Ended)
+        }
         Idle::Waiting(_) | Idle::Shape(_) => false,
     }
 }

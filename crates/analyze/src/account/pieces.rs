@@ -146,13 +146,9 @@ impl Kind {
                 Why::Lock | Why::Allocator | Why::Creation | Why::Io | Why::Fault | Why::KernelLock | Why::Call => {
                     Tier::First
                 }
-                Why::Condition
-                | Why::Barrier
-                | Why::Futex
-                | Why::Ended
-                | Why::Sleep
-                | Why::Poll
-                | Why::Unknown => Tier::Second,
+                Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Sleep | Why::Poll | Why::Unknown => {
+                    Tier::Second
+                }
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
@@ -257,6 +253,9 @@ pub fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTre
         Some(Theme::Creation) => return Why::Creation,
         // A collector's threads wait for work like any others.
         Some(Theme::Collector) | None => {}
+    }
+    if view.service {
+        return Why::Helper;
     }
     match wait.reason {
         Reason::None => Why::Unknown,

@@ -20,6 +20,7 @@ use crate::model::Traced;
 use crate::names;
 use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
+use crate::waits::{FutexWait, Purpose};
 use crate::words::count_threads;
 use std::collections::BTreeMap;
 
@@ -48,9 +49,13 @@ fn detect(facts: &Facts<'_, '_>, description: &Description) -> Outcome {
     let unknown =
         |l: &Ledger| l.unexplained.iter().filter(|(what, _)| what.contains("futex")).map(|u| u.1).sum::<f64>();
     if let Some(ledger) = facts.ledgers.iter().find(|l| large(l, unknown(l))) {
+        let nameless = |w: &&FutexWait| w.purpose == Purpose::Unknown && w.view.nameless.is_some();
+        let would = match ledger.futexes.values().find(nameless) {
+            Some(_) => "names for the code that is made at run time would (a lock, a queue and a future look alike)",
+            None => "symbols for the program and its libraries would",
+        };
         return Outcome::Unsure(format!(
-            "{} went to futexes whose purpose neither names nor wake-ups tell; symbols for the program and its \
-             libraries would",
+            "{} went to futexes whose purpose neither names nor wake-ups tell; {would}",
             in_proportion(ledger, unknown(ledger))
         ));
     }

@@ -82,13 +82,9 @@ impl Class {
     fn of(why: Why) -> Class {
         match why {
             Why::Lock | Why::Allocator => Class::Lock,
-            Why::Condition
-            | Why::Barrier
-            | Why::Join
-            | Why::Futex
-            | Why::Ended
-            | Why::Helper
-            | Why::Creation => Class::Wait,
+            Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Helper | Why::Creation => {
+                Class::Wait
+            }
             Why::Io | Why::Poll | Why::Child | Why::Call => Class::Io,
             Why::Sleep => Class::Sleep,
             Why::Fault | Why::KernelLock => Class::Kernel,

@@ -43,22 +43,26 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
             None => reasons.push((&unsure.missing, vec![unsure.id])),
         }
     }
+    reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    // Without a cause, what is missing to name the largest loss is the next step.
+    let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::None);
+    let booked = |reason: &(&str, Vec<CauseId>)| booked(answer, &reason.1);
+    let largest = reasons.iter().enumerate().max_by(|a, b| booked(a.1).total_cmp(&booked(b.1)));
+    let largest = largest.filter(|(_, reason)| !found && booked(reason) > 0.0).map(|(at, _)| at);
+    if let Some(at) = largest {
+        let first = reasons.remove(at);
+        reasons.insert(0, first);
+    }
+    let write = |(missing, ids): &(&str, Vec<CauseId>), page: &mut Page<'_>| {
+        page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)
+    };
     if page.brief && reasons.len() > 1 {
-        let mut rest: Vec<CauseId> = answer.verdict.unsure.iter().map(|u| u.id).collect();
-        // Without a cause, what is missing to name the largest loss is the next step.
-        let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::None);
-        let largest = reasons.iter().max_by(|a, b| booked(answer, &a.1).total_cmp(&booked(answer, &b.1)));
-        if let Some((missing, ids)) = largest.filter(|(_, ids)| !found && booked(answer, ids) > 0.0) {
-            page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)?;
-            rest.retain(|id| !ids.contains(id));
-        }
-        let all = names(rest.into_iter());
+        let told = usize::from(largest.is_some());
+        reasons.iter().take(told).try_for_each(|reason| write(reason, page))?;
+        let all = names(reasons.iter().skip(told).flat_map(|reason| reason.1.iter().copied()));
         return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the JSON)"), 2);
     }
-    reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
-    some(&reasons, MOST_OPEN, page, |(missing, ids), page| {
-        page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)
-    })
+    some(&reasons, MOST_OPEN, page, write)
 }
 
 /// The most processor-seconds per unit of work that are booked to these causes at one count.
