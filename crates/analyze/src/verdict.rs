@@ -52,6 +52,7 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
         elsewhere(a).cmp(&elsewhere(b)).then(seconds).then(a.id.cmp(&b.id))
     });
     let found = verdict.causes.first().map(blame);
+    let open = verdict.causes.first().and_then(|cause| larger_open(facts, cause)).unwrap_or_default();
     if verdict.causes.is_empty() {
         verdict.causes.push(none::conclude(facts));
     }
@@ -59,8 +60,17 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
     let first = speed(facts, verdict.causes.first().map(|c| c.threads));
     let rival =
         as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
-    verdict.summary = format!("{first} {second} {rival}").trim().to_owned();
+    let sentences = [first, second, rival, open];
+    verdict.summary = sentences.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" ");
     verdict
+}
+
+/// What stays unexplained, where it is more than the first cause: who reads of that alone would change the wrong thing.
+fn larger_open(facts: &Facts<'_, '_>, cause: &Cause) -> Option<String> {
+    let ledger = facts.ledgers.iter().find(|l| l.account.threads == cause.threads)?;
+    let unexplained = ledger.account.unexplained;
+    (unexplained > cause.lost_seconds && large(ledger, unexplained) && ledger.loss > 0.0)
+        .then(|| format!("A larger part of it, {:.0} %, is not explained.", 100.0 * unexplained / ledger.loss))
 }
 
 /// The second cause, when it cannot be told from the first in size: each lies in the other's interval.

@@ -437,3 +437,38 @@ fn a_virtual_machine_s_thread_that_waits_for_a_call_is_no_worker() {
     assert!(found(&answers[0], CauseId::ConditionWait).is_none(), "{:#?}", answers[0].verdict);
     assert!(found(&answers[1], CauseId::ConditionWait).is_some(), "{:#?}", answers[1].verdict);
 }
+
+/// A small cause beside a large loss that has no name.
+#[test]
+fn a_larger_part_that_is_not_explained_is_in_the_summary() {
+    let wait = format!("{PARK} < ?@anonymous a:1");
+    let (sell, start) = ("void Shop.sell(int)@anonymous", "void Shop.load()@anonymous");
+    let tables = |alone: u64| {
+        let seconds = 1.0 + alone as f64 * 1e-3;
+        let sketch = Sketch::new(2).clean(1, &around(seconds)).clean_cpu(2, &around(seconds), &around(seconds));
+        sketch
+            .traced(1, |run| {
+                run.thread("main").runs(ms(alone), start).runs(ms(1000), sell);
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(1000 + alone));
+                for (i, name) in ["a", "b"].into_iter().enumerate() {
+                    let mut thread = run.thread_at(name, if i == 0 { 0 } else { ms(alone) });
+                    thread = if i == 0 { thread.runs(ms(alone), start) } else { thread };
+                    for round in 0..100_usize {
+                        thread = match round % 2 == i {
+                            true => thread.runs(ms(10), sell),
+                            false => thread.locks(0x100 + i as u64, ms(10), &wait, ["b", "a"][i]),
+                        };
+                    }
+                }
+            })
+            .tables()
+    };
+    let answer = analyze(&tables(200));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::SerialPhase], "{:#?}", answer.verdict);
+    assert!(answer.verdict.summary.contains("A larger part of it"), "{}", answer.verdict.summary);
+    let answer = analyze(&tables(2000));
+    assert!(!answer.verdict.summary.contains("A larger part"), "{}", answer.verdict.summary);
+}

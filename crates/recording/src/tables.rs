@@ -391,7 +391,8 @@ tables! {
         /// Call stack in the kernel.
         kernel_stack: Option<StackId>,
     }
-    /// A call stack as a tree: a frame and the stack that called it.
+    /// A call stack as a tree: a frame and the stack that called it. A thread's that waits in Go's scheduler goes on with the
+    /// goroutine that it had run last.
     pub struct Stack in "stacks" {
         /// Handle of the stack whose innermost frame this is.
         stack: StackId,

@@ -89,6 +89,20 @@ impl Module {
         self.file_offset(start.or_else(|| self.unwind.function_start(address))?)
     }
 
+    /// The stated address of a variable or function that the file exports, by its whole name.
+    pub(crate) fn exported(&self, name: &str) -> Option<u64> {
+        // A symbol of 64-bit ELF: name (4 bytes), kind, visibility, section (2), address (8), size (8).
+        let section = |name: &str| self.elf.section_bytes(name).ok().flatten();
+        let (symbols, names) = (section(".dynsym")?, section(".dynstr")?);
+        let is_it = |symbol: &&[u8]| {
+            let at = symbol.first_chunk().map_or(usize::MAX, |at| u32::from_le_bytes(*at) as usize);
+            let rest = names.get(at..).and_then(|rest| rest.strip_prefix(name.as_bytes()));
+            rest.is_some_and(|rest| rest.first() == Some(&0))
+        };
+        let symbol = symbols.chunks_exact(24).find(is_it)?;
+        symbol.get(8..)?.first_chunk().map(|address| u64::from_le_bytes(*address)).filter(|address| *address != 0)
+    }
+
     /// The function table of a Go program.
     pub(crate) fn go(&self) -> Option<&GoTable> {
         self.go.as_ref()

@@ -380,6 +380,18 @@ impl Unwinder {
         })
     }
 
+    /// Where symbols lie in the process that a library of this name exports. None without such a library, or one of them.
+    pub fn exported<const N: usize>(&self, library: &str, names: [&str; N]) -> Option<[u64; N]> {
+        let is_it = |path: &MappedFile| matches!(path, MappedFile::File(path) if path.ends_with(library));
+        let code = self.code.iter().find(|code| is_it(&code.mapping.path))?;
+        let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
+        let mut found = [0; N];
+        for (place, name) in found.iter_mut().zip(names) {
+            *place = module.exported(name)?.wrapping_add(bias);
+        }
+        Some(found)
+    }
+
     /// The modules that could not be loaded, in the order in which they were met.
     pub fn problems(&self) -> &[ModuleProblem] {
         &self.problems

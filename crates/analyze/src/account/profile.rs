@@ -221,33 +221,37 @@ fn is_thread_end(view: &View<'_>) -> bool {
     view.own.is_none() && view.leaf.as_ref().is_some_and(libc)
 }
 
-/// What futex calls are for, by place.
+/// What futex calls are for, by place. What calls cost goes by how many they are, not by how long threads sleep in them.
 struct Purposes<'t> {
-    places: BTreeMap<Spot<'t>, (u64, Purpose)>,
-    /// A futex call at an unknown place is booked to what most of the run's futex time was for, joins apart.
+    places: BTreeMap<Spot<'t>, Purpose>,
+    /// A futex call at an unknown place is booked to what most of the run's waits were for, joins apart.
     usual: Purpose,
 }
 
 impl<'t> Purposes<'t> {
     fn new(futexes: &BTreeMap<WaitId, FutexWait<'t>>) -> Purposes<'t> {
-        let mut places: BTreeMap<Spot, (u64, Purpose)> = BTreeMap::new();
-        let mut blocked: BTreeMap<Purpose, f64> = BTreeMap::new();
+        let mut places: BTreeMap<Spot, BTreeMap<Purpose, u64>> = BTreeMap::new();
+        let mut all: BTreeMap<Purpose, u64> = BTreeMap::new();
         for wait in futexes.values() {
-            let longest = places.entry(spot(&wait.view)).or_insert((0, Purpose::Unknown));
-            if wait.wait.blocked_ns >= longest.0 {
-                *longest = (wait.wait.blocked_ns, wait.purpose);
+            for counts in [places.entry(spot(&wait.view)).or_default(), &mut all] {
+                let count = counts.entry(wait.purpose).or_default();
+                *count = count.saturating_add(wait.wait.count);
             }
-            *blocked.entry(wait.purpose).or_default() += wait.wait.blocked_ns as f64;
         }
-        blocked.remove(&Purpose::Join);
-        let all: f64 = blocked.values().sum();
-        let usual = blocked.into_iter().find(|(_, ns)| *ns > all / 2.0).map_or(Purpose::Unknown, |(p, _)| p);
-        Purposes { places, usual }
+        all.remove(&Purpose::Join);
+        let places = places.into_iter().map(|(spot, counts)| (spot, most(&counts))).collect();
+        Purposes { places, usual: most(&all) }
     }
 
     fn at(&self, view: &View<'t>) -> Purpose {
-        self.places.get(&spot(view)).map_or(self.usual, |p| p.1)
+        self.places.get(&spot(view)).copied().unwrap_or(self.usual)
     }
+}
+
+/// What more than half of the waits were for.
+fn most(counts: &BTreeMap<Purpose, u64>) -> Purpose {
+    let all: u128 = counts.values().map(|n| u128::from(*n)).sum();
+    counts.iter().find(|(_, n)| 2 * u128::from(**n) > all).map_or(Purpose::Unknown, |(purpose, _)| *purpose)
 }
 
 fn of_purpose(purpose: Purpose) -> Why {

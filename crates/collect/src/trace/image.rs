@@ -7,7 +7,7 @@ use super::languages::Language;
 use crate::bpf::abi::{ImageSpans, MAX_LEAVERS, MAX_SPANS, Registers, Span};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
-use resolve::jit::is_dump;
+use resolve::jit::{Tables, is_dump};
 use resolve::{
     CodeAddress, MappedFile, Mapping, ModuleCache, RuntimeCode, StackEnd, Truncation, Unwinder, UserRegisters,
     merge_spans, parse_maps,
@@ -26,6 +26,10 @@ const SETTLED: u32 = 3;
 
 /// Functions of Go's runtime that leave the stack of a goroutine, in the order of shared.h.
 const LEAVERS: [&str; MAX_LEAVERS] = ["runtime.mcall", "runtime.systemstack"];
+
+/// Java's virtual machine, and where it describes its memory.
+const HOTSPOT: &str = "libjvm.so";
+const HOTSPOT_TABLES: [&str; 2] = ["gHotSpotVMStructs", "gHotSpotVMTypes"];
 
 /// Registers and bytes of a stack.
 pub(crate) type Copied<'a> = (&'a Registers, &'a [u8]);
@@ -55,6 +59,8 @@ pub(crate) struct Image {
 struct Runtime {
     /// Whether there is such code: from then on somebody may tell its names.
     seen: bool,
+    /// Where the virtual machine tells its names.
+    hotspot: Option<Tables>,
     /// Who tells its names: made as soon as there is such code, while the process lives; then the interner's.
     code: Option<RuntimeCode>,
     /// Dumps that were seen in the memory map, by where they are mapped.
@@ -124,6 +130,11 @@ impl Image {
         self.strangers.clear();
         self.runtime.frames.clear();
         self.language = Language::of(&mappings);
+        if self.runtime.hotspot.is_none()
+            && let Some([fields, types]) = self.unwinder.exported(HOTSPOT, HOTSPOT_TABLES)
+        {
+            self.runtime.hotspot = Some(Tables { pid: self.pid, fields, types });
+        }
         self.runtime.see(self.pid, &mappings);
         let mut spans = ImageSpans::default();
         for (span, (start, end)) in spans.spans.iter_mut().zip(merge_spans(&mappings, MAX_SPANS)) {
@@ -267,7 +278,8 @@ impl Runtime {
     /// Its number, with names as they are told by now when `refresh` says so.
     fn at(&mut self, interner: &mut Interner, program: Option<&std::path::Path>, refresh: bool) -> u32 {
         let number = *self.number.get_or_insert_with(|| interner.add_runtime(program));
-        if let Some(code) = self.code.take() {
+        if let Some(mut code) = self.code.take() {
+            self.hotspot.into_iter().for_each(|tables| code.set_hotspot(tables));
             interner.set_runtime_code(number, code);
         }
         if refresh && let Some(code) = interner.runtime_code(number) {
@@ -280,6 +292,9 @@ impl Runtime {
     }
 
     fn frame(&mut self, interner: &mut Interner, number: u32, address: u64, time_ns: u64) -> FrameId {
+        if let Some(code) = interner.runtime_code(number) {
+            code.ask(address, time_ns);
+        }
         let generation = interner.runtime_code(number).map_or(0, |code| code.generation_at(time_ns));
         match self.frames.get(&address) {
             Some((known, frame)) if *known == generation => *frame,

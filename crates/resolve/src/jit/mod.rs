@@ -1,13 +1,14 @@
 //! Names of code that a program made at run time, by address and time.
 //!
 //! Runtimes tell the names of such code in files, when asked to: `/tmp/perf-PID.map`, which perf introduced, and jitdump
-//! (`jit-PID.dump`), which also tells when code came to an address, and its lines. Both grow while the program runs and
-//! belong to the target: whatever is in them is hostile.
+//! (`jit-PID.dump`), which also tells when code came to an address, and its lines. Both grow while the program runs. The
+//! HotSpot virtual machine's names can be read from its memory without asking. All of it belongs to the target and is hostile.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `code_map` | which code is at an address now |
 //! | `perf_map`, `dump` | the two kinds of files, read as they grow |
+//! | `hotspot` | the names that the HotSpot virtual machine has in its memory |
 //! | `origin` | the process that writes them, and where |
 //! | `names` | all of it for one process |
 //!
@@ -15,12 +16,14 @@
 
 mod code_map;
 mod dump;
+mod hotspot;
 mod names;
 mod origin;
 mod perf_map;
 
 pub use code_map::{Code, Found};
 pub use dump::is_dump;
+pub use hotspot::Tables;
 pub use names::RuntimeCode;
 
 /// Doors for fuzzing: both readers reach their files through a running process otherwise.

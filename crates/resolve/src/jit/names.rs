@@ -1,11 +1,14 @@
 //! The names of a process's run-time code, from all files that tell them.
 //!
-//! May import `code_map`, `dump`, `origin`, `perf_map`.
+//! May import `code_map`, `dump`, `hotspot`, `origin`, `perf_map`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::code_map::{CodeMap, Found};
+use super::code_map::{Code, CodeMap, Found};
 use super::dump::{Change, DumpFile};
+use super::hotspot::{HotSpot, Tables};
 use super::origin::Origin;
 use super::perf_map::PerfMapFile;
 
@@ -19,6 +22,9 @@ const PAUSE_NS: u64 = 10_000_000;
 /// Dumps that are followed for one process; runtimes write one.
 const DUMPS_LIMIT: usize = 8;
 
+/// Addresses without a name that are remembered, so that they are not asked for with each sample.
+const ASKED_LIMIT: usize = 1 << 16;
+
 /// Names for the code that one process makes at run time.
 #[derive(Debug, Default)]
 pub struct RuntimeCode {
@@ -26,6 +32,9 @@ pub struct RuntimeCode {
     map: CodeMap,
     perf_map: PerfMapFile,
     dumps: Vec<(PathBuf, DumpFile)>,
+    hotspot: Option<HotSpot>,
+    /// Addresses at which the virtual machine was asked for a name, and when it had none.
+    asked: HashMap<u64, u64>,
     read_ns: u64,
     /// When the first name was told.
     first_ns: Option<u64>,
@@ -46,6 +55,29 @@ impl RuntimeCode {
         }
         if let Some(file) = self.origin.as_ref().and_then(|origin| origin.open_mapped(start, end, path)) {
             self.dumps.push((path.to_path_buf(), DumpFile::new(file)));
+        }
+    }
+
+    /// The process runs the HotSpot virtual machine.
+    pub fn set_hotspot(&mut self, tables: Tables) {
+        self.hotspot = Some(HotSpot::new(tables));
+    }
+
+    /// Asks the virtual machine for the name of the code at an address where none is known, while the process lives. Times as
+    /// for [`RuntimeCode::find`].
+    pub fn ask(&mut self, address: u64, time_ns: u64) {
+        let Some(hotspot) = &mut self.hotspot else { return };
+        let again = |asked: &u64| time_ns.saturating_sub(*asked) >= LAG_NS;
+        if self.map.find(address).is_some() || !self.asked.get(&address).is_none_or(again) {
+            return;
+        }
+        if self.asked.len() >= ASKED_LIMIT {
+            self.asked.clear();
+        }
+        self.asked.insert(address, time_ns);
+        if let Some(piece) = hotspot.find(address) {
+            self.map.insert(piece.start, piece.end, time_ns, Arc::new(Code::named(piece.name)));
+            self.generation += 1;
         }
     }
 
@@ -144,9 +176,7 @@ impl RuntimeCode {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code_map::Code;
     use super::*;
-    use std::sync::Arc;
 
     fn load(start: u64, name: &str) -> Change {
         Change::Load { start, end: start + 16, code: Arc::new(Code::named(name.to_owned())) }
