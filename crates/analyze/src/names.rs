@@ -280,9 +280,9 @@ pub fn java_role(name: &str) -> Option<Role> {
     JAVA_PARTS.iter().find(|(part, _)| method.contains(part)).map(|(_, role)| *role)
 }
 
-/// True for code of the HotSpot virtual machine that may run any method, by what the virtual machine calls it.
+/// True for code of the HotSpot virtual machine that is no method's, by what the virtual machine calls it.
 pub fn is_java_stub(name: &str) -> bool {
-    JAVA_STUBS.iter().any(|stub| name.starts_with(stub))
+    name.ends_with(" (HotSpot)") || JAVA_STUBS.iter().any(|stub| name.starts_with(stub))
 }
 
 /// True for the functions in which threads of Java wait for all that the class library offers, and wake each other.

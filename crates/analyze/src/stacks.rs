@@ -136,7 +136,17 @@ impl<'t> Stacks<'t> {
 }
 
 fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameId>) -> View<'t> {
-    let first = frames.iter().position(|c| c.owner == Owner::Own || is_made_at_run_time(c));
+    // Behind code that any method may run in, a method of the program tells more than that border.
+    let stub = |c: &Code<'_>| is_made_at_run_time(c) && c.name().is_some();
+    let border = frames.iter().position(|c| c.owner == Owner::Own || is_made_at_run_time(c));
+    let method = |from: usize| {
+        let rest = frames.iter().skip(from).take_while(|c| !is_made_at_run_time(c) || stub(c));
+        rest.enumerate().find(|(_, c)| c.owner == Owner::Own && c.kind == ModuleKind::Anonymous).map(|(i, _)| from + i)
+    };
+    let first = match border {
+        Some(at) if frames.get(at).is_some_and(stub) => method(at).or(border),
+        border => border,
+    };
     let own = match first {
         Some(at) if in_call => Some(at + wrappers(frames, at)),
         other => other,
@@ -144,7 +154,7 @@ fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, team_locks: &HashSet<FrameI
     let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
     let entry = match first {
-        Some(_) => before.last(),
+        Some(_) => before.iter().rev().find(|c| !stub(c)),
         // No own frame: the outermost with a name that is not a thread's start.
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !names::is_thread_start(n))),
     };
@@ -305,6 +315,22 @@ mod tests {
         let internal = "?@libc.so.6 < GangWorker::loop()@libjvm.so < Thread::call_run()@libjvm.so < \
                         thread_native_entry(Thread*)@libjvm.so < start_thread@libc.so.6";
         check(internal, |view, _| assert_eq!(view.entry.and_then(|c| c.name()), Some("GangWorker::loop()")));
+    }
+
+    #[test]
+    fn a_method_behind_the_virtual_machine_s_own_code_is_the_program_s() {
+        let monitor = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < ObjectMonitor::enter(JavaThread*)@libjvm.so < \
+                       SharedRuntime::complete_monitor_locking_C(oopDesc*)@libjvm.so";
+        let stub = "_complete_monitor_locking_Java (HotSpot)@anonymous";
+        check(&format!("{monitor} < {stub} < Shop.sell@anonymous < Interpreter@anonymous"), |view, _| {
+            assert_eq!(view.own.and_then(|c| c.name()), Some("Shop.sell"));
+            let entry = view.entry.and_then(|c| c.name()).unwrap();
+            assert!(entry.starts_with("SharedRuntime::complete_monitor"), "{entry}");
+        });
+        // Not beyond code without a name, and not a program around the virtual machine.
+        for rest in ["?@anonymous < Shop.sell@anonymous", "JavaCalls::call@libjvm.so < main@launcher"] {
+            check(&format!("{monitor} < {stub} < {rest}"), |view, _| assert!(view.own.is_none(), "{:?}", view.own));
+        }
     }
 
     #[test]

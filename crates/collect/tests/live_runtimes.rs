@@ -99,14 +99,15 @@ fn java_functions_and_the_waits_for_their_monitors_have_names() {
     assert!(!notes.iter().any(|note| note.contains("no names")), "{notes:?}");
 }
 
+/// Names of compiled methods and the sizes of their frames come from the virtual machine's memory.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn java_without_its_options_is_told_them() {
+fn java_methods_have_names_without_any_option() {
     let folder = tempfile::tempdir().unwrap();
     let Some((tables, notes)) = java(folder.path(), "-Xshare:auto") else { return };
-    assert_eq!(shares(&tables, "Contended.addSlowly").0, 0.0, "nobody told the name");
-    assert!(notes.iter().any(|note| note.contains("DumpPerfMapAtExit")), "{notes:?}");
-    assert!(notes.iter().any(|note| note.contains("of the stacks of java break off")), "{notes:?}");
+    let (share, complete) = shares(&tables, "Contended.");
+    assert!(share > 0.3 && complete > 0.9, "{share} {complete} {notes:?}");
+    assert!(waits_below(&tables, Reason::Futex, "Contended.") > 0);
 }
 
 /// Pythons of at least a version, by their programs.

@@ -1,6 +1,6 @@
 //! Unwinding: from saved registers and a copy of the stack to the addresses of the calls.
 //!
-//! May import `address`, `arch`, `leaving`, `maps`, `module`, `error`.
+//! May import `address`, `arch`, `jit`, `leaving`, `maps`, `module`, `error`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,6 +13,7 @@ use crate::address::{CodeAddress, UserRegisters};
 use crate::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
 use crate::error::{ModuleError, ModuleProblem};
 use crate::go::Frame;
+use crate::jit::{HotSpot, INTERPRETED, Tables};
 use crate::leaving::{CODE, Leaving, leaving};
 use crate::maps::{MappedFile, Mapping};
 use crate::module::{Module, ModuleCache, ModuleRef};
@@ -91,6 +92,8 @@ pub struct Unwinder {
     leavings: HashMap<(u64, bool), Option<Leaving>>,
     /// The memory of the process, where instructions that lie in no file are read.
     memory: Option<PathBuf>,
+    /// The virtual machine that knows the frames of its code.
+    hotspot: Option<HotSpot>,
     unwound: u32,
     /// The address at which the last stack left the known code.
     stranger: Option<u64>,
@@ -109,6 +112,7 @@ impl Unwinder {
             problems: Vec::new(),
             leavings: HashMap::new(),
             memory: None,
+            hotspot: None,
             unwound: 0,
             stranger: None,
             highest: 0,
@@ -242,7 +246,15 @@ impl Unwinder {
         }
         loop {
             let has_module = here.is_some_and(|index| self.code[index].module.is_some());
-            let step = match self.leaving(here, at) {
+            let leaving = self.leaving(here, at);
+            // All methods that are interpreted have the interpreter's addresses: the method's own tells them apart.
+            if self.hotspot.as_ref().is_some_and(|hotspot| hotspot.interprets(at.lookup()))
+                && let Ok(method) = read(frame_pointer(&state).wrapping_sub(INTERPRETED))
+                && let Some(frame) = frames.last_mut()
+            {
+                *frame = CodeAddress::InstructionPointer(method);
+            }
+            let step = match leaving {
                 Some(Leaving::Outermost) => return StackEnd::Complete,
                 Some(Leaving::OtherStack) => return truncated(Truncation::OtherStack),
                 Some(Leaving::Signal) => match interrupted(&mut state, &mut read) {
@@ -307,7 +319,14 @@ impl Unwinder {
                 let mut bytes = [0; CODE];
                 let file = self.memory.as_ref().and_then(|memory| File::open(memory).ok());
                 let read = file.and_then(|file| file.read_at(&mut bytes, at.raw()).ok()).unwrap_or(0);
-                leaving(&bytes[..read], innermost)
+                let by_code = leaving(&bytes[..read], innermost);
+                let mut by_frame = || {
+                    let hotspot = self.hotspot.as_mut().filter(|_| cfg!(target_arch = "x86_64"))?;
+                    let skip = hotspot.return_address(at.lookup(), innermost)?;
+                    // The frame pointer is saved below the return address.
+                    Some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
+                };
+                if innermost { by_code.or_else(by_frame) } else { by_frame().or(by_code) }
             }
         };
         if self.leavings.len() >= LEAVINGS_LIMIT {
@@ -378,6 +397,11 @@ impl Unwinder {
             }
             Some(found)
         })
+    }
+
+    /// The process runs the HotSpot virtual machine, which knows the frames of the code that it makes.
+    pub fn set_hotspot(&mut self, tables: Tables) {
+        self.hotspot = Some(HotSpot::new(tables));
     }
 
     /// Where symbols lie in the process that a library of this name exports. None without such a library, or one of them.

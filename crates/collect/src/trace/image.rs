@@ -133,7 +133,9 @@ impl Image {
         if self.runtime.hotspot.is_none()
             && let Some([fields, types]) = self.unwinder.exported(HOTSPOT, HOTSPOT_TABLES)
         {
-            self.runtime.hotspot = Some(Tables { pid: self.pid, fields, types });
+            let tables = Tables { pid: self.pid, fields, types };
+            self.runtime.hotspot = Some(tables);
+            self.unwinder.set_hotspot(tables);
         }
         self.runtime.see(self.pid, &mappings);
         let mut spans = ImageSpans::default();

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// Entries of a table that are looked at. HotSpot has some 2,500 fields.
@@ -30,6 +31,16 @@ const SYMBOL: usize = 1024;
 const HEAPS: u32 = 16;
 const STEPS: usize = 4096;
 
+/// What the virtual machine calls the code that runs methods which are not compiled, and what is added to its names of other code.
+const INTERPRETER: &str = "Interpreter";
+const STUB: &str = " (HotSpot)";
+
+/// Where a frame of the interpreter has the address of its method, in bytes below the frame pointer (frame_x86.hpp).
+pub(crate) const INTERPRETED: u64 = 24;
+
+/// The largest frame of a compiled method, words. A thread's stack has a mebibyte.
+const FRAME: u32 = 1 << 17;
+
 /// The largest piece of code, bytes; compiled methods have up to some megabytes.
 const CODE: u64 = 64 << 20;
 
@@ -49,28 +60,51 @@ pub struct Tables {
 pub(super) struct Piece {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// `package.Class.method`, or what the virtual machine calls code that is no method's.
+    /// `package.Class.method`, `Interpreter`, or what the virtual machine calls other code, with ` (HotSpot)` after it.
     pub(super) name: String,
+    /// Of a method: from where its stack frame is whole, and how far the return address is above the stack pointer then, bytes.
+    pub(super) frame: Option<(u64, u64)>,
 }
 
 /// The virtual machine of a process.
 #[derive(Debug)]
-pub(super) struct HotSpot {
+pub(crate) struct HotSpot {
     tables: Tables,
     layout: Option<Option<Layout>>,
+    /// Where the interpreter's code lies, as soon as any of it was met.
+    interpreter: Range<u64>,
 }
 
 impl HotSpot {
-    pub(super) fn new(tables: Tables) -> HotSpot {
-        HotSpot { tables, layout: None }
+    pub(crate) fn new(tables: Tables) -> HotSpot {
+        HotSpot { tables, layout: None, interpreter: 0..0 }
     }
 
-    /// The code at an address; none when the process has ended.
+    /// True for an address of the interpreter that was looked at before.
+    pub(crate) fn interprets(&self, address: u64) -> bool {
+        self.interpreter.contains(&address)
+    }
+
+    /// How far the return address is above the stack pointer at an address of a compiled method, bytes. `innermost`: the code
+    /// there runs; it may not have made its frame yet. None for all other code.
+    pub(crate) fn return_address(&mut self, address: u64, innermost: bool) -> Option<u64> {
+        let (whole, distance) = self.find(address)?.frame?;
+        (!innermost || address >= whole).then_some(distance)
+    }
+
+    /// The code at an address, or the interpreted method that is described there; none when the process has ended.
     pub(super) fn find(&mut self, address: u64) -> Option<Piece> {
         let memory = Memory(File::open(format!("/proc/{}/mem", self.tables.pid)).ok()?);
         let tables = self.tables;
         let layout = self.layout.get_or_insert_with(|| Layout::read(&memory, tables)).as_ref()?;
-        layout.piece(&memory, address)
+        let Some(piece) = layout.piece(&memory, address) else {
+            let name = layout.method(&memory, address)?;
+            return Some(Piece { start: address, end: add(address, 1)?, name, frame: None });
+        };
+        if piece.name == INTERPRETER {
+            self.interpreter = piece.start..piece.end;
+        }
+        Some(piece)
     }
 }
 
@@ -91,6 +125,9 @@ struct Layout {
     header: u64,
     blob_name: u64,
     blob_size: u64,
+    code_begin: u64,
+    frame_size: u64,
+    frame_complete: u64,
     method: u64,
     const_method: u64,
     constants: u64,
@@ -132,6 +169,9 @@ impl Layout {
             header: *sizes.get("HeapBlock")?,
             blob_name: field("CodeBlob", "_name")?,
             blob_size: field("CodeBlob", "_size")?,
+            code_begin: field("CodeBlob", "_code_begin")?,
+            frame_size: field("CodeBlob", "_frame_size")?,
+            frame_complete: field("CodeBlob", "_frame_complete_offset")?,
             method: field("CompiledMethod", "_method").or_else(|| field("nmethod", "_method"))?,
             const_method: field("Method", "_constMethod")?,
             constants: field("ConstMethod", "_constants")?,
@@ -177,12 +217,29 @@ impl Layout {
             return None;
         }
         let kind = memory.text(memory.word(add(start, self.blob_name)?)?)?;
-        let name = if kind.ends_with("nmethod") { self.method(memory, start)? } else { kind };
-        (!name.is_empty()).then_some(Piece { start, end, name })
+        let compiled = kind.ends_with("nmethod");
+        let name = match compiled {
+            true => self.method(memory, memory.word(add(start, self.method)?)?)?,
+            false if kind == INTERPRETER => kind,
+            false => kind + STUB,
+        };
+        let frame = if compiled { self.frame(memory, start) } else { None };
+        (!name.is_empty()).then_some(Piece { start, end, name, frame })
     }
 
-    fn method(&self, memory: &Memory, code: u64) -> Option<String> {
-        let method = memory.word(add(code, self.method)?)?;
+    /// A frame of so many words ends with the return address; the offset of the instruction from which on it is whole is never
+    /// negative where the frame is one.
+    fn frame(&self, memory: &Memory, code: u64) -> Option<(u64, u64)> {
+        let words = memory.half(add(code, self.frame_size)?)?;
+        let complete = memory.half(add(code, self.frame_complete)?)?;
+        let begin = memory.word(add(code, self.code_begin)?)?;
+        let whole = add(begin, u64::from(complete)).filter(|_| complete < 1 << 16)?;
+        let distance = u64::from(words).checked_sub(1)?.checked_mul(8)?;
+        (words < FRAME).then_some((whole, distance))
+    }
+
+    /// The name of the method that is described at an address.
+    fn method(&self, memory: &Memory, method: u64) -> Option<String> {
         let const_method = memory.word(add(method, self.const_method)?)?;
         let pool = memory.word(add(const_method, self.constants)?)?;
         let index = u16::from_le_bytes(memory.bytes(add(const_method, self.name_index)?)?);
@@ -341,6 +398,9 @@ mod tests {
             ("HeapBlock::Header", "_used", false, 4),
             ("CodeBlob", "_name", false, 0),
             ("CodeBlob", "_size", false, 8),
+            ("CodeBlob", "_code_begin", false, 0x18),
+            ("CodeBlob", "_frame_size", false, 0x20),
+            ("CodeBlob", "_frame_complete_offset", false, 0x24),
             ("CompiledMethod", "_method", false, 0x10),
             ("Method", "_constMethod", false, 8),
             ("ConstMethod", "_constants", false, 8),
@@ -384,6 +444,8 @@ mod tests {
         image.word(SHOP.0, kind);
         image.put(SHOP.0 + 8, &0x100u32.to_le_bytes());
         image.word(SHOP.0 + 0x10, 0x6000);
+        image.word(SHOP.0 + 0x18, SHOP.0 + 0x40);
+        image.put(SHOP.0 + 0x20, &[6, 0, 0, 0, 12]);
         image.word(0x6008, 0x6100);
         image.word(0x6108, 0x6200);
         image.put(0x6110, &3u16.to_le_bytes());
@@ -402,7 +464,9 @@ mod tests {
 
     #[test]
     fn a_method_is_named_by_class_and_name() {
-        let expected = Piece { start: SHOP.0, end: SHOP.1, name: "com.acme.Shop.sell".to_owned() };
+        // Six words, the last of which is the return address; whole after twelve bytes of code.
+        let frame = Some((SHOP.0 + 0x40 + 12, 40));
+        let expected = Piece { start: SHOP.0, end: SHOP.1, name: "com.acme.Shop.sell".to_owned(), frame };
         for address in [SHOP.0, 0x8180, SHOP.1 - 1] {
             assert_eq!(find(&image(), address).as_ref(), Some(&expected), "{address:#x}");
         }
@@ -418,9 +482,18 @@ mod tests {
     fn what_is_no_method_has_the_virtual_machine_s_name_for_it() {
         let mut stub = image();
         let mut names = 0x3f00;
-        let kind = stub.name(&mut names, "Interpreter");
-        stub.word(SHOP.0, kind);
-        assert_eq!(find(&stub, 0x8180).map(|piece| piece.name).as_deref(), Some("Interpreter"));
+        for (kind, expected) in [("Interpreter", "Interpreter"), ("_new_instance_Java", "_new_instance_Java (HotSpot)")]
+        {
+            let kind = stub.name(&mut names, kind);
+            stub.word(SHOP.0, kind);
+            let found = find(&stub, 0x8180).unwrap();
+            assert_eq!((found.name.as_str(), found.frame), (expected, None));
+        }
+        // A method that the interpreter runs is known by where it is described.
+        let memory = image().memory();
+        let layout = Layout::read(&memory, TABLES).unwrap();
+        assert_eq!(layout.method(&memory, 0x6000).as_deref(), Some("com.acme.Shop.sell"));
+        assert_eq!(layout.method(&memory, 0x7000), None);
     }
 
     proptest! {

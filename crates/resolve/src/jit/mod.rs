@@ -24,6 +24,7 @@ mod perf_map;
 pub use code_map::{Code, Found};
 pub use dump::is_dump;
 pub use hotspot::Tables;
+pub(crate) use hotspot::{HotSpot, INTERPRETED};
 pub use names::RuntimeCode;
 
 /// Doors for fuzzing: both readers reach their files through a running process otherwise.
