@@ -8,7 +8,7 @@ use crate::answer::{Culprit, Site};
 use crate::code::{Code, Owner, place};
 use crate::facts::Facts;
 use crate::stacks::View;
-use recording::tables::Wait;
+use recording::tables::{ModuleKind, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Call sites named in an answer: more than a reader follows up.
@@ -25,8 +25,27 @@ pub enum Blamed {
 
 /// Who is to blame, from stacks with their weights.
 pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
-    let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
     let mut callers: BTreeMap<Site, f64> = BTreeMap::new();
+    for (view, weight) in views {
+        if let Some(own) = view.own {
+            *callers.entry(own.site()).or_default() += weight;
+        }
+    }
+    let (_, site) = heaviest(views, blamed)?;
+    Some(Culprit {
+        function: site.function,
+        module: site.module,
+        file: site.file,
+        line: site.line,
+        object: None,
+        object_name: None,
+        callers: merged(by_weight(callers)).into_iter().take(MOST_CALLERS).collect(),
+    })
+}
+
+/// The place that is to blame, and whether it is a library's.
+pub fn heaviest(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<(bool, Site)> {
+    let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
     for (view, weight) in views {
         let code = match blamed {
             Blamed::Responsible => view.responsible(),
@@ -38,23 +57,14 @@ pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
             if library {
                 // Of a library its function counts, not the place in it.
                 (site.file, site.line, site.address) = (None, None, String::new());
+            } else if code.kind == ModuleKind::Anonymous && site.function.is_some() {
+                // One method is compiled several times, and its code moves.
+                site.address.clear();
             }
             *responsible.entry((library, site)).or_default() += weight;
         }
-        if let Some(own) = view.own {
-            *callers.entry(own.site()).or_default() += weight;
-        }
     }
-    let ((_, site), _) = by_weight(responsible).into_iter().next()?;
-    Some(Culprit {
-        function: site.function,
-        module: site.module,
-        file: site.file,
-        line: site.line,
-        object: None,
-        object_name: None,
-        callers: merged(by_weight(callers)).into_iter().take(MOST_CALLERS).collect(),
-    })
+    by_weight(responsible).into_iter().next().map(|(place, _)| place)
 }
 
 /// The function that is named holds this share of the samples: the innermost one that explains nearly all of them.

@@ -16,6 +16,7 @@ use crate::stacks::View;
 use crate::statistics::MIN_SHARE;
 use crate::waits::{FutexWait, Object, Purpose, object};
 use recording::ThreadId;
+use recording::tables::ModuleKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An object is *the* lock of a group when this share of the blocked time was spent at it.
@@ -54,8 +55,7 @@ impl Group<'_, '_> {
 
     /// True when the lock is a library's.
     pub fn in_library(&self) -> bool {
-        let heaviest = self.views.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        heaviest.is_some_and(|(view, _)| view.library().is_some())
+        blame::heaviest(&self.views, Blamed::Responsible).is_some_and(|(library, _)| library)
     }
 
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
@@ -72,15 +72,17 @@ impl Group<'_, '_> {
 }
 
 /// Where a lock is taken, to tell locks of different make apart.
-type Make<'t> = (Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64);
+type Make<'t> = (Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
 
 fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
     let own = wait.view.own;
     let function = wait.view.library().and_then(|c| c.name());
     let at = own.or(wait.view.leaf)?;
     let (file, line) = (at.frame.file.as_deref(), at.frame.line);
-    let address = if line.is_some() { 0 } else { at.frame.address };
-    Some((function, at.module, file, line, address))
+    // A method that was made at run time has several addresses.
+    let method = at.name().filter(|_| at.kind == ModuleKind::Anonymous);
+    let address = if line.is_some() || method.is_some() { 0 } else { at.frame.address };
+    Some((function, at.module, file, line, address, method))
 }
 
 /// The locks of an account, most lost seconds first.

@@ -22,8 +22,6 @@ pub fn for_java_monitor() -> Vec<String> {
     [
         "do less inside the synchronized block, or split the object that it locks",
         "use java.util.concurrent: ConcurrentHashMap, LongAdder, a lock for each part",
-        "to see which Java method it is, run java with -XX:+PreserveFramePointer and a map of the compiled code \
-         (-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, JDK 17 or later)",
     ]
     .map(str::to_owned)
     .to_vec()

@@ -62,7 +62,7 @@ pub(super) struct Piece {
     pub(super) end: u64,
     /// `package.Class.method`, `Interpreter`, or what the virtual machine calls other code, with ` (HotSpot)` after it.
     pub(super) name: String,
-    /// Of a method: from where its stack frame is whole, and how far the return address is above the stack pointer then, bytes.
+    /// Where its stack frame has a fixed size: from where it is whole, and how far the return address is above the stack pointer then, bytes.
     pub(super) frame: Option<(u64, u64)>,
 }
 
@@ -218,16 +218,17 @@ impl Layout {
         }
         let kind = memory.text(memory.word(add(start, self.blob_name)?)?)?;
         let compiled = kind.ends_with("nmethod");
-        let name = match compiled {
-            true => self.method(memory, memory.word(add(start, self.method)?)?)?,
-            false if kind == INTERPRETER => kind,
-            false => kind + STUB,
+        // The interpreter's frames have no fixed size.
+        let frame = if kind == INTERPRETER { None } else { self.frame(memory, start) };
+        let name = match kind.as_str() {
+            INTERPRETER => kind,
+            _ if compiled => self.method(memory, memory.word(add(start, self.method)?)?)?,
+            _ => kind + STUB,
         };
-        let frame = if compiled { self.frame(memory, start) } else { None };
         (!name.is_empty()).then_some(Piece { start, end, name, frame })
     }
 
-    /// A frame of so many words ends with the return address; the offset of the instruction from which on it is whole is never
+    /// A frame of so many words ends with the return address. Code without frames has a size of 0; the offset of the instruction from which on it is whole is never
     /// negative where the frame is one.
     fn frame(&self, memory: &Memory, code: u64) -> Option<(u64, u64)> {
         let words = memory.half(add(code, self.frame_size)?)?;
@@ -247,7 +248,7 @@ impl Layout {
         let class = memory.word(add(memory.word(add(pool, self.holder)?)?, self.class_name)?)?;
         let class = self.symbol(memory, class)?;
         // What follows tells hidden classes of one name apart.
-        let class = class.split("/0x").next().unwrap_or_default().replace('/', ".");
+        let class = class.split(['/', '+']).take_while(|part| !part.starts_with("0x")).collect::<Vec<_>>().join(".");
         Some(format!("{class}.{}", self.symbol(memory, name)?))
     }
 
@@ -487,7 +488,7 @@ mod tests {
             let kind = stub.name(&mut names, kind);
             stub.word(SHOP.0, kind);
             let found = find(&stub, 0x8180).unwrap();
-            assert_eq!((found.name.as_str(), found.frame), (expected, None));
+            assert_eq!((found.name.as_str(), found.frame.is_some()), (expected, expected != "Interpreter"));
         }
         // A method that the interpreter runs is known by where it is described.
         let memory = image().memory();
