@@ -446,7 +446,7 @@ mod tests {
         image.put(SHOP.0 + 8, &0x100u32.to_le_bytes());
         image.word(SHOP.0 + 0x10, 0x6000);
         image.word(SHOP.0 + 0x18, SHOP.0 + 0x40);
-        image.put(SHOP.0 + 0x20, &[6, 0, 0, 0, 12]);
+        image.put(SHOP.0 + 0x20, &[6, 0, 0, 0, 12, 0, 0, 0]);
         image.word(0x6008, 0x6100);
         image.word(0x6108, 0x6200);
         image.put(0x6110, &3u16.to_le_bytes());
