@@ -101,17 +101,8 @@ impl Goroutines {
     /// What threads sleep for whose goroutine went on elsewhere before they slept: what all goroutines wait for mostly, by
     /// the time of sleeps that are known and not.
     fn usual(&self, parked: &[(&Wait, Parked, View<'_>)]) -> Option<Reason> {
-        let mut times: Vec<(Reason, u128)> = Vec::new();
         let others = parked.iter().filter(|p| !matches!(p.1, Parked::Spare | Parked::Preempted | Parked::Moved));
-        for (wait, _, _) in others {
-            let Some(reason) = self.elsewhere(wait.wait) else { continue };
-            match times.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, sum)) => *sum += u128::from(wait.blocked_ns),
-                None => times.push((reason, u128::from(wait.blocked_ns))),
-            }
-        }
-        let all: u128 = times.iter().map(|t| t.1).sum();
-        times.into_iter().find(|(_, time)| 2 * time > all).map(|t| t.0)
+        most(others.filter_map(|(wait, _, _)| Some((self.elsewhere(wait.wait)?, wait.blocked_ns))))
     }
 
     /// The reason of a sleep, for one whose stack shows another goroutine.
@@ -130,19 +121,12 @@ impl Goroutines {
         wakes: &HashMap<WaitId, Vec<&Wake>>,
         stacks: &Stacks<'_>,
     ) -> Option<Reason> {
-        let mut counts: Vec<(Reason, u64)> = Vec::new();
-        for (wait, _, _) in parked.iter().filter(|p| p.1 != Parked::Preempted) {
-            let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);
+        let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);
+        let others = parked.iter().filter(|p| p.1 != Parked::Preempted);
+        most(others.filter_map(|(wait, _, _)| {
             let ended = wakes.get(&wait.wait).into_iter().flatten().filter(by_preempted);
-            let count = ended.fold(0_u64, |n, w| n.saturating_add(w.count));
-            let Some(reason) = self.elsewhere(wait.wait) else { continue };
-            match counts.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, sum)) => *sum = sum.saturating_add(count),
-                None => counts.push((reason, count)),
-            }
-        }
-        let all: u64 = counts.iter().fold(0, |n, c| n.saturating_add(c.1));
-        counts.into_iter().find(|(_, count)| *count > all / 2).map(|c| c.0)
+            Some((self.elsewhere(wait.wait)?, ended.fold(0_u64, |n, w| n.saturating_add(w.count))))
+        }))
     }
 
     /// What a wait is put down to; none where its thread is none of Go's scheduler.
@@ -154,6 +138,19 @@ impl Goroutines {
     pub fn is_exception(&self, wait: WaitId, ns: u64) -> bool {
         self.exceptions.contains(&(wait, ns))
     }
+}
+
+/// The reason that more than half of the weight is for.
+fn most(weights: impl Iterator<Item = (Reason, u64)>) -> Option<Reason> {
+    let mut sums: Vec<(Reason, u128)> = Vec::new();
+    for (reason, weight) in weights {
+        match sums.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, sum)) => *sum += u128::from(weight),
+            None => sums.push((reason, u128::from(weight))),
+        }
+    }
+    let all: u128 = sums.iter().map(|s| s.1).sum();
+    sums.into_iter().find(|(_, sum)| 2 * sum > all).map(|s| s.0)
 }
 
 /// Whether sleeps mostly ended by the clock, which calls nobody or the scheduler, and not by another goroutine.
