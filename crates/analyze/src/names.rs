@@ -115,7 +115,7 @@ const PATH_PARTS: &[(&str, Role)] = &[
     ("std::thread::join", Role::Join),
 ];
 
-/// The same of Java's class library by a part of them (JDK 8 to 21). Its classes are built on each other: the outermost says
+/// The same of Java's class library by a part of them (JDK 17). Its classes are built on each other: the outermost says
 /// what a thread is at.
 const JAVA_PARTS: &[(&str, Role)] = &[
     ("locks.ReentrantLock", Role::Lock),

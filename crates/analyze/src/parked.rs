@@ -5,7 +5,7 @@
 
 use crate::names::{self, Role};
 
-/// What a sleeping thread of Go's runtime had done before, by the names in its stack (runtime/proc.go, Go 1.18 to 1.26).
+/// What a sleeping thread of Go's runtime had done before, by the names in its stack (runtime/proc.go, Go 1.26).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Parked {
     /// It runs no goroutines: the runtime's watchman, or it gave its right to run them to another thread.

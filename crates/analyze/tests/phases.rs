@@ -356,25 +356,28 @@ fn who_has_the_slower_processor_makes_no_imbalance() {
 /// Both processors are slower than one alone, one of them a little more.
 #[test]
 fn a_little_later_on_slower_processors_is_no_imbalance() {
-    let tables = |work: f64| {
+    let tables = |work: f64, other: u64| {
+        let both = 1.0 + other as f64 * 1e-3;
         Sketch::new(2)
             .clean(1, &around(work))
-            .clean_cpu(2, &around(1.0), &around(1.88))
+            .clean_cpu(2, &around(1.0), &around(both))
             .traced(1, |run| {
                 run.thread("main").runs((work * 1e9) as u64, PARALLEL);
             })
             .traced(2, |run| {
                 main_joins(run, ms(1000));
                 run.thread("one").runs(ms(1000), PARALLEL);
-                run.thread("two").runs(ms(880), PARALLEL);
+                run.thread("two").runs(ms(other), PARALLEL);
             })
             .tables()
     };
-    let answer = analyze(&tables(1.5));
+    let answer = analyze(&tables(1.5, 880));
     let missing = missing(&answer, CauseId::Imbalance);
     assert!(missing.contains("its processor may have been the slower one"), "{:#?}", answer.verdict);
     // As much work as alone: then one share is larger.
-    assert_eq!(ids(&analyze(&tables(1.88))), [CauseId::Imbalance]);
+    assert_eq!(ids(&analyze(&tables(1.88, 880))), [CauseId::Imbalance]);
+    // Slower processors, too, but a difference that one of them does not make.
+    assert!(found(&analyze(&tables(1.2, 750)), CauseId::Imbalance).is_some());
 }
 
 /// A start of 600 ms in one thread, in code that workers run too, beside a run-time's threads that run for a part

@@ -24,7 +24,7 @@ static __always_inline u64 mix(u64 hash, u64 word)
  * the goroutine up: g0's stack begins with the goroutine and the return address into mcall, and the goroutine's own record
  * tells where it goes on. `systemstack` comes back: g0's stack begins with the return address into it, below which the
  * function that it calls has saved the frame pointer. (Go's runtime/asm_amd64.s; the record is `g` of runtime/runtime2.go,
- * where six fields of 56 bytes are before sp, pc and the address of the record itself, in this order since Go 1.3.) None of
+ * where six fields of 56 bytes are before sp, pc and the address of the record itself, in this order in Go 1.26.) None of
  * that is promised, so what is read has to fit: the return address, and the record that names itself. */
 static __noinline bool left_stack(struct pt_regs *regs, struct image_spans *spans, struct registers *left)
 {

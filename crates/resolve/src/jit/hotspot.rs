@@ -1,9 +1,8 @@
 //! The names of code that the HotSpot virtual machine (Java) made, read from its memory.
 //!
 //! HotSpot describes its own data for debuggers: tables of types and fields, exported as `gHotSpotVMTypes` and
-//! `gHotSpotVMStructs` (src/hotspot/share/runtime/vmStructs.hpp; the layout of the tables has been the same since JDK 7). With
-//! them a code address leads to the code cache's block, the method and its name, without any option of the program. Tried with
-//! JDK 17; where a field has another name, nothing is found. Methods that were inlined are not told apart from who calls them.
+//! `gHotSpotVMStructs` (src/hotspot/share/runtime/vmStructs.hpp). With them a code address leads to the code cache's block, the
+//! method and its name, without any option of the program. Tried with JDK 17; where a field has another name, nothing is found. Methods that were inlined are not told apart from who calls them.
 //!
 //! All that is read may change meanwhile and is the target's word: lengths and steps are bounded, and what does not fit is no
 //! name. Imports nothing of the crate.
