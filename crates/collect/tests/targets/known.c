@@ -1,11 +1,12 @@
 /* Makes known numbers of events, each a prime, so that counting can be checked exactly:
- *   4001 futex calls that return at once (the value differs), from one thread,
+ *   4001 futex calls that return at once (the value differs), from one thread, unless it is called with `calm`,
  *   211 waits of 1 ms that end by a wake-up of the main thread,
  *   13 threads besides the main one, one after the other,
  *   307 calls of getppid,
  *   509 calls of close that fail with EBADF,
  *   1009 page faults of the thread `toucher`, one a page, besides the few of a thread's start,
- *   101 reads from a pipe of which each waits for a write. */
+ *   101 reads from a pipe of which each waits for a write.
+ * Without the 4001 at once it makes calls so slowly that an observer can time each of them. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -32,8 +33,11 @@ static void *toucher(void *unused)
 		exit(1);
 	for (size_t at = 0; at < size; at += 4096)
 		pages[at] = 1;
-	for (int i = 0; i < 509; i++)
+	for (int i = 0; i < 509; i++) {
+		struct timespec pause = {0, 100000};
 		close(-1);
+		nanosleep(&pause, NULL);
+	}
 	return unused;
 }
 
@@ -61,10 +65,11 @@ static void *waiter(void *unused)
 	return unused;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	(void)argv;
 	pthread_t thread;
-	for (int i = 0; i < 4001; i++)
+	for (int i = 0; i < 4001 && argc == 1; i++)
 		futex(&quick, FUTEX_WAIT_PRIVATE, 1);
 	for (int i = 0; i < 307; i++)
 		syscall(SYS_getppid);
