@@ -220,7 +220,8 @@ pub struct Site {
     pub file: Option<String>,
     /// Source line.
     pub line: Option<u32>,
-    /// Address in the module's file, in hexadecimal: names the place where there is no symbol.
+    /// Address in the module's file, in hexadecimal: names the place where there is no symbol. Empty for a function that was
+    /// made at run time and has a name.
     pub address: String,
 }
 

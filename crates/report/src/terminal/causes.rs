@@ -105,6 +105,7 @@ fn caller(site: &Site, short: impl Fn(&str) -> String) -> String {
     match (&site.file, function) {
         (Some(file), Some(function)) => format!("{function} at {}", place(&short(file), site.line)),
         (Some(file), None) => place(&short(file), site.line),
+        (None, Some(function)) if site.address.is_empty() => format!("{function} ({})", short(&site.module)),
         (None, Some(function)) => format!("{function} ({}+{})", short(&site.module), short(&site.address)),
         (None, None) => format!("{}+{}", short(&site.module), short(&site.address)),
     }

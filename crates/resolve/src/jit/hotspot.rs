@@ -227,13 +227,14 @@ impl Layout {
         (!name.is_empty()).then_some(Piece { start, end, name, frame })
     }
 
-    /// A frame of so many words ends with the return address. Code without frames has a size of 0; the offset of the instruction from which on it is whole is never
-    /// negative where the frame is one.
+    /// A frame of so many words ends with the return address. Code without frames has a size of 0. The offset of the
+    /// instruction from which on the frame is whole is negative in stubs (`CodeOffsets::frame_never_safe`): there it is only
+    /// known to be whole while they have called something.
     fn frame(&self, memory: &Memory, code: u64) -> Option<(u64, u64)> {
         let words = memory.half(add(code, self.frame_size)?)?;
         let complete = memory.half(add(code, self.frame_complete)?)?;
         let begin = memory.word(add(code, self.code_begin)?)?;
-        let whole = add(begin, u64::from(complete)).filter(|_| complete < 1 << 16)?;
+        let whole = if complete < 1 << 31 { add(begin, u64::from(complete))? } else { u64::MAX };
         let distance = u64::from(words).checked_sub(1)?.checked_mul(8)?;
         (words < FRAME).then_some((whole, distance))
     }
@@ -489,6 +490,9 @@ mod tests {
             let found = find(&stub, 0x8180).unwrap();
             assert_eq!((found.name.as_str(), found.frame.is_some()), (expected, expected != "Interpreter"));
         }
+        let mut stub = image();
+        stub.put(SHOP.0 + 0x24, &[0xff; 4]);
+        assert_eq!(find(&stub, 0x8180).unwrap().frame, Some((u64::MAX, 40)));
         // A method that the interpreter runs is known by where it is described.
         let memory = image().memory();
         let layout = Layout::read(&memory, TABLES).unwrap();
