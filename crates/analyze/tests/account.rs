@@ -145,7 +145,8 @@ fn assert_split(tables: &Tables) {
     let model = Model::new(tables);
     for traced in &model.traced {
         let futexes = waits::classify(traced, &model.stacks, model.numbers);
-        let split = timeline::split(traced, &pieces::pieces(traced, &model.stacks, &futexes));
+        let reasons = pieces::reasons(traced, &model.stacks, &futexes);
+        let split = timeline::split(traced, &pieces::pieces(traced, &reasons));
         let (capacity, idle) = split.imprecision();
         let bound = 1e-9 * split.capacity.max(split.on_cpu).max(1e-9);
         assert!(capacity.abs() < bound && idle.abs() < bound, "{capacity} {idle} {split:?}");

@@ -122,6 +122,8 @@ pub const ONE_THREAD: &str = "the program has one thread";
 pub const FINISHED: &str = "other threads had already finished";
 /// Line for idle time of Go's threads whose goroutines are done.
 pub const GOROUTINES_ENDED: &str = "fewer goroutines than processors could run";
+/// Line for idle time of a pool's threads that have no task.
+pub const NO_TASK: &str = "fewer tasks left than threads";
 /// Line for idle time at barriers.
 pub const BARRIER: &str = "waiting at a barrier";
 
@@ -185,7 +187,7 @@ pub fn may_hide_serial(idle: Idle) -> bool {
     match idle {
         Idle::Shape(Shape::Finished) => true,
         Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => {
-            matches!(why, Why::Barrier | Why::Condition | Why::Ended)
+            matches!(why, Why::Barrier | Why::Condition | Why::Ended | Why::Task)
         }
         Idle::Waiting(_) | Idle::Shape(_) => false,
     }
@@ -210,6 +212,7 @@ fn blocked(why: Why) -> (Option<CauseId>, &'static str) {
         Why::Condition => (Some(CauseId::ConditionWait), "waiting for a condition or for work"),
         Why::Barrier => (Some(CauseId::Imbalance), BARRIER),
         Why::Ended => (Some(CauseId::Imbalance), GOROUTINES_ENDED),
+        Why::Task => (Some(CauseId::Imbalance), NO_TASK),
         Why::Sleep => (Some(CauseId::ConditionWait), "sleeping"),
         Why::Io => (Some(CauseId::IoWait), "waiting for files or devices"),
         Why::Poll => (Some(CauseId::IoWait), "waiting for pipes, sockets or events"),

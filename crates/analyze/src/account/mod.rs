@@ -1,7 +1,7 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
 //! Capacity, useful work and loss come from the clean runs; the traced run says how the loss splits. May import:
-//! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `timeline` the split
+//! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `pool` which of its waits are for a next task, `timeline` the split
 //! instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
 //! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by cause,
 //! `parts` what they are made of, `scale` and `halves` how they are brought to the clean runs.
@@ -14,6 +14,7 @@ mod kernel_code;
 pub mod meanwhile;
 pub mod parts;
 pub mod pieces;
+mod pool;
 pub mod profile;
 mod scale;
 pub mod timeline;
@@ -29,10 +30,11 @@ use alone::Alone;
 use growth::{Base, Strength};
 use halves::{Against, Halves, Sides};
 use parts::Part;
+use pieces::Why;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use scale::Both;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::{Split, split};
 
 /// What one line of parts that cannot be told from sampling noise is called.
@@ -63,6 +65,8 @@ pub struct Ledger<'m, 't> {
     pub split: Split,
     /// Its futex waits, classified.
     pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    /// What all its waits are for.
+    pub reasons: HashMap<WaitId, Why>,
     /// Its samples, counted.
     pub profile: Profile<'t>,
     /// Its code that never runs beside other code.
@@ -88,6 +92,7 @@ impl Ledger<'_, '_> {
 struct Draft<'m, 't> {
     traced: &'m Traced<'t>,
     futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    reasons: HashMap<WaitId, Why>,
     split: Split,
     profile: Profile<'t>,
     alone: Alone<'t>,
@@ -105,7 +110,8 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .iter()
         .zip(classified)
         .map(|(traced, futexes)| {
-            let split = split(traced, &pieces::pieces(traced, &model.stacks, &futexes));
+            let reasons = pieces::reasons(traced, &model.stacks, &futexes);
+            let split = split(traced, &pieces::pieces(traced, &reasons));
             Draft {
                 alone: Alone::new(&model.stacks, &split.meanwhile),
                 profile: profile(model, traced, &futexes, &owners),
@@ -113,6 +119,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
                 split,
                 traced,
                 futexes,
+                reasons,
             }
         })
         .collect();
@@ -288,7 +295,7 @@ impl<'m, 't> Draft<'m, 't> {
     }
 
     fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
-        let Draft { traced, futexes, split, profile, alone, work } = self;
+        let Draft { traced, futexes, reasons, split, profile, alone, work } = self;
         let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, unexplained, grown } = lines;
         Ledger {
             traced,
@@ -301,6 +308,7 @@ impl<'m, 't> Draft<'m, 't> {
             least_idle,
             split,
             futexes,
+            reasons,
             profile,
             alone,
             work,

@@ -1,6 +1,7 @@
 //! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
-//! May import: `goroutines`, `model`, `names`, `stacks`, `themes`, `waits`.
+//! May import: `goroutines`, `model`, `names`, `pool`, `stacks`, `themes`, `waits`.
 
+use super::pool::out_of_work;
 use crate::goroutines;
 use crate::model::Traced;
 use crate::names::Role;
@@ -33,6 +34,8 @@ pub enum Why {
     Futex,
     /// Other goroutines, of which there are fewer than processors: those of these threads have ended.
     Ended,
+    /// The next task: of a pool's tasks fewer are left than it has threads.
+    Task,
     /// The clock.
     Sleep,
     /// A file or a device.
@@ -54,7 +57,7 @@ pub enum Why {
 }
 
 /// All of them.
-const WHYS: [Why; 17] = [
+const WHYS: [Why; 18] = [
     Why::Lock,
     Why::Allocator,
     Why::Creation,
@@ -63,6 +66,7 @@ const WHYS: [Why; 17] = [
     Why::Join,
     Why::Futex,
     Why::Ended,
+    Why::Task,
     Why::Sleep,
     Why::Io,
     Why::Poll,
@@ -146,9 +150,8 @@ impl Kind {
                 Why::Lock | Why::Allocator | Why::Creation | Why::Io | Why::Fault | Why::KernelLock | Why::Call => {
                     Tier::First
                 }
-                Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Sleep | Why::Poll | Why::Unknown => {
-                    Tier::Second
-                }
+                Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
+                Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
@@ -170,10 +173,22 @@ pub struct Piece {
     pub wait: Option<WaitId>,
 }
 
-/// The pieces of a run.
-pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Vec<Piece> {
+/// What the waits of a run are for.
+pub fn reasons(
+    traced: &Traced<'_>,
+    stacks: &Stacks<'_>,
+    futexes: &BTreeMap<WaitId, FutexWait<'_>>,
+) -> HashMap<WaitId, Why> {
+    let mut reasons: HashMap<WaitId, Why> =
+        traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
+    let tasks = out_of_work(traced, stacks, &reasons);
+    reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
+    reasons
+}
+
+/// The pieces of a run, whose waits are for these reasons.
+pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
     let (begin, end) = traced.measured;
-    let why: HashMap<WaitId, Why> = traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let helpers = traced.helpers();
     let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
     slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
@@ -183,7 +198,7 @@ pub fn pieces(traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitI
         let Some(first) = stretch.first() else { continue };
         let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
         let made = pieces.len();
-        cut(stretch, after, &why, &mut pieces);
+        cut(stretch, after, why, &mut pieces);
         // One sleep of a thread of Go's runtime may end otherwise than those before it.
         let exception = |p: &Piece| p.wait.is_some_and(|w| traced.goroutines.is_exception(w, p.end - p.start));
         let single = stretch.iter().all(|s| s.count == 1);
@@ -243,7 +258,7 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pi
 }
 
 /// What a wait is for. What a library is busy with comes first: an allocator waits for locks, pages and the kernel.
-pub fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
+fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
     if let Some(reason) = traced.goroutines.reason(wait.wait) {
         return of_goroutine(reason);
     }

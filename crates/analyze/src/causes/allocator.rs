@@ -68,7 +68,7 @@ fn summary(culprit: Option<&Culprit>, collects: bool) -> String {
 
 /// The allocator's time by what it did, and the system calls that it made.
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
-    let waited: f64 = waits(facts, ledger, |w| w == Why::Allocator).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
+    let waited: f64 = waits(ledger, |w| w == Why::Allocator).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
     let within = |part: Within| on_cpu(ledger, |d| d == Doing::Allocator(part));
     let mut rows: Vec<Evidence> = [
         ("CPU time in the allocator's code", within(Within::Code), "samples"),

@@ -2,7 +2,7 @@
 
 use crate::account::Ledger;
 use crate::account::meanwhile::At;
-use crate::account::pieces::{Why, why};
+use crate::account::pieces::Why;
 use crate::account::profile::Doing;
 use crate::answer::{Culprit, Site};
 use crate::code::{Code, Owner, place};
@@ -182,11 +182,10 @@ fn merged(sites: Vec<(Site, f64)>) -> Vec<Site> {
 
 /// The waits of an account that are for this, with the idle processor-seconds of the traced run charged to each.
 pub fn waits<'l, 't>(
-    facts: &'l Facts<'_, 't>,
     ledger: &'l Ledger<'_, 't>,
     fits: impl Fn(Why) -> bool + 'l,
 ) -> impl Iterator<Item = (&'t Wait, f64)> + 'l {
-    let is = move |w: &Wait| fits(why(w, ledger.traced, &facts.model.stacks, &ledger.futexes));
+    let is = move |w: &Wait| ledger.reasons.get(&w.wait).is_some_and(|why| fits(*why));
     let waits = ledger.traced.waits.values().filter(move |w| is(w));
     waits.map(|w| (*w, ledger.split.by_wait.get(&w.wait).copied().unwrap_or(0.0)))
 }
@@ -201,7 +200,7 @@ pub fn sources<'t>(
 ) -> Vec<(View<'t>, f64)> {
     let stacks = &facts.model.stacks;
     let mut views: Vec<(View, f64)> =
-        waits(facts, ledger, waited).map(|(w, s)| (stacks.view(w.user_stack, w.syscall.is_some()), s)).collect();
+        waits(ledger, waited).map(|(w, s)| (stacks.view(w.user_stack, w.syscall.is_some()), s)).collect();
     let each = seconds_a_sample(ledger);
     views.extend(ledger.profile.sites_of(ran).map(|(view, n)| (view, n as f64 * each)));
     views

@@ -9,8 +9,9 @@ use super::{Description, blame, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::meanwhile::{At, Idle};
 use crate::account::pieces::{Kind, Why};
+use crate::alike::{self, Calls};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
-use crate::code::{Code, Owner, place};
+use crate::code::{Code, place};
 use crate::facts::{Facts, significant};
 use crate::goroutines::Reason;
 use recording::ThreadId;
@@ -89,7 +90,7 @@ fn explain<'t>(
 fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let stacks = &facts.model.stacks;
     let (mut inside, mut all) = (0.0, 0.0);
-    for (wait, seconds) in waits(facts, ledger, |w| matches!(w, Why::Condition | Why::Sleep)) {
+    for (wait, seconds) in waits(ledger, |w| matches!(w, Why::Condition | Why::Sleep)) {
         all += seconds;
         let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
         let mut names = frames.iter().filter_map(Code::name).peekable();
@@ -135,7 +136,7 @@ fn stage<'t>(
     let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
     let many = busiest.threads.len();
     let alone = busiest.share > MOST && busiest.utilisation >= BUSY;
-    let waiters = waiters(facts, ledger);
+    let waiters = waiters(ledger);
     let summary = match (alone, waiters.is_subset(&busiest.threads)) {
         // Those that wait are those that run: they need each other's results.
         (_, true) | (false, _) => format!(
@@ -170,8 +171,8 @@ fn one_thread(ledger: &Ledger<'_, '_>, threads: &BTreeSet<ThreadId>) -> String {
 }
 
 /// Threads that waited for a condition and were charged for it.
-fn waiters<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> BTreeSet<ThreadId> {
-    waits(facts, ledger, |w| w == Why::Condition).filter(|(_, s)| *s > 0.0).map(|(w, _)| w.thread).collect()
+fn waiters(ledger: &Ledger<'_, '_>) -> BTreeSet<ThreadId> {
+    waits(ledger, |w| w == Why::Condition).filter(|(_, s)| *s > 0.0).map(|(w, _)| w.thread).collect()
 }
 
 /// Threads that run on average.
@@ -190,18 +191,18 @@ struct Stage {
 }
 
 /// The stages that ran while others waited, the one that most waiting fell into first.
-fn stages<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, seen: &[(At, f64)]) -> Vec<Stage> {
+fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(At, f64)]) -> Vec<Stage> {
     let mut ran: BTreeMap<ThreadId, f64> = BTreeMap::new();
     for (at, weight) in seen {
         *ran.entry(at.thread).or_default() += weight;
     }
     let all: f64 = ran.values().sum();
-    let code = calls(facts, ledger);
+    let code = alike::calls(&facts.model.stacks, &ledger.traced.samples);
     let mut stages: Vec<(Stage, &Calls)> = Vec::new();
     let none = Calls::new();
     for (thread, weight) in by_weight(ran) {
         let calls = code.get(&thread).unwrap_or(&none);
-        let alike = stages.iter_mut().find(|(_, leader)| overlap(leader, calls) > MOST);
+        let alike = stages.iter_mut().find(|(_, leader)| alike::overlap(leader, calls) > MOST);
         let share = if all > 0.0 { weight / all } else { 0.0 };
         match alike {
             Some((stage, _)) => {
@@ -226,45 +227,11 @@ fn stages<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, seen: &[(At, f64)]
     stages
 }
 
-/// Which of the program's functions called which, by the share of a thread's samples. Functions alone would not do:
-/// threads of different stages often start in one function and compute in another that they share.
-type Calls<'t> = BTreeMap<(Option<Name<'t>>, Name<'t>), f64>;
-/// A function by module and name, or by address where it has none.
-type Name<'t> = (&'t str, Option<&'t str>, u64);
-
-fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> BTreeMap<ThreadId, Calls<'t>> {
-    let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();
-    for (at, seen) in &ledger.split.meanwhile.seen {
-        let frames = at.stack.map(|s| facts.model.stacks.frames(s)).unwrap_or_default();
-        let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
-        let own: Vec<Name> = frames.iter().filter(|c| c.owner == Owner::Own).map(name).collect();
-        let edges: BTreeSet<_> = match own.as_slice() {
-            [only] => BTreeSet::from([(None, *only)]),
-            several => {
-                several.iter().zip(several.iter().skip(1)).map(|(callee, caller)| (Some(*caller), *callee)).collect()
-            }
-        };
-        let calls = found.entry(at.thread).or_default();
-        let each = seen.all as f64 / edges.len().max(1) as f64;
-        edges.into_iter().for_each(|edge| *calls.entry(edge).or_default() += each);
-    }
-    for calls in found.values_mut() {
-        let all: f64 = calls.values().sum();
-        calls.values_mut().for_each(|share| *share /= all.max(f64::MIN_POSITIVE));
-    }
-    found
-}
-
-/// The share of two threads' time that they spend in the same calls.
-fn overlap(a: &Calls<'_>, b: &Calls<'_>) -> f64 {
-    a.iter().filter_map(|(call, share)| Some(share.min(*b.get(call)?))).sum()
-}
-
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stage: &Stage, waiters: usize) -> Vec<Evidence> {
     let (mut count, mut blocked) = (0_u64, 0.0);
     let mut wakers: BTreeMap<ThreadId, f64> = BTreeMap::new();
     let mut goroutines: BTreeMap<String, f64> = BTreeMap::new();
-    for (wait, _) in waits(facts, ledger, |w| w == Why::Condition) {
+    for (wait, _) in waits(ledger, |w| w == Why::Condition) {
         count = count.saturating_add(wait.count);
         blocked += wait.blocked_ns as f64 * 1e-9;
         let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
@@ -320,7 +287,7 @@ fn sleepers<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64)
     let views = blame::sources(facts, ledger, |w| w == Why::Sleep, |_| false);
     let culprit: Option<Culprit> = blame::culprit(&views, blame::Blamed::Own);
     let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
-    let (count, blocked) = waits(facts, ledger, |w| w == Why::Sleep)
+    let (count, blocked) = waits(ledger, |w| w == Why::Sleep)
         .fold((0_u64, 0.0), |(n, s), (w, _)| (n.saturating_add(w.count), s + w.blocked_ns as f64 * 1e-9));
     Cause {
         summary: format!("Threads sleep for a fixed time{at}."),

@@ -2,13 +2,13 @@
 //!
 //! Evidence: idle capacity while workers have ended or wait at a barrier, and code of the parallel part ran meanwhile;
 //! who was last, and that it had more to do: a thread that is late because it was kept from the processor shows
-//! something else. May import: `blame`, `goroutine_shares`.
+//! something else. May import: `blame`, `goroutine_shares`, `pool_shares`.
 
 use super::blame::{named, running};
-use super::{Description, by_lines, duration, evidence, found, goroutine_shares, line};
+use super::{Description, by_lines, duration, evidence, found, goroutine_shares, line, pool_shares};
 use crate::account::Ledger;
 use crate::account::growth::SAME_FUNCTIONS;
-use crate::account::idle::{FINISHED, GOROUTINES_ENDED};
+use crate::account::idle::{FINISHED, GOROUTINES_ENDED, NO_TASK};
 use crate::account::meanwhile::{At, Idle};
 use crate::account::pieces::{Kind, Why};
 use crate::account::timeline::{Shape, others};
@@ -52,10 +52,18 @@ fn explain<'t>(
     }
     let finished = line(ledger, CauseId::Imbalance, FINISHED);
     let ended = line(ledger, CauseId::Imbalance, GOROUTINES_ENDED);
+    let no_task = line(ledger, CauseId::Imbalance, NO_TASK);
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code goes with its waits: both are what the line of the last thread costs.
-    let error = lost.1.powi(2) - finished.1.powi(2) - ended.1.powi(2);
-    let rest = (lost.0 - finished.0 - ended.0, error.max(0.0).sqrt());
+    let error = lost.1.powi(2) - finished.1.powi(2) - ended.1.powi(2) - no_task.1.powi(2);
+    let rest = (lost.0 - finished.0 - ended.0 - no_task.0, error.max(0.0).sqrt());
+    if significant(ledger, no_task) {
+        let only = ![finished, ended, rest].into_iter().any(|part| significant(ledger, part));
+        causes.push(pool_shares::explain(facts, ledger, if only { lost } else { no_task }, description));
+        if only {
+            return Ok(causes);
+        }
+    }
     if significant(ledger, ended) {
         let only = !significant(ledger, finished) && !significant(ledger, rest);
         match goroutine_shares::explain(facts, ledger, if only { lost } else { ended }, description) {
@@ -250,7 +258,7 @@ fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64),
     let traced = ledger.traced;
     let late = Late::new(ledger, at_barrier);
     let mut waits: BTreeMap<ThreadId, (u64, f64)> = BTreeMap::new();
-    for (wait, _) in super::blame::waits(facts, ledger, |w| w == Why::Barrier) {
+    for (wait, _) in super::blame::waits(ledger, |w| w == Why::Barrier) {
         let entry = waits.entry(wait.thread).or_default();
         entry.0 = entry.0.saturating_add(wait.count);
         entry.1 += wait.blocked_ns as f64 * 1e-9;

@@ -37,7 +37,7 @@ fn explain<'t>(
     let mut objects: BTreeMap<String, f64> = BTreeMap::new();
     let mut kinds: BTreeMap<Why, f64> = BTreeMap::new();
     for why in [Why::Io, Why::Poll, Why::Fault] {
-        for (wait, seconds) in waits(facts, ledger, |w| w == why) {
+        for (wait, seconds) in waits(ledger, |w| w == why) {
             *kinds.entry(why).or_default() += seconds;
             if let Some(what) = &wait.what {
                 *objects.entry(what.clone()).or_default() += seconds;
@@ -67,7 +67,7 @@ fn explain<'t>(
 }
 
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
-    let (count, blocked, longest) = waits(facts, ledger, is_io).fold((0_u64, 0.0, 0.0_f64), |(n, b, l), (w, _)| {
+    let (count, blocked, longest) = waits(ledger, is_io).fold((0_u64, 0.0, 0.0_f64), |(n, b, l), (w, _)| {
         (n.saturating_add(w.count), b + w.blocked_ns as f64 * 1e-9, l.max(w.longest_ns as f64 * 1e-9))
     });
     let mut rows = vec![

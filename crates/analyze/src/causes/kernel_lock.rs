@@ -44,7 +44,7 @@ fn explain<'t>(
         false => locks.views.clone(),
     };
     let mut who: Option<Culprit> = culprit(&views, Blamed::Own);
-    let name = locks.name.clone().or_else(|| named_by_waits(facts, ledger));
+    let name = locks.name.clone().or_else(|| named_by_waits(ledger));
     if let Some(who) = &mut who {
         who.object.clone_from(&name);
     }
@@ -53,7 +53,7 @@ fn explain<'t>(
     Ok(vec![Cause {
         summary: summary(who.as_ref(), name.as_deref(), known, &ways),
         culprit: who,
-        evidence: rows(facts, ledger, &locks),
+        evidence: rows(ledger, &locks),
         remedies: kernel_locks::remedies(known, &ways),
         ..found(ledger, description, lost)
     }])
@@ -120,9 +120,9 @@ impl<'t> Locks<'t> {
 }
 
 /// The lock's name as the waits have it.
-fn named_by_waits<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<String> {
+fn named_by_waits(ledger: &Ledger<'_, '_>) -> Option<String> {
     let mut names: BTreeMap<&str, f64> = BTreeMap::new();
-    for (wait, seconds) in waits(facts, ledger, |w| w == Why::KernelLock) {
+    for (wait, seconds) in waits(ledger, |w| w == Why::KernelLock) {
         if let Some(what) = &wait.what {
             *names.entry(what.as_str()).or_default() += seconds;
         }
@@ -143,7 +143,7 @@ fn summary(culprit: Option<&Culprit>, name: Option<&str>, known: Option<&Known>,
     format!("Threads wait for {lock}{through}{at}.")
 }
 
-fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
+fn rows<'t>(ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
     let mut rows = Vec::new();
     if locks.name.is_some() {
         rows.push(evidence("times a thread waited for the lock", locks.waits, "waits", "kernel_locks"));
@@ -151,8 +151,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -
         rows.push(evidence("of that, off the processor", locks.blocked, "seconds", "kernel_locks"));
         rows.push(evidence("longest wait", locks.longest, "seconds", "kernel_locks"));
     } else {
-        let blocked: f64 =
-            waits(facts, ledger, |w| w == Why::KernelLock).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
+        let blocked: f64 = waits(ledger, |w| w == Why::KernelLock).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
         rows.push(evidence("time blocked, all threads", blocked, "seconds", "waits"));
     }
     rows.extend(locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, "seconds", "kernel_locks")));

@@ -24,6 +24,7 @@ pub mod memory_bound;
 pub mod none;
 pub mod oversubscription;
 pub mod page_fault;
+mod pool_shares;
 pub mod remedies;
 pub mod repeated;
 pub mod serial_phase;

@@ -82,9 +82,8 @@ impl Class {
     fn of(why: Why) -> Class {
         match why {
             Why::Lock | Why::Allocator => Class::Lock,
-            Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Helper | Why::Creation => {
-                Class::Wait
-            }
+            Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task => Class::Wait,
+            Why::Helper | Why::Creation => Class::Wait,
             Why::Io | Why::Poll | Why::Child | Why::Call => Class::Io,
             Why::Sleep => Class::Sleep,
             Why::Fault | Why::KernelLock => Class::Kernel,

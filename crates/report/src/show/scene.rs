@@ -181,6 +181,7 @@ pub fn why_in_words(why: Why) -> &'static str {
         Why::Join => "a thread's end",
         Why::Futex => "futex",
         Why::Ended => "other goroutines",
+        Why::Task => "a task",
         Why::Sleep => "the clock",
         Why::Io => "file or device",
         Why::Poll => "pipe, socket or event",

@@ -1,0 +1,172 @@
+//! Threads that have no task while another one of their pool is still busy. May import: `alike`, `model`, `pieces`, `stacks`.
+//!
+//! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them apart:
+//! who runs meanwhile does the same work, and who would bring the next task waits itself, for those that run.
+
+use super::pieces::Why;
+use crate::alike::{self, Calls};
+use crate::model::Traced;
+use crate::stacks::Stacks;
+use recording::tables::{Slice, State, Wait};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// More than half: nobody else can be it.
+const MOST: f64 = 0.5;
+
+/// Threads of a pool run side by side for at least this share of the time in which any runs. Where they never do, whoever
+/// brings tasks brings one at a time and waits for its result: no share is too large then. The same bound as that below
+/// which a program counts as one that runs alone (see `alone`).
+const SIDE_BY_SIDE: f64 = 0.1;
+
+/// Waits at conditions that are for a next task, of which there is none for every thread.
+pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMap<WaitId, Why>) -> Vec<WaitId> {
+    let at = |wait: &Wait| why.get(&wait.wait).copied();
+    let conditions = || traced.waits.values().copied().filter(|w| at(w) == Some(Why::Condition) && w.blocked_ns > 0);
+    if conditions().next().is_none() {
+        return Vec::new();
+    }
+    let pools = pools(&alike::calls(stacks, &traced.samples));
+    let mut candidates: BTreeMap<&BTreeSet<ThreadId>, Vec<(&Wait, ThreadId)>> = BTreeMap::new();
+    for wait in conditions() {
+        let pool = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&wait.thread));
+        if let Some((pool, giver)) = pool.and_then(|pool| Some((pool, giver(traced, wait, pool)?))) {
+            candidates.entry(pool).or_default().push((wait, giver));
+        }
+    }
+    let mut found = Vec::new();
+    for (pool, waits) in candidates {
+        let busy = Busy::new(traced.slices.iter().copied().filter(|s| pool.contains(&s.thread)));
+        let all = busy.between(0, u64::MAX);
+        if all.several < SIDE_BY_SIDE * all.any {
+            continue;
+        }
+        let givers: BTreeSet<ThreadId> = waits.iter().map(|w| w.1).collect();
+        let for_pool = for_pool(traced, why, &givers, pool);
+        for (wait, giver) in waits {
+            let of_it = |s: &&Slice| s.wait == Some(wait.wait) && s.state == State::Blocked && s.count == 1;
+            let (mut ran, mut gave) = (0.0, 0.0);
+            for slice in traced.slices.iter().copied().filter(of_it) {
+                ran += busy.between(slice.start_ns, slice.end_ns).any;
+                gave += for_pool.get(&giver).map_or(0.0, |g| g.between(slice.start_ns, slice.end_ns).any);
+            }
+            if ran.min(gave) > MOST * wait.blocked_ns as f64 {
+                found.push(wait.wait);
+            }
+        }
+    }
+    found
+}
+
+/// Threads that do the same work.
+fn pools(calls: &BTreeMap<ThreadId, Calls<'_>>) -> Vec<BTreeSet<ThreadId>> {
+    let mut pools: Vec<(BTreeSet<ThreadId>, &Calls)> = Vec::new();
+    for (thread, calls) in calls {
+        match pools.iter_mut().find(|(_, first)| alike::overlap(first, calls) > MOST) {
+            Some((pool, _)) => drop(pool.insert(*thread)),
+            None => pools.push((BTreeSet::from([*thread]), calls)),
+        }
+    }
+    pools.into_iter().map(|(pool, _)| pool).collect()
+}
+
+/// The thread outside the pool that ended most of a wait.
+fn giver(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> Option<ThreadId> {
+    let mut by: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    for wake in traced.wakes.get(&wait.wait).into_iter().flatten() {
+        if let Some(waker) = wake.waker.filter(|waker| !pool.contains(waker)) {
+            let sum = by.entry(waker).or_default();
+            *sum = sum.saturating_add(wake.blocked_ns);
+        }
+    }
+    let (waker, ended) = by.into_iter().max_by_key(|(_, ns)| *ns)?;
+    (ended as f64 > MOST * wait.blocked_ns as f64).then_some(waker)
+}
+
+/// When those that bring tasks waited for threads of the pool.
+fn for_pool(
+    traced: &Traced<'_>,
+    why: &HashMap<WaitId, Why>,
+    givers: &BTreeSet<ThreadId>,
+    pool: &BTreeSet<ThreadId>,
+) -> BTreeMap<ThreadId, Busy> {
+    let ended_by_pool = |wait: &Wait| {
+        let wakes = traced.wakes.get(&wait.wait).into_iter().flatten();
+        let by = wakes.filter(|w| w.waker.is_some_and(|waker| pool.contains(&waker)));
+        by.map(|w| w.blocked_ns as f64).sum::<f64>() > MOST * wait.blocked_ns as f64
+    };
+    let definite = |why: Why| matches!(why, Why::Condition | Why::Join | Why::Barrier | Why::Lock | Why::Futex);
+    let waits: BTreeSet<WaitId> = traced
+        .waits
+        .values()
+        .filter(|w| givers.contains(&w.thread) && why.get(&w.wait).copied().is_some_and(definite) && ended_by_pool(w))
+        .map(|w| w.wait)
+        .collect();
+    let of = |giver: ThreadId| {
+        let its = |s: &&Slice| s.thread == giver && s.wait.is_some_and(|w| waits.contains(&w));
+        Busy::of(traced.slices.iter().copied().filter(its), State::Blocked)
+    };
+    givers.iter().map(|giver| (*giver, of(*giver))).collect()
+}
+
+/// For how long any, and several, of some threads were in a state.
+#[derive(Debug, Clone, Copy, Default)]
+struct Time {
+    any: f64,
+    several: f64,
+}
+
+/// The same as sums from the begin on, at each change: nanoseconds.
+#[derive(Debug)]
+struct Busy {
+    sums: Vec<(u64, Time)>,
+    /// What it grows by in a nanosecond after each change.
+    rates: Vec<Time>,
+}
+
+impl Busy {
+    fn new<'s>(slices: impl Iterator<Item = &'s Slice>) -> Busy {
+        Busy::of(slices, State::Running)
+    }
+
+    fn of<'s>(slices: impl Iterator<Item = &'s Slice>, state: State) -> Busy {
+        let mut changes: Vec<(u64, f64)> = Vec::new();
+        for slice in slices.filter(|s| s.state == state && s.end_ns > s.start_ns) {
+            // Of a summed-up stretch only the part spent so counts.
+            let part = (slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64).min(1.0);
+            changes.extend([(slice.start_ns, part), (slice.end_ns, -part)]);
+        }
+        changes.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1)));
+        let mut busy = Busy { sums: Vec::with_capacity(changes.len()), rates: Vec::with_capacity(changes.len()) };
+        let (mut running, mut since, mut sum) = (0.0_f64, 0, Time::default());
+        for (time, change) in changes {
+            let rate = rate(running);
+            let passed = (time - since) as f64;
+            sum = Time { any: sum.any + rate.any * passed, several: sum.several + rate.several * passed };
+            running += change;
+            since = time;
+            busy.sums.push((time, sum));
+            busy.rates.push(self::rate(running));
+        }
+        busy
+    }
+
+    fn until(&self, time: u64) -> Time {
+        let after = self.sums.partition_point(|(at, _)| *at <= time);
+        let Some(last) = after.checked_sub(1) else { return Time::default() };
+        let (Some((at, sum)), Some(rate)) = (self.sums.get(last), self.rates.get(last)) else { return Time::default() };
+        // After the last change nothing is in the state; rounding may leave a trace of it.
+        let passed = if after == self.sums.len() { 0.0 } else { (time - at) as f64 };
+        Time { any: sum.any + rate.any * passed, several: sum.several + rate.several * passed }
+    }
+
+    fn between(&self, start: u64, end: u64) -> Time {
+        let (a, b) = (self.until(start), self.until(end));
+        Time { any: b.any - a.any, several: b.several - a.several }
+    }
+}
+
+/// Of so many running threads, as a fraction: any, and more than one.
+fn rate(running: f64) -> Time {
+    Time { any: running.clamp(0.0, 1.0), several: (running - 1.0).clamp(0.0, 1.0) }
+}

@@ -1,0 +1,127 @@
+//! Threads of a pool that have no task left while another one is busy, and what looks like it.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::analyze;
+use analyze::answer::{Answer, CauseId};
+use common::*;
+use recording::Tables;
+use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::tables::Reason;
+
+const PRICE: &str = "price@app app.c:20 < worker@app app.c:60";
+const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
+const RESULT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < result@app app.c:70 < main@app app.c:90";
+
+/// Two threads and `giver`, which the closure sketches; with one thread everything takes a second.
+fn run(seconds: f64, cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Tables {
+    with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(seconds), &around(cpu)), PRICE)
+        .traced(2, sketch)
+        .tables()
+}
+
+/// Thread `a` works for 200 ms and waits for a task for 600 ms. Meanwhile `b` runs `busy`, and `giver` does what the closure
+/// says.
+fn last_task(busy: &str, giver: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
+    let answer = analyze(&run(0.8, 1.0, |run| {
+        giver(run);
+        run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
+        run.thread("b").runs(ms(800), busy);
+    }));
+    assert_balanced(&answer);
+    answer
+}
+
+fn waits_for_a_result(run: &mut RunSketch<'_>) {
+    run.thread("giver").locks(0x200, ms(800), RESULT, "b");
+}
+
+#[test]
+fn a_task_that_is_larger_than_what_is_left_is_unequal_work() {
+    let answer = last_task(PRICE, waits_for_a_result);
+    let cause = found(&answer, CauseId::Imbalance).unwrap();
+    assert!(cause.share > 0.9, "{cause:?}");
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("price"));
+    assert_eq!(
+        cause.summary,
+        "Threads of a pool have no task left while another one is still busy in price (app.c:20), called from worker \
+         (app.c:60)."
+    );
+    let value = |what: &str| cause.evidence.iter().find(|e| e.what.starts_with(what)).unwrap().value;
+    assert_eq!((value("threads without"), value("times one had none")), (1.0, 1.0));
+    assert!((value("time without a task") - 0.6).abs() < 1e-9);
+    assert!((value("CPU time of the thread that was busy then (b)") - 0.8).abs() < 1e-9);
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_stage_that_does_something_else_is_waited_for() {
+    let answer = last_task("sort@app app.c:30 < sorter@app app.c:80", waits_for_a_result);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::ConditionWait).unwrap();
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("sort"));
+}
+
+/// Tasks come from outside, one at a time: that a thread has none is nobody's division.
+#[test]
+fn a_giver_that_waits_for_the_network_has_no_tasks_to_give() {
+    let read = "?@libc.so.6 < recv@libc.so.6 < serve@app app.c:95 < main@app app.c:90";
+    let answer = last_task(PRICE, |run| {
+        run.thread("giver").blocks(Reason::Pipe, ms(800), read);
+    });
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace() {
+    let answer = analyze(&run(0.8, 1.4, |run| {
+        let mut giver = run.thread("giver");
+        for _ in 0..40 {
+            giver = giver.runs(ms(15), "make@app app.c:10 < main@app app.c:90").locks(0x200, ms(5), RESULT, "b");
+        }
+        run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
+        let mut b = run.thread("b").runs(ms(200), PRICE);
+        for _ in 0..40 {
+            b = b.runs(ms(5), PRICE).locks(0x300, ms(10), NEXT, "giver");
+        }
+    }));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+/// Who hands out one task at a time and waits for its result has divided nothing.
+#[test]
+fn tasks_that_are_handed_out_one_at_a_time_are_waited_for() {
+    let answer = analyze(&run(1.0, 1.0, |run| {
+        let mut giver = run.thread("giver");
+        for turn in 0..100 {
+            giver = giver.locks(0x200, ms(10), RESULT, ["a", "b"][turn % 2]);
+        }
+        for (i, name) in ["a", "b"].into_iter().enumerate() {
+            let mut thread = run.thread(name);
+            for turn in 0..100_usize {
+                thread = match turn % 2 == i {
+                    true => thread.runs(ms(10), PRICE),
+                    false => thread.locks(0x100 + i as u64, ms(10), NEXT, "giver"),
+                };
+            }
+        }
+    }));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_pool_whose_tasks_fill_its_time_has_no_cause() {
+    let answer = analyze(&run(0.505, 1.0, |run| {
+        run.thread("giver").locks(0x200, ms(505), RESULT, "b");
+        run.thread("a").runs(ms(500), PRICE).locks(0x100, ms(5), NEXT, "giver");
+        run.thread("b").runs(ms(505), PRICE);
+    }));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+}
