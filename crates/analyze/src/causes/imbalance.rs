@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 pub const DESCRIPTION: Description = Description {
     id: CauseId::Imbalance,
     title: "Unequal shares of work",
-    what: "Some threads finish early, or arrive early at a barrier, and wait for the last.",
+    what: "Some threads finish early, arrive early at a barrier, or find no task left, and wait for the last.",
     why: "Processors idle from the first arrival to the last.",
     example: "Four equal ranges of a table, one of which holds most of the work.",
     disproved_by: "Divide the work into many more parts that idle threads take: if the finishing times stay as far apart, \
