@@ -65,3 +65,27 @@ fn what_may_be_lost_is_never_more_than_all() {
     let most: f64 = most.split(' ').next().unwrap().parse().unwrap();
     assert!((50.0..=100.0).contains(&most), "{summary}");
 }
+
+/// Threads that scale and spend part of their time in the allocator.
+fn allocating(in_allocator: u64) -> Vec<String> {
+    let malloc = "malloc@libc.so.6 < work@app app.c:7";
+    let of = |threads: u64, run: &mut recording::synthetic::RunSketch<'_>| {
+        for name in ["a", "b"].into_iter().take(threads as usize) {
+            let whole = 1000 / threads;
+            let part = whole * in_allocator / 100;
+            run.thread(name).runs(ms(whole - part), "work@app app.c:5").runs(ms(part), malloc);
+        }
+    };
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(0.5));
+    let answer = analyze(&sketch.traced(1, |run| of(1, run)).traced(2, |run| of(2, run)).tables());
+    let cause = &answer.verdict.causes[0];
+    assert_eq!(cause.id, analyze::answer::CauseId::None, "{:#?}", answer.verdict);
+    let rows = cause.evidence.iter().filter(|e| e.what.starts_with("processor time in"));
+    rows.map(|row| format!("{} {:.2}", row.what, row.value)).collect()
+}
+
+#[test]
+fn where_nothing_is_lost_what_costs_at_every_count_is_told() {
+    assert_eq!(allocating(30), ["processor time in the memory allocator 0.30"]);
+    assert_eq!(allocating(4), [""; 0]);
+}

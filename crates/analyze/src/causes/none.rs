@@ -1,10 +1,14 @@
-//! `none`: no cause was found. Says how far the program scales, and what would limit it next.
+//! `none`: no cause was found. Says how far the program scales, and what would limit it next. May import: `blame`.
 
+use super::blame::by_weight;
 use super::{Description, Outcome, evidence};
-use crate::account::BELOW_NOISE;
-use crate::answer::{Cause, CauseId, Interval, Point};
+use crate::account::profile::Doing;
+use crate::account::{BELOW_NOISE, Ledger};
+use crate::answer::{Cause, CauseId, Evidence, Interval, Point};
 use crate::facts::{Facts, large};
+use crate::statistics::MIN_SHARE;
 use crate::words::count_threads;
+use std::collections::BTreeMap;
 
 /// The cause.
 pub const DESCRIPTION: Description = Description {
@@ -43,6 +47,9 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
         let what = format!("processor time lost with {}", count_threads(threads));
         rows.push(evidence(what, ledger.loss / ledger.account.capacity, "share", "runs"));
     }
+    if let Some(ledger) = facts.ledgers.iter().find(|l| l.account.threads == threads) {
+        rows.extend(besides(ledger));
+    }
     Cause {
         id: CauseId::None,
         share: 0.0,
@@ -59,6 +66,29 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
             false => DESCRIPTION.disproved_by.to_owned(),
         },
     }
+}
+
+/// What keeps the processors busy besides the program's own code and its libraries', largest first: less of it makes the
+/// program faster at any thread count. Shares below the smallest loss that is called a cause are not worth a line.
+fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
+    let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
+    for (doing, samples) in &ledger.profile.counts {
+        let group = match doing {
+            Doing::Collector => "garbage collection",
+            Doing::Allocator(_) => "the memory allocator",
+            Doing::Creation => "creating and ending threads",
+            Doing::Synchronising(_) | Doing::KernelLock => "lock and futex code",
+            Doing::Fault => "page faults",
+            Doing::Call(_) => "system calls",
+            Doing::Spinning => "loops that wait for another thread",
+            Doing::Sharing(_) | Doing::Interrupt | Doing::Function(..) | Doing::Unknown => continue,
+        };
+        *groups.entry(group).or_default() += samples;
+    }
+    let share = |samples: u64| samples as f64 / ledger.profile.total.max(1) as f64;
+    let large = by_weight(groups.into_iter().map(|(group, samples)| (group, share(samples))).collect());
+    let large = large.into_iter().filter(|(_, share)| *share >= MIN_SHARE);
+    large.map(|(group, share)| evidence(format!("processor time in {group}"), share, "share", "samples")).collect()
 }
 
 /// A loss that would be a cause's if it were certain, within the processors.
