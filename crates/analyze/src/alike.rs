@@ -2,9 +2,9 @@
 
 use crate::code::{Code, Owner};
 use crate::stacks::Stacks;
-use recording::ThreadId;
 use recording::tables::Sample;
-use std::collections::{BTreeMap, BTreeSet};
+use recording::{StackId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Which of the program's functions called which, by the share of a thread's samples. Functions alone would not do:
 /// threads of different stages often start in one function and compute in another that they share.
@@ -15,10 +15,13 @@ pub type Name<'t> = (&'t str, Option<&'t str>, u64);
 
 /// The calls of each thread that has samples.
 pub fn calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
-    let mut counts: BTreeMap<(ThreadId, Option<recording::StackId>), u64> = BTreeMap::new();
+    let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
     for sample in samples {
         *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
     }
+    // In order: sums of fractions are to be the same each time.
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_unstable();
     let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();
     for ((thread, stack), seen) in counts {
         let frames = stack.map(|s| stacks.frames(s)).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::names::Role;
 use crate::parked::Parked;
 use crate::stacks::{Stacks, View};
 use recording::WaitId;
-use recording::tables::{self, Wait, Wake};
+use recording::tables::{self, Slice, State, Wait, Wake};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a sleep of a thread of Go's runtime is put down to.
@@ -98,6 +98,31 @@ impl Goroutines {
         found
     }
 
+    /// Puts sleeps of which nothing is known down to goroutines that have ended, when most of their time lies in stretches in
+    /// which fewer are left than processors.
+    pub fn settle(&mut self, slices: &[&Slice], few: &[(u64, u64)]) {
+        if few.is_empty() {
+            return;
+        }
+        let mut asleep: HashMap<WaitId, (u64, u64)> = HashMap::new();
+        for slice in slices.iter().filter(|s| s.state == State::Blocked && s.end_ns > s.start_ns) {
+            let Some(wait) = slice.wait.filter(|w| self.reasons.get(w) == Some(&Reason::Unknown)) else { continue };
+            // Of a summed-up stretch only a part was slept so.
+            let length = slice.end_ns - slice.start_ns;
+            let within = overlap(few, (slice.start_ns, slice.end_ns));
+            let spent = slice.spent_ns.min(length);
+            let part = u128::from(within) * u128::from(spent) / u128::from(length);
+            let sums = asleep.entry(wait).or_default();
+            sums.0 = sums.0.saturating_add(spent);
+            sums.1 = sums.1.saturating_add(part as u64);
+        }
+        for (wait, (all, within)) in asleep {
+            if within > all / 2 {
+                self.reasons.insert(wait, Reason::Ended);
+            }
+        }
+    }
+
     /// What threads sleep for whose goroutine went on elsewhere before they slept: what all goroutines wait for mostly, by
     /// the time of sleeps that are known and not.
     fn usual(&self, parked: &[(&Wait, Parked, View<'_>)]) -> Option<Reason> {
@@ -138,6 +163,13 @@ impl Goroutines {
     pub fn is_exception(&self, wait: WaitId, ns: u64) -> bool {
         self.exceptions.contains(&(wait, ns))
     }
+}
+
+/// How much of a stretch lies in others, which are in order, nanoseconds.
+fn overlap(stretches: &[(u64, u64)], (start, end): (u64, u64)) -> u64 {
+    let first = stretches.partition_point(|(_, to)| *to <= start);
+    let inside = stretches.iter().skip(first).take_while(|(from, _)| *from < end);
+    inside.map(|(from, to)| end.min(*to) - start.max(*from)).sum()
 }
 
 /// The reason that more than half of the weight is for.

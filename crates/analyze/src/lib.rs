@@ -1,7 +1,7 @@
 //! The analysis: from a recording to an answer.
 //!
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`intervals`], [`curve`], [`knee`] the clean runs; [`names`],
-//! [`themes`], [`code`], [`stacks`], [`alike`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
+//! [`themes`], [`code`], [`stacks`], [`alike`], [`lives`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words;
 //! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings, with
 //! `counters` and [`paired`] for runs made in the same blocks; [`disturbance`] what came from outside; `imported` what another tool's profile
@@ -27,6 +27,7 @@ pub mod growth;
 mod imported;
 pub mod intervals;
 pub mod knee;
+pub mod lives;
 pub mod model;
 pub mod names;
 pub mod paired;

@@ -1,9 +1,10 @@
-//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `goroutines`, `sharing`,
+//! The traced runs of a recording, with their rows at hand. May import: `curve`, `disturbance`, `goroutines`, `lives`, `sharing`,
 //! `stacks`, `standing`, `statistics`.
 
 use crate::curve::Clean;
 use crate::disturbance::load;
 use crate::goroutines::Goroutines;
+use crate::lives::Lives;
 use crate::sharing::Sharing;
 use crate::stacks::Stacks;
 use crate::standing::standing;
@@ -92,6 +93,8 @@ pub struct Traced<'t> {
     pub handed: HashSet<WaitId>,
     /// Why threads of Go's runtime sleep.
     pub goroutines: Goroutines,
+    /// Its goroutines, where samples tell them.
+    pub lives: Lives<'t>,
     /// Threads that are there whatever the thread count, as far as names tell.
     pub standing: HashSet<ThreadId>,
     /// Its system calls.
@@ -287,6 +290,7 @@ impl<'t> Model<'t> {
                     wakes: HashMap::new(),
                     handed: HashSet::new(),
                     goroutines: Goroutines::default(),
+                    lives: Lives::default(),
                     standing: HashSet::new(),
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
@@ -338,6 +342,8 @@ impl<'t> Model<'t> {
         let stacks = Stacks::new(tables);
         for run in &mut traced {
             run.goroutines = Goroutines::new(&run.waits, &run.wakes, &stacks, numbers.futex);
+            run.lives = Lives::new(&run.samples, &stacks);
+            run.goroutines.settle(&run.slices, &run.lives.few(run.processors()));
         }
         let sharing = Sharing::new(tables, &stacks);
         Model { tables, stacks, sharing, traced, numbers }

@@ -126,6 +126,7 @@ fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], sa
         syscall: (i % 3 > 0).then_some(200 + pick(u64::from(i), 4) as u32),
         user_stack: None,
         kernel_stack: None,
+        goroutine: None,
     }));
     tables.traces.push(Trace {
         run,

@@ -190,3 +190,61 @@ fn what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance()
     let answer = analyze(&shares(WORK, WORK, 50));
     assert!(missing(&answer, CauseId::Imbalance).contains("others wait"), "{:#?}", answer.verdict);
 }
+
+/// Goroutine 1 wanders between two threads for as long as it runs; of the sleeps in between nothing is known. `other` runs for
+/// 10 ms at the begin in goroutine 2, and for as long as that again in the end if `again`.
+fn wanders(goroutines: [Option<u64>; 2], other: &str, again: bool) -> Answer {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+    let preempted = sleeps(PREEMPTED);
+    let wakes = format!("runtime.futex@app < runtime.wakep@app < {PREEMPTED} < {WORK}");
+    let tables = with_base(sketch, WORK).traced(2, |run| {
+        for (i, name) in ["a", "b"].into_iter().enumerate() {
+            let mut thread = run.thread(name);
+            thread.goroutine_is(goroutines[i]);
+            thread = thread.runs(ms(10), [WORK, other][i]);
+            thread.goroutine_is(goroutines[0]);
+            for round in 0..100_usize {
+                thread = match round % 2 == i {
+                    true => thread.runs(ms(10), WORK),
+                    false => thread.locks(0x200 + i as u64, ms(10), &preempted, ["b", "a"][i]).woken_at(&wakes),
+                };
+            }
+            if again {
+                thread.goroutine_is(goroutines[i]);
+                drop(thread.runs(ms(10), [WORK, other][i]));
+            }
+        }
+    });
+    let answer = analyze(&tables.tables());
+    assert_balanced(&answer);
+    answer
+}
+
+#[test]
+fn of_goroutines_that_have_not_run_again_nobody_waits() {
+    let answer = wanders([Some(0xc000), Some(0xd000)], WORK, false);
+    assert_eq!(first(&answer), Some((CauseId::Imbalance, "main.work")), "{:#?}", answer.verdict);
+    let row = |what: &str| answer.verdict.causes[0].evidence.iter().find(|e| e.what == what).unwrap().value;
+    assert_eq!(row("goroutines seen to run it"), 2.0);
+    assert!((row("CPU time of the longest") - 1.0).abs() < 0.02);
+    assert!((row("CPU time of the middle one of the others") - 0.01).abs() < 0.002);
+}
+
+#[test]
+fn a_goroutine_that_runs_again_or_that_nobody_saw_may_have_waited() {
+    let other = "main.collect@app a.go:9 < main.main.func2@app a.go:50 < runtime.goexit@app";
+    for (goroutines, other, again) in [
+        ([Some(0xc000), Some(0xd000)], WORK, true),
+        // It never ran beside another one of its function.
+        ([Some(0xc000), Some(0xd000)], other, false),
+        ([None, None], WORK, false),
+    ] {
+        let answer = wanders(goroutines, other, again);
+        assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+        assert!(
+            missing(&answer, CauseId::ConditionWait).contains("no goroutine that can run"),
+            "{:#?}",
+            answer.verdict
+        );
+    }
+}

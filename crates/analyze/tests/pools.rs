@@ -125,3 +125,19 @@ fn a_pool_whose_tasks_fill_its_time_has_no_cause() {
     assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
     assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
 }
+
+/// Half a millisecond at a time: between any two samples everything may have happened.
+#[test]
+fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
+    let answer = analyze(&run(0.8, 1.2, |run| {
+        run.thread("giver").locks(0x200, ms(800), RESULT, "b");
+        let mut a = run.thread("a").runs(ms(3) / 10, PRICE);
+        for _ in 0..800 {
+            a = a.runs(ms(1) / 2, PRICE).locks(0x100, ms(1) / 2, NEXT, "giver");
+        }
+        run.thread("b").runs(ms(800), PRICE);
+    }));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
+}

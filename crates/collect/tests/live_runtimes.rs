@@ -212,6 +212,19 @@ fn goroutines_are_on_the_stacks_of_their_threads(tables: &Tables, kind: &str) {
     assert!(wakes > 0, "{kind}: no release of the lock wakes a thread");
 }
 
+/// Nearly all samples of the workers tell which one runs, and three do.
+#[cfg(target_arch = "x86_64")]
+fn samples_tell_goroutines(tables: &Tables, kind: &str) {
+    let of_worker = |sample: &&recording::tables::Sample| {
+        let (functions, complete) = stack(tables, sample.user_stack);
+        complete && functions.iter().any(|function| function == "main.worker")
+    };
+    let samples: Vec<_> = tables.samples.iter().filter(of_worker).collect();
+    let told: Vec<u64> = samples.iter().filter_map(|sample| sample.goroutine).collect();
+    assert!(told.len() * 10 > samples.len() * 9, "{kind}: {} of {}", told.len(), samples.len());
+    assert_eq!(told.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{kind}");
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn go_functions_have_names_also_in_stripped_programs() {
@@ -232,7 +245,10 @@ fn go_functions_have_names_also_in_stripped_programs() {
         assert!(waits_below(&tables, Reason::Pipe, &["main.readSlowly"]) > 0, "{kind}");
         assert!(waits_below(&tables, Reason::Futex, &["runtime.futexsleep"]) > 0, "{kind}");
         #[cfg(target_arch = "x86_64")]
-        goroutines_are_on_the_stacks_of_their_threads(&tables, kind);
+        {
+            goroutines_are_on_the_stacks_of_their_threads(&tables, kind);
+            samples_tell_goroutines(&tables, kind);
+        }
         let line = tables.frames.iter().find(|frame| frame.function.as_deref() == Some("main.readSlowly")).unwrap();
         assert!(line.file.as_ref().unwrap().ends_with("contended.go"), "{kind} {line:?}");
         assert_eq!(line.line, Some(32), "{kind} {line:?}");

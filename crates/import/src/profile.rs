@@ -303,6 +303,7 @@ impl Profile {
                 syscall: None,
                 user_stack: sample.path.user,
                 kernel_stack: sample.path.kernel,
+                goroutine: None,
             })
         }));
         tables.threads.extend(threads);

@@ -211,7 +211,7 @@ impl<'a> RunSketch<'a> {
             ..Thread::blank(self.run, thread)
         });
         let row = self.tables.threads.len() - 1;
-        ThreadSketch { row, now: start_ns, run: self }
+        ThreadSketch { row, now: start_ns, goroutine: None, run: self }
     }
 
     /// System calls of a thread that the sketch already has.
@@ -344,10 +344,16 @@ impl<'a> RunSketch<'a> {
 pub struct ThreadSketch<'s, 'a> {
     row: usize,
     now: u64,
+    goroutine: Option<u64>,
     run: &'s mut RunSketch<'a>,
 }
 
 impl ThreadSketch<'_, '_> {
+    /// What follows is this goroutine's, as samples tell; none when they do not.
+    pub fn goroutine_is(&mut self, address: Option<u64>) {
+        self.goroutine = address;
+    }
+
     /// On a processor in user space, a sample each millisecond.
     pub fn runs(self, ns: u64, stack: &str) -> Self {
         self.running(ns, stack, Mode::User, None, None)
@@ -438,6 +444,7 @@ impl ThreadSketch<'_, '_> {
                 syscall,
                 user_stack: Some(user_stack),
                 kernel_stack,
+                goroutine: self.goroutine,
             });
         }
         self.row_mut().running_ns += ns;

@@ -390,6 +390,8 @@ tables! {
         user_stack: Option<StackId>,
         /// Call stack in the kernel.
         kernel_stack: Option<StackId>,
+        /// For Go: the address of the record of the goroutine that ran. Records of ended goroutines serve new ones.
+        goroutine: Option<u64>,
     }
     /// A call stack as a tree: a frame and the stack that called it. A thread's that waits in Go's scheduler goes on with the
     /// goroutine that it had run last.

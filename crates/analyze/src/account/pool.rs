@@ -19,6 +19,10 @@ const MOST: f64 = 0.5;
 /// which a program counts as one that runs alone (see `alone`).
 const SIDE_BY_SIDE: f64 = 0.1;
 
+/// Who has no task waits for as long as another one of the pool runs and as the giver waits for that one. The rest is what
+/// handing over takes, and time in which who is busy has no processor.
+const THROUGHOUT: f64 = 0.8;
+
 /// Waits at conditions that are for a next task, of which there is none for every thread.
 pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMap<WaitId, Why>) -> Vec<WaitId> {
     let at = |wait: &Wait| why.get(&wait.wait).copied();
@@ -34,6 +38,10 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
             candidates.entry(pool).or_default().push((wait, giver));
         }
     }
+    // What runs during a shorter time than samples are apart is not known, nor when somebody slept in a summed-up stretch:
+    // that may be any handing over.
+    let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
+    let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = Vec::new();
     for (pool, waits) in candidates {
         let busy = Busy::new(traced.slices.iter().copied().filter(|s| pool.contains(&s.thread)));
@@ -43,17 +51,20 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
         }
         let givers: BTreeSet<ThreadId> = waits.iter().map(|w| w.1).collect();
         let for_pool = for_pool(traced, why, &givers, pool);
-        for (wait, giver) in waits {
-            let of_it = |s: &&Slice| s.wait == Some(wait.wait) && s.state == State::Blocked && s.count == 1;
-            let (mut ran, mut gave) = (0.0, 0.0);
-            for slice in traced.slices.iter().copied().filter(of_it) {
-                ran += busy.between(slice.start_ns, slice.end_ns).any;
-                gave += for_pool.get(&giver).map_or(0.0, |g| g.between(slice.start_ns, slice.end_ns).any);
-            }
-            if ran.min(gave) > MOST * wait.blocked_ns as f64 {
-                found.push(wait.wait);
-            }
+        let givers: HashMap<WaitId, Option<&Busy>> =
+            waits.iter().map(|(wait, giver)| (wait.wait, for_pool.get(giver))).collect();
+        let mut sums: HashMap<WaitId, (f64, f64)> = HashMap::new();
+        for slice in traced.slices.iter().copied().filter(|s| s.state == State::Blocked && long(s)) {
+            let Some((wait, giver)) = slice.wait.and_then(|w| givers.get_key_value(&w)) else { continue };
+            let (ran, gave) = sums.entry(*wait).or_default();
+            *ran += busy.between(slice.start_ns, slice.end_ns).any;
+            *gave += giver.map_or(0.0, |giver| giver.between(slice.start_ns, slice.end_ns).any);
         }
+        let throughout = |wait: &&Wait| {
+            let (ran, gave) = sums.get(&wait.wait).copied().unwrap_or_default();
+            ran.min(gave) > THROUGHOUT * wait.blocked_ns as f64
+        };
+        found.extend(waits.iter().map(|w| w.0).filter(throughout).map(|w| w.wait));
     }
     found
 }
@@ -102,11 +113,11 @@ fn for_pool(
         .filter(|w| givers.contains(&w.thread) && why.get(&w.wait).copied().is_some_and(definite) && ended_by_pool(w))
         .map(|w| w.wait)
         .collect();
-    let of = |giver: ThreadId| {
-        let its = |s: &&Slice| s.thread == giver && s.wait.is_some_and(|w| waits.contains(&w));
-        Busy::of(traced.slices.iter().copied().filter(its), State::Blocked)
-    };
-    givers.iter().map(|giver| (*giver, of(*giver))).collect()
+    let mut slices: BTreeMap<ThreadId, Vec<&Slice>> = BTreeMap::new();
+    for slice in traced.slices.iter().copied().filter(|s| s.wait.is_some_and(|w| waits.contains(&w))) {
+        slices.entry(slice.thread).or_default().push(slice);
+    }
+    slices.into_iter().map(|(giver, slices)| (giver, Busy::of(slices.into_iter(), State::Blocked))).collect()
 }
 
 /// For how long any, and several, of some threads were in a state.

@@ -9,9 +9,9 @@ use crate::account::Ledger;
 use crate::account::meanwhile::Idle;
 use crate::account::pieces::{Kind, Why};
 use crate::answer::Cause;
-use crate::code::{Code, Owner};
 use crate::facts::Facts;
 use crate::goroutines::Reason;
+use crate::lives::{Function, start};
 use crate::model::Traced;
 use crate::parked::Parked;
 use crate::stacks::Stacks;
@@ -64,7 +64,11 @@ pub(super) fn explain<'t>(
     }
     let name = function.1.unwrap_or("code without a name");
     let together = together(traced, stacks, function);
-    if together.several < SIDE_BY_SIDE * together.any || together.several < FEWEST_SAMPLES * together.sample {
+    let lives = traced.lives.of(function);
+    let seen_apart = lives.len() > 1 && !traced.lives.few(traced.processors()).is_empty();
+    let beside =
+        together.several >= SIDE_BY_SIDE * together.any && together.several >= FEWEST_SAMPLES * together.sample;
+    if !beside && !seen_apart {
         return Err(format!(
             "goroutines have ended and processors idle while {name} runs, of which one runs at a time: it may be what \
              starts the others, or a serial part"
@@ -80,14 +84,26 @@ pub(super) fn explain<'t>(
     let of_it: Vec<_> = seen.iter().filter(|(at, _)| start(stacks, at.stack) == Some(function)).copied().collect();
     let culprit = running(facts, &of_it, |_| None).map(|r| r.culprit);
     let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let mut rows = Vec::new();
+    if let [longest, rest @ ..] = lives.as_slice()
+        && let Some(middle) = median(&rest.iter().map(|life| life.samples as f64).collect::<Vec<_>>())
+    {
+        let time = |samples: f64| samples * together.sample;
+        rows.extend([
+            evidence("goroutines seen to run it", lives.len() as f64, "goroutines", "samples"),
+            evidence("CPU time of the longest", time(longest.samples as f64), "seconds", "samples"),
+            evidence("CPU time of the middle one of the others", time(middle), "seconds", "samples"),
+        ]);
+    }
+    rows.extend([
+        evidence(format!("share of {name} in what runs when others have ended"), weight / all, "share", "samples"),
+        evidence(format!("time in which several goroutines run {name}"), together.several, "seconds", "samples"),
+        evidence(format!("time in which any runs {name}"), together.any, "seconds", "samples"),
+    ]);
     Ok(Cause {
         summary: format!("Goroutines that run {name} end apart: when others have ended, the last is still busy{at}."),
         culprit,
-        evidence: vec![
-            evidence(format!("share of {name} in what runs when others have ended"), weight / all, "share", "samples"),
-            evidence(format!("time in which several goroutines run {name}"), together.several, "seconds", "samples"),
-            evidence(format!("time in which any runs {name}"), together.any, "seconds", "samples"),
-        ],
+        evidence: rows,
         remedies: vec![
             "cut the work into many more parts than there are goroutines, which take one when they are free: an atomic \
              counter, or a channel of parts that are not too small"
@@ -96,16 +112,6 @@ pub(super) fn explain<'t>(
         ],
         ..found(ledger, description, lost)
     })
-}
-
-/// A function by module and name.
-type Function<'t> = (&'t str, Option<&'t str>);
-
-/// The function that a goroutine starts with, as far as it is the program's.
-fn start<'t>(stacks: &Stacks<'t>, stack: Option<StackId>) -> Option<Function<'t>> {
-    let frames = stacks.frames(stack?);
-    let own = |c: &&Code<'t>| c.owner == Owner::Own;
-    frames.iter().rev().find(own).map(|c| (c.module, c.name()))
 }
 
 /// How long goroutines that start with a function were seen to run, seconds.

@@ -98,6 +98,7 @@ impl Consumer<'_> {
             let copied = (&event.registers, stack.as_slice());
             let user_stack = self.user_stack(event.image, event.pid, copied, None, event.time_ns);
             let kernel_stack = self.kernel_stack(&event.kernel_stack, event.kernel_frames);
+            let goroutine = self.images.get_mut(&event.image).and_then(|image| image.goroutine(&event));
             let in_kernel = event.in_kernel != 0;
             // A loop that gives its processor away spends its time in that call.
             if !in_kernel || i64::from(event.kind) == libc::SYS_sched_yield {
@@ -113,6 +114,7 @@ impl Consumer<'_> {
                 syscall: (in_kernel && event.kind != KIND_FAULT).then_some(event.kind),
                 user_stack,
                 kernel_stack,
+                goroutine,
             });
         }
     }

@@ -1,10 +1,11 @@
 //! One program image of the target (one exec): its memory map, kept current, and the unwinding of its stacks.
 //!
-//! May import: `resolve`, `intern`, `languages`, the BPF records.
+//! May import: `resolve`, `goroutine`, `intern`, `languages`, the BPF records.
 
+use super::goroutine::Goroutines;
 use super::intern::Interner;
 use super::languages::Language;
-use crate::bpf::abi::{ImageSpans, MAX_LEAVERS, MAX_SPANS, Registers, Span};
+use crate::bpf::abi::{ImageSpans, MAX_LEAVERS, MAX_SPANS, Registers, SampleEvent, Span};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
 use resolve::jit::{Tables, is_dump};
@@ -41,6 +42,7 @@ pub(crate) struct Image {
     unwinder: Unwinder,
     /// Where the functions lie that leave a stack.
     leavers: Option<[(u64, u64); MAX_LEAVERS]>,
+    goroutines: Goroutines,
     /// Frames in files, by lookup address.
     frames: HashMap<u64, FrameId>,
     runtime: Runtime,
@@ -85,6 +87,7 @@ impl Image {
             language: None,
             unwinder: Unwinder::new(cache),
             leavers: None,
+            goroutines: Goroutines::default(),
             frames: HashMap::new(),
             runtime: Runtime::default(),
             read_ns: 0,
@@ -222,6 +225,12 @@ impl Image {
             self.strangers.clear();
         }
         due && self.strangers.insert(address >> 12)
+    }
+
+    /// The goroutine that a sample was taken in.
+    pub(super) fn goroutine(&mut self, event: &SampleEvent) -> Option<u64> {
+        self.leavers?;
+        self.goroutines.running(event.pid, &event.all_registers, event.registers.sp)
     }
 
     /// Return addresses of the stack that was unwound last, the nearest first.

@@ -3,7 +3,7 @@
 //! Rooms: `consumer` polls while the target runs: `events` takes what comes, `kept` what the kernel summed up, `roll` the
 //! threads that have ended, of which `record` and `rows` make rows that wait in `parts`; `told` remembers what places told
 //! (`story`). `sleeping` knows who slept before, `summary` the run as a whole. `image` knows a process's memory map and
-//! unwinds its stacks; `intern` gives out handles for stacks and names them; `languages` tells
+//! unwinds its stacks, `goroutine` what runs on them in Go; `intern` gives out handles for stacks and names them; `languages` tells
 //! what runtimes need to be named; `live` what happened since the last look; `slices` turns records into timeline rows.
 //! May import: the BPF side, `launch`, `recording`, `resolve`.
 
@@ -12,6 +12,7 @@ mod attach;
 mod consumer;
 mod estimate;
 mod events;
+mod goroutine;
 pub(crate) mod image;
 pub(crate) mod intern;
 mod kept;

@@ -273,6 +273,7 @@ impl<'a> Watch<'a> {
             syscall: None,
             user_stack,
             kernel_stack: None,
+            goroutine: None,
         });
     }
 
@@ -288,6 +289,7 @@ impl<'a> Watch<'a> {
             syscall: None,
             user_stack: None,
             kernel_stack: None,
+            goroutine: None,
         }));
     }
 

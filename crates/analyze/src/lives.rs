@@ -1,0 +1,141 @@
+//! Goroutines as samples show them: when each was first and last seen to run. May import: `code`, `stacks`.
+//!
+//! Go takes a goroutine off its thread after ten milliseconds whenever another processor is free, so one that is left alone
+//! wanders from thread to thread, and threads that sleep show only that it was taken from them. Which goroutines have not
+//! run again since is what tells that they have ended.
+
+use crate::code::{Code, Owner};
+use crate::stacks::Stacks;
+use recording::StackId;
+use recording::tables::Sample;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A function by module and name.
+pub type Function<'t> = (&'t str, Option<&'t str>);
+
+/// The function that a goroutine starts with, as far as it is the program's.
+pub fn start<'t>(stacks: &Stacks<'t>, stack: Option<StackId>) -> Option<Function<'t>> {
+    let frames = stacks.frames(stack?);
+    let own = |c: &&Code<'t>| c.owner == Owner::Own;
+    frames.iter().rev().find(own).map(|c| (c.module, c.name()))
+}
+
+/// The function of the first goroutine, which starts the others.
+const MAIN: &str = "main.main";
+
+/// A goroutine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life<'t> {
+    /// What it starts with.
+    pub start: Function<'t>,
+    /// Time of its first sample, nanoseconds.
+    pub first: u64,
+    /// Time of its last sample, nanoseconds.
+    pub last: u64,
+    /// Its samples.
+    pub samples: u64,
+}
+
+/// The goroutines of a run that run the program's code, but for the first one. Those that were never met by a sample are
+/// not among them, and one whose record served another one of the same function before is one with that.
+#[derive(Debug, Clone, Default)]
+pub struct Lives<'t>(Vec<Life<'t>>);
+
+impl<'t> Lives<'t> {
+    /// Finds them. Empty where samples do not tell goroutines.
+    pub fn new(samples: &[&Sample], stacks: &Stacks<'t>) -> Lives<'t> {
+        let mut starts: HashMap<Option<StackId>, Option<Function>> = HashMap::new();
+        let mut lives: BTreeMap<(u64, Function), Life> = BTreeMap::new();
+        for sample in samples {
+            let Some(goroutine) = sample.goroutine else { continue };
+            let start = *starts.entry(sample.user_stack).or_insert_with(|| start(stacks, sample.user_stack));
+            let Some(start) = start.filter(|(_, name)| *name != Some(MAIN)) else { continue };
+            let time = sample.time_ns;
+            let life = lives.entry((goroutine, start)).or_insert(Life { start, first: time, last: time, samples: 0 });
+            (life.first, life.last) = (life.first.min(time), life.last.max(time));
+            life.samples += 1;
+        }
+        Lives(lives.into_values().collect())
+    }
+
+    /// Those that start with a function, the one that ran longest first.
+    pub fn of(&self, function: Function<'_>) -> Vec<Life<'t>> {
+        let mut lives: Vec<Life> = self.0.iter().filter(|life| life.start == function).copied().collect();
+        lives.sort_by_key(|life| (std::cmp::Reverse(life.samples), life.first));
+        lives
+    }
+
+    /// Times at which fewer goroutines than processors had yet to run, and each of them had run beside another one of its
+    /// function, which has ended: begin and end, in order.
+    pub fn few(&self, processors: u32) -> Vec<(u64, u64)> {
+        let ends = self.0.iter().enumerate().map(|(at, life)| (life.last, false, at));
+        let begins = self.0.iter().enumerate().map(|(at, life)| (life.first, true, at));
+        let mut changes: Vec<(u64, bool, usize)> = ends.chain(begins).collect();
+        // At one time ends come first; who was met once has neither.
+        changes.sort_unstable();
+        let mut left: BTreeSet<usize> = BTreeSet::new();
+        let mut ended: HashMap<Function, u64> = HashMap::new();
+        let mut few: Vec<(u64, u64)> = Vec::new();
+        let mut since = 0;
+        for (time, begins, at) in changes {
+            let Some(life) = self.0.get(at) else { continue };
+            let outlived = |at: &usize| {
+                let life = self.0.get(*at);
+                life.is_some_and(|life| ended.get(&life.start).is_some_and(|last| *last > life.first))
+            };
+            if time > since && (1..processors as usize).contains(&left.len()) && left.iter().all(outlived) {
+                match few.last_mut().filter(|(_, end)| *end == since) {
+                    Some(stretch) => stretch.1 = time,
+                    None => few.push((since, time)),
+                }
+            }
+            since = time;
+            match begins {
+                true if life.last > life.first => drop(left.insert(at)),
+                true => {}
+                false => {
+                    left.remove(&at);
+                    ended.insert(life.start, time);
+                }
+            }
+        }
+        few
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICE: Function<'static> = ("app", Some("main.price"));
+    const LOG: Function<'static> = ("app", Some("main.log"));
+
+    fn few(lives: &[(Function<'static>, u64, u64)], processors: u32) -> Vec<(u64, u64)> {
+        let life = |&(start, first, last)| Life { start, first, last, samples: 1 };
+        Lives(lives.iter().map(life).collect()).few(processors)
+    }
+
+    #[test]
+    fn what_is_left_when_others_of_its_function_have_ended() {
+        assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 20)], 2), [(20, 100)]);
+        // Four processors: three, two, and one are fewer.
+        let four = [(PRICE, 0, 100), (PRICE, 0, 80), (PRICE, 0, 60), (PRICE, 0, 20)];
+        assert_eq!(few(&four, 4), [(20, 100)]);
+        assert_eq!(few(&four, 2), [(80, 100)]);
+        // One that was met by a single sample.
+        assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 5, 5)], 2), [(5, 100)]);
+    }
+
+    #[test]
+    fn what_may_wait_for_something_has_not_ended() {
+        // It runs again in the end.
+        assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 100)], 2), []);
+        assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 20), (LOG, 2, 99)], 2), [(99, 100)]);
+        // There never was another one of its function, or not at its time.
+        assert_eq!(few(&[(PRICE, 0, 100)], 2), []);
+        assert_eq!(few(&[(PRICE, 0, 100), (LOG, 1, 20)], 2), []);
+        assert_eq!(few(&[(PRICE, 0, 10), (PRICE, 20, 30), (PRICE, 40, 50)], 2), []);
+        assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 20)], 1), []);
+        assert_eq!(few(&[], 2), []);
+    }
+}

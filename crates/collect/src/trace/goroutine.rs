@@ -1,0 +1,120 @@
+//! Which goroutine a sample was taken in. May import: nothing of the crate.
+//!
+//! Go keeps the address of the running goroutine's record in a register (r14 on x86-64: src/cmd/compile/abi-internal.md of Go,
+//! since 1.17). Code in assembly may use that register otherwise, and a thread's own goroutine, g0, is no goroutine of the
+//! program's. So the record has to name itself, and the stack pointer has to lie on its stack.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// The register's place in the kernel's `pt_regs` (arch/x86/include/asm/ptrace.h): r15 is the first.
+#[cfg(target_arch = "x86_64")]
+const REGISTER: Option<usize> = Some(1);
+#[cfg(not(target_arch = "x86_64"))]
+const REGISTER: Option<usize> = None;
+
+/// Words of the record that are read, and which of them are what (`g` in Go's runtime/runtime2.go): both ends of the stack,
+/// the thread (`m`), and in the saved registers the record's own address. Go 1.26; `place.h` reads the same.
+const WORDS: usize = 10;
+const LOW: usize = 0;
+const HIGH: usize = 1;
+const THREAD: usize = 6;
+const ITSELF: usize = 9;
+
+/// Records that are remembered. Go keeps those of ended goroutines for new ones; more at once are seldom.
+const KNOWN: usize = 1 << 16;
+
+/// The goroutines of a process.
+#[derive(Debug, Default)]
+pub(super) struct Goroutines {
+    memory: Option<File>,
+    /// Both ends of the stack of each; none for g0 and for what is no goroutine.
+    known: HashMap<u64, Option<(u64, u64)>>,
+}
+
+impl Goroutines {
+    /// The address of the goroutine that ran with these registers, of which the stack pointer is one.
+    pub(super) fn running(&mut self, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
+        let goroutine = *registers.get(REGISTER?)?;
+        let on_stack =
+            |stack: &Option<(u64, u64)>| stack.is_some_and(|(low, high)| (low..high).contains(&stack_pointer));
+        if self.known.get(&goroutine).is_some_and(on_stack) {
+            return Some(goroutine);
+        }
+        if self.known.len() >= KNOWN {
+            self.known.clear();
+        }
+        // A stack that grows is put elsewhere.
+        let stack = self.read(pid, goroutine);
+        self.known.insert(goroutine, stack);
+        on_stack(&stack).then_some(goroutine)
+    }
+
+    fn read(&mut self, pid: u32, goroutine: u64) -> Option<(u64, u64)> {
+        if self.memory.is_none() {
+            self.memory = Some(File::open(format!("/proc/{pid}/mem")).ok()?);
+        }
+        let memory = self.memory.as_ref()?;
+        let record: [u64; WORDS] = words(memory, goroutine)?;
+        let [own] = words(memory, record[THREAD]).unwrap_or([0]);
+        // A thread's record begins with its g0.
+        (record[ITSELF] == goroutine && own != goroutine).then_some((record[LOW], record[HIGH]))
+    }
+}
+
+fn words<const N: usize>(memory: &File, address: u64) -> Option<[u64; N]> {
+    let mut bytes = vec![0; 8 * N];
+    memory.read_exact_at(&mut bytes, address).ok()?;
+    let mut found = [0; N];
+    for (word, bytes) in found.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    Some(found)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// A record of a goroutine on a stack, run by a thread whose g0 is at an address.
+    fn record(low: u64, high: u64, thread: &[u64]) -> Box<[u64; WORDS]> {
+        let mut record = Box::new([0; WORDS]);
+        (record[LOW], record[HIGH], record[THREAD]) = (low, high, thread.as_ptr() as u64);
+        record[ITSELF] = record.as_ptr() as u64;
+        record
+    }
+
+    fn running(record: &[u64; WORDS], stack_pointer: u64) -> Option<u64> {
+        let registers = [0, record.as_ptr() as u64, 0];
+        Goroutines::default().running(std::process::id(), &registers, stack_pointer)
+    }
+
+    #[test]
+    fn a_goroutine_is_one_that_names_itself_and_whose_stack_is_in_use() {
+        let goroutine = record(0x1000, 0x2000, &[7]);
+        assert_eq!(running(&goroutine, 0x1800), Some(goroutine.as_ptr() as u64));
+        assert_eq!(running(&goroutine, 0x2000), None);
+        let mut other = record(0x1000, 0x2000, &[7]);
+        other[ITSELF] = 5;
+        assert_eq!(running(&other, 0x1800), None);
+        let mut thread = vec![0];
+        let own = record(0x1000, 0x2000, &thread);
+        thread[0] = own.as_ptr() as u64;
+        assert_eq!(running(&own, 0x1800), None);
+    }
+
+    #[test]
+    fn a_stack_that_was_moved_is_found_again_and_bad_addresses_are_nobody() {
+        let mut goroutine = record(0x1000, 0x2000, &[7]);
+        let registers = [0, goroutine.as_ptr() as u64, 0];
+        let (mut goroutines, pid) = (Goroutines::default(), std::process::id());
+        assert_eq!(goroutines.running(pid, &registers, 0x1800), Some(registers[1]));
+        (goroutine[LOW], goroutine[HIGH]) = (0x5000, 0x9000);
+        assert_eq!(goroutines.running(pid, &registers, 0x6000), Some(registers[1]));
+        assert_eq!(goroutines.running(pid, &[0, 8, 0], 0x6000), None);
+        assert_eq!(goroutines.running(pid, &[0, u64::MAX - 3, 0], 0x6000), None);
+        assert_eq!(goroutines.running(pid, &[], 0x6000), None);
+        assert_eq!(Goroutines::default().running(u32::MAX, &registers, 0x6000), None);
+    }
+}
