@@ -211,7 +211,7 @@ fn wanders(goroutines: [Option<u64>; 2], other: &str, again: bool) -> Answer {
             }
             if again {
                 thread.goroutine_is(goroutines[i]);
-                drop(thread.runs(ms(10), [WORK, other][i]));
+                let _ = thread.runs(ms(10), [WORK, other][i]);
             }
         }
     });
