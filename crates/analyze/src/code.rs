@@ -164,6 +164,26 @@ mod tests {
     }
 
     #[test]
+    fn a_method_made_at_run_time_has_no_address_that_says_anything() {
+        let address = |kind, name: Option<&str>| {
+            let module = Module { module: ModuleId(0), kind, path: "x".to_owned(), has_lines: false };
+            let frame = Frame {
+                frame: FrameId(0),
+                depth: 0,
+                module: ModuleId(0),
+                address: 16,
+                function: name.map(str::to_owned),
+                file: None,
+                line: None,
+            };
+            Code::new(&frame, Some(&module), false).site().address
+        };
+        assert_eq!(address(ModuleKind::Anonymous, Some("Shop.sell")), "");
+        assert_eq!(address(ModuleKind::Anonymous, None), "0x10");
+        assert_eq!(address(ModuleKind::Program, Some("sell")), "0x10");
+    }
+
+    #[test]
     fn places_in_words() {
         let mut site = Site {
             function: Some("work".into()),

@@ -191,28 +191,45 @@ fn what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance()
     assert!(missing(&answer, CauseId::Imbalance).contains("others wait"), "{:#?}", answer.verdict);
 }
 
+const REPORT: &str = "main.report@app a.go:9 < main.main@app a.go:60 < runtime.main@app < runtime.goexit@app";
+
 /// Goroutine 1 wanders between two threads for as long as it runs; of the sleeps in between nothing is known. `other` runs for
-/// 10 ms at the begin in goroutine 2, and for as long as that again in the end if `again`.
-fn wanders(goroutines: [Option<u64>; 2], other: &str, again: bool) -> Answer {
-    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+/// 10 ms at the begin in goroutine 2, and for as long as that again after the round `again`.
+fn wanders(goroutines: [Option<u64>; 2], other: &str, again: Option<usize>) -> Answer {
     let preempted = sleeps(PREEMPTED);
     let wakes = format!("runtime.futex@app < runtime.wakep@app < {PREEMPTED} < {WORK}");
+    wanders_asleep(goroutines, other, again, (&preempted, &wakes))
+}
+
+fn wanders_asleep(
+    goroutines: [Option<u64>; 2],
+    other: &str,
+    again: Option<usize>,
+    (preempted, wakes): (&str, &str),
+) -> Answer {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
     let tables = with_base(sketch, WORK).traced(2, |run| {
         for (i, name) in ["a", "b"].into_iter().enumerate() {
             let mut thread = run.thread(name);
+            thread.goroutine_is(Some(0xa000));
+            thread = thread.runs(ms(10), REPORT);
             thread.goroutine_is(goroutines[i]);
             thread = thread.runs(ms(10), [WORK, other][i]);
             thread.goroutine_is(goroutines[0]);
             for round in 0..100_usize {
                 thread = match round % 2 == i {
                     true => thread.runs(ms(10), WORK),
-                    false => thread.locks(0x200 + i as u64, ms(10), &preempted, ["b", "a"][i]).woken_at(&wakes),
+                    false => thread.locks(0x200 + i as u64, ms(10), preempted, ["b", "a"][i]).woken_at(wakes),
                 };
+                if again == Some(round) {
+                    thread.goroutine_is(goroutines[i]);
+                    thread = thread.runs(ms(10), [WORK, other][i]);
+                    thread.goroutine_is(goroutines[0]);
+                }
             }
-            if again {
-                thread.goroutine_is(goroutines[i]);
-                let _ = thread.runs(ms(10), [WORK, other][i]);
-            }
+            // The first goroutine waits for the others all the time.
+            thread.goroutine_is(Some(0xa000));
+            let _ = thread.runs(ms(10), REPORT);
         }
     });
     let answer = analyze(&tables.tables());
@@ -222,7 +239,7 @@ fn wanders(goroutines: [Option<u64>; 2], other: &str, again: bool) -> Answer {
 
 #[test]
 fn of_goroutines_that_have_not_run_again_nobody_waits() {
-    let answer = wanders([Some(0xc000), Some(0xd000)], WORK, false);
+    let answer = wanders([Some(0xc000), Some(0xd000)], WORK, None);
     assert_eq!(first(&answer), Some((CauseId::Imbalance, "main.work")), "{:#?}", answer.verdict);
     let row = |what: &str| answer.verdict.causes[0].evidence.iter().find(|e| e.what == what).unwrap().value;
     assert_eq!(row("goroutines seen to run it"), 2.0);
@@ -234,10 +251,11 @@ fn of_goroutines_that_have_not_run_again_nobody_waits() {
 fn a_goroutine_that_runs_again_or_that_nobody_saw_may_have_waited() {
     let other = "main.collect@app a.go:9 < main.main.func2@app a.go:50 < runtime.goexit@app";
     for (goroutines, other, again) in [
-        ([Some(0xc000), Some(0xd000)], WORK, true),
+        ([Some(0xc000), Some(0xd000)], WORK, Some(99)),
+        ([Some(0xc000), Some(0xd000)], WORK, Some(60)),
         // It never ran beside another one of its function.
-        ([Some(0xc000), Some(0xd000)], other, false),
-        ([None, None], WORK, false),
+        ([Some(0xc000), Some(0xd000)], other, None),
+        ([None, None], WORK, None),
     ] {
         let answer = wanders(goroutines, other, again);
         assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
@@ -247,4 +265,13 @@ fn a_goroutine_that_runs_again_or_that_nobody_saw_may_have_waited() {
             answer.verdict
         );
     }
+}
+
+/// The lock that a goroutine waits for is known, whoever else has ended.
+#[test]
+fn what_is_known_to_be_waited_for_stays_so() {
+    let goroutines = [Some(0xc000), Some(0xd000)];
+    let answer =
+        wanders_asleep(goroutines, WORK, None, (&parked(LOCK, TOUCH), &wakes(UNLOCK, "main.touch@app a.go:21")));
+    assert_eq!(first(&answer), Some((CauseId::UserLock, "main.touch")), "{:#?}", answer.verdict);
 }

@@ -8,7 +8,7 @@ use analyze::analyze;
 use analyze::answer::{Answer, CauseId};
 use common::*;
 use recording::Tables;
-use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
 use recording::tables::Reason;
 
 const PRICE: &str = "price@app app.c:20 < worker@app app.c:60";
@@ -72,6 +72,65 @@ fn a_giver_that_waits_for_the_network_has_no_tasks_to_give() {
         run.thread("giver").blocks(Reason::Pipe, ms(800), read);
     });
     assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The same, and an interrupt that wakes the giver meets a thread of the pool.
+#[test]
+fn an_interrupt_is_no_thread_of_the_pool() {
+    let read = "?@libc.so.6 < recv@libc.so.6 < serve@app app.c:95 < main@app app.c:90";
+    let answer = last_task(PRICE, |run| {
+        run.thread("giver").handed(Reason::Pipe, ms(800), read, "b", FUTEX);
+    });
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_giver_that_waits_for_somebody_else_may_have_tasks_to_give() {
+    let answer = last_task(PRICE, |run| {
+        run.thread("giver").locks(0x200, ms(800), RESULT, "other");
+        run.thread("other").blocks(Reason::Sleep, ms(800), "?@libc.so.6 < nanosleep@libc.so.6 < tick@app app.c:99");
+    });
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The one that is busy is busy with a file.
+#[test]
+fn where_none_of_the_pool_runs_none_of_them_has_too_much_to_do() {
+    let answer = analyze(&run(0.8, 0.4, |run| {
+        waits_for_a_result(run);
+        run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
+        let write = "?@libc.so.6 < fsync@libc.so.6 < worker@app app.c:62";
+        run.thread("b").runs(ms(200), PRICE).blocks(Reason::Io, ms(600), write);
+    }));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+/// A thread of the pool brings the task, and waits itself for a third one.
+#[test]
+fn threads_of_a_pool_that_hand_each_other_work_are_no_imbalance() {
+    let answer = analyze(&run(0.8, 1.0, |run| {
+        run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "c");
+        run.thread("b").runs(ms(800), PRICE);
+        run.thread("c").runs(ms(200), PRICE).locks(0x300, ms(600), RESULT, "b");
+    }));
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+}
+
+/// When somebody waited is known to lie in a stretch, and who ran then is not.
+#[test]
+fn waits_in_summed_up_stretches_say_nothing_of_tasks() {
+    let mut tables = run(0.8, 1.0, |run| {
+        waits_for_a_result(run);
+        run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
+        run.thread("b").runs(ms(800), PRICE);
+    });
+    assert!(found(&analyze(&tables), CauseId::Imbalance).is_some());
+    let a = tables.threads.iter().find(|t| t.name == "a").unwrap().thread;
+    let long = |s: &&mut recording::tables::Slice| s.thread == a && s.wait.is_some() && s.spent_ns == ms(600);
+    tables.slices.iter_mut().find(long).unwrap().count = 2;
+    assert!(found(&analyze(&tables), CauseId::Imbalance).is_none());
 }
 
 #[test]
