@@ -190,7 +190,7 @@ fn a_pool_whose_tasks_fill_its_time_has_no_cause() {
 fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
     let answer = analyze(&run(0.8, 1.2, |run| {
         run.thread("giver").locks(0x200, ms(800), RESULT, "b");
-        let mut a = run.thread("a").runs(ms(3) / 10, PRICE);
+        let mut a = run.thread("a").runs(ms(20), PRICE).runs(ms(3) / 10, PRICE);
         for _ in 0..800 {
             a = a.runs(ms(1) / 2, PRICE).locks(0x100, ms(1) / 2, NEXT, "giver");
         }
