@@ -122,10 +122,8 @@ mod tests {
     use super::*;
     use recording::{FrameId, ModuleId};
 
-    fn owner(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, carries_libc: bool) -> Owner {
-        let module =
-            Module { module: ModuleId(0), kind, path: path.to_owned(), has_lines: file.is_some() || carries_libc };
-        let frame = Frame {
+    fn frame(name: Option<&str>, file: Option<&str>) -> Frame {
+        Frame {
             frame: FrameId(0),
             depth: 0,
             module: ModuleId(0),
@@ -133,7 +131,13 @@ mod tests {
             function: name.map(str::to_owned),
             file: file.map(str::to_owned),
             line: None,
-        };
+        }
+    }
+
+    fn owner(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, carries_libc: bool) -> Owner {
+        let module =
+            Module { module: ModuleId(0), kind, path: path.to_owned(), has_lines: file.is_some() || carries_libc };
+        let frame = frame(name, file);
         Code::new(&frame, Some(&module), carries_libc).owner
     }
 
@@ -167,15 +171,7 @@ mod tests {
     fn a_method_made_at_run_time_has_no_address_that_says_anything() {
         let address = |kind, name: Option<&str>| {
             let module = Module { module: ModuleId(0), kind, path: "x".to_owned(), has_lines: false };
-            let frame = Frame {
-                frame: FrameId(0),
-                depth: 0,
-                module: ModuleId(0),
-                address: 16,
-                function: name.map(str::to_owned),
-                file: None,
-                line: None,
-            };
+            let frame = frame(name, None);
             Code::new(&frame, Some(&module), false).site().address
         };
         assert_eq!(address(ModuleKind::Anonymous, Some("Shop.sell")), "");

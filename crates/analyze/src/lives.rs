@@ -36,6 +36,15 @@ pub struct Life<'t> {
     pub samples: u64,
 }
 
+impl Life<'_> {
+    /// Whether it is one of the few that are left for most of that time. Stretches are in order and apart.
+    pub fn is_left_in(&self, few: &[(u64, u64)]) -> bool {
+        let left = |(from, to): &(u64, u64)| self.last.min(*to).saturating_sub(self.first.max(*from));
+        let all: u64 = few.iter().map(|(from, to)| to - from).sum();
+        2 * few.iter().map(left).sum::<u64>() > all
+    }
+}
+
 /// The goroutines of a run that run the program's code, but for the first one. Those that were never met by a sample are
 /// not among them, and one whose record served another one of the same function before is one with that.
 #[derive(Debug, Clone, Default)]
@@ -124,6 +133,15 @@ mod tests {
         assert_eq!(few(&four, 2), [(80, 100)]);
         // One that was met by a single sample.
         assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 5, 5)], 2), [(5, 100)]);
+    }
+
+    #[test]
+    fn one_is_left_when_it_lives_for_most_of_that_time() {
+        let life = |first, last| Life { start: PRICE, first, last, samples: 1 };
+        assert!(life(0, 100).is_left_in(&[(20, 100)]));
+        assert!(life(50, 100).is_left_in(&[(20, 30), (60, 100)]));
+        assert!(!life(0, 40).is_left_in(&[(20, 100)]));
+        assert!(!life(0, 100).is_left_in(&[]));
     }
 
     #[test]

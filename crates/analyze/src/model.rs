@@ -95,6 +95,8 @@ pub struct Traced<'t> {
     pub goroutines: Goroutines,
     /// Its goroutines, where samples tell them.
     pub lives: Lives<'t>,
+    /// Times at which fewer of them than processors had yet to run (see [`Lives::few`]): begin and end, in order.
+    pub few: Vec<(u64, u64)>,
     /// Threads that are there whatever the thread count, as far as names tell.
     pub standing: HashSet<ThreadId>,
     /// Its system calls.
@@ -291,6 +293,7 @@ impl<'t> Model<'t> {
                     handed: HashSet::new(),
                     goroutines: Goroutines::default(),
                     lives: Lives::default(),
+                    few: Vec::new(),
                     standing: HashSet::new(),
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
@@ -343,7 +346,8 @@ impl<'t> Model<'t> {
         for run in &mut traced {
             run.goroutines = Goroutines::new(&run.waits, &run.wakes, &stacks, numbers.futex);
             run.lives = Lives::new(&run.samples, &stacks);
-            run.goroutines.settle(&run.slices, &run.lives.few(run.processors()));
+            run.few = run.lives.few(run.processors());
+            run.goroutines.settle(&run.slices, &run.few);
         }
         let sharing = Sharing::new(tables, &stacks);
         Model { tables, stacks, sharing, traced, numbers }

@@ -200,3 +200,18 @@ fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
     assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
     assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
 }
+
+/// The last part of it is a thread's that has ended: neither is charged with the other's.
+#[test]
+fn tasks_and_ends_are_two_causes_that_share_the_loss() {
+    let answer = analyze(&run(0.8, 1.0, |run| {
+        waits_for_a_result(run);
+        run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(300), NEXT, "giver");
+        run.thread("b").runs(ms(800), PRICE);
+    }));
+    assert_balanced(&answer);
+    let shares: Vec<f64> =
+        answer.verdict.causes.iter().filter(|c| c.id == CauseId::Imbalance).map(|c| c.share).collect();
+    let all: f64 = shares.iter().sum();
+    assert!(shares.len() == 2 && (0.9..1.01).contains(&all), "{:#?}", answer.verdict);
+}

@@ -1,8 +1,8 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
 //! Capacity, useful work and loss come from the clean runs; the traced run says how the loss splits. May import:
-//! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `pool` which of its waits are for a next task, `timeline` the split
-//! instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
+//! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `pool`
+//! which of their waits are for a next task, `timeline` the split instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
 //! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by cause,
 //! `parts` what they are made of, `scale` and `halves` how they are brought to the clean runs.
 

@@ -65,7 +65,7 @@ pub(super) fn explain<'t>(
     let name = function.1.unwrap_or("code without a name");
     let together = together(traced, stacks, function);
     let lives = traced.lives.of(function);
-    let seen_apart = lives.len() > 1 && !traced.lives.few(traced.processors()).is_empty();
+    let seen_apart = lives.first().is_some_and(|longest| longest.is_left_in(&traced.few));
     let beside =
         together.several >= SIDE_BY_SIDE * together.any && together.several >= FEWEST_SAMPLES * together.sample;
     if !beside && !seen_apart {

@@ -55,25 +55,28 @@ fn explain<'t>(
     let no_task = line(ledger, CauseId::Imbalance, NO_TASK);
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code goes with its waits: both are what the line of the last thread costs.
-    let error = lost.1.powi(2) - finished.1.powi(2) - ended.1.powi(2) - no_task.1.powi(2);
-    let rest = (lost.0 - finished.0 - ended.0 - no_task.0, error.max(0.0).sqrt());
+    let rest = [finished, ended, no_task].into_iter().fold(lost, without);
+    // What is no other cause's yet.
+    let mut lost = lost;
     if significant(ledger, no_task) {
         let only = ![finished, ended, rest].into_iter().any(|part| significant(ledger, part));
         causes.push(pool_shares::explain(facts, ledger, if only { lost } else { no_task }, description));
         if only {
             return Ok(causes);
         }
+        lost = without(lost, no_task);
     }
     if significant(ledger, ended) {
         let only = !significant(ledger, finished) && !significant(ledger, rest);
         match goroutine_shares::explain(facts, ledger, if only { lost } else { ended }, description) {
             Ok(cause) => causes.push(cause),
-            Err(why) if only => return Err(why),
+            Err(why) if only && causes.is_empty() => return Err(why),
             Err(why) => missing = Some(why),
         }
         if only {
             return Ok(causes);
         }
+        lost = without(lost, ended);
     }
     if significant(ledger, finished) || finished.0 >= rest.0 {
         let charge = if significant(ledger, rest) { finished } else { lost };
@@ -93,6 +96,11 @@ fn explain<'t>(
         Some(why) if causes.is_empty() => Err(why),
         _ => Ok(causes),
     }
+}
+
+/// What is left of a charge without a part of it, both with their standard errors.
+fn without(charge: (f64, f64), part: (f64, f64)) -> (f64, f64) {
+    (charge.0 - part.0, (charge.1.powi(2) - part.1.powi(2)).max(0.0).sqrt())
 }
 
 /// Why waiting at barriers may be no matter of shares. Other programs held threads back for as long as others waited, and

@@ -1,4 +1,4 @@
-//! Unequal tasks of a pool of threads. May import: `blame`, `imbalance`'s late threads.
+//! Unequal tasks of a pool of threads. May import: `blame`.
 //!
 //! What a thread of a pool has to do depends on the tasks that it takes: those that find none left wait while the last one
 //! is busy.
@@ -28,7 +28,8 @@ pub(super) fn explain<'t>(
     description: &Description,
 ) -> Cause {
     let traced = ledger.traced;
-    let seen = ledger.split.meanwhile.during(no_task);
+    let mut seen = ledger.split.meanwhile.during(no_task);
+    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
     let all: f64 = seen.iter().map(|s| s.1).sum();
     let mut by_thread: BTreeMap<ThreadId, f64> = BTreeMap::new();
     for (at, weight) in &seen {
