@@ -74,7 +74,7 @@ pub fn recording(bytes: &[u8]) {
     fs::write(recording.join("meta.json"), meta).expect("room for meta.json");
     fs::write(place.join("part-00000.parquet"), part).expect("room for the part");
     if let Ok(tables) = Recording::open(&recording).and_then(|recording| recording.tables()) {
-        analyze::analyze(&tables);
+        analyze::answer_for(&tables);
     }
 }
 
@@ -84,7 +84,7 @@ pub fn meta(bytes: &[u8]) {
     fs::create_dir_all(&recording).expect("a folder for the recording");
     fs::write(recording.join("meta.json"), bytes).expect("room for meta.json");
     if let Ok(tables) = Recording::open(&recording).and_then(|recording| recording.tables()) {
-        let answer = analyze::analyze(&tables);
+        let answer = analyze::answer_for(&tables);
         let mut out = Vec::new();
         report::json::render(&answer, &mut out).expect("a vector takes everything");
     }
@@ -182,13 +182,13 @@ pub fn perf_script(bytes: &[u8]) {
     let source = import::Source { name: "input".to_owned(), threads: 0, text: Box::new(bytes) };
     match import::import(vec![source], "0.0.0", 0) {
         Ok(tables) => {
-            let answer = analyze::analyze(&tables);
+            let answer = analyze::answer_for(&tables);
             assert!(answer.verdict.clear.is_empty() && answer.account.is_empty());
             let mut out = Vec::new();
             report::json::render(&answer, &mut out).expect("a vector takes everything");
             let model = analyze::model::Model::new(&tables);
-            let scene = report::show::Scene::new(&model);
-            if let Some(observed) = scene.at(None) {
+            let analysis = analyze::analyze(&model);
+            if let Some(observed) = report::observed::Observed::at(&analysis, None) {
                 report::show::functions::functions(&observed, None, report::show::Pick::default());
                 report::export::folded::render(&observed, &mut out).expect("a vector takes everything");
             }

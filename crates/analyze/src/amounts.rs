@@ -1,12 +1,13 @@
 //! What a traced run spent per unit of work, thing by thing: the rows that thread counts and recordings are compared by.
-//! May import: `account`, `causes::lock_groups`, `code`, `model`.
+//! May import: `account`, `causes` (locks and the words of lines), `model`.
 
 use crate::account::Ledger;
 use crate::account::profile::Doing;
 use crate::answer::Kind;
-use crate::causes::lock_groups::groups;
-use crate::code::{file_name, place};
+use crate::causes::lines::words;
+use crate::causes::user_lock::groups::groups;
 use crate::model::Model;
+use crate::model::code::{file_name, place};
 use std::collections::BTreeMap;
 
 /// How much, per unit of work.
@@ -55,7 +56,7 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
         }
     }
     for line in &ledger.account.lines {
-        add(Kind::Loss, line.what.clone(), line.seconds, line.sampling_error.powi(2));
+        add(Kind::Loss, words(model, line.id), line.seconds, line.sampling_error.powi(2));
     }
     found
 }

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -124,44 +125,106 @@ pub struct Line {
     pub sampling_error: f64,
 }
 
-/// Every cause that knee knows, by the name used in the answer.
+/// A cause, by the name used in answers. Each cause's folder has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names are the standard terms; each cause's file documents it")]
-pub enum CauseId {
-    UserLock,
-    ConditionWait,
-    Imbalance,
-    SerialPhase,
-    SpinWait,
-    KernelLock,
-    PageFault,
-    ThreadCreation,
-    FailingSyscall,
-    Allocator,
-    FalseSharing,
-    TrueSharing,
-    IoWait,
-    Oversubscription,
-    CpuPressure,
-    CpuQuota,
-    MemoryBound,
-    ExtraWork,
-    None,
+#[serde(transparent)]
+pub struct CauseId(&'static str);
+
+impl CauseId {
+    /// The cause of this name: lower-case words with hyphens between them.
+    pub const fn new(name: &'static str) -> CauseId {
+        CauseId(name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for CauseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
 }
 
 /// The conclusion.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Verdict {
     /// Two plain sentences at most.
     pub summary: String,
     /// Causes found, most lost seconds first; those of the thread count that the verdict is about before those that
     /// show at other counts alone. Never empty: `none` when nothing is wrong.
     pub causes: Vec<Cause>,
-    /// Causes that were looked for and are not there.
+    /// Why a larger thread count than that of the first cause collapses; null where none does.
+    pub beyond: Option<Beyond>,
+    /// What the machine took from the program: other programs, a quota, other machines, heat. None of it is a cause of the
+    /// program's own, and the shares of causes are of what is lost beside it.
+    pub machine: Vec<Condition>,
+    /// Causes that were looked for and are not there: a loss of 5 % of the capacity by them would have been seen with 95 %
+    /// certainty (`power`).
     pub clear: Vec<CauseId>,
     /// Causes that can be neither claimed nor excluded.
     pub unsure: Vec<Unsure>,
+    /// What could have been seen of each cause that was looked for and not found, where a run was observed.
+    pub power: Vec<Power>,
+}
+
+/// A thread count beyond the one that the verdict is about, at which the program is far slower.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Beyond {
+    /// The thread count.
+    pub threads: u32,
+    /// Time per unit of work over that of the count that the verdict is about.
+    pub slower: f64,
+    /// True when the first cause there is the verdict's own, at the same place.
+    pub same: bool,
+    /// One sentence.
+    pub summary: String,
+    /// Causes at that count, most lost seconds first. Empty where none is certain.
+    pub causes: Vec<Cause>,
+}
+
+/// What the machine took from the program at one thread count.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Condition {
+    /// What took it.
+    pub id: CauseId,
+    /// The thread count that the numbers are from.
+    pub threads: u32,
+    /// Processor-seconds per unit of work that threads of the program wanted and did not get; null where that is not known.
+    pub seconds: Option<f64>,
+    /// The same as a share of the capacity, 0 to 1.
+    pub share: Option<f64>,
+    /// Who took them, by the names of programs, most first.
+    pub by: Vec<String>,
+    /// One sentence.
+    pub summary: String,
+    /// The numbers behind it.
+    pub evidence: Vec<Evidence>,
+    /// What to do for a sweep that is not disturbed by it.
+    #[serde(rename = "try")]
+    pub remedies: Vec<String>,
+}
+
+/// How much of a cause could have escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Power {
+    /// The cause.
+    pub id: CauseId,
+    /// The thread count at which most of it could have.
+    pub threads: u32,
+    /// Share of the capacity that it takes at most, with 95 % certainty.
+    pub at_most: f64,
+    /// CPU samples of the observed run.
+    pub samples: u64,
+    /// Share of the observed run in which threads that wanted to run at the same time did: other programs let no more be
+    /// seen.
+    pub exposure: f64,
+    /// Timed runs at that count that nothing disturbed.
+    pub undisturbed_runs: u32,
+    /// Trials of breakpoints at shared memory that were done in the observed run.
+    pub trials: u64,
 }
 
 /// A cause that was found.
@@ -197,8 +260,11 @@ pub struct Culprit {
     pub function: Option<String>,
     /// File name of the module that holds the function.
     pub module: String,
-    /// Source file.
+    /// Source file, without its folders.
     pub file: Option<String>,
+    /// The same with its folders, as the compiler recorded it; absent where it recorded none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Source line.
     pub line: Option<u32>,
     /// Address of the lock or other object, in hexadecimal.
@@ -218,6 +284,9 @@ pub struct Site {
     pub module: String,
     /// Source file, without its folders.
     pub file: Option<String>,
+    /// The same with its folders, as the compiler recorded it; absent where it recorded none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Source line.
     pub line: Option<u32>,
     /// Address in the module's file, in hexadecimal: names the place where there is no symbol. Empty for a function that was

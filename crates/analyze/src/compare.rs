@@ -1,7 +1,8 @@
 //! Two recordings compared: before and after a change, or two commands whose runs were interleaved.
-//! Rooms: `summary` the conclusion in words, `drift` how far the machine itself moved; here the numbers. May import: everything that `lib` does.
+//! Rooms: `summary` the conclusion in words, `drift` how far the machine itself moved, `load` what other programs may have done; here the numbers. May import: everything that `lib` does.
 
 mod drift;
+mod load;
 mod summary;
 
 use crate::account;
@@ -19,6 +20,10 @@ use std::collections::BTreeSet;
 
 /// Changes of things are told from this share of the time of a unit of work on: between two identical sweeps they differ
 /// by a few per cent, because each has one traced run a count.
+///
+/// Decides: which changes of things are told by a comparison.
+/// From: the smallest loss that is called a cause.
+/// Wrong if: the one traced run a count is unlike the others.
 const TOLD: f64 = crate::statistics::MIN_SHARE;
 
 /// Compares what two recordings, made one after the other, say of each thread count that both have.
@@ -100,8 +105,23 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
             _ => in_blocks(*threads, &old, &new, error),
         }
     };
-    let curve: Vec<CurveChange> = both.iter().filter_map(point).collect();
+    let mut curve: Vec<CurveChange> = both.iter().filter_map(point).collect();
     warnings.extend(drift::warning(&curve, moved));
+    if setup == Setup::Apart {
+        let loads = |point: &CurveChange| {
+            let of = |tables: &Tables, clean: &Clean<'_>| {
+                load::load(clean, point.threads, tables.meta.machine.usable_processors)
+            };
+            (of(before, &clean_before), of(after, &clean_after))
+        };
+        let loads: Vec<_> = curve.iter().map(loads).collect();
+        for (point, (old, new)) in curve.iter_mut().zip(&loads) {
+            load::allow_for(point, *old, *new);
+            point.judgement = judge(point.interval);
+            point.resolution = point.interval.map(half);
+        }
+        warnings.extend(load::warning(&loads));
+    }
     let mut changes = match setup {
         Setup::Apart => things((before, &clean_before), (after, &clean_after)),
         Setup::Interleaved if alike => {

@@ -26,10 +26,18 @@ pub struct Outside {
 
 /// The share of a run that its measured part must have. What the rest took is known from another run, where it may differ
 /// by a few per cent, and what it takes from the measured part is at most three times as much of that.
+///
+/// Decides: whether the time of a measured part can be worked out from the whole run.
+/// From: arithmetic: an error of the rest weighs at most three times as much.
+/// Wrong if: the rest of a run differs by more than a few per cent between runs.
 const LEAST_INSIDE: f64 = 0.25;
 
 /// A measured part may seem longer than its run where the printed speed is of a little less than what the marks enclose; one
 /// that is longer by a quarter is of other work.
+///
+/// Decides: whether the marks and the printed speed are of the same work.
+/// From: chosen; no measurement.
+/// Wrong if: a program prints the speed of less than four fifths of what its marks enclose.
 const MOST_INSIDE: f64 = 1.25;
 
 /// The usable timed runs of a sweep, and what a unit of work is.
@@ -121,6 +129,11 @@ impl<'t> Clean<'t> {
     /// CPU seconds per unit of work of each run.
     pub fn cpu_per_unit(&self, threads: u32) -> Vec<Measured> {
         self.series(threads, |r| cpu(r) / self.work(r))
+    }
+
+    /// CPU seconds per unit of work of each run, when so many processors are busy throughout.
+    pub fn busy_per_unit(&self, threads: u32, processors: f64) -> Vec<Measured> {
+        self.series(threads, |r| processors * seconds(r.wall_ns) / self.work(r))
     }
 
     /// CPU seconds per unit of work of each run in its measured part alone; absent where that part is too short to be told

@@ -13,11 +13,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The smallest share that disturbs: a loss of this size is called a cause, so a disturbance could make or hide one.
+///
+/// Decides: whether a block of runs is set aside and made again.
+/// From: the smallest loss that is called a cause.
+/// Wrong if: several smaller disturbances add up in one direction.
 const DISTURBED: f64 = MIN_SHARE;
 
 /// What the clock ticks of /proc/stat cannot tell apart: five kinds of busy time are summed, each in steps of 10 ms.
+///
+/// Decides: which load of others is too small to be seen.
+/// From: proc(5): five kinds of time in ticks of 10 ms.
+/// Wrong if: the kernel ticks at another rate than 100 Hz for user space.
 const TICKS_OF_LOAD_NS: u64 = 50_000_000;
 /// The same of the steal time, which is one of them; its begin and its end are rounded.
+///
+/// Decides: which steal time is too small to be seen.
+/// From: proc(5): one kind of time, both ends rounded to 10 ms.
+/// Wrong if: the kernel ticks at another rate than 100 Hz for user space.
 const TICKS_OF_STEAL_NS: u64 = 20_000_000;
 
 /// What disturbed a run, and how much.
@@ -101,6 +113,12 @@ pub fn disturbance(run: &Run, usual: &Usual, processors: u32) -> Option<Disturba
 pub fn load(run: &Run, processors: u32) -> Option<f64> {
     let ns = run.foreign_ns?;
     Some(if ns > TICKS_OF_LOAD_NS { (ns as f64 / whole(run, processors)).min(1.0) } else { 0.0 })
+}
+
+/// The share of the processors that the run could not have: other programs and other virtual machines took it.
+pub fn taken(run: &Run, processors: u32) -> Option<f64> {
+    let steal = run.steal_ns.filter(|ns| *ns > TICKS_OF_STEAL_NS).unwrap_or(0) as f64 / whole(run, processors);
+    Some((load(run, processors)? + steal).min(1.0))
 }
 
 /// True when a load is more than the usual one by so much that it could make or hide a cause.

@@ -1,8 +1,8 @@
 //! What the causes are decided from, and when a loss is large and certain enough to be called one.
 //! May import: `account`, `answer`, `curve`, `model`, `statistics`, `words`.
 
-use crate::account::Ledger;
-use crate::answer::{CauseId, Interval, Point};
+use crate::account::{Ledger, LineId};
+use crate::answer::{Interval, Point};
 use crate::curve::Clean;
 use crate::model::Model;
 use crate::statistics::{MIN_SHARE, NORMAL_95};
@@ -21,12 +21,25 @@ pub struct Facts<'a, 't> {
     pub ledgers: &'a [Ledger<'a, 't>],
     /// Processors that the program may use.
     pub processors: u32,
+    /// What a line of the account is called: the causes' own words.
+    pub named: fn(&Model<'_>, LineId) -> String,
+    /// The thread count that is asked about; absent where the counts decide for themselves.
+    pub only: Option<u32>,
 }
 
 impl<'a, 't> Facts<'a, 't> {
+    /// The same, asked of one thread count alone.
+    #[must_use]
+    pub fn at(self, threads: u32) -> Facts<'a, 't> {
+        Facts { only: Some(threads), ..self }
+    }
+
     /// The thread count that the verdict is about: the largest within the processors whose loss is significant, else
     /// the smallest beyond them; the smallest count itself only when no other was traced.
     pub fn focus(&self) -> Option<&'a Ledger<'a, 't>> {
+        if let Some(only) = self.only {
+            return self.ledgers.iter().find(|l| l.account.threads == only).filter(|l| has_loss(l));
+        }
         let [only] = self.ledgers else {
             let base = self.clean.base().or(self.ledgers.first().map(|l| l.account.threads));
             let counts = |l: &&Ledger| Some(l.account.threads) != base && !self.overtaken(l);
@@ -41,6 +54,9 @@ impl<'a, 't> Facts<'a, 't> {
     /// count down, then beyond them upwards. Counts that a larger one overtakes are left out, and of several the smallest: what it loses keeps no further
     /// thread from helping, unless the others lose it as well.
     pub fn in_order(&self) -> Vec<&'a Ledger<'a, 't>> {
+        if self.only.is_some() {
+            return self.focus().into_iter().collect();
+        }
         let focus = self.focus().map(|l| l.account.threads);
         let more = self.ledgers.iter().skip(usize::from(self.ledgers.len() > 1));
         let mut order: Vec<&Ledger> = more.filter(|l| !self.overtaken(l)).collect();
@@ -65,21 +81,16 @@ impl<'a, 't> Facts<'a, 't> {
         self.points.iter().any(|p| faster(&p))
     }
 
-    /// The account in which a cause has the largest share of the capacity.
-    pub fn heaviest(&self, cause: CauseId) -> Option<(&'a Ledger<'a, 't>, f64)> {
-        let charged = self.ledgers.iter().map(|l| (l, l.charged(cause).0));
-        charged.max_by(|a, b| (a.1 / a.0.account.capacity).total_cmp(&(b.1 / b.0.account.capacity)))
-    }
-
     /// True when some traced count lost something.
     pub fn any_loss(&self) -> bool {
         self.ledgers.iter().any(has_loss)
     }
 }
 
-/// True when the loss at a count is there for certain, and large enough to matter.
+/// True when the program itself loses something at a count, for certain, and enough to matter. What the machine took is
+/// not its own.
 pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
-    ledger.least_loss > 0.0 && large(ledger, ledger.loss)
+    !ledger.scales() && ledger.least_loss > 0.0 && large(ledger, ledger.own_loss())
 }
 
 /// True when so many seconds are [`MIN_SHARE`] of the capacity or more.
@@ -99,11 +110,11 @@ pub fn significant(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> boo
     has_loss(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
 }
 
-/// A charge's share of the loss, 0 to 1. Where gains offset losses, of all losses together, so that the shares of one
-/// thread count never sum to more than 1.
+/// A charge's share of what the program itself loses, 0 to 1. Where gains offset losses, of all losses together, so that
+/// the shares of one thread count never sum to more than 1.
 pub fn share(ledger: &Ledger<'_, '_>, seconds: f64) -> f64 {
-    let lines: f64 = ledger.account.lines.iter().map(|l| l.seconds.max(0.0)).sum();
-    let losses = (lines + ledger.account.unexplained.max(0.0)).max(ledger.loss);
+    let lines: f64 = ledger.account.lines.iter().map(|l| l.seconds.max(0.0)).sum::<f64>() - ledger.to_machine();
+    let losses = (lines + ledger.account.unexplained.max(0.0)).max(ledger.own_loss());
     if losses > 0.0 { (seconds / losses).clamp(0.0, 1.0) } else { 0.0 }
 }
 

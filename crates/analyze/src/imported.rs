@@ -5,9 +5,10 @@
 
 use crate::amounts::{Amount, Amounts};
 use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unsure, Verdict};
-use crate::causes::{all, duration, evidence};
-use crate::code::file_name;
+use crate::causes::all;
+use crate::causes::shared::{duration, evidence};
 use crate::growth;
+use crate::model::code::file_name;
 use crate::model::{Model, Traced};
 use crate::words::count_threads;
 use recording::StackId;
@@ -22,7 +23,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
     let growth = if counts.len() > 1 { growth::rows(&counts) } else { Vec::new() };
     let missing =
         format!("a profile imported from {} has samples only: no waits, no wake-ups, no timed runs", from.tool);
-    let unsure = all().map(|d| Unsure { id: d.id, missing: missing.clone() }).collect();
+    let unsure = all().filter(|d| !d.outside).map(|d| Unsure { id: d.id, missing: missing.clone() }).collect();
     let mut warnings = Vec::new();
     if counts.len() > 1 {
         warnings.push("growth compares whole profiles: it says something when each run did the same work".to_owned());
@@ -39,8 +40,8 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
         verdict: Verdict {
             summary: summary(model, &counts, &growth),
             causes: vec![nothing(model)],
-            clear: Vec::new(),
             unsure,
+            ..Verdict::default()
         },
         growth,
         limitations: limitations(from),
@@ -111,7 +112,7 @@ fn nothing(model: &Model<'_>) -> Cause {
         evidence(format!("samples with {}", count_threads(t.run.threads)), t.samples.len() as f64, "samples", "samples")
     });
     Cause {
-        id: CauseId::None,
+        id: CauseId::NONE,
         share: 0.0,
         lost_seconds: 0.0,
         interval: Interval { low: 0.0, high: 0.0 },

@@ -1,8 +1,9 @@
-//! The analysis: from a recording to an answer.
+//! The analysis: from a recording to an [`Analysis`], whose end is the answer.
 //!
-//! Rooms: [`answer`] the shape of the result; [`statistics`], [`intervals`], [`curve`], [`knee`] the clean runs; [`names`],
-//! [`themes`], [`code`], [`stacks`], [`alike`], [`lives`], [`sharing`], [`model`], [`waits`] what the traced runs say; [`account`] where the
-//! processors' time went; [`facts`] and [`causes`] why, one file a cause; [`verdict`] the conclusion in words;
+//! Rooms: [`answer`] the shape of the result; [`statistics`], [`intervals`], [`curve`], [`knee`] the clean runs;
+//! [`runtimes`] what is known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
+//! processors' time went; [`facts`] and [`causes`] why, one folder a cause; [`verdict`] the conclusion in words,
+//! with `beyond` for what larger counts lose;
 //! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings, with
 //! `counters` and [`paired`] for runs made in the same blocks; [`disturbance`] what came from outside; `imported` what another tool's profile
 //! tells. Pure: no
@@ -11,72 +12,100 @@
 
 pub mod account;
 pub mod against;
-pub mod alike;
 pub mod amounts;
 pub mod answer;
-mod at_place;
+mod beyond;
 pub mod causes;
-pub mod code;
 pub mod compare;
 mod counters;
 pub mod curve;
 pub mod disturbance;
 pub mod facts;
-pub mod goroutines;
 pub mod growth;
 mod imported;
 pub mod intervals;
 pub mod knee;
-pub mod lives;
 pub mod model;
-pub mod names;
 pub mod paired;
-pub mod parked;
-mod paths;
+pub mod power;
+pub mod runtimes;
+mod scaling;
 pub mod sharing;
-pub mod stacks;
-mod standing;
 pub mod statistics;
-pub mod themes;
 pub mod verdict;
-pub mod waits;
 mod words;
 
+#[cfg(test)]
+extern crate self as analyze;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[cfg(test)]
+mod rewording;
+
+use account::Ledger;
 use answer::{Answer, Knee};
+use causes::Meta;
+use causes::lines::{told, words};
 use curve::Clean;
 use facts::Facts;
 use model::Model;
 use recording::Tables;
 
-/// Answers why a program does not get faster with more threads.
+/// A recording with all that was found in it: who shows something of it reads it here and decides nothing again.
+#[derive(Debug)]
+pub struct Analysis<'m, 't> {
+    /// The recording, indexed.
+    pub model: &'m Model<'t>,
+    /// The timed runs.
+    pub clean: Clean<'t>,
+    /// The account of each traced run, ascending by thread count, with what each of its waits and samples is. The runs are
+    /// those of `model.traced`, in their order.
+    pub ledgers: Vec<Ledger<'m, 't>>,
+    /// What it comes to.
+    pub answer: Answer,
+}
+
+/// Works out why a program does not get faster with more threads.
 ///
 /// Never panics, whatever the tables hold: dangling handles are left out, impossible times are cut to the trace.
-pub fn analyze(tables: &Tables) -> Answer {
+pub fn analyze<'m, 't>(model: &'m Model<'t>) -> Analysis<'m, 't> {
+    analyze_for(model, causes::ALL)
+}
+
+/// The same, looking for these causes alone.
+pub fn analyze_for<'m, 't>(model: &'m Model<'t>, causes: &[&Meta]) -> Analysis<'m, 't> {
+    let tables = model.tables;
     let clean = Clean::new(tables);
-    let model = Model::new(tables);
-    if let Some(from) = &tables.meta.imported {
-        return imported::answer(&model, from);
-    }
-    let points = clean.points();
-    let ledgers = account::ledgers(&model, &clean);
-    let facts = Facts {
-        model: &model,
-        clean: &clean,
-        points: &points,
-        ledgers: &ledgers,
-        processors: tables.meta.machine.usable_processors.max(1),
+    let ledgers = account::ledgers(model, &clean);
+    let answer = match &tables.meta.imported {
+        Some(from) => imported::answer(model, from),
+        None => concluded(model, &clean, &ledgers, causes),
     };
+    Analysis { model, clean, ledgers, answer }
+}
+
+/// The answer alone, where nothing else is asked of the recording.
+pub fn answer_for(tables: &Tables) -> Answer {
+    analyze(&Model::new(tables)).answer
+}
+
+fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>], causes: &[&Meta]) -> Answer {
+    let tables = model.tables;
+    let points = clean.points();
+    let processors = tables.meta.machine.usable_processors.max(1);
+    let facts = Facts { model, clean, points: &points, ledgers, processors, named: words, only: None };
     Answer {
         knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: tables.meta.format.to_string() },
         command: tables.meta.command.clone(),
         machine: tables.meta.machine.clone(),
         throughput: tables.meta.throughput.clone().filter(|_| clean.by_throughput),
-        knee_at: knee::knee(&clean),
+        knee_at: knee::knee(clean),
         growth: growth::growth(&facts),
-        verdict: verdict::verdict(&facts),
+        verdict: verdict::verdict(&facts, causes),
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),
-        account: ledgers.iter().map(|l| l.account.clone()).collect(),
+        account: ledgers.iter().map(|l| told(model, &l.account)).collect(),
         curve: points.clone(),
     }
 }

@@ -14,10 +14,19 @@ use crate::statistics::{Measured, quantile};
 use std::collections::BTreeMap;
 
 /// Share of comparisons in which chance alone may look like a difference.
+///
+/// Decides: how often two equal cases may be called different.
+/// From: the usual level of a test; `knee sweep --check-noise` shows what it comes to.
+/// Shown by: `bench/intervals`.
+/// Wrong if: the order of runs inside a block is not drawn at random.
 pub const ERROR: f64 = 0.05;
 
 /// More blocks are merged with their neighbours: 200 of them already exclude chance far beyond any use, and the pairs of
 /// blocks grow with the square of their number.
+///
+/// Decides: how many blocks are told apart.
+/// From: statistics and time: pairs grow with the square of the number.
+/// Wrong if: neighbouring blocks that are merged differ from each other systematically.
 const MOST_BLOCKS: usize = 200;
 
 /// What blocks say of a difference.

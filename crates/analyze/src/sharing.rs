@@ -2,19 +2,17 @@
 //! in which they wait.
 //!
 //! A line, and a loop, counts only when breakpoints showed who really touches the memory. Rooms of its own: `lines` puts
-//! the accesses of a run together by cache line. May import: `stacks`, recording.
+//! the accesses of a run together by cache line. May import: `model`, recording.
 
 mod lines;
 
-use crate::stacks::Stacks;
+use crate::model::stacks::Stacks;
 use recording::tables::{Confirmation, ModuleKind, Sample, Spin, Variable};
+use recording::words::CapabilityKind;
 use recording::{FrameId, RunId, StackId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub use lines::{Line, Use};
-
-/// What the capability is called that sampled memory accesses stand on (collect's probe).
-const CAPABILITY: &str = "memory that threads share";
 
 /// Bytes of a cache line.
 pub const LINE: u64 = 64;
@@ -105,9 +103,9 @@ impl<'t> Sharing<'t> {
         let confirmed = loops.iter().filter(|one| !one.writers.is_empty());
         let waiting: HashSet<StackId> =
             confirmed.flat_map(|one| one.rows.iter().filter_map(|row| row.user_stack)).collect();
-        let capable = |what: &str| tables.meta.capabilities.iter().any(|c| c.what.contains(what) && c.available);
+        let capable = |kind| tables.meta.capabilities.iter().any(|c| c.kind() == kind && c.available);
         Sharing {
-            observed: capable(CAPABILITY) && capable("eBPF"),
+            observed: capable(CapabilityKind::SharedMemory) && capable(CapabilityKind::Bpf),
             held: held(tables, stacks, &lines),
             lines,
             loops,

@@ -4,6 +4,10 @@ use crate::answer::Interval;
 
 /// A cause is called from this share of the capacity on. Between two identical sets of runs on a shared machine a
 /// difference of a few per cent is common, so the repair of a smaller loss could not be shown to work.
+///
+/// Decides: whether a loss is called a cause, and whether two things differ.
+/// From: chosen: identical sets of runs on a shared machine differ by a few per cent.
+/// Wrong if: a machine scatters more than that, or a loss below it matters.
 pub const MIN_SHARE: f64 = 0.05;
 
 /// A 95 % normal interval reaches this many standard errors to each side.

@@ -2,23 +2,23 @@
 //! May import: everything but `lib`.
 
 use crate::account::Ledger;
-use crate::answer::{Cause, Interval, Limitation, Point, Unsure, Verdict};
-use crate::causes::{Outcome, all, hidden, none};
+use crate::answer::{Cause, Condition, Interval, Limitation, Point, Unsure, Verdict};
+use crate::beyond::beyond;
+use crate::causes::shared::hidden;
+use crate::causes::shared::unexplained::unexplained;
+use crate::causes::{Meta, Outcome, describe, none};
 use crate::disturbance;
-use crate::facts::{Facts, in_proportion, large};
-use crate::words::{count, count_threads, percent};
+use crate::facts::{Facts, in_proportion, large, share};
+use crate::model::window;
+use crate::power;
+use crate::words::{count, count_threads, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
+use recording::words::LossKind;
 
 /// A traced run that took this much longer than the clean ones may have moved the verdict: the goal for tracing in the
 /// worst case, a storm of futex calls, is 1.35.
 const HEAVY_TRACE: f64 = 1.35;
-
-/// Calls that are missing on the timeline are still in the sums, and no answer is drawn from that timeline.
-const THINNED: &str = "system calls on the timeline";
-
-/// Stacks that could not be followed to the thread's start.
-const CUT_STACKS: &str = "outermost frames of stacks";
 
 /// What was lost is told when it is more than this share: a fifth of the smallest loss that is called a cause cannot
 /// turn a verdict.
@@ -31,17 +31,27 @@ const DISTURBED: f64 = crate::statistics::MIN_SHARE;
 /// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it too.
 const POOR_EFFICIENCY: f64 = 0.7;
 
-/// Looks for every cause and concludes.
-pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
-    let mut verdict = Verdict { summary: String::new(), causes: Vec::new(), clear: Vec::new(), unsure: Vec::new() };
-    for description in all() {
-        match (description.detect)(facts, description) {
+/// Looks for each of the causes and concludes.
+pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
+    let mut verdict = Verdict::default();
+    for meta in causes {
+        match (meta.judge)(facts, meta).said() {
             Outcome::Found(causes) => verdict.causes.extend(causes),
-            Outcome::Clear(_) => match hidden::hiding(facts, description.id) {
-                Some(missing) => verdict.unsure.push(Unsure { id: description.id, missing }),
-                None => verdict.clear.push(description.id),
-            },
-            Outcome::Unsure(missing) => verdict.unsure.push(Unsure { id: description.id, missing }),
+            Outcome::Outside(condition) => verdict.machine.push(condition),
+            Outcome::Nothing => {}
+            Outcome::Clear(_) => {
+                let power = power::power(facts, meta);
+                let weak = power.as_ref().and_then(power::too_weak);
+                match hidden::hiding(facts, meta).or(weak) {
+                    Some(missing) => verdict.unsure.push(Unsure { id: meta.id, missing }),
+                    None => verdict.clear.push(meta.id),
+                }
+                verdict.power.extend(power);
+            }
+            Outcome::Unsure(missing) => {
+                verdict.unsure.push(Unsure { id: meta.id, missing });
+                verdict.power.extend(power::power(facts, meta));
+            }
         }
     }
     // Seconds of different thread counts do not compare: those of the count that the verdict is about come first.
@@ -56,8 +66,12 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
     if verdict.causes.is_empty() {
         verdict.causes.push(none::conclude(facts));
     }
+    verdict.beyond = beyond(facts, causes, verdict.causes.first());
+    let own = found.is_some() || facts.focus().is_some();
+    let threads = verdict.causes.first().map(|c| c.threads);
     let second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
-    let first = speed(facts, verdict.causes.first().map(|c| c.threads));
+    let second = beside(&verdict.machine, threads, own, second);
+    let first = speed(facts, threads);
     let rival =
         as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
     let sentences = [first, second, rival, open];
@@ -65,12 +79,43 @@ pub fn verdict(facts: &Facts<'_, '_>) -> Verdict {
     verdict
 }
 
+/// A sentence on the program's own beside what the machine took at that count. Where nothing of its own is left, the machine
+/// is what there is to say.
+fn beside(machine: &[Condition], threads: Option<u32>, own: bool, second: String) -> String {
+    let largest = machine.iter().filter(|c| own.then_some(c.threads) == threads || !own);
+    let largest = largest.max_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)));
+    let Some(condition) = largest.filter(|c| c.share.is_some()) else { return second };
+    if !own {
+        return format!("{} Nothing of its own was found beside that.", sentence(&condition.summary));
+    }
+    let title = describe(condition.id).map_or(condition.id.name(), |meta| meta.title);
+    format!(
+        "Apart from {}, which took {} of the processors: {second}",
+        decapitalised(title),
+        percent(condition.share.unwrap_or(0.0))
+    )
+}
+
+/// A clause as a sentence.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
+fn decapitalised(title: &str) -> String {
+    let mut letters = title.chars();
+    let first = letters.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
 /// What stays unexplained, where it is more than the first cause: who reads of that alone would change the wrong thing.
 fn larger_open(facts: &Facts<'_, '_>, cause: &Cause) -> Option<String> {
     let ledger = facts.ledgers.iter().find(|l| l.account.threads == cause.threads)?;
     let unexplained = ledger.account.unexplained;
-    (unexplained > cause.lost_seconds && large(ledger, unexplained) && ledger.loss > 0.0)
-        .then(|| format!("A larger part of it, {:.0} %, is not explained.", 100.0 * unexplained / ledger.loss))
+    let own = ledger.own_loss();
+    (unexplained > cause.lost_seconds && large(ledger, unexplained) && own > 0.0)
+        .then(|| format!("A larger part of it, {:.0} %, is not explained.", 100.0 * share(ledger, unexplained)))
 }
 
 /// The second cause, when it cannot be told from the first in size: each lies in the other's interval.
@@ -102,7 +147,7 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
     match point.threads == base.threads {
         true => format!("With {} the program takes {}.", count_threads(base.threads), duration(point.seconds.median)),
         false => format!(
-            "With {} threads{on} the program is {} as with {}{}.",
+            "With {} threads{on} the program is {} with {}{}.",
             point.threads,
             times(point.speedup),
             base.threads,
@@ -111,11 +156,13 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
     }
 }
 
-/// Below a tenth of the speed nobody reads a fraction: `15 times as slow`.
+/// Nobody reads a fraction of a speed: `1.7 times slower than`.
 fn times(speedup: f64) -> String {
-    match speedup > 0.0 && speedup < 0.095 {
-        true => format!("{} times as slow", two_digits(1.0 / speedup)),
-        false => format!("{} times as fast", two_digits(speedup)),
+    let slower = two_digits(1.0 / speedup);
+    match speedup > 0.0 && speedup < 1.0 {
+        true if slower == two_digits(1.0) => "about as fast as".to_owned(),
+        true => format!("{slower} times slower than"),
+        false => format!("{} times as fast as", two_digits(speedup)),
     }
 }
 
@@ -131,15 +178,6 @@ fn uncertain(point: &Point) -> String {
 
 fn duration(seconds: f64) -> String {
     if seconds < 0.1 { format!("{} ms", two_digits(seconds * 1e3)) } else { format!("{} s", two_digits(seconds)) }
-}
-
-/// Two digits that count: 0.61, 1.9, 12.
-fn two_digits(value: f64) -> String {
-    match value.abs() {
-        v if v < 0.995 => format!("{value:.2}"),
-        v if v < 9.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
 }
 
 /// The second sentence: the cause, and its share.
@@ -200,6 +238,8 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     if poor && !facts.clean.by_throughput {
         warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
     }
+    let walls: Vec<(u32, f64)> = facts.points.iter().map(|p| (p.threads, p.seconds.median)).collect();
+    warnings.extend(window::warnings(&facts.model.part, &facts.model.traced, &walls));
     warnings.extend(short(facts));
     warnings.extend(disturbance::warnings(facts.model.tables));
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
@@ -210,27 +250,29 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
 
 /// What was lost in the traced runs: a sentence each kind, with the numbers of all counts.
 fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
-    let matters = |l: &&Loss| l.what != THINNED && l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64;
-    let mut kinds: Vec<(&str, Vec<String>)> = Vec::new();
+    // Calls that are missing on the timeline are still in the sums, and no answer is drawn from that timeline.
+    let thinned = |l: &Loss| l.kind() == LossKind::ThinnedCalls;
+    let matters = |l: &&Loss| !thinned(l) && l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64;
+    let mut kinds: Vec<(&Loss, Vec<String>)> = Vec::new();
     for ledger in facts.ledgers {
         let here = facts.model.tables.losses.iter().filter(|loss| loss.run == ledger.traced.run.run);
         for loss in here.filter(matters) {
             let of = loss.of.map(|of| format!(" of {of}")).unwrap_or_default();
             let number = format!("{}{of} with {}", loss.count, count_threads(ledger.account.threads));
-            match kinds.iter_mut().find(|(what, _)| *what == loss.what) {
+            match kinds.iter_mut().find(|(first, _)| first.what == loss.what) {
                 Some((_, numbers)) => numbers.push(number),
-                None => kinds.push((&loss.what, vec![number])),
+                None => kinds.push((loss, vec![number])),
             }
         }
     }
-    let told = |(what, numbers): (&str, Vec<String>)| {
+    let told = |(loss, numbers): (&Loss, Vec<String>)| {
         let runs = if numbers.len() > 1 { "traced runs" } else { "traced run" };
-        match what {
-            CUT_STACKS => format!(
+        match loss.kind() {
+            LossKind::CutStacks => format!(
                 "some call stacks are cut off, so callers may be missing (in the {runs}: {})",
                 numbers.join(", ")
             ),
-            _ => format!("{what} were lost in the {runs}: {}", numbers.join(", ")),
+            _ => format!("{} were lost in the {runs}: {}", loss.what, numbers.join(", ")),
         }
     };
     kinds.into_iter().map(told).collect()
@@ -271,6 +313,14 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     if !ledger.traced.alone && !facts.points.iter().any(|p| p.threads == threads) {
         warnings.push(format!("no timed run with {}: its account is that of the traced run", count_threads(threads)));
     }
+    if large(ledger, ledger.disturbed) {
+        warnings.push(format!(
+            "other programs took {} of the observed run with {}, and not of the timed ones: what threads do to each other \
+             shows less in it",
+            percent(ledger.disturbed / account.capacity),
+            count_threads(threads)
+        ));
+    }
     if account.traced_over_clean > HEAVY_TRACE {
         let over = account.traced_over_clean;
         warnings.push(format!(
@@ -288,7 +338,7 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     if large(ledger, account.unexplained.abs()) && ledger.loss > 0.0 && large(ledger, ledger.loss) {
         let more = account.unexplained > 0.0;
         let same = ledger.unexplained.iter().filter(|(_, seconds)| (*seconds > 0.0) == more);
-        let parts: Vec<&str> = same.map(|u| u.0.as_str()).take(2).collect();
+        let parts: Vec<&str> = same.map(|u| unexplained(u.0)).take(2).collect();
         let of = |lead: &str| match parts.is_empty() {
             true => String::new(),
             false => format!(" ({lead}{})", parts.join(", ")),

@@ -1,4 +1,13 @@
-//! Small phrases that several sentences need. May import: nothing.
+//! Small phrases that several sentences need, and the switch by which tests show that no sentence decides anything.
+
+/// A sentence, or in a test that rewords all of them what stands for it.
+#[cfg(not(test))]
+pub(crate) fn said(words: String, _: impl FnOnce() -> String) -> String {
+    words
+}
+
+#[cfg(test)]
+pub(crate) use reworded::said;
 
 /// "1 thread", "4 threads".
 pub(crate) fn count_threads(threads: u32) -> String {
@@ -18,11 +27,43 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// Two digits that count: 0.61, 1.9, 12.
+pub(crate) fn two_digits(value: f64) -> String {
+    match value.abs() {
+        v if v < 0.995 => format!("{value:.2}"),
+        v if v < 9.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
 /// "a", "a and b", "a, b and c".
 pub(crate) fn listed(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),
         [several @ .., last] => format!("{} and {last}", several.join(", ")),
+    }
+}
+
+/// Rewording, for the tests of this crate.
+#[cfg(test)]
+pub(crate) mod reworded {
+    use std::cell::Cell;
+
+    thread_local! {
+        static REWORDED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// What `answer` says when every sentence is replaced.
+    pub(crate) fn reworded<T>(answer: impl FnOnce() -> T) -> T {
+        REWORDED.set(true);
+        let answered = answer();
+        REWORDED.set(false);
+        answered
+    }
+
+    /// A sentence, or what stands for it.
+    pub(crate) fn said(words: String, id: impl FnOnce() -> String) -> String {
+        if REWORDED.get() { id() } else { words }
     }
 }

@@ -5,9 +5,11 @@
 mod common;
 
 use analyze::account::{self, pieces, timeline};
+use analyze::answer_for;
 use analyze::curve::Clean;
 use analyze::model::Model;
-use analyze::{analyze, waits};
+use analyze::model::futex;
+
 use common::*;
 use proptest::prelude::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
@@ -145,8 +147,8 @@ fn drop_it<T>(_: T) {}
 fn assert_split(tables: &Tables) {
     let model = Model::new(tables);
     for traced in &model.traced {
-        let futexes = waits::classify(traced, &model.stacks, model.numbers);
-        let reasons = pieces::reasons(traced, &model.stacks, &futexes);
+        let futexes = futex::classify(traced, &model.stacks, model.numbers);
+        let reasons = pieces::reasons(traced, &model.stacks, &futexes, &model.places);
         let split = timeline::split(traced, &pieces::pieces(traced, &reasons));
         let (capacity, idle) = split.imprecision();
         let bound = 1e-9 * split.capacity.max(split.on_cpu).max(1e-9);
@@ -182,7 +184,7 @@ proptest! {
         traced(&mut tables, counts.0 + counts.1, processors, &plans, salt);
         assert_split(&tables);
         assert_nothing_forgotten(&tables);
-        let answer = analyze(&tables);
+        let answer = answer_for(&tables);
         assert_eq!(answer.account.len(), 2);
         assert_balanced(&answer);
         assert_sane(&answer);
@@ -316,7 +318,7 @@ proptest! {
             }
             tables.traces = small().traces;
         }
-        assert_sane(&analyze(&tables));
+        assert_sane(&answer_for(&tables));
     }
 }
 
@@ -331,7 +333,7 @@ fn every_kind_of_line_balances() {
         .tables();
     assert_split(&tables);
     assert_nothing_forgotten(&tables);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     let lines: Vec<&str> = answer.account[1].lines.iter().map(|l| l.what.as_str()).collect();
     for what in [
@@ -351,7 +353,7 @@ fn every_kind_of_line_balances() {
 
 #[test]
 fn empty_tables_get_an_answer() {
-    let answer = analyze(&Sketch::new(0).tables());
+    let answer = answer_for(&Sketch::new(0).tables());
     assert!(answer.curve.is_empty() && answer.account.is_empty());
     assert_sane(&answer);
 }

@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
@@ -46,18 +46,19 @@ fn counted(mut tables: Tables, instructions: [u64; 2], misses: [u64; 2]) -> Tabl
 
 #[test]
 fn a_large_function_that_one_thread_does_not_run_is_extra_work() {
-    let answer = analyze(&slower("merge", 120, true));
+    let answer = answer_for(&slower("merge", 120, true));
     assert_balanced(&answer);
-    let cause = found(&answer, CauseId::ExtraWork).unwrap();
+    let cause = found(&answer, CauseId::EXTRA_WORK).unwrap();
     assert!(cause.summary.starts_with("merge (app.c:"), "{}", cause.summary);
     assert!((cause.lost_seconds - 1.0).abs() < 0.05, "{cause:?}");
 }
 
 #[test]
 fn a_small_loop_that_one_thread_does_not_run_may_only_wait() {
-    let answer = analyze(&slower("until_ready", 3, true));
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
-    for id in [CauseId::ExtraWork, CauseId::SpinWait, CauseId::FalseSharing, CauseId::TrueSharing, CauseId::MemoryBound]
+    let answer = answer_for(&slower("until_ready", 3, true));
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+    for id in
+        [CauseId::EXTRA_WORK, CauseId::SPIN_WAIT, CauseId::FALSE_SHARING, CauseId::TRUE_SHARING, CauseId::MEMORY_BOUND]
     {
         assert!(missing(&answer, id).contains("most in until_ready"), "{}", missing(&answer, id));
     }
@@ -65,34 +66,34 @@ fn a_small_loop_that_one_thread_does_not_run_may_only_wait() {
 
 #[test]
 fn the_same_function_with_more_time_proves_nothing_without_counters() {
-    let answer = analyze(&slower("stream", 120, false));
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
-    assert!(missing(&answer, CauseId::MemoryBound).contains("hardware counters"));
-    assert!(missing(&answer, CauseId::ExtraWork).contains("most in stream"));
+    let answer = answer_for(&slower("stream", 120, false));
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::MEMORY_BOUND).contains("hardware counters"));
+    assert!(missing(&answer, CauseId::EXTRA_WORK).contains("most in stream"));
 }
 
 #[test]
 fn as_many_instructions_and_more_misses_are_memory() {
-    let answer = analyze(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 5000]));
-    assert_eq!(ids(&answer), [CauseId::MemoryBound], "{:#?}", answer.verdict);
+    let answer = answer_for(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 5000]));
+    assert_eq!(ids(&answer), [CauseId::MEMORY_BOUND], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("stream"), "{}", answer.verdict.causes[0].summary);
     // The same with as many misses as before may be a line that the threads share.
-    let answer = analyze(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 1010]));
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    let answer = answer_for(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 1010]));
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
 }
 
 #[test]
 fn more_instructions_in_a_large_function_are_extra_work() {
-    let answer = analyze(&counted(slower("scan", 120, false), [1_000_000, 1_900_000], [1000, 5000]));
-    assert_eq!(ids(&answer), [CauseId::ExtraWork], "{:#?}", answer.verdict);
+    let answer = answer_for(&counted(slower("scan", 120, false), [1_000_000, 1_900_000], [1000, 5000]));
+    assert_eq!(ids(&answer), [CauseId::EXTRA_WORK], "{:#?}", answer.verdict);
     // In a loop that may wait they prove nothing.
-    let answer = analyze(&counted(slower("spin", 3, false), [1_000_000, 1_900_000], [1000, 5000]));
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    let answer = answer_for(&counted(slower("spin", 3, false), [1_000_000, 1_900_000], [1000, 5000]));
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
 }
 
 #[test]
 fn code_that_takes_no_more_time_clears_them_all() {
-    let answer = analyze(
+    let answer = answer_for(
         &with_base(halved(), WORK)
             .traced(2, |run| {
                 run.thread("a").runs(ms(500), WORK);
@@ -100,7 +101,8 @@ fn code_that_takes_no_more_time_clears_them_all() {
             })
             .tables(),
     );
-    for id in [CauseId::ExtraWork, CauseId::SpinWait, CauseId::FalseSharing, CauseId::TrueSharing, CauseId::MemoryBound]
+    for id in
+        [CauseId::EXTRA_WORK, CauseId::SPIN_WAIT, CauseId::FALSE_SHARING, CauseId::TRUE_SHARING, CauseId::MEMORY_BOUND]
     {
         assert!(answer.verdict.clear.contains(&id), "{id:?}: {:#?}", answer.verdict);
     }
@@ -160,17 +162,17 @@ fn in_callees(tables: &Tables) -> Tables {
 
 #[test]
 fn repeated_work_is_told_by_the_function_that_holds_it_all() {
-    let answer = analyze(&in_callees(&each_builds(500, 500)));
-    let cause = found(&answer, CauseId::ExtraWork).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    let answer = answer_for(&in_callees(&each_builds(500, 500)));
+    let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
     assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
-    let answer = analyze(&in_callees(&each_builds(500, 250)));
-    assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
+    let answer = answer_for(&in_callees(&each_builds(500, 250)));
+    assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn work_that_each_thread_repeats_is_told_without_counters() {
-    let answer = analyze(&each_builds(500, 500));
-    let cause = found(&answer, CauseId::ExtraWork).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    let answer = answer_for(&each_builds(500, 500));
+    let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
     assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
 }
 
@@ -178,12 +180,12 @@ fn work_that_each_thread_repeats_is_told_without_counters() {
 fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated() {
     // Half as long in each of twice as many, and so much slower with two that four take nearly as long as one.
     for (two, four) in [(500, 250), (750, 420)] {
-        let answer = analyze(&each_builds(two, four));
-        assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
+        let answer = answer_for(&each_builds(two, four));
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
     }
-    let answer = analyze(&each_builds(500, 250));
-    assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
-    assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::ExtraWork), "{:#?}", answer.verdict);
+    let answer = answer_for(&each_builds(500, 250));
+    assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::EXTRA_WORK), "{:#?}", answer.verdict);
 }
 
 #[test]
@@ -192,6 +194,6 @@ fn where_instructions_are_counted_and_do_not_grow_nothing_is_repeated() {
     for run in &mut tables.runs {
         run.instructions = Some(1_000_000);
     }
-    let answer = analyze(&tables);
-    assert!(found(&answer, CauseId::ExtraWork).is_none(), "{:#?}", answer.verdict);
+    let answer = answer_for(&tables);
+    assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
 }

@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::{Judgement, Kind};
+use analyze::answer_for;
 use analyze::compare::compare;
 use common::*;
 use recording::Tables;
@@ -34,7 +34,7 @@ fn program(seconds: f64, scan: u64) -> Tables {
 
 #[test]
 fn what_grows_with_the_threads_comes_first_and_what_does_not_is_left_out() {
-    let answer = analyze(&program(0.9, 400));
+    let answer = answer_for(&program(0.9, 400));
     let of = |kind| answer.growth.iter().filter(move |g| g.kind == kind).collect::<Vec<_>>();
     let functions = of(Kind::Function);
     assert_eq!(functions.len(), 1, "{functions:#?}");
@@ -43,7 +43,7 @@ fn what_grows_with_the_threads_comes_first_and_what_does_not_is_left_out() {
     assert_eq!(functions[0].at.iter().map(|a| a.threads).collect::<Vec<_>>(), [1, 2]);
     let calls = of(Kind::SystemCall);
     assert_eq!((calls[0].name.as_str(), calls[0].growth), ("write", 8000.0));
-    assert!(analyze(&program(0.5, 1)).growth.iter().all(|g| g.kind != Kind::Function));
+    assert!(answer_for(&program(0.5, 1)).growth.iter().all(|g| g.kind != Kind::Function));
 }
 
 #[test]
@@ -77,4 +77,29 @@ fn one_run_each_tells_nothing_from_noise_and_nothing_in_common_is_said() {
     assert!(other.curve.is_empty() && other.warnings.len() == 2, "{other:#?}");
     let empty = compare(&Sketch::new(2).tables(), &Sketch::new(2).tables());
     assert!(empty.curve.is_empty() && empty.changes.is_empty());
+}
+
+/// The same program, while other programs took this share of two processors in each timed run.
+fn beside(seconds: f64, share: f64) -> Tables {
+    let mut tables = program(seconds, 400);
+    for run in &mut tables.runs {
+        run.foreign_ns = Some((run.wall_ns as f64 * 2.0 * share) as u64);
+        run.steal_ns = Some(0);
+    }
+    tables
+}
+
+#[test]
+fn what_another_load_can_do_is_no_change_of_the_program() {
+    let judged = |a: &Tables, b: &Tables| compare(a, b).curve.iter().map(|c| c.judgement).collect::<Vec<_>>();
+    // Half of both processors gone: 1.25 s instead of 0.9 s.
+    let comparison = compare(&beside(0.9, 0.0), &beside(1.25, 0.5));
+    assert_eq!(comparison.curve[1].judgement, Judgement::Unclear, "{comparison:#?}");
+    assert!(comparison.warnings.iter().any(|w| w.contains("0 % of the processors before the change and 50 %")));
+    assert_eq!(judged(&beside(1.25, 0.5), &beside(0.9, 0.0)), [Judgement::Unclear; 2]);
+    // As busy in both: nothing to allow for. Ten times as long is more than that load can do.
+    assert_eq!(judged(&beside(0.9, 0.5), &beside(1.25, 0.5)), [Judgement::Unclear, Judgement::Worse]);
+    assert_eq!(judged(&beside(0.9, 0.0), &beside(9.0, 0.5))[1], Judgement::Worse);
+    // A load that slows the first recording cannot explain that the second is slower.
+    assert_eq!(judged(&beside(0.9, 0.5), &beside(1.25, 0.0))[1], Judgement::Worse);
 }

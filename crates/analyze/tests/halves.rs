@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::{Account, Answer, CauseId};
+use analyze::answer_for;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::tables::RunKind;
@@ -26,7 +26,7 @@ fn answer(one_ms: u64, two: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
         })
         .traced(2, two)
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     answer
 }
@@ -44,17 +44,17 @@ fn an_observed_run_that_waited_less_still_tells_what_was_waited_for() {
     // 0.2 s of it are idle, of the timed ones 0.6 s.
     let answer = answer(1000, |run| takes_turns(run, 100));
     let account = &answer.account[1];
-    assert!(is_about(charged(account, CauseId::UserLock), 0.6), "{account:#?}");
+    assert!(is_about(charged(account, CauseId::USER_LOCK), 0.6), "{account:#?}");
     assert!(is_about(account.unexplained, 0.0), "{account:#?}");
-    assert_eq!(ids(&answer), [CauseId::UserLock]);
+    assert_eq!(ids(&answer), [CauseId::USER_LOCK]);
 }
 
 #[test]
 fn an_observed_run_that_hardly_waited_tells_nothing_about_the_rest() {
     let answer = answer(1000, |run| takes_turns(run, 10));
     let account = &answer.account[1];
-    assert!(charged(account, CauseId::UserLock) < 0.1 && account.unexplained > 0.5, "{account:#?}");
-    assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
+    assert!(charged(account, CauseId::USER_LOCK) < 0.1 && account.unexplained > 0.5, "{account:#?}");
+    assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
     let told = |w: &String| w.contains("processors idle in the timed runs");
     assert!(answer.warnings.iter().any(told), "{:?}", answer.warnings);
 }
@@ -64,8 +64,8 @@ fn a_slow_observed_run_of_the_smallest_count_makes_no_gain() {
     // It took 5 % longer than the timed ones; the larger count did not.
     let answer = answer(1050, |run| takes_turns(run, 300));
     let account = &answer.account[1];
-    assert!(charged(account, CauseId::ExtraWork).abs() < 0.01, "{account:#?}");
-    assert!(is_about(charged(account, CauseId::UserLock), 0.6), "{account:#?}");
+    assert!(charged(account, CauseId::EXTRA_WORK).abs() < 0.01, "{account:#?}");
+    assert!(is_about(charged(account, CauseId::USER_LOCK), 0.6), "{account:#?}");
     assert!(is_about(account.unexplained, 0.0), "{account:#?}");
 }
 
@@ -84,7 +84,7 @@ fn growth_is_that_of_the_timed_runs_and_names_what_grew() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     let account = &answer.account[1];
     let grown: f64 = account.lines.iter().map(|l| l.seconds).sum();
@@ -110,16 +110,20 @@ fn what_others_took_of_the_observed_run_alone_is_in_no_line() {
         for run in tables.runs.iter_mut().filter(|r| r.kind == RunKind::Clean) {
             run.foreign_ns = Some(timed_ns);
         }
-        analyze(&tables)
+        answer_for(&tables)
     };
     let alone = disturbed(0);
     assert_balanced(&alone);
-    assert!(is_about(charged(&alone.account[1], CauseId::CpuPressure), 0.0), "{:#?}", alone.account[1]);
-    assert!(is_about(charged(&alone.account[1], CauseId::UserLock), 0.6), "{:#?}", alone.account[1]);
-    assert!(missing(&alone, CauseId::CpuPressure).contains("repeat"));
+    assert!(is_about(charged(&alone.account[1], CauseId::CPU_PRESSURE), 0.0), "{:#?}", alone.account[1]);
+    assert!(is_about(charged(&alone.account[1], CauseId::USER_LOCK), 0.6), "{:#?}", alone.account[1]);
+    assert!(condition(&alone, CauseId::CPU_PRESSURE).is_none());
     // The timed runs had it too.
     let usual = disturbed(ms(200));
     assert_balanced(&usual);
-    assert!(is_about(charged(&usual.account[1], CauseId::CpuPressure), 0.2), "{:#?}", usual.account[1]);
-    assert!(is_about(charged(&usual.account[1], CauseId::UserLock), 0.4), "{:#?}", usual.account[1]);
+    assert!(is_about(charged(&usual.account[1], CauseId::CPU_PRESSURE), 0.2), "{:#?}", usual.account[1]);
+    assert!(is_about(charged(&usual.account[1], CauseId::USER_LOCK), 0.4), "{:#?}", usual.account[1]);
+    // The lock is judged by what is left, and stands first.
+    let first = &usual.verdict.causes[0];
+    assert!(first.id == CauseId::USER_LOCK && first.share > 0.95, "{:#?}", usual.verdict);
+    assert!(usual.verdict.summary.contains("Apart from other programs, which took 12"), "{}", usual.verdict.summary);
 }

@@ -5,8 +5,8 @@
 
 mod machine;
 
-use analyze::account::ledgers;
-use analyze::answer::{Account, Interval, Judgement};
+use analyze::account::{Balance, ledgers};
+use analyze::answer::{Interval, Judgement};
 use analyze::compare::compare;
 use analyze::curve::Clean;
 use analyze::knee::knee;
@@ -36,7 +36,7 @@ fn sweep(machine: &mut Machine, runs: usize, seconds: [f64; 3]) -> Sketch {
 }
 
 /// The same with an observed run at each count, all of whose threads work all the time.
-fn observed(machine: &mut Machine, runs: usize, seconds: [f64; 3]) -> Vec<Account> {
+fn observed(machine: &mut Machine, runs: usize, seconds: [f64; 3]) -> Vec<Balance> {
     let timed = sweep(machine, runs, seconds);
     let whole = COUNTS.into_iter().zip(seconds).fold(timed, |sketch, (threads, seconds)| {
         sketch.traced(threads, |run| {
@@ -245,7 +245,10 @@ fn too_few_runs_for_a_claim_say_so() {
     let of = |seconds: f64, runs: usize| Sketch::new(2).clean(2, &vec![seconds; runs]).tables();
     let told = compare(&of(2.0, 3), &of(1.0, 3));
     assert_eq!((told.curve[0].judgement, told.curve[0].interval), (Judgement::Unclear, None));
-    assert_eq!(told.summary, "After the change: not told, because at least 4 runs of each are needed, with 2 threads.");
+    assert_eq!(
+        told.summary,
+        "After the change: cannot be told, because at least 4 runs of each are needed, with 2 threads."
+    );
     assert_eq!(compare(&of(2.0, 4), &of(1.0, 4)).summary, "After the change: faster with 2 threads.");
 }
 

@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms, us};
@@ -54,9 +54,9 @@ fn mapping() -> Tables {
 
 #[test]
 fn the_memory_map_lock_is_explained_with_its_calls_and_call_sites() {
-    let answer = analyze(&mapping());
+    let answer = answer_for(&mapping());
     assert_balanced(&answer);
-    assert_eq!(answer.verdict.causes[0].id, CauseId::KernelLock, "{:#?}", answer.verdict);
+    assert_eq!(answer.verdict.causes[0].id, CauseId::KERNEL_LOCK, "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(
         cause.summary.contains("memory-map lock (mmap_lock), which munmap and page faults take"),
@@ -74,14 +74,14 @@ fn the_memory_map_lock_is_explained_with_its_calls_and_call_sites() {
 fn a_kernel_lock_is_found_without_the_table_of_locks() {
     let mut tables = mapping();
     tables.kernel_locks.clear();
-    let answer = analyze(&tables);
-    let cause = found(&answer, CauseId::KernelLock).unwrap();
+    let answer = answer_for(&tables);
+    let cause = found(&answer, CauseId::KERNEL_LOCK).unwrap();
     assert!(cause.summary.contains("mmap_lock") && cause.summary.contains("unmap_chunk"), "{}", cause.summary);
 }
 
 #[test]
 fn many_kernel_lock_waits_that_cost_nothing_are_clear() {
-    let answer = analyze(
+    let answer = answer_for(
         &with_base(halved(), WORK)
             .traced(2, |run| {
                 for name in ["a", "b"] {
@@ -91,8 +91,8 @@ fn many_kernel_lock_waits_that_cost_nothing_are_clear() {
             })
             .tables(),
     );
-    assert!(answer.verdict.clear.contains(&CauseId::KernelLock));
-    assert_eq!(ids(&answer), [CauseId::None]);
+    assert!(answer.verdict.clear.contains(&CauseId::KERNEL_LOCK));
+    assert_eq!(ids(&answer), [CauseId::NONE]);
 }
 
 const FAULT: &str = "clear_page@kernel < handle_mm_fault@kernel < exc_page_fault@kernel";
@@ -112,9 +112,9 @@ fn faulting(user: &str) -> Tables {
 
 #[test]
 fn page_faults_are_named_by_the_line_that_touches() {
-    let answer = analyze(&faulting("fill@app app.c:25 < work@app app.c:41"));
+    let answer = answer_for(&faulting("fill@app app.c:25 < work@app app.c:41"));
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::PageFault], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::PAGE_FAULT], "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(cause.summary.contains("fill (app.c:25)"), "{}", cause.summary);
     let one = cause.evidence.iter().find(|e| e.what.contains("one fault")).unwrap();
@@ -123,9 +123,9 @@ fn page_faults_are_named_by_the_line_that_touches() {
 
 #[test]
 fn page_faults_inside_the_allocator_are_the_allocator_s() {
-    let answer = analyze(&faulting("?@libc.so.6 < malloc@libc.so.6 < new_node@app app.c:25 < work@app app.c:41"));
+    let answer = answer_for(&faulting("?@libc.so.6 < malloc@libc.so.6 < new_node@app app.c:25 < work@app app.c:41"));
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::Allocator], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{:#?}", answer.verdict);
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn faults_that_the_base_has_too_are_clear() {
         }
     };
     let answer =
-        analyze(&halved().traced(1, |r| fault(r, &["a"], 500)).traced(2, |r| fault(r, &["a", "b"], 250)).tables());
-    assert!(answer.verdict.clear.contains(&CauseId::PageFault));
+        answer_for(&halved().traced(1, |r| fault(r, &["a"], 500)).traced(2, |r| fault(r, &["a", "b"], 250)).tables());
+    assert!(answer.verdict.clear.contains(&CauseId::PAGE_FAULT));
 }
 
 /// malloc of every kind: its code, its locks, its calls and their kernel locks.
@@ -171,9 +171,9 @@ fn allocating(function: &str) -> Tables {
 
 #[test]
 fn the_allocator_is_one_cause_with_the_program_s_call_sites() {
-    let answer = analyze(&allocating("malloc@libc.so.6"));
+    let answer = answer_for(&allocating("malloc@libc.so.6"));
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::Allocator], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(cause.share > 0.95, "{cause:?}");
     assert!(cause.summary.contains("malloc, called from new_node (app.c:25)"), "{}", cause.summary);
@@ -189,17 +189,17 @@ fn allocators_of_other_makes_are_known_too() {
         "mi_malloc@libmimalloc.so.2",
         "runtime.mallocgc@app",
     ] {
-        let answer = analyze(&allocating(function));
-        assert_eq!(ids(&answer), [CauseId::Allocator], "{function}: {:#?}", answer.verdict);
+        let answer = answer_for(&allocating(function));
+        assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{function}: {:#?}", answer.verdict);
         assert_eq!(answer.verdict.causes[0].culprit.as_ref().unwrap().callers[0].function.as_deref(), Some("new_node"));
     }
 }
 
 #[test]
 fn a_function_that_merely_sounds_like_an_allocator_is_the_program_s_lock() {
-    let answer = analyze(&allocating("pool_malloc@app pool.c:9"));
-    assert!(found(&answer, CauseId::Allocator).is_none(), "{:#?}", answer.verdict);
-    assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
+    let answer = answer_for(&allocating("pool_malloc@app pool.c:9"));
+    assert!(found(&answer, CauseId::ALLOCATOR).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
 }
 
 /// Main creates a thread for each task; the tasks are short.
@@ -219,9 +219,9 @@ fn creating(threads: u32) -> Tables {
 
 #[test]
 fn creating_a_thread_for_each_task_is_named_by_the_line_that_creates() {
-    let answer = analyze(&creating(200));
+    let answer = answer_for(&creating(200));
     assert_balanced(&answer);
-    assert_eq!(answer.verdict.causes[0].id, CauseId::ThreadCreation, "{:#?}", answer.verdict);
+    assert_eq!(answer.verdict.causes[0].id, CauseId::THREAD_CREATION, "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(cause.summary.contains("200 threads in spawn_all (app.c:60)"), "{}", cause.summary);
 }
@@ -242,10 +242,10 @@ fn creating_threads_is_loss_at_the_smallest_count_too() {
         .traced(1, |run| tasks(run, 600, 2))
         .traced(2, |run| tasks(run, 1, 3))
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     let cause = &answer.verdict.causes[0];
-    assert_eq!(cause.id, CauseId::ThreadCreation, "{:#?}", answer.verdict);
+    assert_eq!(cause.id, CauseId::THREAD_CREATION, "{:#?}", answer.verdict);
     // 0.6 s of it on a processor, and 0.2 s of the other one that found no task to do.
     assert!((cause.lost_seconds - 0.8).abs() < 0.1, "{cause:#?}");
     assert!((answer.account[0].useful - 0.4).abs() < 0.1, "{:#?}", answer.account[0]);
@@ -267,15 +267,15 @@ fn creating_threads_is_no_loss_of_a_program_that_scales() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::ThreadCreation).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::THREAD_CREATION).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn many_threads_that_are_created_cheaply_are_clear() {
     let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";
-    let answer = analyze(
+    let answer = answer_for(
         &with_base(halved(), WORK)
             .traced(2, |run| {
                 main_joins(run, ms(499));
@@ -285,7 +285,7 @@ fn many_threads_that_are_created_cheaply_are_clear() {
             })
             .tables(),
     );
-    assert!(answer.verdict.clear.contains(&CauseId::ThreadCreation), "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::THREAD_CREATION), "{:#?}", answer.verdict);
 }
 
 /// Half of the time in mmap; so many of its calls fail, at 10 µs each.
@@ -311,9 +311,9 @@ fn lost(answer: &Answer, id: CauseId) -> f64 {
 
 #[test]
 fn a_call_that_fails_each_time_first_is_named_with_its_error() {
-    let answer = analyze(&failing(40_000, 12));
+    let answer = answer_for(&failing(40_000, 12));
     assert_balanced(&answer);
-    assert!((lost(&answer, CauseId::FailingSyscall) - 0.8).abs() < 0.05, "{:#?}", answer.verdict);
+    assert!((lost(&answer, CauseId::FAILING_SYSCALL) - 0.8).abs() < 0.05, "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(
         cause.summary.contains("mmap fails with ENOMEM 80000 times, called from stack_map (app.c:12)"),
@@ -323,23 +323,23 @@ fn a_call_that_fails_each_time_first_is_named_with_its_error() {
 
 #[test]
 fn failing_calls_that_cost_nothing_or_only_say_not_yet_are_no_cause() {
-    let answer = analyze(&failing(500, 12));
-    assert!(found(&answer, CauseId::FailingSyscall).is_none(), "{:#?}", answer.verdict);
-    let answer = analyze(&failing(40_000, 11));
-    assert!(found(&answer, CauseId::FailingSyscall).is_none(), "{:#?}", answer.verdict);
-    assert!(answer.verdict.clear.contains(&CauseId::FailingSyscall));
+    let answer = answer_for(&failing(500, 12));
+    assert!(found(&answer, CauseId::FAILING_SYSCALL).is_none(), "{:#?}", answer.verdict);
+    let answer = answer_for(&failing(40_000, 11));
+    assert!(found(&answer, CauseId::FAILING_SYSCALL).is_none(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::FAILING_SYSCALL));
 }
 
 #[test]
 fn without_results_of_calls_failing_ones_stay_unsure() {
     let mut tables = failing(40_000, 12);
     tables.call_sites.clear();
-    assert!(missing(&analyze(&tables), CauseId::FailingSyscall).contains("not in this recording"));
+    assert!(missing(&answer_for(&tables), CauseId::FAILING_SYSCALL).contains("not in this recording"));
 }
 
 #[test]
 fn more_calls_per_unit_of_work_are_extra_work() {
-    let answer = analyze(&failing(0, 12));
-    let cause = found(&answer, CauseId::ExtraWork).unwrap();
+    let answer = answer_for(&failing(0, 12));
+    let cause = found(&answer, CauseId::EXTRA_WORK).unwrap();
     assert!(cause.summary.contains("mmap is called 100000 times per unit of work instead of 0"), "{}", cause.summary);
 }

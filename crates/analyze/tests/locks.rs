@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{Sketch, ms, us};
@@ -37,7 +37,7 @@ fn turns(each: u64, rounds: u64, inside: &str) -> Tables {
 
 fn lock(answer: &Answer) -> &analyze::answer::Cause {
     assert_balanced(answer);
-    found(answer, CauseId::UserLock).unwrap_or_else(|| panic!("{:#?}", answer.verdict))
+    found(answer, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", answer.verdict))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_long_critical_section_is_named_by_what_the_holder_does() {
         let waiter = tables.waits.iter().find(|w| w.run == wake.run && w.wait == wake.wait).unwrap().thread.0;
         wake.holder = holder(waiter);
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     let cause = lock(&answer);
     assert!(cause.summary.contains("the holder works in rehash (table.c:70)"), "{}", cause.summary);
     assert!(cause.evidence.iter().any(|e| e.what.contains("while thread") && e.value > 0.4), "{:?}", cause.evidence);
@@ -57,7 +57,7 @@ fn a_long_critical_section_is_named_by_what_the_holder_does() {
 
 #[test]
 fn a_short_critical_section_is_taken_too_often() {
-    let answer = analyze(&turns(us(10), 100_000, "update@app app.c:41 < work@app app.c:9"));
+    let answer = answer_for(&turns(us(10), 100_000, "update@app app.c:41 < work@app app.c:9"));
     assert!(lock(&answer).remedies[0].contains("less often: work in batches"), "{:?}", lock(&answer).remedies);
 }
 
@@ -77,7 +77,7 @@ fn a_lock_that_is_handed_to_sleepers_is_a_convoy() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert!(lock(&answer).summary.contains("still waking up"), "{}", lock(&answer).summary);
 }
 
@@ -97,9 +97,9 @@ fn a_holder_that_waits_itself_is_said() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert!(lock(&answer).summary.contains("waits for a file or a device meanwhile"), "{}", lock(&answer).summary);
-    assert!(found(&answer, CauseId::IoWait).is_some());
+    assert!(found(&answer, CauseId::IO_WAIT).is_some());
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn a_global_lock_has_its_variable_s_name() {
         member: None,
         type_name: None,
     });
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert!(lock(&answer).summary.contains("the lock \"table_lock\""), "{}", lock(&answer).summary);
     assert_eq!(lock(&answer).culprit.as_ref().unwrap().object.as_deref(), Some("0x100"));
     tables.variables[0].size = Some(8);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert!(!lock(&answer).summary.contains("table_lock"), "{}", lock(&answer).summary);
 }
 
@@ -154,7 +154,7 @@ fn the_python_interpreter_s_lock_is_called_by_its_name() {
     for wait in &mut tables.waits {
         (wait.user_stack, wait.timed, wait.expected) = (Some(recording::StackId(leaf.0 + 1000)), true, Some(0));
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert!(lock(&answer).summary.contains("Python interpreter's global lock"), "{}", lock(&answer).summary);
     assert!(lock(&answer).remedies[0].contains("processes"), "{:?}", lock(&answer).remedies);
 }
@@ -195,10 +195,10 @@ fn a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups() {
         tables.wakes.extend(parted);
         tables
     };
-    assert_eq!(lock(&analyze(&tables(2))).culprit.as_ref().unwrap().function.as_deref(), Some("critical"));
+    assert_eq!(lock(&answer_for(&tables(2))).culprit.as_ref().unwrap().function.as_deref(), Some("critical"));
     // When most wake-ups are unknown, the few known ones do not speak for them.
-    let answer = analyze(&tables(8));
-    assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
+    let answer = answer_for(&tables(8));
+    assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
@@ -220,11 +220,11 @@ fn a_java_monitor_is_called_so() {
             })
             .tables()
     };
-    let answer = analyze(&tables(monitor));
+    let answer = answer_for(&tables(monitor));
     let cause = lock(&answer);
     assert!(cause.summary.contains("a Java monitor (synchronized)"), "{}", cause.summary);
     assert!(cause.remedies.iter().any(|r| r.contains("ConcurrentHashMap")), "{:?}", cause.remedies);
     // A lock of the virtual machine itself is none.
-    let answer = analyze(&tables("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < G1Allocator::refill@libjvm.so"));
+    let answer = answer_for(&tables("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < G1Allocator::refill@libjvm.so"));
     assert!(answer.verdict.causes.iter().all(|c| !c.summary.contains("Java monitor")), "{:#?}", answer.verdict);
 }

@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::ThreadId;
@@ -53,11 +53,11 @@ fn mark(tables: &mut Tables) {
 fn what_comes_before_the_marked_part_is_not_charged() {
     let mut tables = scales_after_preparing();
     mark(&mut tables);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
     let account = &answer.account[1];
-    assert!(account.lines.iter().all(|l| l.cause != CauseId::SerialPhase || l.seconds < 0.02 * account.capacity));
+    assert!(account.lines.iter().all(|l| l.cause != CauseId::SERIAL_PHASE || l.seconds < 0.02 * account.capacity));
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn without_a_printed_speed_the_timed_runs_are_of_the_whole_and_so_is_the_account
         run.throughput = None;
     }
     tables.meta.throughput = None;
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(answer.verdict.causes[0].id, CauseId::SerialPhase, "{:#?}", answer.verdict);
+    assert_eq!(answer.verdict.causes[0].id, CauseId::SERIAL_PHASE, "{:#?}", answer.verdict);
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn a_part_that_never_ends_lasts_to_the_end_and_hostile_marks_are_cut() {
                 });
             }
         }
-        assert_balanced(&analyze(&tables));
+        assert_balanced(&answer_for(&tables));
     }
     let mut tables = scales_after_preparing();
     mark(&mut tables);
     tables.marks.retain(|m| m.kind == MarkKind::Begin);
-    assert_eq!(ids(&analyze(&tables)), [CauseId::None]);
+    assert_eq!(ids(&answer_for(&tables)), [CauseId::NONE]);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_program_with_more_threads_than_asked_for_could_have_used_their_processors()
     };
     let mut tables = Sketch::new(2).clean_cpu(1, &around(1.0), &around(1.5)).traced(1, stages).tables();
     tables.runs.iter_mut().filter(|r| r.kind == RunKind::Traced).for_each(|r| r.exit_status = Some(0));
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     let account = &answer.account[0];
     assert!((account.capacity - 2.0).abs() < 0.01 && account.unexplained.abs() < 0.02, "{account:?}");

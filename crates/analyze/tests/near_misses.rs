@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::meta::Capability;
@@ -13,23 +13,23 @@ use recording::synthetic::{FUTEX, Sketch, ms, us};
 use recording::tables::RunKind;
 
 fn only_none(answer: &Answer) -> bool {
-    answer.verdict.causes.iter().map(|c| c.id).eq([CauseId::None])
+    answer.verdict.causes.iter().map(|c| c.id).eq([CauseId::NONE])
 }
 
 #[test]
 fn consumers_of_a_slow_producer_wait_for_no_lock() {
-    let answer = analyze(&queue());
+    let answer = answer_for(&queue());
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
-    assert!(answer.verdict.clear.contains(&CauseId::UserLock));
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::USER_LOCK));
     insta::assert_snapshot!(text(&answer));
 }
 
 #[test]
 fn more_threads_than_processors_that_lose_time() {
-    let answer = analyze(&crowded());
+    let answer = answer_for(&crowded());
     assert_balanced(&answer);
-    let cause = found(&answer, CauseId::Oversubscription).unwrap();
+    let cause = found(&answer, CauseId::OVERSUBSCRIPTION).unwrap();
     assert_eq!(cause.threads, 4);
     assert!(cause.share > 0.8, "{cause:?}");
     assert!(answer.verdict.summary.contains("on 2 processors"), "{}", answer.verdict.summary);
@@ -37,7 +37,7 @@ fn more_threads_than_processors_that_lose_time() {
 
 #[test]
 fn more_threads_than_processors_that_lose_nothing() {
-    assert!(analyze(&repaired()).verdict.clear.contains(&CauseId::Oversubscription));
+    assert!(answer_for(&repaired()).verdict.clear.contains(&CauseId::OVERSUBSCRIPTION));
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn many_futex_calls_without_waiting_are_no_loss() {
         let name = "futex".to_owned();
         tables.syscalls.push(recording::tables::Syscall { run, thread, number: FUTEX, name, count: 9_000_000 });
     }
-    let answer = analyze(&tables);
-    assert!(only_none(&answer) && answer.verdict.clear.contains(&CauseId::UserLock));
+    let answer = answer_for(&tables);
+    assert!(only_none(&answer) && answer.verdict.clear.contains(&CauseId::USER_LOCK));
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_loss_inside_the_noise_is_no_cause() {
             run.thread("b").locks(1, ms(40), RANDOM.wait, "a").runs(ms(500), RANDOM.work);
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert!(only_none(&answer), "{:#?}", answer.verdict);
-    assert!(missing(&answer, CauseId::UserLock).contains("noise"));
+    assert!(missing(&answer, CauseId::USER_LOCK).contains("noise"));
 }
 
 /// Two threads; the first is pushed off its processor for half of the time.
@@ -99,11 +99,13 @@ fn other_programs_are_blamed_when_they_were_there_in_the_timed_runs() {
         let (run, name) = (tables.traces[1].run, name.to_owned());
         tables.foreign.push(recording::tables::Foreign { run, pid, name, running_ns });
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    let cause = found(&answer, CauseId::CpuPressure).unwrap();
-    assert!(cause.share > 0.9 && cause.threads == 2, "{cause:?}");
-    assert!(cause.summary.contains("most of all backup"), "{}", cause.summary);
+    assert!(only_none(&answer), "nothing of it is the program's own: {:#?}", answer.verdict);
+    let condition = condition(&answer, CauseId::CPU_PRESSURE).unwrap();
+    assert!(condition.share > Some(0.2) && condition.threads == 2, "{condition:?}");
+    assert_eq!(condition.by, ["backup", "sshd"]);
+    assert!(answer.verdict.summary.contains("Other programs, most of all backup, took"), "{}", answer.verdict.summary);
     assert!(answer.warnings.iter().any(|w| w.contains("other programs")), "{:?}", answer.warnings);
 }
 
@@ -114,16 +116,19 @@ fn threads_of_the_kernel_are_no_other_programs() {
         let (run, name) = (tables.traces[1].run, name.to_owned());
         tables.foreign.push(recording::tables::Foreign { run, pid, name, running_ns: ms(250) });
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::CpuPressure).is_none(), "{:#?}", answer.verdict);
+    assert!(condition(&answer, CauseId::CPU_PRESSURE).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn other_programs_in_the_traced_run_alone_prove_nothing() {
-    let answer = analyze(&pushed(0));
+    let answer = answer_for(&pushed(0));
     assert!(only_none(&answer), "{:#?}", answer.verdict);
-    assert!(missing(&answer, CauseId::CpuPressure).contains("repeat"));
+    assert!(condition(&answer, CauseId::CPU_PRESSURE).is_none());
+    assert!(
+        answer.warnings.iter().any(|w| w.contains("of the observed run with 2 threads, and not of the timed ones"))
+    );
 }
 
 #[test]
@@ -136,10 +141,10 @@ fn without_a_traced_run_there_is_a_curve_and_nothing_else() {
         costs: "the account and all causes".to_owned(),
         unlock: Some("sudo knee sweep ...".to_owned()),
     });
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_eq!((answer.curve.len(), answer.account.len()), (2, 0));
     assert_eq!(answer.limitations[0].unlock.as_deref(), Some("sudo knee sweep ..."));
-    assert!(answer.verdict.unsure.len() > 15 && only_none(&answer), "{:#?}", answer.verdict);
+    assert!(answer.verdict.unsure.len() >= 15 && only_none(&answer), "{:#?}", answer.verdict);
     insta::assert_snapshot!(text(&answer));
 }
 
@@ -151,9 +156,9 @@ fn one_traced_run_alone_has_an_account() {
             run.thread("b").locks(1, ms(50), RANDOM.wait, "a").runs(ms(50), RANDOM.work);
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    let cause = found(&answer, CauseId::UserLock).unwrap();
+    let cause = found(&answer, CauseId::USER_LOCK).unwrap();
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("random"));
     assert!(answer.limitations.iter().any(|l| l.what == "scaling"), "{:?}", answer.limitations);
 }
@@ -180,9 +185,9 @@ fn many_locks_of_one_make_are_one_cause() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    let ours: Vec<_> = answer.verdict.causes.iter().filter(|c| c.id == CauseId::UserLock).collect();
+    let ours: Vec<_> = answer.verdict.causes.iter().filter(|c| c.id == CauseId::USER_LOCK).collect();
     assert_eq!(ours.len(), 1);
     let culprit = ours[0].culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.line, &culprit.object), (Some("bucket_add"), Some(88), &None));
@@ -203,7 +208,7 @@ fn work_that_grows_with_the_threads_is_compared_by_throughput() {
             run.thread("b").runs(ms(1000), RANDOM.work);
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert!(only_none(&answer) && answer.curve[1].speedup == 2.0);
     assert!((answer.account[1].capacity - 0.01).abs() < 1e-3, "{:?}", answer.account[1]);
@@ -226,8 +231,8 @@ fn handing_over(stack: &str) -> Tables {
 
 #[test]
 fn a_static_program_without_symbols_is_named_by_the_address_of_the_call() {
-    let answer = analyze(&handing_over("?@app a:1 < ?@app a:2 < ?@app a:3 < ?@app a:4"));
-    let cause = found(&answer, CauseId::UserLock).unwrap();
+    let answer = answer_for(&handing_over("?@app a:1 < ?@app a:2 < ?@app a:3 < ?@app a:4"));
+    let cause = found(&answer, CauseId::USER_LOCK).unwrap();
     let culprit = cause.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.module.as_str()), (None, "app"));
     assert_eq!(culprit.line, Some(3), "the lock's own two frames are skipped");
@@ -237,11 +242,11 @@ fn a_static_program_without_symbols_is_named_by_the_address_of_the_call() {
 fn a_futex_of_unknown_purpose_stays_unexplained_and_unsure() {
     let mut tables = handing_over("?@libc.so.6 < work@app app.c:3");
     tables.waits.iter_mut().for_each(|w| w.expected = Some(1));
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert!(only_none(&answer));
     assert!(answer.account[1].unexplained > 0.9, "{:?}", answer.account[1]);
-    assert!(missing(&answer, CauseId::UserLock).contains("purpose"));
+    assert!(missing(&answer, CauseId::USER_LOCK).contains("purpose"));
     let told = |w: &&String| w.contains("% of the processor time with 2 threads stays unexplained (among it: ");
     let warning = answer.warnings.iter().find(told).unwrap();
     assert!(warning.contains("unknown purpose"), "{warning}");
@@ -256,8 +261,8 @@ fn the_release_that_ended_the_waiting_is_named() {
     let mut tables = handing_over(RANDOM.wait);
     let release = tables.samples.last().and_then(|s| s.user_stack);
     tables.wakes.iter_mut().for_each(|w| w.waker_stack = release);
-    let answer = analyze(&tables);
-    let evidence = &found(&answer, CauseId::UserLock).unwrap().evidence;
+    let answer = answer_for(&tables);
+    let evidence = &found(&answer, CauseId::USER_LOCK).unwrap().evidence;
     let row = evidence.iter().find(|e| e.source == "wakes").unwrap();
     assert!(row.what.contains("simulate (birthday.c:45)") && row.value > 0.9, "{row:?}");
 }
@@ -267,10 +272,10 @@ fn a_sweep_whose_base_was_not_traced_still_splits_waiting() {
     let mut tables = handing_over(RANDOM.wait);
     let base = tables.traces[0].run;
     tables.traces.retain(|t| t.run != base);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert_eq!(answer.account.len(), 1);
-    assert!(found(&answer, CauseId::UserLock).unwrap().lost_seconds > 0.9);
+    assert!(found(&answer, CauseId::USER_LOCK).unwrap().lost_seconds > 0.9);
 }
 
 #[test]
@@ -282,7 +287,7 @@ fn a_second_main_thread_beyond_the_capacity_is_said() {
     for slice in tables.slices.iter_mut().filter(|s| s.run == run && s.thread == main) {
         (slice.state, slice.wait) = (recording::tables::State::Running, None);
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert!(answer.warnings.iter().any(|w| w.contains("asked for ran at times")), "{:?}", answer.warnings);
 }
@@ -301,9 +306,9 @@ fn threads_that_spin_for_a_lock_are_seen_by_samples() {
             run.thread("b").runs(ms(500), spin).runs(ms(500), "work@app app.c:5");
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    let cause = found(&answer, CauseId::UserLock).unwrap();
+    let cause = found(&answer, CauseId::USER_LOCK).unwrap();
     let culprit = cause.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("push"), Some(12)));
 }
@@ -312,7 +317,7 @@ fn threads_that_spin_for_a_lock_are_seen_by_samples() {
 fn runs_of_a_few_milliseconds_are_called_too_short() {
     let warned = |seconds: f64| {
         let tables = Sketch::new(2).clean(1, &around(seconds)).clean(2, &around(seconds / 2.0)).tables();
-        analyze(&tables).warnings.iter().any(|w| w.contains("give it more work"))
+        answer_for(&tables).warnings.iter().any(|w| w.contains("give it more work"))
     };
     assert!(warned(0.02) && !warned(0.2));
 }
@@ -334,8 +339,8 @@ fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::UserLock], "{:#?}", answer.verdict);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(cause.share > 0.9, "{cause:?}");
     assert!(cause.summary.contains("nobody sleeps"), "{}", cause.summary);
@@ -363,8 +368,8 @@ fn read_and_rarely_written(slept: u64) -> Tables {
 #[test]
 fn a_lock_that_costs_code_is_placed_by_its_code_and_not_by_the_few_waits() {
     let first = |slept: u64| {
-        let answer = analyze(&read_and_rarely_written(slept));
-        let cause = found(&answer, CauseId::UserLock).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).clone();
+        let answer = answer_for(&read_and_rarely_written(slept));
+        let cause = found(&answer, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).clone();
         (cause.culprit.unwrap().function.unwrap(), cause.summary)
     };
     let (place, summary) = first(5);
@@ -384,15 +389,13 @@ fn waits_that_nobody_looked_at_leave_their_causes_open() {
     for sample in &mut tables.samples {
         sample.user_stack = None;
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert!(only_none(&answer), "{:#?}", answer.verdict);
     let open = |id| answer.verdict.unsure.iter().any(|u| u.id == id) && !answer.verdict.clear.contains(&id);
-    let waits = [CauseId::UserLock, CauseId::ConditionWait, CauseId::KernelLock, CauseId::IoWait];
-    let runs = [CauseId::ExtraWork, CauseId::MemoryBound, CauseId::FailingSyscall];
+    let waits = [CauseId::USER_LOCK, CauseId::CONDITION_WAIT, CauseId::KERNEL_LOCK, CauseId::IO_WAIT];
+    let runs = [CauseId::EXTRA_WORK, CauseId::MEMORY_BOUND, CauseId::FAILING_SYSCALL];
     assert!(waits.into_iter().chain(runs).all(open), "{:#?}", answer.verdict);
-    // What needs neither is told all the same.
-    assert!(answer.verdict.clear.contains(&CauseId::CpuPressure));
 }
 
 #[test]
@@ -413,10 +416,10 @@ fn lock_code_in_place_of_condition_code_is_no_lock() {
             })
             .tables()
     };
-    let answer = analyze(&tables(condition));
+    let answer = answer_for(&tables(condition));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::UserLock).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
     // The near miss: it is there in place of the program's own work.
-    let answer = analyze(&tables("work@app app.c:5"));
-    assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
+    let answer = answer_for(&tables("work@app app.c:5"));
+    assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
 }

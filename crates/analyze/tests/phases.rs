@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
@@ -49,9 +49,9 @@ fn amdahl() -> Tables {
 
 #[test]
 fn a_serial_part_behind_a_barrier_is_named_with_its_limit() {
-    let answer = analyze(&amdahl());
+    let answer = answer_for(&amdahl());
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::SerialPhase], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::SERIAL_PHASE], "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     let culprit = cause.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("serial_part"), Some(10)));
@@ -71,12 +71,12 @@ fn unequal_shares_at_a_barrier_are_no_serial_phase() {
         })
         .traced(2, |run| rounds(run, 0, [7, 3]))
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::Imbalance], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::IMBALANCE], "{:#?}", answer.verdict);
     let cause = &answer.verdict.causes[0];
     assert!(cause.summary.contains("(one)") && cause.summary.contains("parallel_part (app.c:20)"), "{}", cause.summary);
-    assert!(answer.verdict.clear.contains(&CauseId::SerialPhase));
+    assert!(answer.verdict.clear.contains(&CauseId::SERIAL_PHASE));
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn threads_that_take_turns_at_being_last_have_no_straggler() {
             }
         })
         .tables();
-    let answer = analyze(&tables);
-    let cause = found(&answer, CauseId::Imbalance).unwrap();
+    let answer = answer_for(&tables);
+    let cause = found(&answer, CauseId::IMBALANCE).unwrap();
     assert!(cause.summary.contains("whichever is last"), "{}", cause.summary);
 }
 
@@ -115,7 +115,7 @@ fn even_rounds_have_no_cause() {
         })
         .traced(2, |run| rounds(run, 0, [5, 5]))
         .tables();
-    assert_eq!(ids(&analyze(&tables)), [CauseId::None]);
+    assert_eq!(ids(&answer_for(&tables)), [CauseId::NONE]);
 }
 
 /// Reading before, merging after, the work between.
@@ -165,12 +165,12 @@ fn launched(by_main: bool) -> Tables {
 
 #[test]
 fn the_only_thread_of_a_launcher_is_what_starts_the_workers() {
-    let answer = analyze(&launched(true));
-    assert_eq!(ids(&answer), [CauseId::SerialPhase], "{:#?}", answer.verdict);
+    let answer = answer_for(&launched(true));
+    assert_eq!(ids(&answer), [CauseId::SERIAL_PHASE], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("after the last worker thread"), "{:#?}", answer.verdict);
     // The near miss: one of several threads that the first one created is a worker like them.
-    let answer = analyze(&launched(false));
-    assert!(found(&answer, CauseId::SerialPhase).is_none(), "{:#?}", answer.verdict);
+    let answer = answer_for(&launched(false));
+    assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
@@ -190,21 +190,21 @@ fn an_idle_processor_that_the_timed_runs_did_not_have_proves_no_imbalance() {
             .tables()
     };
     // 0.2 of 1.2 processor-seconds are idle in the traced run, and as many in the timed ones.
-    assert_eq!(ids(&analyze(&tables(1.0))), [CauseId::Imbalance]);
+    assert_eq!(ids(&answer_for(&tables(1.0))), [CauseId::IMBALANCE]);
     // Timed, both processors were busy: they were only slower.
-    let answer = analyze(&tables(1.2));
+    let answer = answer_for(&tables(1.2));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
-    assert!(answer.account[1].lines.iter().all(|l| l.cause != CauseId::Imbalance || l.seconds == 0.0));
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    assert!(answer.account[1].lines.iter().all(|l| l.cause != CauseId::IMBALANCE || l.seconds == 0.0));
 }
 
 const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
 
 #[test]
 fn start_up_and_tail_are_told_apart() {
-    let answer = analyze(&start_and_end(400, 150));
+    let answer = answer_for(&start_and_end(400, 150));
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::SerialPhase; 2], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::SERIAL_PHASE; 2], "{:#?}", answer.verdict);
     let functions: Vec<_> =
         answer.verdict.causes.iter().map(|c| c.culprit.as_ref().unwrap().function.clone().unwrap()).collect();
     assert_eq!(functions, ["parse", "merge"]);
@@ -214,16 +214,16 @@ fn start_up_and_tail_are_told_apart() {
 
 #[test]
 fn a_short_start_up_is_clear() {
-    let answer = analyze(&start_and_end(10, 5));
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
-    assert!(answer.verdict.clear.contains(&CauseId::SerialPhase));
+    let answer = answer_for(&start_and_end(10, 5));
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::SERIAL_PHASE));
 }
 
 #[test]
 fn a_straggler_is_named_with_the_spread() {
-    let answer = analyze(&uneven());
+    let answer = answer_for(&uneven());
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::Imbalance]);
+    assert_eq!(ids(&answer), [CauseId::IMBALANCE]);
     let cause = &answer.verdict.causes[0];
     assert!((cause.lost_seconds - 1.8).abs() < 0.02 && cause.share > 0.9, "{cause:?}");
     assert!(cause.summary.contains("600 ms apart") && cause.summary.contains("7.0 times"), "{}", cause.summary);
@@ -245,10 +245,10 @@ fn a_thread_that_was_kept_off_the_processor_had_no_unequal_share() {
             run.thread("b").runs(ms(100), PARALLEL).preempted(ms(300)).runs(ms(400), PARALLEL);
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
-    let unsure = answer.verdict.unsure.iter().find(|u| u.id == CauseId::Imbalance).unwrap();
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    let unsure = answer.verdict.unsure.iter().find(|u| u.id == CauseId::IMBALANCE).unwrap();
     assert!(unsure.missing.contains("kept off the processor"), "{unsure:?}");
 }
 
@@ -283,9 +283,9 @@ fn a_timer_thread_takes_no_blame() {
         user_stack: None,
         ..w
     }));
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::Imbalance], "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::IMBALANCE], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
 }
 
@@ -319,9 +319,9 @@ fn who_is_held_back_by_other_programs_makes_no_imbalance() {
         }
         tables
     };
-    let answer = analyze(&tables(true));
-    assert!(missing(&answer, CauseId::Imbalance).contains("held threads back"), "{:#?}", answer.verdict);
-    assert!(found(&analyze(&tables(false)), CauseId::Imbalance).is_some());
+    let answer = answer_for(&tables(true));
+    assert!(missing(&answer, CauseId::IMBALANCE).contains("held threads back"), "{:#?}", answer.verdict);
+    assert!(found(&answer_for(&tables(false)), CauseId::IMBALANCE).is_some());
 }
 
 /// Half of the work takes twice as long on one of the processors: that is not more work. With as much to do in all as one
@@ -346,10 +346,10 @@ fn who_has_the_slower_processor_makes_no_imbalance() {
             .tables()
     };
     for at_barriers in [false, true] {
-        let answer = analyze(&tables(1.0, at_barriers));
-        let missing = missing(&answer, CauseId::Imbalance);
+        let answer = answer_for(&tables(1.0, at_barriers));
+        let missing = missing(&answer, CauseId::IMBALANCE);
         assert!(missing.contains("its processor may have been the slower one"), "{:#?}", answer.verdict);
-        assert_eq!(ids(&analyze(&tables(1.5, at_barriers))), [CauseId::Imbalance]);
+        assert_eq!(ids(&answer_for(&tables(1.5, at_barriers))), [CauseId::IMBALANCE]);
     }
 }
 
@@ -371,13 +371,13 @@ fn a_little_later_on_slower_processors_is_no_imbalance() {
             })
             .tables()
     };
-    let answer = analyze(&tables(1.5, 880));
-    let missing = missing(&answer, CauseId::Imbalance);
+    let answer = answer_for(&tables(1.5, 880));
+    let missing = missing(&answer, CauseId::IMBALANCE);
     assert!(missing.contains("its processor may have been the slower one"), "{:#?}", answer.verdict);
     // As much work as alone: then one share is larger.
-    assert_eq!(ids(&analyze(&tables(1.88, 880))), [CauseId::Imbalance]);
+    assert_eq!(ids(&answer_for(&tables(1.88, 880))), [CauseId::IMBALANCE]);
     // Slower processors, too, but a difference that one of them does not make.
-    assert!(found(&analyze(&tables(1.2, 750)), CauseId::Imbalance).is_some());
+    assert!(found(&answer_for(&tables(1.2, 750)), CauseId::IMBALANCE).is_some());
 }
 
 /// A start of 600 ms in one thread, in code that workers run too, beside a run-time's threads that run for a part
@@ -406,14 +406,14 @@ fn beside_a_runtime(busy: u64) -> Tables {
 
 #[test]
 fn threads_of_a_runtime_that_wait_for_calls_hide_no_serial_phase() {
-    let answer = analyze(&beside_a_runtime(3));
+    let answer = answer_for(&beside_a_runtime(3));
     assert_balanced(&answer);
-    assert_eq!(ids(&answer).first(), Some(&CauseId::SerialPhase), "{:#?}", answer.verdict);
-    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer).first(), Some(&CauseId::SERIAL_PHASE), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn a_stage_that_is_busy_for_longer_is_no_runtime_thread() {
-    let answer = analyze(&beside_a_runtime(30));
-    assert_ne!(ids(&answer).first(), Some(&CauseId::SerialPhase), "{:#?}", answer.verdict);
+    let answer = answer_for(&beside_a_runtime(30));
+    assert_ne!(ids(&answer).first(), Some(&CauseId::SERIAL_PHASE), "{:#?}", answer.verdict);
 }

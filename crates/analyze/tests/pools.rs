@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
@@ -25,7 +25,7 @@ fn run(seconds: f64, cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Table
 /// Thread `a` works for 200 ms and waits for a task for 600 ms. Meanwhile `b` runs `busy`, and `giver` does what the closure
 /// says.
 fn last_task(busy: &str, giver: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
-    let answer = analyze(&run(0.8, 1.0, |run| {
+    let answer = answer_for(&run(0.8, 1.0, |run| {
         giver(run);
         run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
         run.thread("b").runs(ms(800), busy);
@@ -41,7 +41,7 @@ fn waits_for_a_result(run: &mut RunSketch<'_>) {
 #[test]
 fn a_task_that_is_larger_than_what_is_left_is_unequal_work() {
     let answer = last_task(PRICE, waits_for_a_result);
-    let cause = found(&answer, CauseId::Imbalance).unwrap();
+    let cause = found(&answer, CauseId::IMBALANCE).unwrap();
     assert!(cause.share > 0.9, "{cause:?}");
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("price"));
     assert_eq!(
@@ -53,14 +53,14 @@ fn a_task_that_is_larger_than_what_is_left_is_unequal_work() {
     assert_eq!((value("threads without"), value("times one had none")), (1.0, 1.0));
     assert!((value("time without a task") - 0.6).abs() < 1e-9);
     assert!((value("CPU time of the thread that was busy then (b)") - 0.8).abs() < 1e-9);
-    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn a_stage_that_does_something_else_is_waited_for() {
     let answer = last_task("sort@app app.c:30 < sorter@app app.c:80", waits_for_a_result);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
-    let cause = found(&answer, CauseId::ConditionWait).unwrap();
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::CONDITION_WAIT).unwrap();
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("sort"));
 }
 
@@ -71,7 +71,7 @@ fn a_giver_that_waits_for_the_network_has_no_tasks_to_give() {
     let answer = last_task(PRICE, |run| {
         run.thread("giver").blocks(Reason::Pipe, ms(800), read);
     });
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 /// The same, and an interrupt that wakes the giver meets a thread of the pool.
@@ -81,7 +81,7 @@ fn an_interrupt_is_no_thread_of_the_pool() {
     let answer = last_task(PRICE, |run| {
         run.thread("giver").handed(Reason::Pipe, ms(800), read, "b", FUTEX);
     });
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]
@@ -90,32 +90,32 @@ fn a_giver_that_waits_for_somebody_else_may_have_tasks_to_give() {
         run.thread("giver").locks(0x200, ms(800), RESULT, "other");
         run.thread("other").blocks(Reason::Sleep, ms(800), "?@libc.so.6 < nanosleep@libc.so.6 < tick@app app.c:99");
     });
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 /// The one that is busy is busy with a file.
 #[test]
 fn where_none_of_the_pool_runs_none_of_them_has_too_much_to_do() {
-    let answer = analyze(&run(0.8, 0.4, |run| {
+    let answer = answer_for(&run(0.8, 0.4, |run| {
         waits_for_a_result(run);
         run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
         let write = "?@libc.so.6 < fsync@libc.so.6 < worker@app app.c:62";
         run.thread("b").runs(ms(200), PRICE).blocks(Reason::Io, ms(600), write);
     }));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 /// A thread of the pool brings the task, and waits itself for a third one.
 #[test]
 fn threads_of_a_pool_that_hand_each_other_work_are_no_imbalance() {
-    let answer = analyze(&run(0.8, 1.0, |run| {
+    let answer = answer_for(&run(0.8, 1.0, |run| {
         run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "c");
         run.thread("b").runs(ms(800), PRICE);
         run.thread("c").runs(ms(200), PRICE).locks(0x300, ms(600), RESULT, "b");
     }));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 /// When somebody waited is known to lie in a stretch, and who ran then is not.
@@ -126,16 +126,16 @@ fn waits_in_summed_up_stretches_say_nothing_of_tasks() {
         run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
         run.thread("b").runs(ms(800), PRICE);
     });
-    assert!(found(&analyze(&tables), CauseId::Imbalance).is_some());
+    assert!(found(&answer_for(&tables), CauseId::IMBALANCE).is_some());
     let a = tables.threads.iter().find(|t| t.name == "a").unwrap().thread;
     let long = |s: &&mut recording::tables::Slice| s.thread == a && s.wait.is_some() && s.spent_ns == ms(600);
     tables.slices.iter_mut().find(long).unwrap().count = 2;
-    assert!(found(&analyze(&tables), CauseId::Imbalance).is_none());
+    assert!(found(&answer_for(&tables), CauseId::IMBALANCE).is_none());
 }
 
 #[test]
 fn a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace() {
-    let answer = analyze(&run(0.8, 1.4, |run| {
+    let answer = answer_for(&run(0.8, 1.4, |run| {
         let mut giver = run.thread("giver");
         for _ in 0..40 {
             giver = giver.runs(ms(15), "make@app app.c:10 < main@app app.c:90").locks(0x200, ms(5), RESULT, "b");
@@ -147,13 +147,13 @@ fn a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace() {
         }
     }));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 /// Who hands out one task at a time and waits for its result has divided nothing.
 #[test]
 fn tasks_that_are_handed_out_one_at_a_time_are_waited_for() {
-    let answer = analyze(&run(1.0, 1.0, |run| {
+    let answer = answer_for(&run(1.0, 1.0, |run| {
         let mut giver = run.thread("giver");
         for turn in 0..100 {
             giver = giver.locks(0x200, ms(10), RESULT, ["a", "b"][turn % 2]);
@@ -169,26 +169,26 @@ fn tasks_that_are_handed_out_one_at_a_time_are_waited_for() {
         }
     }));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
-    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
 }
 
 #[test]
 fn a_pool_whose_tasks_fill_its_time_has_no_cause() {
-    let answer = analyze(&run(0.505, 1.0, |run| {
+    let answer = answer_for(&run(0.505, 1.0, |run| {
         run.thread("giver").locks(0x200, ms(505), RESULT, "b");
         run.thread("a").runs(ms(500), PRICE).locks(0x100, ms(5), NEXT, "giver");
         run.thread("b").runs(ms(505), PRICE);
     }));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
-    assert!(found(&answer, CauseId::ConditionWait).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
 }
 
 /// Half a millisecond at a time: between any two samples everything may have happened.
 #[test]
 fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
-    let answer = analyze(&run(0.8, 1.2, |run| {
+    let answer = answer_for(&run(0.8, 1.2, |run| {
         run.thread("giver").locks(0x200, ms(800), RESULT, "b");
         let mut a = run.thread("a").runs(ms(20), PRICE).runs(ms(3) / 10, PRICE);
         for _ in 0..800 {
@@ -197,21 +197,21 @@ fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
         run.thread("b").runs(ms(800), PRICE);
     }));
     assert_balanced(&answer);
-    assert!(found(&answer, CauseId::Imbalance).is_none(), "{:#?}", answer.verdict);
-    assert!(found(&answer, CauseId::ConditionWait).is_some(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
 }
 
 /// The last part of it is a thread's that has ended: neither is charged with the other's.
 #[test]
 fn tasks_and_ends_are_two_causes_that_share_the_loss() {
-    let answer = analyze(&run(0.8, 1.0, |run| {
+    let answer = answer_for(&run(0.8, 1.0, |run| {
         waits_for_a_result(run);
         run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(300), NEXT, "giver");
         run.thread("b").runs(ms(800), PRICE);
     }));
     assert_balanced(&answer);
     let shares: Vec<f64> =
-        answer.verdict.causes.iter().filter(|c| c.id == CauseId::Imbalance).map(|c| c.share).collect();
+        answer.verdict.causes.iter().filter(|c| c.id == CauseId::IMBALANCE).map(|c| c.share).collect();
     let all: f64 = shares.iter().sum();
     assert!(shares.len() == 2 && (0.9..1.01).contains(&all), "{:#?}", answer.verdict);
 }

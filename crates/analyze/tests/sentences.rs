@@ -4,7 +4,7 @@
 
 mod common;
 
-use analyze::analyze;
+use analyze::answer_for;
 use common::{around, repaired};
 use recording::synthetic::{Sketch, ms};
 use recording::tables::Loss;
@@ -17,7 +17,7 @@ fn what_all_traced_runs_lost_is_one_warning() {
         tables.losses.push(Loss { run, what: frames, count: 5, of: Some(100) });
         tables.losses.push(Loss { run, what: "samples".to_owned(), count: 7, of: None });
     }
-    let warnings = analyze(&tables).warnings;
+    let warnings = answer_for(&tables).warnings;
     let told = [
         "some call stacks are cut off, so callers may be missing (in the traced runs: 5 of 100 with 1 thread, 5 of 100 \
          with 2 threads, 5 of 100 with 4 threads)",
@@ -29,7 +29,8 @@ fn what_all_traced_runs_lost_is_one_warning() {
 #[test]
 fn a_speed_up_that_may_be_none_has_its_interval_in_the_first_sentence() {
     let noisy = |middle: f64| -> Vec<f64> { [0.7, 0.85, 1.0, 1.15, 1.3].map(|n| n * middle).to_vec() };
-    let summary = |runs: &[f64]| analyze(&Sketch::new(2).clean(1, &noisy(1.0)).clean(2, runs).tables()).verdict.summary;
+    let summary =
+        |runs: &[f64]| answer_for(&Sketch::new(2).clean(1, &noisy(1.0)).clean(2, runs).tables()).verdict.summary;
     // In other blocks than those of one thread, or the noise would cancel out.
     let told = summary(&[1.3, 0.7, 1.15, 0.8, 0.95]);
     assert!(told.starts_with("With 2 threads the program is 1.1 times as fast as with 1 (0."), "{told}");
@@ -40,13 +41,13 @@ fn a_speed_up_that_may_be_none_has_its_interval_in_the_first_sentence() {
 #[test]
 fn far_slower_is_told_as_slow() {
     let tables = Sketch::new(2).clean(1, &around(0.1)).clean(2, &around(1.5)).tables();
-    let summary = analyze(&tables).verdict.summary;
-    assert!(summary.starts_with("With 2 threads the program is 15 times as slow as with 1."), "{summary}");
+    let summary = answer_for(&tables).verdict.summary;
+    assert!(summary.starts_with("With 2 threads the program is 15 times slower than with 1."), "{summary}");
 }
 
 /// One of five runs took eight times as long: what may be lost is a part of what such a run takes.
 #[test]
-fn what_may_be_lost_is_never_more_than_all() {
+fn runs_that_scatter_too_much_say_so_in_one_sentence() {
     let seconds = [0.5, 0.9, 4.0, 0.6, 0.8];
     let tables = Sketch::new(2)
         .clean(1, &around(1.0))
@@ -60,10 +61,8 @@ fn what_may_be_lost_is_never_more_than_all() {
             }
         })
         .tables();
-    let summary = analyze(&tables).verdict.summary;
-    let (_, most) = summary.split_once("at most ").unwrap_or_else(|| panic!("{summary}"));
-    let most: f64 = most.split(' ').next().unwrap().parse().unwrap();
-    assert!((50.0..=100.0).contains(&most), "{summary}");
+    let summary = answer_for(&tables).verdict.summary;
+    assert!(summary.contains("Too noisy to tell whether anything is lost with 2 threads"), "{summary}");
 }
 
 /// Threads that scale and spend part of their time in the allocator.
@@ -77,9 +76,9 @@ fn allocating(in_allocator: u64) -> Vec<String> {
         }
     };
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(0.5));
-    let answer = analyze(&sketch.traced(1, |run| of(1, run)).traced(2, |run| of(2, run)).tables());
+    let answer = answer_for(&sketch.traced(1, |run| of(1, run)).traced(2, |run| of(2, run)).tables());
     let cause = &answer.verdict.causes[0];
-    assert_eq!(cause.id, analyze::answer::CauseId::None, "{:#?}", answer.verdict);
+    assert_eq!(cause.id, analyze::answer::CauseId::NONE, "{:#?}", answer.verdict);
     let rows = cause.evidence.iter().filter(|e| e.what.starts_with("processor time in"));
     rows.map(|row| format!("{} {:.2}", row.what, row.value)).collect()
 }

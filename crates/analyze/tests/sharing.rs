@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
+use analyze::answer_for;
 use common::*;
 use recording::meta::Capability;
 use recording::synthetic::{Sketch, ms};
@@ -125,7 +125,7 @@ fn code_made_at_run_time_lies_elsewhere_without_the_sharing() {
         let mut tables = slower_with(&count(alone), &count(shared), &around(1.0));
         accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
         confirm(&mut tables, [(true, LINE), (true, LINE)]);
-        found(&analyze(&tables), CauseId::TrueSharing).unwrap().lost_seconds
+        found(&answer_for(&tables), CauseId::TRUE_SHARING).unwrap().lost_seconds
     };
     let same = lost("app", 1, 1);
     assert!((same - 1.0).abs() < 0.1, "1.5 s of it are 0.5 s with one thread: {same}");
@@ -143,8 +143,8 @@ fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
         frame.function = None;
     }
     let gain = |tables: &Tables| {
-        let lines = analyze(tables).account[1].lines.clone();
-        lines.iter().find(|l| l.cause == CauseId::TrueSharing).map(|l| l.seconds)
+        let lines = answer_for(tables).account[1].lines.clone();
+        lines.iter().find(|l| l.cause == CauseId::TRUE_SHARING).map(|l| l.seconds)
     };
     let whole = gain(&tables).unwrap();
     assert!((whole - 1.0).abs() < 0.1, "0.5 s of it are the smallest count's: {whole}");
@@ -191,8 +191,8 @@ fn members_of_one_object_are_named_by_type_and_distance() {
     confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
     member(&mut tables, ".hits", 8, 64, LINE);
     member(&mut tables, ".misses", 16, 64, LINE + 8);
-    let answer = analyze(&tables);
-    let summary = &found(&answer, CauseId::FalseSharing).unwrap().summary;
+    let answer = answer_for(&tables);
+    let summary = &found(&answer, CauseId::FALSE_SHARING).unwrap().summary;
     assert!(summary.contains("one cache line, struct stats.hits and struct stats.misses, at"), "{summary}");
 }
 
@@ -203,8 +203,8 @@ fn the_same_member_of_two_objects_is_told_once_and_apart_in_the_evidence() {
     confirm(&mut tables, [(true, LINE), (true, LINE + 16)]);
     member(&mut tables, ".count", 0, 8, LINE);
     member(&mut tables, ".count", 0, 8, LINE + 16);
-    let answer = analyze(&tables);
-    let cause = found(&answer, CauseId::FalseSharing).unwrap();
+    let answer = answer_for(&tables);
+    let cause = found(&answer, CauseId::FALSE_SHARING).unwrap();
     assert!(cause.summary.contains("one cache line, struct stats.count of 2 objects, at"), "{}", cause.summary);
     for address in [LINE, LINE + 16] {
         let place = format!("struct stats.count at {address:#x}");
@@ -218,16 +218,18 @@ fn different_bytes_of_one_line_are_false_sharing_with_their_names() {
     accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
     confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
     variable(&mut tables, "counters", 64, &[LINE, LINE + 8]);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::FalseSharing], "{:#?}", answer.verdict);
-    let cause = found(&answer, CauseId::FalseSharing).unwrap();
+    assert_eq!(ids(&answer), [CauseId::FALSE_SHARING], "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::FALSE_SHARING).unwrap();
     assert!((cause.lost_seconds - 1.0).abs() < 0.1, "a second more at the same instructions: {cause:?}");
     assert!(cause.summary.contains("bytes 0 to 7 of counters and bytes 8 to 15 of counters"), "{}", cause.summary);
     let culprit = cause.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.line), (Some("count"), Some(7)));
     assert_eq!(culprit.object.as_deref(), Some("0x5000"));
-    assert!(answer.verdict.clear.contains(&CauseId::TrueSharing) && answer.verdict.clear.contains(&CauseId::SpinWait));
+    assert!(
+        answer.verdict.clear.contains(&CauseId::TRUE_SHARING) && answer.verdict.clear.contains(&CauseId::SPIN_WAIT)
+    );
 }
 
 #[test]
@@ -235,8 +237,8 @@ fn one_thread_that_only_reads_beside_what_the_other_writes_is_false_sharing_too(
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Load, LINE + 16), (AccessKind::Store, LINE + 8)]);
     confirm(&mut tables, [(false, LINE + 16), (true, LINE + 8)]);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::FalseSharing]);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::FALSE_SHARING]);
     let summary = &answer.verdict.causes[0].summary;
     assert!(summary.contains("one cache line, memory without a name (2 places), at"), "{summary}");
 }
@@ -256,8 +258,8 @@ fn a_writer_waits_for_the_line_at_all_that_it_reads_there() {
         row.thread == ThreadId(0) || nth % 2 == 0
     });
     confirm(&mut tables, [(true, LINE + 8), (false, LINE)]);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::FalseSharing]);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::FALSE_SHARING]);
     let lost = answer.verdict.causes[0].lost_seconds;
     assert!((lost - 1.0).abs() < 0.1, "all that `count` takes more, not {lost}");
 }
@@ -268,12 +270,12 @@ fn the_same_bytes_are_true_sharing() {
     accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
     confirm(&mut tables, [(true, LINE), (true, LINE)]);
     variable(&mut tables, "total", 8, &[LINE]);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::TrueSharing], "{:#?}", answer.verdict);
-    let cause = found(&answer, CauseId::TrueSharing).unwrap();
+    assert_eq!(ids(&answer), [CauseId::TRUE_SHARING], "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::TRUE_SHARING).unwrap();
     assert!(cause.summary.contains("use total all the time"), "{}", cause.summary);
-    assert!(answer.verdict.clear.contains(&CauseId::FalseSharing));
+    assert!(answer.verdict.clear.contains(&CauseId::FALSE_SHARING));
 }
 
 #[test]
@@ -290,8 +292,8 @@ fn what_a_thread_uses_beside_a_variable_that_all_write_is_not_to_blame() {
     let beside: Vec<Access> =
         tables.accesses.iter().map(|row| Access { kind: AccessKind::Load, address: LINE + 8, ..row.clone() }).collect();
     tables.accesses.extend(beside);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::TrueSharing], "{:#?}", answer.verdict);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::TRUE_SHARING], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("use state all the time"), "{:#?}", answer.verdict);
 }
 
@@ -299,24 +301,24 @@ fn what_a_thread_uses_beside_a_variable_that_all_write_is_not_to_blame() {
 fn without_proof_by_breakpoints_sharing_stays_unsure() {
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::None]);
-    assert!(missing(&answer, CauseId::FalseSharing).contains("no breakpoint was set on it"));
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
+    assert!(missing(&answer, CauseId::FALSE_SHARING).contains("no breakpoint was set on it"));
 
     confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
     for row in &mut tables.confirmations {
         row.gap_ns = Some(400_000);
     }
-    let answer = analyze(&tables);
-    assert!(missing(&answer, CauseId::FalseSharing).contains("written rarely"), "{:?}", answer.verdict.unsure);
+    let answer = answer_for(&tables);
+    assert!(missing(&answer, CauseId::FALSE_SHARING).contains("written rarely"), "{:?}", answer.verdict.unsure);
 
     for row in &mut tables.confirmations {
         (row.gap_ns, row.across_ns) = (Some(9_000), Some(500_000));
     }
-    assert!(missing(&analyze(&tables), CauseId::FalseSharing).contains("hand it on"));
+    assert!(missing(&answer_for(&tables), CauseId::FALSE_SHARING).contains("hand it on"));
 
     tables.confirmations[0].shared_trials = 1;
-    assert!(missing(&analyze(&tables), CauseId::FalseSharing).contains("at the same time"));
+    assert!(missing(&answer_for(&tables), CauseId::FALSE_SHARING).contains("at the same time"));
 }
 
 #[test]
@@ -324,10 +326,10 @@ fn sharing_in_runs_whose_times_scatter_around_no_loss_stays_unsure() {
     let mut tables = slower_with(COUNT, COUNT, &[0.3, 1.8, 0.4, 2.2, 1.0]);
     accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
     confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::None]);
-    assert!(answer.verdict.summary.contains("the runs scatter too much"), "{}", answer.verdict.summary);
-    let missing = missing(&answer, CauseId::FalseSharing);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
+    assert!(answer.verdict.summary.contains("Too noisy to tell"), "{}", answer.verdict.summary);
+    let missing = missing(&answer, CauseId::FALSE_SHARING);
     assert!(missing.contains("scatter too much to show a loss"), "{missing}");
 }
 
@@ -335,13 +337,13 @@ fn sharing_in_runs_whose_times_scatter_around_no_loss_stays_unsure() {
 fn threads_that_only_read_share_nothing() {
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Load, LINE), (AccessKind::Load, LINE)]);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::None]);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
     // The code is slower all the same, and why is not known.
-    for id in [CauseId::FalseSharing, CauseId::TrueSharing] {
+    for id in [CauseId::FALSE_SHARING, CauseId::TRUE_SHARING] {
         assert!(missing(&answer, id).contains("no cache line was seen"));
     }
-    assert!(answer.verdict.clear.contains(&CauseId::SpinWait), "{:?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::SPIN_WAIT), "{:?}", answer.verdict);
 }
 
 #[test]
@@ -354,7 +356,7 @@ fn a_thread_that_fills_in_first_values_is_not_among_those_who_share() {
         let access = Access { address: LINE + 8, ..tables.accesses[row].clone() };
         tables.accesses.push(access);
     }
-    assert_eq!(ids(&analyze(&tables)), [CauseId::FalseSharing]);
+    assert_eq!(ids(&answer_for(&tables)), [CauseId::FALSE_SHARING]);
 }
 
 #[test]
@@ -364,9 +366,9 @@ fn processes_that_were_forked_have_other_memory_at_the_same_addresses() {
     confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
     let run = traced(&tables);
     tables.threads.iter_mut().find(|row| row.run == run && row.thread == ThreadId(1)).unwrap().pid += 1;
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::None]);
-    assert!(missing(&answer, CauseId::FalseSharing).contains("no cache line was seen"));
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
+    assert!(missing(&answer, CauseId::FALSE_SHARING).contains("no cache line was seen"));
 }
 
 #[test]
@@ -389,9 +391,9 @@ fn sharing_that_costs_nothing_is_not_reported() {
         .tables();
     fast.meta = tables.meta.clone();
     (fast.accesses, fast.confirmations) = (tables.accesses, tables.confirmations);
-    let answer = analyze(&fast);
-    assert_eq!(ids(&answer), [CauseId::None]);
-    assert!(answer.verdict.clear.contains(&CauseId::FalseSharing), "{:?}", answer.verdict);
+    let answer = answer_for(&fast);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
+    assert!(answer.verdict.clear.contains(&CauseId::FALSE_SHARING), "{:?}", answer.verdict);
 }
 
 /// Waiting loops in `count` of both threads.
@@ -422,10 +424,10 @@ fn a_loop_that_reads_what_another_thread_writes_is_a_spin_wait() {
     spins(&mut tables);
     confirm(&mut tables, [(true, LINE), (true, LINE)]);
     variable(&mut tables, "turn", 4, &[LINE]);
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert_eq!(ids(&answer), [CauseId::SpinWait], "{:#?}", answer.verdict);
-    let cause = found(&answer, CauseId::SpinWait).unwrap();
+    assert_eq!(ids(&answer), [CauseId::SPIN_WAIT], "{:#?}", answer.verdict);
+    let cause = found(&answer, CauseId::SPIN_WAIT).unwrap();
     let expected = "Threads wait in a loop at count (app.c:7) until turn changes; count (app.c:7) writes it.";
     assert_eq!(cause.summary, expected);
     assert!((cause.lost_seconds - 1.0).abs() < 0.1, "{cause:?}");
@@ -435,14 +437,14 @@ fn a_loop_that_reads_what_another_thread_writes_is_a_spin_wait() {
 fn a_loop_that_nobody_writes_for_stays_unsure() {
     let mut tables = slower();
     spins(&mut tables);
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::None]);
-    assert!(missing(&answer, CauseId::SpinWait).contains("no other thread was seen to write"), "{:?}", answer.verdict);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
+    assert!(missing(&answer, CauseId::SPIN_WAIT).contains("no other thread was seen to write"), "{:?}", answer.verdict);
     // What only the waiting thread writes is not what it waits for.
     confirm(&mut tables, [(true, LINE), (true, LINE)]);
     tables.confirmations.truncate(1);
     tables.spins.truncate(1);
-    assert!(missing(&analyze(&tables), CauseId::SpinWait).contains("no other thread was seen to write"));
+    assert!(missing(&answer_for(&tables), CauseId::SPIN_WAIT).contains("no other thread was seen to write"));
 }
 
 #[test]
@@ -453,16 +455,16 @@ fn one_run_alone_tells_what_is_shared_and_not_what_it_costs() {
     let run = traced(&tables);
     tables.runs.retain(|row| row.run == run);
     tables.traces.retain(|row| row.run == run);
-    let answer = analyze(&tables);
-    assert!(missing(&answer, CauseId::FalseSharing).contains("only in a sweep"), "{:?}", answer.verdict);
+    let answer = answer_for(&tables);
+    assert!(missing(&answer, CauseId::FALSE_SHARING).contains("only in a sweep"), "{:?}", answer.verdict);
 }
 
 #[test]
 fn where_memory_was_not_looked_at_nothing_is_excluded() {
     let mut tables = slower();
     tables.meta.capabilities.clear();
-    let answer = analyze(&tables);
-    for id in [CauseId::FalseSharing, CauseId::TrueSharing, CauseId::SpinWait] {
+    let answer = answer_for(&tables);
+    for id in [CauseId::FALSE_SHARING, CauseId::TRUE_SHARING, CauseId::SPIN_WAIT] {
         assert!(missing(&answer, id).contains("most in count"), "{:?}", answer.verdict);
     }
 }
@@ -478,5 +480,5 @@ fn senseless_rows_do_no_harm() {
     for row in tables.accesses.iter_mut().step_by(3) {
         (row.width, row.thread, row.frame) = (u32::MAX, ThreadId(77), FrameId(99));
     }
-    assert_balanced(&analyze(&tables));
+    assert_balanced(&answer_for(&tables));
 }

@@ -4,8 +4,8 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
+use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{Sketch, ms};
@@ -37,7 +37,7 @@ fn run(threads: u32) -> Tables {
 #[test]
 fn one_run_has_an_account_of_all_processors_and_the_causes_that_a_run_shows() {
     for threads in [0, 2] {
-        let answer = analyze(&run(threads));
+        let answer = answer_for(&run(threads));
         assert_balanced(&answer);
         assert!(answer.curve.is_empty() && answer.knee_at.is_none());
         let account = &answer.account[0];
@@ -49,11 +49,11 @@ fn one_run_has_an_account_of_all_processors_and_the_causes_that_a_run_shows() {
         assert!((line("waiting for locks") - 1.0).abs() < 0.01, "{account:?}");
         assert!((line("fewer threads than processors") - 2.0).abs() < 0.05, "{account:?}");
         assert!((line("kernel time in write") - 0.2).abs() < 0.01, "{account:?}");
-        assert_eq!(answer.verdict.causes[0].id, CauseId::SerialPhase, "{:#?}", answer.verdict);
-        let lock = found(&answer, CauseId::UserLock).unwrap();
+        assert_eq!(answer.verdict.causes[0].id, CauseId::SERIAL_PHASE, "{:#?}", answer.verdict);
+        let lock = found(&answer, CauseId::USER_LOCK).unwrap();
         assert!(lock.summary.contains("update (app.c:40)"), "{}", lock.summary);
         assert!(answer.verdict.summary.starts_with("The program ran for 1.0 s and kept 1.0 of 4 processors busy."));
-        for id in [CauseId::ExtraWork, CauseId::MemoryBound, CauseId::FalseSharing, CauseId::SpinWait] {
+        for id in [CauseId::EXTRA_WORK, CauseId::MEMORY_BOUND, CauseId::FALSE_SHARING, CauseId::SPIN_WAIT] {
             assert!(missing(&answer, id).contains("only in a sweep"), "{id:?}");
         }
         assert!(
@@ -72,8 +72,8 @@ fn a_run_that_keeps_its_processors_busy_has_no_cause() {
             run.thread("b").runs(ms(500), WORK);
         })
         .tables();
-    let answer = analyze(&tables);
-    assert_eq!(ids(&answer), [CauseId::None], "{:#?}", answer.verdict);
+    let answer = answer_for(&tables);
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
     assert!(answer.verdict.summary.contains("only in a sweep"), "{}", answer.verdict.summary);
 }
 
@@ -83,9 +83,9 @@ fn a_run_that_failed_is_answered_and_only_threads_that_work_count() {
     for row in &mut tables.runs {
         row.exit_status = Some(3);
     }
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_eq!(answer.account[0].threads, 2, "the main thread only waits for the two");
-    assert!(found(&answer, CauseId::UserLock).is_some(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
     assert!(!answer.warnings.iter().any(|w| w.contains("left out")), "{:?}", answer.warnings);
 }
 
@@ -102,7 +102,7 @@ fn in_a_short_run_too_the_thread_that_starts_the_others_is_none_of_them() {
             run.thread("b").runs(ms(50), WORK);
         })
         .tables();
-    assert_eq!(analyze(&tables).account[0].threads, 2);
+    assert_eq!(answer_for(&tables).account[0].threads, 2);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_single_thread_that_sleeps_is_not_said_to_run_alone() {
             run.thread("main").runs(ms(4), "main@app app.c:8").blocks(recording::tables::Reason::Sleep, ms(196), sleep);
         })
         .tables();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert!(!answer.verdict.causes[0].summary.contains("runs alone"), "{:#?}", answer.verdict);
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use analyze::analyze;
+use analyze::answer_for;
 use common::*;
 use recording::synthetic::{Sketch, us};
 use std::time::Instant;
@@ -27,7 +27,7 @@ fn a_million_slices_take_no_longer_than_expected() {
     let samples = tables.samples.clone();
     tables.samples.extend(samples.iter().cycle().take(200_000).cloned());
     let begin = Instant::now();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     let took = begin.elapsed();
     println!("{} slices, {} samples: {took:?}", tables.slices.len(), tables.samples.len());
     assert_balanced(&answer);
@@ -81,7 +81,7 @@ fn ten_million_slices_take_no_longer_than_expected() {
     }
     let before = peak_memory();
     let begin = Instant::now();
-    let answer = analyze(&tables);
+    let answer = answer_for(&tables);
     let took = begin.elapsed();
     let memory = peak_memory() - before;
     println!("{} slices, {} samples: {took:?}, {} MB", tables.slices.len(), tables.samples.len(), memory / 1_000_000);

@@ -2,16 +2,16 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
+use analyze::answer_for;
 use common::*;
 
 #[test]
 fn birthday_names_the_lock_inside_random() {
-    let answer = analyze(&birthday(&RANDOM));
+    let answer = answer_for(&birthday(&RANDOM));
     assert_balanced(&answer);
     let first = &answer.verdict.causes[0];
-    assert_eq!((first.id, first.threads), (CauseId::UserLock, 2));
+    assert_eq!((first.id, first.threads), (CauseId::USER_LOCK, 2));
     let culprit = first.culprit.as_ref().unwrap();
     assert_eq!((culprit.function.as_deref(), culprit.module.as_str()), (Some("random"), "libc.so.6"));
     assert_eq!((culprit.file.as_deref(), culprit.line, culprit.object.as_deref()), (None, None, Some("0x7f00")));
@@ -28,17 +28,17 @@ fn birthday_names_the_lock_inside_random() {
 
 #[test]
 fn birthday_without_symbols_names_the_same_lock() {
-    let answer = analyze(&birthday(&STRIPPED));
-    let culprit = found(&answer, CauseId::UserLock).unwrap().culprit.as_ref().unwrap();
+    let answer = answer_for(&birthday(&STRIPPED));
+    let culprit = found(&answer, CauseId::USER_LOCK).unwrap().culprit.as_ref().unwrap();
     assert_eq!(culprit.function.as_deref(), Some("random"));
     assert_eq!((culprit.callers[0].function.as_deref(), culprit.callers[0].module.as_str()), (None, "birthday"));
 }
 
 #[test]
 fn a_rust_mutex_is_named_by_the_line_that_locks_it() {
-    let answer = analyze(&birthday(&RUST));
+    let answer = answer_for(&birthday(&RUST));
     assert_balanced(&answer);
-    let culprit = found(&answer, CauseId::UserLock).unwrap().culprit.as_ref().unwrap();
+    let culprit = found(&answer, CauseId::USER_LOCK).unwrap().culprit.as_ref().unwrap();
     assert_eq!(culprit.function.as_deref(), Some("tally::count"));
     assert_eq!((culprit.file.as_deref(), culprit.line), (Some("main.rs"), Some(12)));
     insta::assert_snapshot!(text(&answer));
@@ -46,12 +46,12 @@ fn a_rust_mutex_is_named_by_the_line_that_locks_it() {
 
 #[test]
 fn the_repaired_birthday_has_no_cause() {
-    let answer = analyze(&repaired());
+    let answer = answer_for(&repaired());
     assert_balanced(&answer);
     let ids: Vec<CauseId> = answer.verdict.causes.iter().map(|c| c.id).collect();
-    assert_eq!(ids, [CauseId::None], "{:#?}", answer.verdict);
-    assert!(answer.verdict.clear.contains(&CauseId::UserLock));
-    assert!(answer.verdict.clear.contains(&CauseId::Oversubscription));
+    assert_eq!(ids, [CauseId::NONE], "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::USER_LOCK));
+    assert!(answer.verdict.clear.contains(&CauseId::OVERSUBSCRIPTION));
     assert_eq!(answer.knee_at, Some(2));
     insta::assert_snapshot!(text(&answer));
 }

@@ -115,7 +115,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_PROBES);
 	__type(key, u32);
-	__type(value, struct probe);
+	__type(value, struct probe_record);
 } PROBES SEC(".maps");
 
 /* Hardware events, one a processor. Filled by user space where the machine has them. */

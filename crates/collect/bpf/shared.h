@@ -1,6 +1,11 @@
-/* What the programs and their loader both know. The Rust side is src/bpf/abi.rs; both sides assert the sizes. */
+/* What the programs and their loader both know. The Rust side, src/bpf/abi/records.rs, is generated from this file by
+ * tests/abi.rs, which reads what is written here and no more C: one item a line, fields of u8, u16, u32, u64, char or a
+ * struct of this file, no padding. */
 #ifndef KNEE_SHARED_H
 #define KNEE_SHARED_H
+
+/* Marks bytes that follow a record of varying length, and are no field of it in Rust. */
+#define FOLLOWS
 
 /* Slots of thread records. A slot is reused when its thread has ended and user space has read it. */
 #define MAX_SLOTS 16384
@@ -235,7 +240,7 @@ struct image_spans {
 
 /* Places: where a thread waited, woke somebody, and so on. `kind` is the system call number, or KIND_FAULT, with one of
  * the others added. */
-#define KIND_FAULT 0xffff
+#define KIND_FAULT 0xffff       /* a page fault */
 #define KIND_WAKER 0x10000      /* woke somebody */
 #define KIND_LOCK 0x20000       /* waited for a kernel lock; `object` is the lock */
 #define KIND_CREATE 0x40000     /* created a thread or process */
@@ -264,7 +269,9 @@ struct stack_value {
 	u32 told;
 };
 
-/* In a waker's call: its own latest wait at a futex was at the one that it wakes. */
+/* In a waker's call: it was for the futex that was waited on. */
+#define SAME_OBJECT (1u << 31)
+/* The same: the waker's own latest wait at a futex was at the one that it wakes. */
 #define WAITED_HERE (1u << 30)
 /* The same: it asks to wake more than one thread. */
 #define WAKES_MANY (1u << 29)
@@ -273,7 +280,7 @@ struct edge_key {
 	u32 place;
 	u32 waker;
 	u32 waker_place;
-	u32 waker_call; /* as in the record; bit 31: for the futex that was waited on */
+	u32 waker_call; /* as in the record, with the three above */
 	u32 holder;
 };
 
@@ -283,12 +290,12 @@ struct edge_value {
 };
 
 /* The marks that are attached to, and where their arguments are (crates/resolve/src/probes). */
-#define MAX_PROBES 1024
+#define MAX_PROBES 1024u
 
 enum mark { MARK_BEGIN = 1, MARK_END, MARK_TASK_BEGIN, MARK_TASK_END, MARK_WORK };
 enum mark_place { PLACE_NONE, PLACE_CONSTANT, PLACE_REGISTER, PLACE_MEMORY };
 
-struct probe {
+struct probe_record {
 	u32 kind;
 	u32 place;
 	u8 word;  /* of pt_regs: the register, or the base of an address */
@@ -325,6 +332,9 @@ struct call_value {
 	u64 squares; /* sum of the squared counts of all windows but the last */
 	u32 bars[BARS];
 };
+
+/* In a lock's flags, beside the kernel's own: the lock of the process's memory map. */
+#define LOCK_IS_MMAP 0x10000
 
 struct lock_key {
 	u32 thread;
@@ -406,14 +416,14 @@ enum event_kind {
 	EVENT_STACK,
 };
 
-struct event_header {
+struct header {
 	u32 kind;
 	u32 thread;
 };
 
 /* One cycle of a thread: left the processor at off, was woken at wake, ran from on to end. */
 struct period_event {
-	struct event_header header;
+	struct header header;
 	u64 off_ns;
 	u64 wake_ns;
 	u64 on_ns;
@@ -425,7 +435,7 @@ struct period_event {
 };
 
 struct stretch_event {
-	struct event_header header;
+	struct header header;
 	struct stretch stretch;
 };
 
@@ -437,7 +447,7 @@ struct registers {
 };
 
 struct call_event {
-	struct event_header header;
+	struct header header;
 	u64 start_ns;
 	u64 end_ns;
 	u32 number;
@@ -445,7 +455,7 @@ struct call_event {
 };
 
 struct mark_event {
-	struct event_header header;
+	struct header header;
 	u64 time_ns;
 	u32 mark;
 	u32 padding;
@@ -457,7 +467,7 @@ struct mark_event {
 #define ALL_REGISTERS 34
 
 struct place_event {
-	struct event_header header;
+	struct header header;
 	u32 place;
 	u32 pid;
 	u32 image;
@@ -472,7 +482,7 @@ struct place_event {
 };
 
 struct stack_event {
-	struct event_header header;
+	struct header header;
 	u32 stack;
 	u32 pid;
 	u32 image;
@@ -481,15 +491,13 @@ struct stack_event {
 	u32 left_bytes; /* 0 for no other stack */
 	u64 kernel_stack[KERNEL_FRAMES];
 	struct registers registers;
-	/* Where the stack goes on that the thread left for this one: the registers of a frame that made a call, and bytes
-	 * from its stack pointer on. */
-	struct registers left;
-	u8 left_stack[LEFT_STACK + LEFT_STEP];
-	u8 bytes[PLACE_STACK + PLACE_STEP];
+	struct registers left; /* where the stack goes on that the thread left for this one: a frame that made a call */
+	u8 left_stack[LEFT_STACK + LEFT_STEP]; /* bytes from its stack pointer on */
+	FOLLOWS u8 bytes[PLACE_STACK + PLACE_STEP];
 };
 
 struct exec_event {
-	struct event_header header;
+	struct header header;
 	u64 time_ns;
 	u32 pid;
 	u32 image;
@@ -498,7 +506,7 @@ struct exec_event {
 };
 
 struct sample_event {
-	struct event_header header;
+	struct header header;
 	u64 time_ns;
 	u32 pid;
 	u32 image;
@@ -512,13 +520,14 @@ struct sample_event {
 	u32 stack_bytes;
 	u32 red_zone_bytes; /* 0 when they could not be read */
 	u8 red_zone[RED_ZONE];
-	u8 stack[SAMPLE_STACK + SAMPLE_STEP];
+	FOLLOWS u8 stack[SAMPLE_STACK + SAMPLE_STEP];
 };
 
-#define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed: change abi.rs too")
+/* A change of these is a change of what both sides exchange; tests/abi.rs holds the Rust side to it. */
+#define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed its size")
 SIZE(stretch, 160);
 SIZE(thread_record, 1224);
-SIZE(probe, 24);
+SIZE(probe_record, 24);
 SIZE(image_spans, 96);
 SIZE(place_key, 24);
 SIZE(place_value, 168);

@@ -7,6 +7,12 @@
 
 #include "maps.h"
 
+/* The time that a thread has been off its processor, up to its latest coming. */
+static __always_inline u64 off_ns_of(struct thread_record *record)
+{
+	return record->blocked_ns + record->runnable_ns + record->preempted_ns;
+}
+
 /* Where blocked time ended and waiting for a processor began, in order even when clocks of two processors differ. */
 static __always_inline u64 woken_at(struct thread_record *record)
 {

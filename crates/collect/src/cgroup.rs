@@ -56,7 +56,7 @@ impl Groups {
         quotas.min()
     }
 
-    /// How often quotas have bitten; `None` when no group has a quota to be told of.
+    /// How often quotas have bitten; `None` when no group has a quota.
     pub(crate) fn throttled(&self) -> Option<Throttled> {
         let all = self.cpu.iter().filter_map(|folder| parse_stat(&fs::read_to_string(folder.join("cpu.stat")).ok()?));
         all.reduce(|a, b| Throttled { ns: a.ns.saturating_add(b.ns), periods: a.periods.saturating_add(b.periods) })

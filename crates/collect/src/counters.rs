@@ -49,7 +49,7 @@ const PERF_FLAG_FD_CLOEXEC: u64 = 8;
 /// `struct perf_event_attr` up to its first published size (PERF_ATTR_SIZE_VER0, 64 bytes).
 #[repr(C)]
 #[derive(Default)]
-struct Attribute {
+struct CounterAttribute {
     kind: u32,
     size: u32,
     config: u64,
@@ -69,13 +69,13 @@ fn open(pid: i32, kind: u32, config: u64) -> Option<File> {
             // Migrations happen in the kernel: without it the count would be a wrong zero.
             return None;
         }
-        let attribute = Attribute {
+        let attribute = CounterAttribute {
             kind,
-            size: size_of::<Attribute>() as u32,
+            size: size_of::<CounterAttribute>() as u32,
             config,
             read_format: FORMAT_TOTAL_TIMES,
             flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC | FLAG_EXCLUDE_HYPERVISOR | exclude,
-            ..Attribute::default()
+            ..CounterAttribute::default()
         };
         // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
         let fd = unsafe {
@@ -126,7 +126,7 @@ fn scaled(value: u64, enabled: u64, running: u64) -> Option<u64> {
 
 /// An event that one processor counts, whoever runs on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CounterKind {
     Cycles,
     Instructions,
     CacheMisses,
@@ -138,20 +138,20 @@ pub(crate) enum Kind {
 }
 
 /// Opens an event on a processor, for all that runs there.
-pub(crate) fn open_on(processor: u32, kind: Kind) -> Option<File> {
+pub(crate) fn open_on(processor: u32, kind: CounterKind) -> Option<File> {
     let (kind, config) = match kind {
-        Kind::Cycles => (TYPE_HARDWARE, HW_CYCLES),
-        Kind::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
-        Kind::CacheMisses => (TYPE_HARDWARE, HW_CACHE_MISSES),
-        Kind::StalledCycles => (TYPE_HARDWARE, HW_STALLED_BACKEND),
-        Kind::Clock => (TYPE_SOFTWARE, SW_CPU_CLOCK),
+        CounterKind::Cycles => (TYPE_HARDWARE, HW_CYCLES),
+        CounterKind::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
+        CounterKind::CacheMisses => (TYPE_HARDWARE, HW_CACHE_MISSES),
+        CounterKind::StalledCycles => (TYPE_HARDWARE, HW_STALLED_BACKEND),
+        CounterKind::Clock => (TYPE_SOFTWARE, SW_CPU_CLOCK),
     };
-    let attribute = Attribute {
+    let attribute = CounterAttribute {
         kind,
-        size: size_of::<Attribute>() as u32,
+        size: size_of::<CounterAttribute>() as u32,
         config,
         read_format: FORMAT_TOTAL_TIMES,
-        ..Attribute::default()
+        ..CounterAttribute::default()
     };
     // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
     let fd = unsafe {

@@ -234,14 +234,14 @@ fn become_caller(process: &mut std::process::Command, caller: &Caller) {
     unsafe { process.pre_exec(lower) };
 }
 
-/// Runs that nobody reads any more would go on in vain, and into a broken pipe: when knee is killed, so is the target.
+/// When knee is killed, so is the target: else it would go on unobserved, and write into a broken pipe.
 fn die_with_knee(process: &mut std::process::Command) {
     let knee = std::process::id();
     let ask = move || {
         // SAFETY: prctl and getppid take and return numbers; the signal is kept over exec (PR_SET_PDEATHSIG(2const)).
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // Killed before the request was made: nobody would tell.
+            // knee was killed before the request was made: no signal will come.
             if libc::getppid() as u32 != knee {
                 return Err(io::Error::from_raw_os_error(libc::ECANCELED));
             }
@@ -252,14 +252,14 @@ fn die_with_knee(process: &mut std::process::Command) {
     unsafe { process.pre_exec(ask) };
 }
 
-/// A program that gains rights when executed would lose them under an observer, or tell its secrets to it.
+/// A program that gains rights when executed would lose them under an observer, or reveal its secrets to it.
 fn refuse_set_user_id(command: &Command) -> Result<(), Error> {
     let Some(path) = command.program() else { return Ok(()) };
     match std::fs::metadata(&path) {
         Ok(meta) if meta.is_file() && meta.permissions().mode() & 0o6000 != 0 => {
             Err(Error::SetUserId { program: path })
         }
-        // A missing or unreadable program is told by the attempt to start it.
+        // A missing or unreadable program shows in the attempt to start it.
         _ => Ok(()),
     }
 }
@@ -285,9 +285,9 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
         let pid = unsafe { libc::getpid() }.to_ne_bytes();
         let mut byte = 0_u8;
         // SAFETY: the buffer lives on this stack with the length passed; the descriptor is open until exec.
-        let told = again(|| unsafe { libc::write(ready, pid.as_ptr().cast(), pid.len()) }) == pid.len() as isize;
+        let written = again(|| unsafe { libc::write(ready, pid.as_ptr().cast(), pid.len()) }) == pid.len() as isize;
         // SAFETY: as above.
-        let let_go = told && again(|| unsafe { libc::read(go, (&raw mut byte).cast(), 1) }) == 1;
+        let let_go = written && again(|| unsafe { libc::read(go, (&raw mut byte).cast(), 1) }) == 1;
         if let_go && byte == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
     };
     // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
@@ -299,7 +299,7 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
             // The pipe ends without a process id when the fork fails.
             if ready_read.read_exact(&mut pid).is_ok() {
                 prepared = prepare(i32::from_ne_bytes(pid));
-                // A child that has died meanwhile is told by spawn.
+                // That the child has died meanwhile is reported by spawn.
                 let _ = go_write.write_all(&[u8::from(prepared.is_ok())]);
             }
         });

@@ -1,57 +1,39 @@
 //! A live view: what the threads of a program did since the last look, again and again, and nothing kept.
 //!
-//! With eBPF it tells what a recording tells but who wakes whom, shared memory and system calls; by /proc alone it tells
-//! no code that runs. Both only look: the target goes on as it would. May import: `trace`, `unprivileged`, `launch`.
+//! With eBPF it shows what a recording holds but wakers, shared memory and system calls; with /proc alone also no code that
+//! runs. The target is not touched: it goes on when the view ends. May import: `bpf`, `build`, `launch`, `observation`,
+//! `sinks`, `sources`, `stacks`, `tracer`, small rooms of the crate.
 
 use crate::bpf::Programs;
 use crate::bpf::abi::{SLOT_ATTACHED, SLOT_PENDING};
+use crate::build::Builder;
 use crate::error::Error;
 use crate::launch::{Command, RunOptions, pidfd_open, run};
 use crate::machine::usable_processors;
+use crate::observation::POLL;
 use crate::observer::Collector;
 use crate::output::OutputSink;
 use crate::procfs::{self, monotonic_ns, unix_ns};
 use crate::rights;
+use crate::sinks::LiveSink;
+use crate::sources::LiveSource;
+use crate::sources::bpf::BpfSource;
+use crate::sources::proc::ProcSource;
+use crate::stacks::{Interner, Stacks};
 use crate::stop::Stop;
 use crate::syscall_names;
-use crate::trace::intern::Interner;
-use crate::trace::{BpfView, End, has_ended};
-use crate::unprivileged::live::ProcView;
+use crate::tracer::{End, has_ended};
 use recording::meta::Meta;
 use recording::tables::{Run, RunKind, Syscall, Trace};
-use recording::{RunId, Tables, ThreadId, WaitId};
+use recording::{RunId, Tables, ThreadId};
 use resolve::ModuleCache;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Pause between two readings, as of a recording.
-const POLL: Duration = Duration::from_millis(10);
-
-/// What a thread does at the moment of a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Doing {
-    /// On a processor.
-    Runs,
-    /// Waiting for a processor.
-    Ready,
-    /// One of the two: /proc does not tell which.
-    RunsOrReady,
-    /// Waiting for something else.
-    Waits,
-}
-
-/// One thread at the moment of a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What it does.
-    pub doing: Doing,
-    /// For what it waits, where that is known: a row of the window's `waits`.
-    pub wait: Option<WaitId>,
-}
+pub use crate::events::Doing;
+pub use crate::sinks::Now;
 
 /// What happened between two looks.
 #[derive(Debug, Clone)]
@@ -109,13 +91,15 @@ pub fn watch(
             let enrolment = programs.enrolment()?;
             enrolment.enrol(handle.as_fd(), SLOT_ATTACHED).map_err(|source| Error::process(pid, source))?;
             programs.enrol_threads(monotonic_ns())?;
-            let mut view = BpfView::new(programs, &mut interner, &cache);
-            view.attached(pid);
+            let mut view = Viewed::new(BpfSource::live(programs), Stacks::new(&mut interner, &cache));
+            view.source.attached(pid, monotonic_ns(), &mut view.stacks, &mut view.rows);
             Ok(look(&mut view, looking, &|| has_ended(&handle), stop, show))
         }
         (Subject::Process(pid), _) => {
             let handle = open(pid)?;
-            let mut view = ProcView::new(pid, true, &mut interner, &cache);
+            let mut source = ProcSource::new(pid);
+            source.attached(monotonic_ns());
+            let mut view = Viewed::new(source, Stacks::new(&mut interner, &cache));
             Ok(look(&mut view, looking, &|| has_ended(&handle), stop, show))
         }
         (Subject::Command(command), Collector::Bpf) => {
@@ -123,14 +107,14 @@ pub fn watch(
             programs.attach()?;
             let enrolment = programs.enrolment()?;
             let mut prepare = |pid: i32| enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING);
-            let mut view = Some(BpfView::new(programs, &mut interner, &cache));
+            let mut view = Some(Viewed::new(BpfSource::live(programs), Stacks::new(&mut interner, &cache)));
             let begin = |_| view.take().map(|view| Box::new(view) as Box<dyn View + Send + '_>);
             start(command, looking, sink, stop, &mut prepare, begin, show)
         }
         (Subject::Command(command), _) => {
-            let mut interner = Some(&mut interner);
+            let mut stacks = Some(Stacks::new(&mut interner, &cache));
             let begin = |pid: u32| {
-                let view = ProcView::new(pid, false, interner.take()?, &cache);
+                let view = Viewed::new(ProcSource::new(pid), stacks.take()?);
                 Some(Box::new(view) as Box<dyn View + Send + '_>)
             };
             start(command, looking, sink, stop, &mut |_| Ok(()), begin, show)
@@ -146,8 +130,8 @@ fn open(pid: u32) -> Result<std::os::fd::OwnedFd, Error> {
     Ok(handle)
 }
 
-/// Both ways to look.
-pub(crate) trait View {
+/// A source whose windows are shown.
+trait View {
     /// Takes what is there.
     fn poll(&mut self);
     /// Adds the rows of the time between two looks, and says what threads do now.
@@ -156,6 +140,41 @@ pub(crate) trait View {
     fn names(&mut self, tables: &mut Tables);
     /// Time between two CPU samples of one processor; 0 without samples.
     fn sample_period_ns(&self) -> u64;
+}
+
+struct Viewed<'a, S> {
+    source: S,
+    stacks: Stacks<'a>,
+    rows: Builder,
+    sink: LiveSink,
+}
+
+impl<'a, S: LiveSource> Viewed<'a, S> {
+    fn new(source: S, stacks: Stacks<'a>) -> Viewed<'a, S> {
+        Viewed { source, stacks, rows: Builder::new(RunId(0)), sink: LiveSink::default() }
+    }
+}
+
+impl<S: LiveSource> View for Viewed<'_, S> {
+    fn poll(&mut self) {
+        self.source.poll(&mut self.stacks, &mut self.rows);
+    }
+
+    fn window(&mut self, from_ns: u64, to_ns: u64, tables: &mut Tables, now: &mut Vec<Now>) {
+        let Viewed { source, stacks, rows, sink } = self;
+        sink.window(source, stacks, rows, (from_ns, to_ns), tables, now);
+    }
+
+    fn names(&mut self, tables: &mut Tables) {
+        let (stacks, frames, modules) = self.stacks.new_rows();
+        tables.stacks.extend(stacks);
+        tables.frames.extend(frames);
+        tables.modules.extend(modules);
+    }
+
+    fn sample_period_ns(&self) -> u64 {
+        self.source.sample_period_ns()
+    }
 }
 
 /// Starts a program and looks at it from a thread of its own.
@@ -237,7 +256,7 @@ fn look(
             }
             () => None,
         };
-        // What is left at the end is mostly too short to tell anything.
+        // What is left at the end is mostly too short to mean anything.
         let last = end.is_some() && (from_ns == begin_ns || now_ns - from_ns >= every_ns / 2);
         if last || now_ns - from_ns >= every_ns {
             let mut tables = Tables::empty(looking.meta.clone());

@@ -1,15 +1,22 @@
 //! With what runs are observed: the best that is allowed here, or what the user asks for.
 //!
-//! May import: `trace`, `unprivileged`, `launch`, `recording`.
+//! May import: `bpf`, `launch`, `machine`, `observation`, `sampling`, `sources`, `stacks`, `tracer`, `recording`.
 
+use crate::bpf::Programs;
 use crate::error::Error;
 use crate::launch::{Command, Finished, RunOptions};
+use crate::machine::usable_processors;
+use crate::observation::{Running, observe};
 use crate::output::OutputSink;
+use crate::sampling::sample_hz;
+use crate::sources::perf::{PerfEvents, PerfSource};
+use crate::sources::proc::ProcSource;
+use crate::stacks::{Interner, Stacks};
 use crate::stop::Stop;
-use crate::trace::Tracer;
-use crate::unprivileged::{Means, Unprivileged};
+use crate::tracer::trace;
 use recording::meta::Capability;
 use recording::{RunId, Writer};
+use resolve::ModuleCache;
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,7 +48,7 @@ impl Collector {
     /// What [`crate::probe::probe`] calls it.
     pub fn capability(self) -> &'static str {
         match self {
-            Collector::Bpf => "kernel observation (eBPF)",
+            Collector::Bpf => recording::words::BPF,
             Collector::Perf => "observation by perf events",
             Collector::Proc => "observation through /proc",
         }
@@ -72,7 +79,7 @@ impl Collector {
     }
 
     /// Makes the limitations of a recording say what its runs are observed with: better collectors that are not used are
-    /// told as missing, with what the used one cannot tell; worse ones are nobody's concern.
+    /// listed as missing, with what the used one cannot see; worse ones are left out.
     pub fn explain(self, asked: bool, capabilities: &mut Vec<Capability>) {
         capabilities.retain(|c| Collector::ALL.into_iter().all(|other| other <= self || c.what != other.capability()));
         for better in Collector::ALL.into_iter().filter(|better| *better < self) {
@@ -118,29 +125,21 @@ impl FromStr for Collector {
 }
 
 /// Observes runs of one recording; stacks keep their handles from run to run.
-pub struct Observer(Inner);
-
-enum Inner {
-    Bpf(Tracer),
-    Unprivileged(Unprivileged),
+pub struct Observer {
+    collector: Collector,
+    interner: Interner,
+    cache: ModuleCache,
 }
 
 impl Observer {
     /// An observer for a new recording.
     pub fn new(collector: Collector) -> Observer {
-        Observer(match collector {
-            Collector::Bpf => Inner::Bpf(Tracer::new()),
-            Collector::Perf => Inner::Unprivileged(Unprivileged::new(Means::Perf)),
-            Collector::Proc => Inner::Unprivileged(Unprivileged::new(Means::Proc)),
-        })
+        Observer { collector, interner: Interner::new(), cache: ModuleCache::new() }
     }
 
     /// What the user should know about the names and stacks of all runs so far, in plain sentences.
     pub fn notes(&self) -> Vec<String> {
-        match &self.0 {
-            Inner::Bpf(tracer) => tracer.notes(),
-            Inner::Unprivileged(observer) => observer.notes(),
-        }
+        self.interner.sentences()
     }
 
     /// Runs the command observed and appends the rows of the run, all but its row in `runs`.
@@ -157,9 +156,18 @@ impl Observer {
         writer: &mut Writer,
         run_id: RunId,
     ) -> Result<Finished, Error> {
-        match &mut self.0 {
-            Inner::Bpf(tracer) => tracer.run(command, options, sink, stop, writer, run_id),
-            Inner::Unprivileged(observer) => observer.run(command, options, sink, stop, writer, run_id),
+        let running = Running { command, options, sink, stop };
+        let stacks = Stacks::new(&mut self.interner, &self.cache);
+        match self.collector {
+            Collector::Bpf => trace(Programs::load()?, running, run_id, stacks, writer),
+            Collector::Perf => {
+                let period_ns = 1_000_000_000 / sample_hz(usable_processors().len());
+                observe(running, run_id, stacks, writer, |pid| {
+                    let events = PerfEvents::open(pid, period_ns)?;
+                    Ok(PerfSource::new(pid.unsigned_abs(), events, period_ns))
+                })
+            }
+            Collector::Proc => observe(running, run_id, stacks, writer, |pid| Ok(ProcSource::new(pid.unsigned_abs()))),
         }
     }
 }

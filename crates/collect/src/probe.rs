@@ -1,11 +1,11 @@
 //! What this machine allows, found out by trying, and what each missing thing costs.
 //!
-//! May import: the BPF side, `counters`, `observer` (names), `unprivileged` (trying), caps, files of /proc and /sys.
+//! May import: the BPF side, `counters`, `observer` (names), `sources::perf` (trying), caps, files of /proc and /sys.
 
 use crate::bpf::Programs;
 use crate::counters;
 use crate::observer::Collector;
-use crate::unprivileged;
+use crate::sources::perf;
 use caps::{CapSet, Capability as Right};
 use recording::meta::Capability;
 use std::fs;
@@ -135,7 +135,7 @@ fn setcap() -> String {
 }
 
 fn perf_events() -> Capability {
-    let found = unprivileged::perf_allowed().map(|()| "of one's own programs".to_owned());
+    let found = perf::allowed().map(|()| "of one's own programs".to_owned());
     let found = found.map_err(|error| {
         let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
         format!("perf_event_open: {error}; kernel.perf_event_paranoid is {}", paranoid.trim())
@@ -190,7 +190,7 @@ fn shared_memory() -> Capability {
     let found = crate::sharing::available().map(|()| "code is decoded, breakpoints can be set".to_owned());
     let costs = "false sharing, true sharing and waiting loops stay unsure";
     let unlock = (!is_root()).then(|| "run the same command with sudo".to_owned());
-    capability("memory that threads share", found, costs, unlock)
+    capability(recording::words::SHARED_MEMORY, found, costs, unlock)
 }
 
 fn kernel_symbols() -> Capability {

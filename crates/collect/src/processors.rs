@@ -1,4 +1,4 @@
-//! What the machine tells of its processors' clock and heat: few virtual machines do. May import: nothing.
+//! The processors' clock and heat, where the machine reports them: few virtual machines do. May import: nothing.
 //!
 //! Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: `cpufreq/scaling_cur_freq` is the clock of late in kHz,
 //! `thermal_throttle/core_throttle_count` counts the times that a core was slowed down (x86 only).
@@ -24,12 +24,12 @@ impl Processors {
         Processors { folders: processors.map(|entry| entry.path()).collect() }
     }
 
-    /// The highest clock of any processor, kHz; none where the machine does not tell.
+    /// The highest clock of any processor, kHz; none where the machine does not report it.
     pub(crate) fn clock_khz(&self) -> Option<u64> {
         self.numbers("cpufreq/scaling_cur_freq").max()
     }
 
-    /// Times that processors throttled themselves since boot; none where the machine does not tell.
+    /// Times that processors throttled themselves since boot; none where the machine does not report it.
     pub(crate) fn thermal_throttles(&self) -> Option<u64> {
         self.numbers("thermal_throttle/core_throttle_count").reduce(u64::saturating_add)
     }

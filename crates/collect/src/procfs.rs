@@ -59,6 +59,35 @@ pub(crate) fn process_time(pid: u32) -> Option<ProcessTime> {
     Some(ProcessTime { user_ns: ticks(11)?, system_ns: ticks(12)? })
 }
 
+/// A process with what it used so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    /// The name that the kernel keeps, at most 15 bytes.
+    pub(crate) name: String,
+    /// CPU time of all its threads, nanoseconds.
+    pub(crate) busy_ns: u64,
+    /// When it started, in clock ticks since boot: tells it from a later process with the same number.
+    pub(crate) started_ticks: u64,
+}
+
+/// All processes that can be seen. One that ends meanwhile is left out.
+pub(crate) fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(|pid| parse_process(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+}
+
+/// proc_pid_stat(5): name (2), utime (14), stime (15), starttime (22). The name may hold spaces and parentheses.
+fn parse_process(pid: u32, text: &str) -> Option<Process> {
+    let (open, close) = (text.find('(')?, text.rfind(')')?);
+    let name = text.get(open + 1..close)?.to_owned();
+    let fields: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let busy_ns = number(11)?.checked_add(number(12)?)?.checked_mul(TICK_NS)?;
+    Some(Process { pid, name, busy_ns, started_ticks: number(19)? })
+}
+
 /// The threads of a process.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
@@ -83,6 +112,12 @@ pub(crate) fn may_observe(pid: u32) -> std::io::Result<()> {
     crate::rights::as_user(|| fs::File::open(format!("/proc/{pid}/maps"))?.read(&mut first).map(drop))
 }
 
+/// The name of a thread; `None` when it has ended.
+pub(crate) fn command_name(pid: u32, tid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
 /// Minor and major page faults of a thread so far (proc_pid_stat(5), fields 10 and 12).
 pub(crate) fn faults(pid: u32, tid: u32) -> Option<(u64, u64)> {
     parse_faults(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?)
@@ -97,6 +132,15 @@ fn parse_faults(text: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_its_name() {
+        let text = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1900 20";
+        let process = Process { pid: 7, name: "a) b (c".to_owned(), busy_ns: 230_000_000, started_ticks: 1900 };
+        assert_eq!(parse_process(7, text), Some(process));
+        assert_eq!(parse_process(7, "7 (a) S 1"), None);
+        assert_eq!(parse_process(7, ""), None);
+    }
 
     #[test]
     fn busy_is_everything_but_idle_waiting_and_steal() {

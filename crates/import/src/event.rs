@@ -1,4 +1,4 @@
-//! Which events of a profile are processor time. May import: std.
+//! Which events of a profile are processor time.
 
 /// Events that count while a thread is on a processor, the best first: the clocks count time itself; cycles are time as
 /// long as the processor keeps its speed.

@@ -1,5 +1,5 @@
 //! What `perf script --header` says of the machine and of the command, in lines that begin with `#`
-//! (tools/perf/util/header.c). May import: `event`.
+//! (tools/perf/util/header.c).
 
 use crate::event::Time;
 use recording::meta::Machine;

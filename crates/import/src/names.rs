@@ -1,4 +1,4 @@
-//! Handles for functions, call paths and modules, and what kind of code a module is. May import: `perf_script`.
+//! Handles for functions, call paths and modules, and what kind of code a module is.
 
 use crate::perf_script::Frame as Text;
 use recording::tables::{Frame, Module, ModuleKind, Stack};

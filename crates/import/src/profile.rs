@@ -1,4 +1,4 @@
-//! A recording of profiles: one run for each. May import: the other rooms, `recording`.
+//! A recording of profiles: one run for each.
 
 use crate::event::{Time, user_only};
 use crate::header::Header;
@@ -139,6 +139,7 @@ fn blank(knee: &str, now_unix_ns: u64) -> Meta {
         throughput: None,
         capabilities: Vec::new(),
         imported: Some(Imported { tool: "perf script".to_owned(), files: Vec::new() }),
+        functions: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -273,7 +274,7 @@ impl Profile {
         let system_ns = (running_ns as f64 * kernel as f64 / self.samples.len().max(1) as f64) as u64;
         let cut = self.samples.iter().filter(|sample| sample.cut).count() as u64;
         if cut > 0 {
-            let (what, of) = ("outermost frames of stacks".to_owned(), Some(self.samples.len() as u64));
+            let (what, of) = (recording::words::CUT_STACKS.to_owned(), Some(self.samples.len() as u64));
             tables.losses.push(Loss { run, what, count: cut, of });
         }
         tables.runs.push(Run {

@@ -4,7 +4,7 @@
 //! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
 //! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `mistakes`
-//! what was probably meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `version` which knee this is; `view` the server of a page;
+//! what was probably meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `version` which knee this is; `view` the server of a page;
 //! `watch` the live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
@@ -24,6 +24,7 @@ mod lab;
 mod mistakes;
 mod observing;
 mod plan;
+mod quiet;
 mod sweep;
 mod target;
 mod template;

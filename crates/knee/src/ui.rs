@@ -10,9 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Longer lines are hard to read, however wide the terminal is.
-const WIDEST: usize = 100;
-/// Without a terminal: what everything can show.
+/// Without a terminal, and where nobody says how wide lines shall be: what everything can show.
 const USUAL_WIDTH: usize = 80;
 
 /// Writes to standard output. A reader that has gone away (`knee … | head`) is no failure.
@@ -90,9 +88,13 @@ pub(crate) const INTERRUPTED: Code = Code(Status::Interrupted as u8);
 /// How standard output wants its text.
 pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
+    let size = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    let columns = columns(|name| env::var(name).ok());
     Style {
         colour: colour(terminal, |name| env::var(name).ok()),
-        width: width(),
+        width: size.or(columns).unwrap_or(USUAL_WIDTH),
+        // Whoever reads a file or a pipe has no right edge, unless they say so.
+        whole: size.or(columns).is_none(),
         unicode: unicode(|name| env::var(name).ok()),
     }
 }
@@ -102,9 +104,9 @@ pub(crate) fn watched() -> bool {
     io::stderr().is_terminal() && env::var("TERM").as_deref() != Ok("dumb")
 }
 
-fn width() -> usize {
-    let size = terminal_size::terminal_size_of(io::stdout());
-    size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)).min(WIDEST)
+/// COLUMNS (POSIX.1-2017, 8.3): a decimal number of columns; what is none is ignored.
+fn columns(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    variable("COLUMNS")?.trim().parse().ok().filter(|columns| *columns > 0)
 }
 
 /// NO_COLOR (no-color.org), CLICOLOR and CLICOLOR_FORCE (bixense.com/clicolors), then the terminal.
@@ -145,6 +147,15 @@ mod tests {
         assert!(colour(false, given(&[("CLICOLOR_FORCE", "1")])));
         assert!(!colour(true, given(&[("CLICOLOR", "0")])));
         assert!(!colour(true, given(&[("TERM", "dumb")])));
+    }
+
+    #[test]
+    fn columns_are_a_number() {
+        assert_eq!(columns(given(&[("COLUMNS", "120")])), Some(120));
+        for none in ["", "0", "wide", "-80"] {
+            assert_eq!(columns(given(&[("COLUMNS", none)])), None, "{none}");
+        }
+        assert_eq!(columns(given(&[])), None);
     }
 
     #[test]

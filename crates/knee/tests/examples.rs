@@ -76,7 +76,11 @@ impl Example {
         fs::write(folder.path().join("numbers"), numbers()).unwrap();
         let errors = folder.path().join("errors");
         let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
-        command.args(&self.words[1..]).current_dir(folder.path()).envs([("NO_COLOR", "1"), ("LC_ALL", "C.UTF-8")]);
+        command.args(&self.words[1..]).current_dir(folder.path()).envs([
+            ("NO_COLOR", "1"),
+            ("LC_ALL", "C.UTF-8"),
+            ("COLUMNS", "80"),
+        ]);
         command.env_remove("KNEE_LAB").env_remove("KNEE_COLLECTOR");
         if !self.root {
             // The same whoever runs the tests.

@@ -46,13 +46,18 @@ fn text(output: &Output) -> String {
 /// Three threads that take turns at the lock inside the C library's generator.
 const CONTENDED: &[&str] = &["--threads=3", "--attempts=500M", "--rng=random"];
 
+/// Text whose lines are broken where they would be too wide, as one line.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn a_running_program_shows_its_threads_functions_waits_and_locks() {
     let mut target = Running::new("birthday", CONTENDED);
     let output = Command::new(KNEE).args(["watch", "-p", &target.pid(), "--plain", "--for", "6s"]).output().unwrap();
     let text = text(&output);
-    let last = text.split("birthday (").last().unwrap();
+    let last = unwrapped(text.split("birthday (").last().unwrap());
     assert!(last.contains("by eBPF") && last.contains("4 threads"), "{text}");
     assert!(last.contains("waiting for a thread's end"), "{text}");
     assert!(last.contains("simulate") && last.contains("random"), "functions and the lock's place: {text}");
@@ -65,7 +70,7 @@ fn by_proc_alone_threads_and_their_waits_are_seen() {
     let target = Running::new("birthday", CONTENDED);
     let arguments = ["watch", "-p", &target.pid(), "--plain", "--for", "4s", "--collector", "proc"];
     let text = text(&Command::new(KNEE).args(arguments).output().unwrap());
-    let last = text.split("birthday (").last().unwrap();
+    let last = unwrapped(text.split("birthday (").last().unwrap());
     assert!(last.contains("by /proc alone") && last.contains("4 threads"), "{text}");
     assert!(last.contains("waiting for a thread's end") && last.contains("does not tell which code runs"), "{text}");
 }

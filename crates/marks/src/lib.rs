@@ -17,6 +17,7 @@
 //! little-endian AArch64, and under Miri.
 //!
 //! The crate depends on nothing and needs no standard library. Its only `unsafe` is the assembly of the marks.
+//! May import: nothing.
 #![no_std]
 
 use core::ffi::CStr;

@@ -1,5 +1,5 @@
 //! Rows of which nothing is known yet but whose they are: collectors and importers fill in what they saw, so that a new
-//! column has one place to be absent in. May import: `ids`, `tables`.
+//! column has one place to be absent in.
 
 use crate::ids::{RunId, ThreadId};
 use crate::tables::{Run, RunKind, Thread};

@@ -1,4 +1,4 @@
-//! How one value becomes a Parquet value and back. May import: parquet's types, `ids`.
+//! How one value becomes a Parquet value and back.
 
 use crate::ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
 use parquet::basic::LogicalType;

@@ -1,7 +1,6 @@
 //! One table to one Parquet file and back, column by column, through parquet's column API.
 //!
 //! Also the macro that declares a table: the row's struct is the schema, so the two cannot drift apart.
-//! May import: parquet, `cell`, `encoding`, `error`, `pages`, `private`.
 
 use crate::cell::Cell;
 use crate::error::Error;

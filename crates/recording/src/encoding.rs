@@ -2,7 +2,7 @@
 //!
 //! Times, counts and handles are mostly near their neighbours: their differences take few bits (DELTA_BINARY_PACKED).
 //! Other columns have few distinct values, in no order: a dictionary takes fewer. Which of the two a column is depends on
-//! the program that was observed, so some rows are looked at. May import: `cell`, parquet.
+//! the program that was observed, so some rows are looked at.
 
 use crate::cell::Cell;
 use parquet::data_type::{AsBytes, DataType};

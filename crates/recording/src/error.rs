@@ -1,4 +1,4 @@
-//! What can go wrong with a recording's files. May import: parquet's and serde's error types.
+//! What can go wrong with a recording's files.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Handles that tie the tables together: a `ThreadId` is never confused with a `StackId`.
 //!
 //! All are small numbers that the collector gives out, unique in one recording, except [`ThreadId`], [`WaitId`]
-//! and [`SiteId`], which are unique in one run. May import: nothing but serde.
+//! and [`SiteId`], which are unique in one run.
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(

@@ -4,8 +4,8 @@
 //! fact is a folder of Parquet files beside it, one row type each ([`tables`]). Rows are written in parts while the
 //! sweep runs, so a recording whose writer was killed still opens, marked as unfinished.
 //!
-//! Rooms: [`tables`] the row types; [`ids`] handles between them; [`meta`] the JSON; [`writer`] and [`reader`] the
-//! folder; [`synthetic`] recordings sketched in a few lines, for tests; `cell`, `column` and `pages` how one value and one
+//! Rooms: [`tables`] the row types; [`ids`] handles between them; [`meta`] the JSON; [`words`] the words that readers tell apart;
+//! [`writer`] and [`reader`] the folder; [`synthetic`] recordings sketched in a few lines, for tests; `cell`, `column` and `pages` how one value and one
 //! column travel to Parquet and back.
 //!
 //! May import: parquet, serde. No system calls but files, no clock.
@@ -23,7 +23,7 @@ pub mod private;
 pub mod reader;
 pub mod synthetic;
 pub mod tables;
-mod words;
+pub mod words;
 pub mod writer;
 
 pub use error::Error;
@@ -33,4 +33,4 @@ pub use reader::{Recording, Tables};
 pub use writer::Writer;
 
 /// The format that this crate writes. Minor: tables and columns were added; major: older readers would misread it.
-pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 5 };
+pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 6 };

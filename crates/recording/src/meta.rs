@@ -1,5 +1,6 @@
-//! `meta.json`: what was run, where, what was available, what was lost. May import: serde.
+//! `meta.json`: what was run, where, what was available, what was lost.
 
+use crate::words::CapabilityKind;
 use serde::{Deserialize, Serialize};
 
 /// Version of the recording's format.
@@ -81,6 +82,13 @@ pub struct Capability {
     pub unlock: Option<String>,
 }
 
+impl Capability {
+    /// Which it is.
+    pub fn kind(&self) -> CapabilityKind {
+        CapabilityKind::named(&self.what)
+    }
+}
+
 /// Where a recording came from that knee did not make itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
@@ -88,6 +96,31 @@ pub struct Imported {
     pub tool: String,
     /// The files that were read.
     pub files: Vec<String>,
+}
+
+/// What a function of the user's own is, which no table of known libraries tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FunctionKind {
+    /// Takes or releases a lock.
+    Lock,
+    /// Takes one of several things of a kind from a pool, or gives it back.
+    Pool,
+    /// Waits for or signals a condition, a queue, or another thread's call.
+    Condition,
+    /// Waits until all have arrived.
+    Barrier,
+    /// Belongs to a library and not to the program: who calls it is named instead.
+    RuntimeFrame,
+}
+
+/// A function of which the user said what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFunction {
+    /// Its name as reports show it, with or without parameters and type arguments.
+    pub function: String,
+    /// What it is.
+    pub kind: FunctionKind,
 }
 
 /// The contents of `meta.json`.
@@ -123,6 +156,9 @@ pub struct Meta {
     /// running time is known, estimated; its other times and counts in the tables are 0 and mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// Functions of which the user said what they are (since format 1.6).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<NamedFunction>,
     /// Things that the user should know before believing the numbers, in plain sentences.
     pub notes: Vec<String>,
 }

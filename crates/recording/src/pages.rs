@@ -1,7 +1,5 @@
 //! Pages of a column, checked where the Parquet library takes a file at its word and would panic, or take as much memory
 //! as the file claims to need.
-//!
-//! May import: parquet.
 
 use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -51,13 +49,20 @@ impl Checked {
             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY if !self.dictionary => {
                 Err("a page refers to a dictionary that is missing")
             }
-            Encoding::PLAIN => {
+            encoding @ (Encoding::PLAIN | Encoding::DELTA_BINARY_PACKED) => {
                 let count = page.num_values() as usize;
                 let present = match levels {
                     Some(levels) => ones(levels, count).ok_or("a page has fewer levels than values")?,
                     None => count,
                 };
-                self.holds(values, present)
+                match encoding {
+                    Encoding::PLAIN => self.holds(values, present),
+                    _ if present == 0 || differences(values).is_some_and(|held| held >= present as u64) => Ok(()),
+                    _ => Err(SHORT),
+                }
+            }
+            Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => {
+                Err("a page is in an encoding that no release has written")
             }
             _ => Ok(()),
         }
@@ -118,6 +123,14 @@ fn ones(mut bytes: &[u8], count: usize) -> Option<usize> {
     Some(ones)
 }
 
+/// How many values a page of differences claims. Its header is four numbers: the size of a block, the parts of a block,
+/// the count of values, the first value.
+fn differences(mut bytes: &[u8]) -> Option<u64> {
+    let _block = number(&mut bytes)?;
+    let _parts = number(&mut bytes)?;
+    number(&mut bytes)
+}
+
 /// Takes a number in LEB128 from the front.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
@@ -174,6 +187,13 @@ mod tests {
         assert!(!strings(&two[..7], 2), "a length is cut");
         assert!(!strings(&[9, 0, 0, 0, b'a'], 1), "a string is cut");
         assert!(!strings(&[255, 255, 255, 255], 1));
+    }
+
+    #[test]
+    fn a_header_of_differences_tells_their_count() {
+        assert_eq!(differences(&[128, 1, 4, 5, 2]), Some(5));
+        assert_eq!(differences(&[128, 1, 4, 0, 0]), Some(0), "the library would read a first value nevertheless");
+        assert_eq!(differences(&[128, 1, 4]), None);
     }
 
     #[test]

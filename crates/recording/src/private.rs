@@ -1,5 +1,5 @@
 //! Files that only their owner may read: a recording holds what a program did, and keeps that to itself also when its
-//! folder is copied to where others look. May import: nothing.
+//! folder is copied to where others look.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

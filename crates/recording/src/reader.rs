@@ -1,4 +1,4 @@
-//! Opens a recording. May import: `column`, `error`, `meta`, `tables`.
+//! Opens a recording.
 
 use crate::FORMAT;
 use crate::column::{Table, read_part};

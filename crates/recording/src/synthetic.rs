@@ -15,7 +15,7 @@
 //!
 //! A stack is written innermost first, frames separated by ` < `, a frame as `function@module` with an optional
 //! ` file:line`; a function `?` has no name. Modules: `kernel` is the kernel, a name with `.so` a library, else the
-//! program. May import: everything in this crate.
+//! program.
 
 use crate::ids::*;
 use crate::meta::*;
@@ -70,6 +70,7 @@ pub fn meta(processors: u32) -> Meta {
         throughput: None,
         capabilities: Vec::new(),
         imported: None,
+        functions: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -434,7 +435,8 @@ impl ThreadSketch<'_, '_> {
         let user_stack = self.run.names.stack(stack, self.run.tables);
         let kernel_stack = kernel.map(|k| self.run.names.stack(k, self.run.tables));
         let (run, thread) = (self.run.run, self.row_mut().thread);
-        for tick in self.now / SAMPLE_PERIOD_NS..(self.now + ns) / SAMPLE_PERIOD_NS {
+        // Ticks within the stretch: what is sampled before it begins would be something else.
+        for tick in self.now.div_ceil(SAMPLE_PERIOD_NS)..(self.now + ns).div_ceil(SAMPLE_PERIOD_NS) {
             self.run.tables.samples.push(Sample {
                 run,
                 thread,

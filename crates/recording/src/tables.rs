@@ -1,11 +1,12 @@
 //! The tables of a recording: one struct a kind of fact, its fields the columns.
 //!
 //! Times are nanoseconds of CLOCK_MONOTONIC unless a column says otherwise; durations end in `_ns`. An absent value
-//! means that it could not be known, never zero. May import: `column`, `ids`, `words`.
+//! means that it could not be known, never zero.
 
 use crate::column::tables;
 pub use crate::column::{ColumnInfo, Table};
 use crate::ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
+use crate::words::LossKind;
 pub use crate::words::{
     AccessKind, AddressCertainty, KernelWait, MarkKind, Mode, ModuleKind, Reason, Region, RunKind, State, Timed,
 };
@@ -565,5 +566,12 @@ tables! {
         last_ns: u64,
         /// The bytes.
         bytes: Vec<u8>,
+    }
+}
+
+impl Loss {
+    /// What was lost.
+    pub fn kind(&self) -> LossKind {
+        LossKind::named(&self.what)
     }
 }

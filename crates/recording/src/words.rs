@@ -1,4 +1,5 @@
-//! The words of a recording: columns with a few values, each stored as its name. May import: `cell`.
+//! The words of a recording: columns with a few values, each stored as its name; and what readers tell apart of texts that
+//! grow with each release (what was lost, what the machine allows), so that it becomes a value once.
 
 use crate::cell::words;
 
@@ -149,5 +150,64 @@ words! {
         Kernel = "kernel",
         /// Code without a file: made at run time, or unknown.
         Anonymous = "anonymous",
+    }
+}
+
+/// Observation by BPF programs in the kernel, as a capability.
+pub const BPF: &str = "kernel observation (eBPF)";
+/// Sampled memory accesses, as a capability.
+pub const SHARED_MEMORY: &str = "memory that threads share";
+/// Stacks that could not be followed to the thread's start, as a loss.
+pub const CUT_STACKS: &str = "outermost frames of stacks";
+/// Calls that are missing on the timeline because there were too many; they are in the sums.
+pub const THINNED_CALLS: &str = "system calls on the timeline";
+/// Calls that are missing on the timeline because there was no room; they are in the sums.
+pub const DROPPED_CALLS: &str = "system calls on the timeline (no room)";
+
+/// A capability that answers stand on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapabilityKind {
+    /// Observation by BPF programs.
+    Bpf,
+    /// Sampled memory accesses.
+    SharedMemory,
+    /// One that nothing but its own words speaks of.
+    Other,
+}
+
+/// Something that was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossKind {
+    /// The outermost frames of stacks.
+    CutStacks,
+    /// Calls on the timeline, of which there were too many.
+    ThinnedCalls,
+    /// Calls on the timeline for which there was no room.
+    DroppedCalls,
+    /// Something else, which its words name.
+    Other,
+}
+
+impl CapabilityKind {
+    /// Which one these words name.
+    pub fn named(words: &str) -> CapabilityKind {
+        match words {
+            // The first recordings had the short word.
+            BPF | "eBPF" => CapabilityKind::Bpf,
+            SHARED_MEMORY => CapabilityKind::SharedMemory,
+            _ => CapabilityKind::Other,
+        }
+    }
+}
+
+impl LossKind {
+    /// Which one these words name.
+    pub fn named(words: &str) -> LossKind {
+        match words {
+            CUT_STACKS => LossKind::CutStacks,
+            THINNED_CALLS => LossKind::ThinnedCalls,
+            DROPPED_CALLS => LossKind::DroppedCalls,
+            _ => LossKind::Other,
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Writes a recording in parts, so that a killed writer leaves a readable one.
 //!
 //! A part is written under a temporary name and renamed when it is whole; a reader never sees half a part.
-//! May import: `column`, `error`, `meta`, `private`, `tables`.
 
 use crate::column::{Table, write_part};
 use crate::error::Error;

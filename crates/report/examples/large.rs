@@ -89,18 +89,18 @@ fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let read_memory = peak_memory();
     say(&format!("read: {}, {} MB", begin.passed(), read_memory / 1_000_000))?;
     let begin = Clock::start();
-    let answer = analyze::analyze(&tables);
+    let model = analyze::model::Model::new(&tables);
+    let analysis = analyze::analyze(&model);
     let analysed = peak_memory().saturating_sub(read_memory);
     say(&format!("analysed: {}, {} MB more (goal 5 s, 1000 MB)", begin.passed(), analysed / 1_000_000))?;
     let begin = Clock::start();
     let mut text = Vec::new();
-    let style = report::terminal::Style { colour: false, width: 80, unicode: true };
+    let style = report::terminal::Style { colour: false, width: 80, unicode: true, whole: false };
     let places = report::terminal::Places { recording: folder, beside: &[] };
-    report::terminal::render(&answer, &places, style, &mut text)?;
+    report::terminal::render(&analysis.answer, &places, style, &mut text)?;
     say(&format!("answer as text: {}, {} lines", begin.passed(), text.split(|b| *b == b'\n').count()))?;
     let begin = Clock::start();
-    let subject =
-        report::html::Subject { answer: &answer, tables: &tables, folder: "recording", sources: &Sources::default() };
+    let subject = report::html::Subject { analysis: &analysis, folder: "recording", sources: &Sources::default() };
     let mut page = Vec::new();
     report::html::render(&subject, &mut page)?;
     say(&format!(

@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("many", hostile::many(64, 400)),
         ("empty", recording::Tables::empty(recording::synthetic::meta(2))),
     ] {
-        let answer = analyze::analyze(&tables);
+        let model = analyze::model::Model::new(&tables);
+        let analysis = analyze::analyze(&model);
         let mut out = Vec::new();
-        let subject =
-            report::html::Subject { answer: &answer, tables: &tables, folder: name, sources: &Sources::default() };
+        let subject = report::html::Subject { analysis: &analysis, folder: name, sources: &Sources::default() };
         report::html::render(&subject, &mut out)?;
         std::fs::write(folder.join(format!("{name}.html")), out)?;
     }

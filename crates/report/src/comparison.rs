@@ -176,13 +176,12 @@ impl Case {
             return "not observed".to_owned();
         }
         match self.verdict.causes.first() {
-            Some(cause) if cause.id != CauseId::None => {
-                format!("{} {}", words::cause(cause.id), words::percent(cause.share))
+            Some(cause) if cause.id != CauseId::NONE => {
+                format!("{} {}", cause.id.name(), words::percent(cause.share))
             }
             _ if self.verdict.unsure.is_empty() => "none".to_owned(),
             _ => {
-                let open: Vec<String> =
-                    self.verdict.unsure.iter().take(MOST_OPEN).map(|u| words::cause(u.id)).collect();
+                let open: Vec<&str> = self.verdict.unsure.iter().take(MOST_OPEN).map(|u| u.id.name()).collect();
                 let more = if self.verdict.unsure.len() > MOST_OPEN { ", …" } else { "" };
                 format!("unsure: {}{more}", open.join(", "))
             }
@@ -191,11 +190,11 @@ impl Case {
 
     /// In words, where the verdict is not what the sweep file's author expects. Either may be wrong.
     pub fn surprise(&self) -> Option<String> {
-        let found: Vec<String> = self.verdict.causes.iter().map(|cause| words::cause(cause.id)).collect();
-        if !self.observed || self.expect.is_empty() || self.expect.iter().any(|id| found.contains(id)) {
+        let found: Vec<&str> = self.verdict.causes.iter().map(|cause| cause.id.name()).collect();
+        if !self.observed || self.expect.is_empty() || self.expect.iter().any(|id| found.contains(&id.as_str())) {
             return None;
         }
-        let unsure = |id: &&String| self.verdict.unsure.iter().any(|u| words::cause(u.id) == **id);
+        let unsure = |id: &&String| self.verdict.unsure.iter().any(|u| u.id.name() == **id);
         let open: Vec<&str> = self.expect.iter().filter(unsure).map(String::as_str).collect();
         let told = match open.is_empty() {
             true => "knee found".to_owned(),

@@ -6,6 +6,12 @@
 
 use unicode_width::UnicodeWidthChar;
 
+/// Columns of the longest place that is shown whole: a name of a file may have 255 letters, and nobody gives it as many.
+const LONGEST_PLACE: usize = 120;
+
+/// Columns of sentences, however wide the terminal is: more letters in a line are hard to read.
+pub(crate) const WIDEST_PROSE: usize = 100;
+
 /// Stands for a character that is not shown.
 const HIDDEN: char = '\u{fffd}';
 
@@ -64,6 +70,32 @@ pub fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
+/// ` (file.cpp:12)` at the end of a text: the part by which people find it.
+pub fn place_in(text: &str) -> &str {
+    let inside =
+        |at: usize| text.get(at + 2..text.len() - 1).is_some_and(|inside| !inside.contains(['(', ')', '<', '>']));
+    let at = text.rfind(" (").filter(|at| text.ends_with(')') && inside(*at));
+    at.and_then(|at| text.get(at..)).unwrap_or_default()
+}
+
+/// As [`shorten`], but the place at the end of the text stays whole: what loses its middle is the name before it.
+pub fn shorten_name(text: &str, limit: usize) -> String {
+    let place = place_in(text);
+    let room = limit.saturating_sub(width(place));
+    match text.strip_suffix(place) {
+        Some(name) if width(text) > limit && room > 1 => shorten(name, room) + place,
+        _ => shorten(text, limit),
+    }
+}
+
+/// A word of at most so many columns. Of one that ends as a place does, `file.cpp:12`, only what no file is called loses its middle.
+fn shorten_word(word: &str, limit: usize) -> String {
+    let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let line =
+        bare.rsplit_once(':').is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
+    shorten(word, if line { limit.max(LONGEST_PLACE) } else { limit })
+}
+
 fn take(chars: impl Iterator<Item = char>, limit: usize) -> String {
     let mut used = 0;
     chars
@@ -114,7 +146,7 @@ pub fn wrap(text: &str, limit: usize) -> Vec<String> {
 
 /// As [`wrap`], with long words shortened in their middle and at most `most` lines; a cut is marked by an ellipsis.
 pub fn wrap_short(text: &str, limit: usize, longest_word: usize, most: usize) -> Vec<String> {
-    let words: Vec<String> = text.split(' ').map(|w| shorten(w, longest_word.min(limit))).collect();
+    let words: Vec<String> = text.split(' ').map(|w| shorten_word(w, longest_word)).collect();
     let mut lines = wrap(&words.join(" "), limit);
     if lines.len() > most {
         lines.truncate(most);
@@ -123,6 +155,12 @@ pub fn wrap_short(text: &str, limit: usize, longest_word: usize, most: usize) ->
         }
     }
     lines
+}
+
+/// The first letter as a capital.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -159,6 +197,20 @@ mod tests {
         assert_eq!(shorten("日本語日本語", 7), "日…語");
         assert_eq!(shorten("abc", 1), "…");
         assert_eq!(shorten("abc", 0), "");
+    }
+
+    #[test]
+    fn places_stay_whole() {
+        let long = "std::map<int, int>::insert(std::pair<int, int>&&) (a_file.cpp:4711)";
+        assert_eq!(place_in(long), " (a_file.cpp:4711)");
+        assert_eq!(shorten_name(long, 30), "std::m…t>&&) (a_file.cpp:4711)");
+        assert_eq!(shorten_name("simulate (birthday.c:41)", 30), "simulate (birthday.c:41)");
+        assert_eq!(shorten_name("a_function_without_a_place", 11), "a_fun…place");
+        assert_eq!(place_in("apply(std::function<void (int)>)"), "");
+        assert_eq!(place_in("apply(void (*)(int))"), "");
+        let name = "x".repeat(60);
+        let lines = wrap_short(&format!("in {name} at {name}.cpp:12, say"), 200, 20, 9);
+        assert_eq!(lines, [format!("in {} at {name}.cpp:12, say", shorten(&name, 20))]);
     }
 
     #[test]

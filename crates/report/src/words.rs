@@ -3,7 +3,7 @@
 //! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
 //! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.
 
-use analyze::answer::{CauseId, Culprit, Evidence, Site};
+use analyze::answer::{Culprit, Evidence, Site};
 use recording::meta::Throughput;
 
 /// Most significant digits that a number is given, however exact it is: nobody reads more.
@@ -13,7 +13,7 @@ const DIGITS_OF_ONE_RUN: i32 = 2;
 /// `±` stands for the longer side of an interval. Where the shorter one is below this part of it, the other end would lie
 /// so far from where it was found that both ends are told instead.
 const LOPSIDED: f64 = 1.0 / 3.0;
-/// `±` with more than this part of the value reads as if the value might be nought.
+/// `±` with more than this part of the value reads as if the value might be 0.
 const WIDE: f64 = 0.5;
 
 /// A unit and how much of the base unit it is.
@@ -215,12 +215,6 @@ pub fn number(value: f64, decimals: i32) -> String {
     rounded(value, decimals)
 }
 
-/// The name of a cause, as the JSON has it.
-pub fn cause(id: CauseId) -> String {
-    let name = serde_json::to_value(id).ok();
-    name.as_ref().and_then(|n| n.as_str()).unwrap_or("unknown").to_owned()
-}
-
 /// The unit of work in words that follow "per": `run`, `million operations` for Mops/s, `request` for requests/s.
 pub fn unit_of_work(throughput: Option<&Throughput>) -> String {
     let Some(throughput) = throughput else { return "run".to_owned() };
@@ -399,6 +393,7 @@ mod tests {
             function: Some(function.to_owned()),
             module: "app".to_owned(),
             file: Some("app.c".to_owned()),
+            path: None,
             line: Some(line),
             address: "0x1".to_owned(),
         };
@@ -406,6 +401,7 @@ mod tests {
             function: Some("insert".to_owned()),
             module: "app".to_owned(),
             file: Some("app.c".to_owned()),
+            path: None,
             line: Some(7),
             object: None,
             object_name: None,

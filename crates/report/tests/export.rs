@@ -6,7 +6,7 @@ mod hostile;
 use analyze::model::Model;
 use recording::Tables;
 use report::export::{firefox, folded, perfetto, pprof};
-use report::show::{Observed, Scene};
+use report::observed::Observed;
 use serde_json::Value;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ type Writer = dyn Fn(&Observed<'_, '_>, &mut dyn Write) -> io::Result<()>;
 
 fn exported(tables: &Tables, write: &Writer) -> Vec<u8> {
     let model = Model::new(tables);
-    let scene = Scene::new(&model);
-    let observed = scene.at(None).expect("the sketch has an observed run");
+    let analysis = analyze::analyze(&model);
+    let observed = Observed::at(&analysis, None).expect("the sketch has an observed run");
     let mut out = Vec::new();
     write(&observed, &mut out).expect("a Vec takes everything");
     out
@@ -86,7 +86,7 @@ fn go_tool_pprof_reads_the_profile() {
     }
     let path = file("pprof-0.pb.gz", &exported(&hostile::many(4, 40), &|o, out| pprof::render(o, out)));
     let top = output(Command::new("go").args(["tool", "pprof", "-top", "-sample_index=blocked"]).arg(&path));
-    assert!(top.contains("[waits: lock]"), "{top}");
+    assert!(top.contains("[waits: one of a few resources]") && top.contains("[waits: the clock]"), "{top}");
     let lines = output(Command::new("go").args(["tool", "pprof", "-top", "-lines", "-sample_index=cpu"]).arg(&path));
     assert!(lines.contains("app.c:10"), "{lines}");
 }

@@ -4,17 +4,38 @@
 #[path = "common/hostile.rs"]
 mod hostile;
 
+use analyze::analyze;
+use analyze::answer::Beyond;
+use analyze::model::Model;
 use recording::Tables;
 use report::html::detail::Stretch;
 use report::html::sources::Sources;
 use report::html::{Subject, render, serve};
 
 fn page(tables: &Tables) -> String {
-    let answer = analyze::analyze(tables);
+    let model = Model::new(tables);
+    let analysis = analyze(&model);
     let mut out = Vec::new();
-    render(&Subject { answer: &answer, tables, folder: "/tmp/<i>'\"", sources: &Sources::default() }, &mut out)
+    render(&Subject { analysis: &analysis, folder: "/tmp/<i>'\"", sources: &Sources::default() }, &mut out)
         .expect("a Vec takes everything");
     String::from_utf8(out).expect("the page is UTF-8")
+}
+
+/// The sentence is shown as one, and what came from the target in it is escaped.
+#[test]
+fn a_collapse_beyond_the_first_count_is_shown() {
+    let tables = hostile::many(4, 40);
+    let model = Model::new(&tables);
+    let mut analysis = analyze(&model);
+    let summary = "with 4 threads it is 3.2 times slower than with 2: a lock in <b>".to_owned();
+    let beyond = Beyond { threads: 4, slower: 3.2, same: false, summary, causes: Vec::new() };
+    analysis.answer.verdict.beyond = Some(beyond);
+    let mut out = Vec::new();
+    render(&Subject { analysis: &analysis, folder: "/tmp", sources: &Sources::default() }, &mut out)
+        .expect("a Vec takes everything");
+    let page = String::from_utf8(out).expect("the page is UTF-8");
+    assert!(page.contains("<h3>Beyond "), "{page:.3000}");
+    assert!(page.contains("With 4 threads it is 3.2 times slower than with 2: a lock in &lt;b&gt;."), "{page:.3000}");
 }
 
 #[test]
@@ -82,8 +103,9 @@ fn a_recording_without_rows_has_a_page() {
 #[test]
 fn a_served_page_asks_its_own_server_only() {
     let tables = hostile::many(4, 10);
-    let answer = analyze::analyze(&tables);
-    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x", sources: &Sources::default() })
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
+    let served = serve(&Subject { analysis: &analysis, folder: "x", sources: &Sources::default() })
         .expect("it is packed in memory");
     let page = String::from_utf8(served.page).expect("the page is UTF-8");
     assert!(page.contains("; connect-src 'self'; base-uri 'none'; form-action 'none'"));
@@ -96,8 +118,9 @@ fn a_served_page_asks_its_own_server_only() {
 #[test]
 fn served_detail_is_what_the_recording_holds() {
     let tables = hostile::many(16, 300);
-    let answer = analyze::analyze(&tables);
-    let served = serve(&Subject { answer: &answer, tables: &tables, folder: "x", sources: &Sources::default() })
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
+    let served = serve(&Subject { analysis: &analysis, folder: "x", sources: &Sources::default() })
         .expect("it is packed in memory");
     let run = 1;
     // However the run is cut, the parts sum up to the whole.
@@ -127,22 +150,23 @@ fn served_detail_is_what_the_recording_holds() {
 #[test]
 fn source_lines_are_text_around_the_culprit() {
     let tables = hostile::many(16, 300);
-    let answer = analyze::analyze(&tables);
-    let place = answer.verdict.causes.iter().filter_map(|c| c.culprit.as_ref()).flat_map(|c| {
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
+    let place = analysis.answer.verdict.causes.iter().filter_map(|c| c.culprit.as_ref()).flat_map(|c| {
         let own = c.file.clone().zip(c.line);
         own.into_iter().chain(c.callers.iter().filter_map(|s| s.file.clone().zip(s.line)))
     });
     let (file, line) = place.into_iter().next().expect("a culprit with a line");
     let mut asked = Vec::new();
     let text: String = (1..100).map(|n| format!("  <b onclick='x'>line {n}</b>\u{1b}[2J\n")).collect();
-    let sources = Sources::find(&answer, &tables, |path| {
+    let sources = Sources::find(&analysis.answer, &tables, |path| {
         asked.push(path.to_owned());
         (path == file).then(|| text.clone())
     });
     assert!(asked.contains(&file), "{asked:?}");
     assert_eq!(asked.len(), asked.iter().collect::<std::collections::BTreeSet<_>>().len(), "each file is read once");
     let mut out = Vec::new();
-    let subject = Subject { answer: &answer, tables: &tables, folder: "x", sources: &sources };
+    let subject = Subject { analysis: &analysis, folder: "x", sources: &sources };
     render(&subject, &mut out).expect("a Vec takes everything");
     let page = String::from_utf8(out).expect("the page is UTF-8");
     let hit = format!(

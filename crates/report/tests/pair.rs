@@ -56,7 +56,7 @@ fn pair(same: bool, counts: bool) -> Pair {
 
 fn text(pair: &Pair, width: usize, unicode: bool) -> String {
     let mut out = Vec::new();
-    let style = Style { colour: false, width, unicode };
+    let style = Style { colour: false, width, unicode, whole: false };
     render_pair(pair, Path::new("knee-compare-old-20260101-120000"), style, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

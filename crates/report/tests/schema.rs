@@ -4,12 +4,14 @@
 
 mod common;
 
-use analyze::answer::{Answer, CauseId};
+use analyze::answer::Answer;
+use analyze::causes::with_none;
 use serde_json::Value;
+use std::{env, fs};
 
 fn schema() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/answer.schema.json");
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 fn json(answer: &Answer) -> Value {
@@ -76,12 +78,24 @@ fn every_field_is_described() {
     }
 }
 
+/// The causes say themselves which there are: `KNEE_WRITE_DOCS=1 cargo test -p report --test schema` writes their names.
 #[test]
-fn every_cause_has_its_documented_name() {
-    let schema = schema();
-    let named = schema["$defs"]["cause_id"]["enum"].as_array().unwrap();
-    for id in [CauseId::UserLock, CauseId::FailingSyscall, CauseId::CpuQuota, CauseId::ExtraWork, CauseId::None] {
-        assert!(named.contains(&serde_json::to_value(id).unwrap()));
+fn the_schemas_name_every_cause() {
+    let names: Vec<&str> = with_none().map(|meta| meta.id.name()).collect();
+    for page in ["answer", "comparison"] {
+        let path = format!("{}/../../docs/{page}.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(&path).unwrap();
+        let begin = text.find("\"cause_id\"").unwrap();
+        let begin = begin + text[begin..].find("[\n").unwrap() + 2;
+        let end = begin + text[begin..].find("      ]").unwrap();
+        let list = names.iter().map(|name| format!("        \"{name}\"")).collect::<Vec<_>>().join(",\n") + "\n";
+        if text[begin..end] != list && env::var_os("KNEE_WRITE_DOCS").is_some() {
+            fs::write(&path, format!("{}{list}{}", &text[..begin], &text[end..])).unwrap();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        let documented: Vec<_> = schema["$defs"]["cause_id"]["enum"].as_array().unwrap().iter().collect();
+        assert_eq!(documented, names, "write them: KNEE_WRITE_DOCS=1 cargo test -p report --test schema");
     }
 }
 
@@ -126,7 +140,7 @@ fn comparison() -> report::comparison::Comparison {
 #[test]
 fn a_comparison_fits_its_schema_and_the_schema_describes_it() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/comparison.schema.json");
-    let text: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let text: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let schema = jsonschema::draft202012::options().build(&text).unwrap();
     let mut out = Vec::new();
     report::json::render(&comparison(), &mut out).unwrap();

@@ -4,11 +4,17 @@
 
 mod common;
 
-use analyze::answer::{Answer, CauseId, Unsure};
+use analyze::answer::{Answer, Beyond, CauseId, Unsure};
+use analyze::model::Model;
+use recording::{Recording, Tables};
+use report::observed::Observed;
+use report::show::view::Cell;
+use report::show::{Pick, functions, locks, threads, waits};
 use report::terminal::{Places, Style, render};
+use report::text::place_in;
 use std::path::Path;
 
-const PLAIN: Style = Style { colour: false, width: 80, unicode: true };
+const PLAIN: Style = Style { colour: false, width: 80, unicode: true, whole: false };
 
 fn text(answer: &Answer, style: Style) -> String {
     let folder = Path::new("knee-birthday-20260101-120000");
@@ -37,6 +43,115 @@ fn as_shown() {
     }
 }
 
+/// A larger count that collapses for a reason of its own is told with its place and what to try; for the same reason it is
+/// told once.
+#[test]
+fn a_collapse_beyond_the_first_count_is_told() {
+    let answer = |same| {
+        let mut answer = common::user_lock();
+        let mut cause = answer.verdict.causes[0].clone();
+        cause.threads = 4;
+        cause.remedies = vec!["fewer threads at the second lock".to_owned()];
+        let summary = "with 4 threads it is 3.2 times slower than with 2".to_owned();
+        answer.verdict.beyond = Some(Beyond { threads: 4, slower: 3.2, same, summary, causes: vec![cause] });
+        answer
+    };
+    let told = text(&answer(false), PLAIN);
+    assert!(told.contains("Beyond 2 threads: with 4 threads it is 3.2 times slower than with 2."), "{told}");
+    assert!(told.contains("fewer threads at the second lock"), "{told}");
+    let told = text(&answer(true), PLAIN);
+    assert!(told.contains("Beyond 2 threads") && !told.contains("fewer threads at the second lock"), "{told}");
+}
+
+/// Terminals of three widths, and a file.
+const SIZES: [(&str, Style); 4] = [
+    ("80", PLAIN),
+    ("120", Style { width: 120, ..PLAIN }),
+    ("200", Style { width: 200, ..PLAIN }),
+    ("file", Style { whole: true, ..PLAIN }),
+];
+
+#[test]
+fn as_shown_by_other_widths() {
+    for (size, style) in &SIZES[1..] {
+        insta::assert_snapshot!(format!("crowded_{size}"), text(&common::crowded(), *style));
+    }
+}
+
+/// The kept recordings.
+fn kept() -> Vec<(String, Tables)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")];
+    while let Some(folder) = folders.pop() {
+        if folder.join("meta.json").exists() {
+            found.push((folder.display().to_string(), Recording::open(&folder).and_then(|r| r.tables()).unwrap()));
+            continue;
+        }
+        let inside = std::fs::read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+        folders.extend(inside.filter(|path| path.is_dir()));
+    }
+    assert!(found.len() >= 8, "{} kept recordings", found.len());
+    found
+}
+
+#[test]
+fn no_advice_culprit_or_label_is_cut() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let kept = kept().into_iter().map(|(name, tables)| (name, analyze::answer_for(&tables)));
+    let made = all().into_iter().filter(|(name, _)| *name != "hostile").map(|(name, answer)| (name.to_owned(), answer));
+    for (name, answer) in kept.chain(made) {
+        for (size, style) in SIZES {
+            let text = text(&answer, style);
+            assert!(!text.contains('…'), "{name} at {size}: {text}");
+            let shown = words(&text);
+            let mut needed = vec![answer.verdict.summary.as_str()];
+            let first = answer.verdict.causes.first().filter(|c| c.id != CauseId::NONE);
+            if let Some(cause) = first {
+                needed.extend(cause.remedies.iter().map(String::as_str));
+                needed.push(&cause.disproved_by);
+            }
+            for needed in needed {
+                assert!(shown.contains(&words(needed)), "{name} at {size}: {needed:?} is not in {text}");
+            }
+            for culprit in first.into_iter().filter_map(|cause| cause.culprit.as_ref()) {
+                if let (Some(file), Some(line)) = (&culprit.file, culprit.line) {
+                    assert!(shown.contains(&format!("{file}:{line}")), "{name} at {size}: {file}:{line} in {text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_keep_every_place() {
+    for (name, tables) in kept() {
+        let model = Model::new(&tables);
+        let analysis = analyze::analyze(&model);
+        let Some(observed) = Observed::at(&analysis, None) else { continue };
+        let pick = Pick::default();
+        for view in [
+            waits::waits(&observed, pick),
+            locks::locks(&observed, pick),
+            threads::wakers(&observed, pick),
+            functions::lines(&observed, None, pick),
+        ] {
+            for (size, style) in SIZES {
+                let mut out = Vec::new();
+                view.text(style.table(), true, &mut out).unwrap();
+                let shown = String::from_utf8(out).unwrap();
+                for (column, cell) in view.rows.iter().flat_map(|row| view.columns.iter().zip(row)) {
+                    let Cell::Text(text) = cell else { continue };
+                    let place = if column.whole { text } else { place_in(text).trim_start() };
+                    let fits = column.minor == 0 || style.whole;
+                    assert!(!fits || shown.contains(place), "{name} at {size}: {place:?} is not in {shown}");
+                }
+                let widest = shown.lines().map(report::text::width).max().unwrap_or(0);
+                assert!(widest <= style.table(), "{name} at {size}: {shown}");
+            }
+        }
+    }
+}
+
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for (name, answer) in all() {
@@ -56,7 +171,7 @@ fn no_line_is_wider_than_the_terminal() {
 fn without_a_cause_the_reason_of_the_largest_loss_is_printed() {
     let open = |answer: &mut Answer| {
         let missing = "symbols of the program, which would tell what its futexes are for".to_owned();
-        answer.verdict.unsure.push(Unsure { id: CauseId::UserLock, missing });
+        answer.verdict.unsure.push(Unsure { id: CauseId::USER_LOCK, missing });
     };
     let mut answer = common::user_lock();
     answer.verdict.causes.clear();

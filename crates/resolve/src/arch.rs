@@ -1,6 +1,4 @@
 //! What unwinding needs to know of the processor's architecture: x86-64 and aarch64.
-//!
-//! May import `address`, `leaving` (where the kernel saves registers).
 
 use std::sync::Arc;
 

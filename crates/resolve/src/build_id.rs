@@ -1,6 +1,4 @@
 //! The build id: the linker's fingerprint of a program or library, by which its debug file is found.
-//!
-//! May import `elf` and `error`.
 
 use std::fmt;
 

@@ -1,6 +1,4 @@
 //! Separate debug files: distributions ship programs without debug information and that in packages of its own.
-//!
-//! May import `elf`, `build_id`, `module`, `error`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,6 +1,4 @@
 //! Names of kernel functions, from `/proc/kallsyms`.
-//!
-//! May import `error` and `symbol_table` (its rule for aliases).
 
 use std::path::Path;
 

@@ -17,6 +17,8 @@
 //!
 //! Everything that comes from the target (paths, files, symbol names) is hostile input: it is bounded and checked, and
 //! what cannot be read is reported and left out. The crate prints nothing and maps no file into memory.
+//!
+//! May import: no crate of the workspace.
 #![forbid(unsafe_code)]
 
 pub mod address;

@@ -1,6 +1,4 @@
 //! Debug information: inlined functions, files and lines of an address.
-//!
-//! May import `elf`, `error`, `split`, and from `demangle` the limits of text.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! Modules: the programs and libraries that processes map, each read once and shared.
-//!
-//! May import `elf`, `build_id`, `functions`, `go`, `leaving`, `maps`, `error`.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

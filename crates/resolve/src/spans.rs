@@ -1,7 +1,5 @@
 //! Executable memory as few address ranges, for a filter that can test only a handful of them: which words on a stack
 //! look like code.
-//!
-//! May import `maps`.
 
 use crate::maps::Mapping;
 

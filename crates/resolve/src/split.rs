@@ -1,7 +1,5 @@
 //! Debug information that the compiler left in files of its own (`-gsplit-dwarf`): one `.dwo` a unit, or all of them in a
 //! package (`.dwp`) beside the program.
-//!
-//! May import `elf`, `debug_file` (opening files), `module`.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;

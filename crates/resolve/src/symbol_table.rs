@@ -1,6 +1,4 @@
 //! The symbol tables of a module: which function covers an address, and by which of its names it is called.
-//!
-//! May import `elf`, `error`, and from `demangle` the limit of a name.
 
 use std::borrow::Cow;
 use std::sync::Arc;

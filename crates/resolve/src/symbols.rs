@@ -1,6 +1,4 @@
 //! Names for code addresses: functions, inlined functions, files and lines.
-//!
-//! May import `module`, `symbol_table`, `lines`, `debug_file`, `split`, `demangle`, `kernel`, `error`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
 //! Unwinding: from saved registers and a copy of the stack to the addresses of the calls.
-//!
-//! May import `address`, `arch`, `jit`, `leaving`, `maps`, `module`, `error`.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,11 +1,11 @@
 //! Code that only ever runs while nothing else does: what a serial phase is made of, whatever the others wait at.
 //!
 //! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work
-//! or for work that only one thread may do shows in what runs meanwhile. May import: `code`, `meanwhile`, `stacks`.
+//! or for work that only one thread may do shows in what runs meanwhile. May import: `meanwhile`, `model`.
 
 use super::meanwhile::{Meanwhile, Seen};
-use crate::code::{Code, Owner};
-use crate::stacks::Stacks;
+use crate::model::code::{Code, Owner};
+use crate::model::stacks::Stacks;
 use recording::StackId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,6 +27,7 @@ type Place<'t> = (&'t str, Option<&'t str>, Option<u64>);
 /// The code of one run that runs alone.
 #[derive(Debug, Clone, Default)]
 pub struct Alone<'t> {
+    told: bool,
     places: BTreeSet<Place<'t>>,
     stacks: HashMap<StackId, Option<Code<'t>>>,
 }
@@ -69,12 +70,17 @@ impl<'t> Alone<'t> {
             function.or_else(|| frames.iter().find(|c| self::places(c).iter().any(|p| places.contains(p)))).copied()
         };
         let stacks = own.iter().map(|(stack, frames)| (*stack, innermost(frames))).collect();
-        Alone { places, stacks }
+        Alone { told: true, places, stacks }
     }
 
     /// The innermost function of the program in a stack that only ever runs alone.
     pub fn function(&self, stack: Option<StackId>) -> Option<Code<'t>> {
         self.stacks.get(&stack?).copied().flatten()
+    }
+
+    /// False when threads run side by side too rarely to tell what runs alone.
+    pub fn told(&self) -> bool {
+        self.told
     }
 
     /// True when nothing runs alone, or nothing can be said.

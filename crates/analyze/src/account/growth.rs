@@ -1,23 +1,11 @@
-//! On-CPU time beyond that of the smallest count, by cause. May import: `parts`, `profile`, `model`,
-//! `sharing`.
+//! On-CPU time beyond that of the smallest count, by line. May import: `lines`, `parts`, `profile`, `model`.
 
-use super::parts::{Part, Parts};
+use super::lines::{LineId, Unexplained};
+use super::parts::{LossPart, Parts};
 use super::pieces::Why;
-use super::profile::{Doing, Profile, Within};
-use crate::answer::CauseId;
+use super::profile::{Doing, Profile};
 use crate::model::{Model, Traced};
-use crate::sharing::Kind;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Part of the account for processor time of which no stack is known.
-pub const NO_STACK: &str = "on a processor, stack unknown";
-
-/// Line for functions that the base run has too.
-pub const SAME_FUNCTIONS: &str = "the same functions take more time";
-/// What that line is called when it is a gain.
-pub const SAME_FUNCTIONS_GAIN: &str = "the same functions take less time";
-/// Line for functions that only the larger count runs.
-pub const NEW_FUNCTIONS: &str = "functions that the smallest count does not run";
 
 /// Error numbers with which a call says that there is nothing to do yet: EINTR, EAGAIN, EINPROGRESS, ETIMEDOUT. Programs
 /// that do not want to wait ask for them; they are no failed attempt. (Numbers of asm-generic/errno.h, which x86 shares.)
@@ -75,10 +63,9 @@ impl<'t> Strength<'_, 't> {
     }
 
     /// That time as a part of the account.
-    pub fn creation(&self) -> Part {
+    pub fn creation(&self) -> LossPart {
         let (seconds, variance) = self.spent(Doing::Creation);
-        let (cause, what) = named(Doing::Creation);
-        Part { cause, what: what.to_owned(), seconds, variance }
+        LossPart { id: LineId::Creation, seconds, variance }
     }
 
     fn failing(&self, number: u32) -> f64 {
@@ -114,7 +101,11 @@ pub fn on_cpu(site: &recording::tables::CallSite) -> f64 {
 ///
 /// Without a base only what the base cannot have is known: locks and conditions that nobody contends cost next to
 /// nothing. The rest stays unexplained.
-pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>) -> (Vec<Part>, Vec<(Doing<'t>, f64)>) {
+pub fn growth<'t>(
+    model: &Model<'t>,
+    run: &Strength<'_, 't>,
+    base: Base<'_, 't>,
+) -> (Vec<LossPart>, Vec<(Doing<'t>, f64)>) {
     let mut parts = Parts::default();
     let mut functions = Vec::new();
     let base_run = match base {
@@ -147,27 +138,27 @@ pub fn growth<'t>(model: &Model<'t>, run: &Strength<'_, 't>, base: Base<'_, 't>)
             let failed = now * run.failing(number) - before * base_run.map_or(0.0, |b| b.failing(number));
             let variance = |share: f64| (error + base_error) * share;
             let share = if now > before { (failed / (now - before)).clamp(0.0, 1.0) } else { 0.0 };
-            let name = model.call_name(number);
-            let failing = format!("system calls {name} that fail");
-            parts.add_sampled(Some(CauseId::FailingSyscall), failing, (now - before) * share, variance(share));
-            let (cause, what) = call(model, number, &name);
-            parts.add_sampled(Some(cause), what, (now - before) * (1.0 - share), variance(1.0 - share));
+            let other = match number == model.numbers.sched_yield {
+                true => LineId::Yielding,
+                false => LineId::Call(number),
+            };
+            parts.add_sampled(LineId::FailingCall(number), (now - before) * share, variance(share));
+            parts.add_sampled(other, (now - before) * (1.0 - share), variance(1.0 - share));
             continue;
         }
-        let (cause, what) = match doing {
+        let id = match doing {
             Doing::Function(..) => {
                 functions.push((doing, now - before));
                 let known = base_run.is_some_and(|b| b.profile.counts.contains_key(&doing));
-                (Some(CauseId::ExtraWork), if known { SAME_FUNCTIONS } else { NEW_FUNCTIONS })
+                if known { LineId::SameFunctions } else { LineId::NewFunctions }
             }
-            other => named(other),
+            other => line(other),
         };
-        parts.add_sampled(cause, what.to_owned(), now - before, error + base_error);
+        parts.add_sampled(id, now - before, error + base_error);
     }
     settle(&mut synchronising);
     for (doing, seconds, variance) in synchronising {
-        let (cause, what) = named(doing);
-        parts.add_sampled(cause, what.to_owned(), seconds, variance);
+        parts.add_sampled(line(doing), seconds, variance);
     }
     functions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     (parts.list(), functions)
@@ -189,34 +180,19 @@ fn settle(changes: &mut [(Doing<'_>, f64, f64)]) {
     }
 }
 
-/// Cause and line of what has a name of its own.
-fn named(doing: Doing<'_>) -> (Option<CauseId>, &'static str) {
+/// The line of what is neither a function nor a plain system call.
+fn line(doing: Doing<'_>) -> LineId {
     match doing {
-        Doing::Synchronising(Why::Lock) => (Some(CauseId::UserLock), "lock and futex code"),
-        Doing::Synchronising(Why::Condition) => (Some(CauseId::ConditionWait), "condition and futex code"),
-        Doing::Synchronising(Why::Barrier) => (Some(CauseId::Imbalance), "barrier code"),
-        Doing::Synchronising(Why::Futex) => (None, "futex calls of unknown purpose"),
-        Doing::Synchronising(_) => (Some(CauseId::SerialPhase), "joining threads"),
-        Doing::Allocator(Within::Code) => (Some(CauseId::Allocator), "the memory allocator's code"),
-        Doing::Allocator(Within::Lock) => (Some(CauseId::Allocator), "the memory allocator's locks"),
-        Doing::Allocator(Within::Call) => (Some(CauseId::Allocator), "system calls of the memory allocator"),
-        Doing::Allocator(Within::Fault) => (Some(CauseId::Allocator), "page faults of the memory allocator"),
-        Doing::Collector => (Some(CauseId::Allocator), "garbage collection"),
-        Doing::Creation => (Some(CauseId::ThreadCreation), "creating and ending threads"),
-        Doing::KernelLock => (Some(CauseId::KernelLock), "getting locks in the kernel"),
-        Doing::Fault => (Some(CauseId::PageFault), "page faults in the kernel"),
-        Doing::Interrupt => (Some(CauseId::ExtraWork), "interrupts and other kernel code"),
-        Doing::Sharing(Kind::False) => (Some(CauseId::FalseSharing), "held up at cache lines in which others write"),
-        Doing::Sharing(Kind::True) => (Some(CauseId::TrueSharing), "held up at variables that others write"),
-        Doing::Spinning => (Some(CauseId::SpinWait), "loops that wait for another thread"),
-        Doing::Call(_) | Doing::Function(..) | Doing::Unknown => (None, NO_STACK),
-    }
-}
-
-fn call(model: &Model<'_>, number: u32, name: &str) -> (CauseId, String) {
-    match number == model.numbers.sched_yield {
-        true => (CauseId::SpinWait, "kernel time in sched_yield".to_owned()),
-        false => (CauseId::ExtraWork, format!("kernel time in {name}")),
+        Doing::Synchronising(why) => LineId::synchronising(why),
+        Doing::Allocator(within) => LineId::Allocator(within),
+        Doing::Collector => LineId::Collector,
+        Doing::Creation => LineId::Creation,
+        Doing::KernelLock => LineId::KernelLock,
+        Doing::Fault => LineId::Fault,
+        Doing::Interrupt => LineId::Interrupt,
+        Doing::Sharing(kind) => LineId::Sharing(kind),
+        Doing::Spinning => LineId::Spinning,
+        Doing::Call(_) | Doing::Function(..) | Doing::Unknown => LineId::Unexplained(Unexplained::NoStack),
     }
 }
 

@@ -1,18 +1,12 @@
 //! Both halves of a loss, idle processors and processor time beyond the useful, brought from the traced run to the clean
-//! ones. May import: `growth`, `idle`, `parts`, `profile`, `scale`, `model`.
+//! ones. May import: `growth`, `lines`, `parts`, `profile`, `scale`, `model`.
 
 use super::growth::{self, Base, Strength};
-use super::idle;
-use super::parts::Part;
+use super::lines::{LineId, Unexplained};
+use super::parts::LossPart;
 use super::profile::Doing;
 use super::scale::{self, Both, Growth};
-use crate::answer::CauseId;
 use crate::model::Model;
-
-/// Part for idle processors of the clean runs that the traced run does not show.
-const IDLE_UNSEEN: &str = "processors idle in the timed runs, and not in the observed one";
-/// Part for time of the traced run that its capacity does not have.
-const SURPLUS: &str = "more threads on processors than the capacity counts";
 
 /// Differences below this share of the capacity are what adding floating-point numbers leaves.
 const ROUNDING: f64 = 1e-9;
@@ -46,7 +40,7 @@ pub(super) enum Against<'a, 't> {
 /// The parts of a loss as the clean runs have it.
 #[derive(Debug)]
 pub(super) struct Halves<'t> {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<LossPart>,
     /// User-space functions by growth, largest first.
     pub(super) grown: Vec<(Doing<'t>, f64)>,
     /// Clean for a traced second of idle time.
@@ -60,7 +54,7 @@ impl Sides {
     pub(super) fn scale<'t>(
         &self,
         model: &Model<'t>,
-        mut parts: Vec<Part>,
+        mut parts: Vec<LossPart>,
         run: &Strength<'_, 't>,
         against: Against<'_, 't>,
     ) -> Halves<'t> {
@@ -73,10 +67,10 @@ impl Sides {
         scaled(&mut parts, idle_scale);
         let unseen = both.clean - seen * idle_scale;
         if pressed > 0.0 {
-            parts.push(idle::pressed(pressed));
+            parts.push(LossPart::exact(LineId::OtherProgramsTimed, pressed));
         }
         if unseen.abs() > ROUNDING * self.capacity.clean {
-            parts.push(Part { cause: None, what: IDLE_UNSEEN.to_owned(), seconds: unseen, variance: 0.0 });
+            parts.push(LossPart::exact(LineId::Unexplained(Unexplained::IdleInTimedRuns), unseen));
         }
         let growing = Both { traced: run.on_cpu - self.useful.traced, clean: clean - self.useful.clean };
         let as_clean = Strength { on_cpu: clean, ..run.clone() };
@@ -87,9 +81,7 @@ impl Sides {
                 grown.iter_mut().for_each(|g| g.1 *= factor);
                 if growing.clean < 0.0 {
                     // The clean runs gained: what the traced one lost counts for nothing.
-                    let what = growth::SAME_FUNCTIONS.to_owned();
-                    let (cause, seconds) = (Some(CauseId::ExtraWork), growing.clean);
-                    growth.push(Part { cause, what, seconds, variance: 0.0 });
+                    growth.push(LossPart::exact(LineId::SameFunctions, growing.clean));
                 }
                 (growth, grown, factor)
             }
@@ -112,7 +104,7 @@ impl Sides {
     fn as_one<'t>(
         &self,
         model: &Model<'t>,
-        mut parts: Vec<Part>,
+        mut parts: Vec<LossPart>,
         run: &Strength<'_, 't>,
         against: Against<'_, 't>,
     ) -> Halves<'t> {
@@ -126,7 +118,7 @@ impl Sides {
         parts.extend(growth);
         if self.surplus > 0.0 {
             // On-CPU time that the growth counts and the capacity does not.
-            parts.push(Part { cause: None, what: SURPLUS.to_owned(), seconds: -self.surplus, variance: 0.0 });
+            parts.push(LossPart::exact(LineId::Unexplained(Unexplained::Surplus), -self.surplus));
         }
         scaled(&mut parts, scale);
         grown.iter_mut().for_each(|g| g.1 *= scale);
@@ -135,11 +127,11 @@ impl Sides {
 }
 
 /// What is loss at the smallest count, too.
-fn itself(run: &Strength<'_, '_>) -> Vec<Part> {
+fn itself(run: &Strength<'_, '_>) -> Vec<LossPart> {
     if run.creating_is_loss { vec![run.creation()] } else { Vec::new() }
 }
 
-fn scaled(parts: &mut [Part], scale: f64) {
+fn scaled(parts: &mut [LossPart], scale: f64) {
     for part in parts {
         part.seconds *= scale;
         part.variance *= scale * scale;

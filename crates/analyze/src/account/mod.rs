@@ -1,16 +1,18 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
-//! Capacity, useful work and loss come from the clean runs; the traced run says how the loss splits. May import:
-//! `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, `waits`, and its rooms: `pieces` the timelines, `pool`
+//! It does arithmetic, and knows neither causes nor words. Capacity, useful work and loss come from the clean runs; the
+//! traced run says how the loss splits. May import: `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, and its rooms: `pieces` the timelines, `pool`
 //! which of their waits are for a next task, `timeline` the split instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
-//! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by cause,
-//! `parts` what they are made of, `scale` and `halves` how they are brought to the clean runs.
+//! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by line,
+//! `latency` what the work waits for with one thread, too, `lines` what an account consists of, `parts` lines in the making, `scale` and `halves` how they are brought to the clean runs.
 
 pub mod alone;
 pub mod growth;
 mod halves;
 pub mod idle;
 mod kernel_code;
+mod latency;
+pub mod lines;
 pub mod meanwhile;
 pub mod parts;
 pub mod pieces;
@@ -19,34 +21,32 @@ pub mod profile;
 mod scale;
 pub mod timeline;
 
-use crate::answer::{Account, CauseId, Line};
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
 use crate::intervals;
+use crate::model::futex::{FutexWait, classify};
 use crate::model::{Model, Traced};
 use crate::paired::ERROR;
 use crate::statistics::{MIN_SHARE, Measured, median, point};
-use crate::waits::{FutexWait, classify};
 use alone::Alone;
 use growth::{Base, Strength};
 use halves::{Against, Halves, Sides};
-use parts::Part;
-use pieces::Why;
+use latency::Latency;
+pub use lines::{Balance, Booked, LineId, Unexplained};
+use parts::LossPart;
+use pieces::{Kind, Why};
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use scale::Both;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::{Split, split};
 
-/// What one line of parts that cannot be told from sampling noise is called.
-pub const BELOW_NOISE: &str = "small changes within the sampling error";
-
 /// The account of one thread count with what it was made of.
 #[derive(Debug)]
 pub struct Ledger<'m, 't> {
     /// The traced run.
     pub traced: &'m Traced<'t>,
-    /// The account as printed.
-    pub account: Account,
+    /// The account.
+    pub account: Balance,
     /// Capacity − useful work, processor-seconds per unit of work.
     pub loss: f64,
     /// What the loss is above with 95 % certainty, in the same unit.
@@ -73,18 +73,67 @@ pub struct Ledger<'m, 't> {
     pub alone: Alone<'t>,
     /// Units of work that the traced run did.
     pub work: f64,
-    /// What `unexplained` is made of as far as that is known: in words, and in the unit of the lines.
-    pub unexplained: Vec<(String, f64)>,
+    /// Speed-up of the timed runs over that of the smallest count, by threads: 1 is ideal. Its median and the lower end of its
+    /// 95 % interval; absent at the smallest count.
+    pub efficiency: Option<(f64, f64)>,
+    /// What `unexplained` is made of as far as that is known: in the unit of the lines, largest first.
+    pub unexplained: Vec<(Unexplained, f64)>,
     /// User-space functions by growth against the smallest count, largest first, in the unit of the lines.
     pub grown: Vec<(Doing<'t>, f64)>,
+    /// What [`LineId::Noise`] is made of: parts that are each within their sampling error.
+    pub small: Vec<Booked>,
+    /// The processor time of the timed runs is above the useful by less than this with 95 % certainty, in the same unit;
+    /// absent where it is not known.
+    pub most_growth: Option<f64>,
 }
 
 impl Ledger<'_, '_> {
-    /// What the lines of a cause sum to, and the standard error from sampling.
-    pub fn charged(&self, cause: CauseId) -> (f64, f64) {
-        let lines = self.account.lines.iter().filter(|l| l.cause == cause);
+    /// True where each thread does as much as the smallest count's: whatever processors idle for, it does not keep threads
+    /// from helping.
+    pub fn scales(&self) -> bool {
+        self.efficiency.is_some_and(|(median, _)| median >= 1.0 - MIN_SHARE)
+    }
+
+    /// What the lines that fit sum to, and the standard error from sampling.
+    pub fn sum(&self, fits: impl Fn(LineId) -> bool) -> (f64, f64) {
+        let lines = self.account.lines.iter().filter(|l| fits(l.id));
         let (sum, variance) = lines.fold((0.0, 0.0), |(s, v), l| (s + l.seconds, v + l.sampling_error.powi(2)));
         (sum, variance.sqrt())
+    }
+
+    /// What the machine took: other programs, a quota. It is no loss of the program's own.
+    pub fn to_machine(&self) -> f64 {
+        self.to_others().0.max(0.0) + self.sum(|id| id == LineId::Throttled).0.max(0.0)
+    }
+
+    /// What is lost beside that: what the program itself loses, processor-seconds per unit of work.
+    pub fn own_loss(&self) -> f64 {
+        self.loss - self.to_machine()
+    }
+
+    /// What threads that were ready lost to other programs, and the standard error from sampling.
+    pub fn to_others(&self) -> (f64, f64) {
+        self.sum(|id| matches!(id, LineId::OtherPrograms | LineId::OtherProgramsTimed))
+    }
+}
+
+/// What the waits of a traced run are for, where nobody asks for its account.
+#[derive(Debug)]
+pub struct WaitReasons<'t> {
+    /// Its futex waits, classified.
+    pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    /// What all its waits are for.
+    pub reasons: HashMap<WaitId, Why>,
+}
+
+impl<'t> WaitReasons<'t> {
+    /// Finds it out.
+    pub fn new(model: &Model<'t>, traced: &Traced<'t>) -> WaitReasons<'t> {
+        WaitReasons::of_futexes(model, traced, classify(traced, &model.stacks, model.numbers))
+    }
+
+    fn of_futexes(model: &Model<'t>, traced: &Traced<'t>, futexes: BTreeMap<WaitId, FutexWait<'t>>) -> WaitReasons<'t> {
+        WaitReasons { reasons: pieces::reasons(traced, &model.stacks, &futexes, &model.places), futexes }
     }
 }
 
@@ -110,7 +159,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .iter()
         .zip(classified)
         .map(|(traced, futexes)| {
-            let reasons = pieces::reasons(traced, &model.stacks, &futexes);
+            let WaitReasons { futexes, reasons } = WaitReasons::of_futexes(model, traced, futexes);
             let split = split(traced, &pieces::pieces(traced, &reasons));
             Draft {
                 alone: Alone::new(&model.stacks, &split.meanwhile),
@@ -132,9 +181,28 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
     };
     let against = Smallest { count: base_count, cpu: base_cpu, strength: base_strength.as_ref() };
-    let lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
+    let mut lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
+    // A program that runs more threads than it was asked for waits for its like at the smallest count, too.
+    let by_itself = |d: &Draft| !d.traced.alone && !d.traced.uses_more();
+    if let Some(base) = drafts.iter().position(|d| Some(d.traced.run.threads) == base_count && by_itself(d)) {
+        let latency = lines
+            .get(base)
+            .zip(drafts.get(base))
+            .map(|(l, d)| Latency::new(&l.account, d.waited(), d.traced.processors()));
+        for (lines, draft) in lines.iter_mut().zip(&drafts) {
+            latency.iter().for_each(|latency| lines.leave_out(latency, &draft.waited(), draft.traced.processors()));
+        }
+    }
+    let points = clean.points();
     let together = drafts.into_iter().zip(lines);
-    together.map(|(d, lines)| d.close(lines)).collect()
+    together
+        .map(|(d, lines)| {
+            let threads = d.traced.run.threads;
+            let point = points.iter().find(|p| p.threads == threads && Some(threads) != base_count);
+            let efficiency = point.map(|p| (p.efficiency, p.efficiency_interval.low));
+            d.close(lines, efficiency)
+        })
+        .collect()
 }
 
 /// True when creating threads is loss at the smallest count too. No unit of work needs a thread of its own, but a program
@@ -167,15 +235,17 @@ fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
 
 /// The lines of an account and what they stand on.
 struct Lines<'t> {
-    account: Account,
+    account: Balance,
     loss: f64,
     least_loss: f64,
     scale: f64,
     on_cpu_scale: f64,
     disturbed: f64,
     least_idle: Option<f64>,
-    unexplained: Vec<(String, f64)>,
+    unexplained: Vec<(Unexplained, f64)>,
     grown: Vec<(Doing<'t>, f64)>,
+    small: Vec<Booked>,
+    most_growth: Option<f64>,
 }
 
 /// What counts are compared with.
@@ -219,16 +289,21 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         part.variance /= draft.work * draft.work;
     }
     // The clean runs, which the account is of, do not have what knee took, nor what others took of the traced run alone.
-    let observed = |p: &mut Part| !clean_time.is_empty() && p.what == idle::OBSERVED;
+    let observed = |p: &mut LossPart| !clean_time.is_empty() && p.id == idle::OBSERVED;
     let knee = found.extract_if(.., observed).map(|p| p.seconds).sum::<f64>();
     let others = clean.foreign_per_unit(threads).map(|others| others * (1.0 - traced.kernel_threads()));
+    let took =
+        seconds(traced.trace.foreign_ns) * traced.measured_share() * (1.0 - traced.kernel_threads()) / draft.work;
+    let busy = split.on_cpu / split.capacity.max(f64::MIN_POSITIVE);
+    let wanted = wanted(&found, took, traced_capacity, busy);
     let disturbed = others.map_or(0.0, |others| idle::more_than(&mut found, others));
     // Threads that could use all processors lose what others take; fewer threads may not have noticed.
-    let took = seconds(traced.trace.foreign_ns) * traced.measured_share() * (1.0 - traced.kernel_threads());
     let more = others.filter(|_| traced.processors() == traced.trace.processors);
-    let pressed = more.map_or(0.0, |others| (others - took / draft.work).max(0.0));
+    let pressed = more.map_or(0.0, |others| (others - took).max(0.0) * wanted);
     let clean_cpu = draft.clean_cpu(clean);
     let capacities = times(&clean_time, processors);
+    let most_growth =
+        clean_cpu.as_ref().and_then(|cpu| intervals::above(cpu, &times(clean_useful, working), ERROR)).map(|w| -w);
     let least_idle = clean_cpu.as_ref().and_then(|cpu| intervals::above(cpu, &capacities, ERROR));
     let sides = Sides {
         capacity: Both { traced: traced_capacity - knee - disturbed, clean: capacity },
@@ -246,10 +321,10 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     };
     let strength = Strength { creating_is_loss: base.is_some_and(|b| b.creating_is_loss), ..strength };
     let Halves { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
-    let (lines, unexplained) = sort_out(parts);
+    let Sorted { lines, unexplained, small } = sort_out(parts);
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     Lines {
-        account: Account {
+        account: Balance {
             threads: if traced.alone { traced.asked() } else { threads },
             capacity,
             useful,
@@ -266,6 +341,33 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         least_idle,
         unexplained,
         grown,
+        small,
+        most_growth,
+    }
+}
+
+/// The share of what other programs had of the processors that threads of the program were ready to use, 0 to 1: what others
+/// take while a program's threads wait for something else takes nothing from it. Of the observed run are `found`, its idle
+/// time, `took`, what others had, and `busy`, the share of the capacity that the program used: where others had next to
+/// nothing, threads want processors as much as they use them.
+fn wanted(found: &[LossPart], took: f64, capacity: f64, busy: f64) -> f64 {
+    let ready: f64 = found.iter().filter(|p| p.id == LineId::OtherPrograms).map(|p| p.seconds).sum();
+    let share = if took > MIN_SHARE * capacity { ready / took } else { busy };
+    share.clamp(0.0, 1.0)
+}
+
+impl Lines<'_> {
+    /// Counts as the work's own what one thread waits for as well.
+    fn leave_out(&mut self, latency: &Latency, waited: &BTreeMap<LineId, f64>, processors: u32) {
+        let before = self.account.unexplained;
+        let own = latency.leave_out(&mut self.account, waited, processors);
+        let more = self.account.unexplained - before;
+        if more > 0.0 {
+            self.unexplained.push((Unexplained::Wait, more));
+            self.unexplained.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
+        }
+        self.loss -= own;
+        self.least_loss -= own;
     }
 }
 
@@ -275,6 +377,20 @@ impl<'m, 't> Draft<'m, 't> {
         Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false }
     }
 
+    /// Thread-seconds per unit of work that threads were blocked, by line.
+    fn waited(&self) -> BTreeMap<LineId, f64> {
+        let mut waited = BTreeMap::new();
+        for (kind, spent) in &self.split.spent {
+            // Who waits for the end of others, or hardly ever runs, does not do the work.
+            if let Kind::Blocked(why) = kind
+                && !matches!(why, Why::Join | Why::Child | Why::Helper)
+            {
+                *waited.entry(LineId::blocked(*why)).or_default() += spent / self.work;
+            }
+        }
+        waited
+    }
+
     /// Processor time per unit of work of the timed runs at its count; absent where they do not tell it.
     ///
     /// What a run printed is of its measured part alone, and its processor time is of all of it: what there is outside is
@@ -282,7 +398,12 @@ impl<'m, 't> Draft<'m, 't> {
     fn clean_cpu(&self, clean: &Clean<'_>) -> Option<Vec<Measured>> {
         let (traced, threads) = (self.traced, self.traced.run.threads);
         let told = match traced.measured_share() < 1.0 {
-            true => clean.cpu_inside(threads, self.work, self.outside(), f64::from(traced.processors())),
+            true => {
+                let inside = clean.cpu_inside(threads, self.work, self.outside(), f64::from(traced.processors()));
+                // What is too short a part of its run to be told from the rest is as busy as in the traced one.
+                let busy = self.split.on_cpu / (traced.length_ns() as f64 * 1e-9);
+                inside.or_else(|| Some(clean.busy_per_unit(threads, busy)))
+            }
             false => Some(clean.cpu_per_unit(threads)),
         };
         told.filter(|cpu| !traced.alone && !cpu.is_empty())
@@ -294,9 +415,10 @@ impl<'m, 't> Draft<'m, 't> {
         Outside { wall: (seconds(run.wall_ns) - inside).max(0.0), cpu: (cpu(run) - self.split.on_cpu).max(0.0) }
     }
 
-    fn close(self, lines: Lines<'t>) -> Ledger<'m, 't> {
+    fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>) -> Ledger<'m, 't> {
         let Draft { traced, futexes, reasons, split, profile, alone, work } = self;
-        let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, unexplained, grown } = lines;
+        let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, .. } = lines;
+        let Lines { unexplained, grown, small, most_growth, .. } = lines;
         Ledger {
             traced,
             account,
@@ -312,8 +434,11 @@ impl<'m, 't> Draft<'m, 't> {
             profile,
             alone,
             work,
+            efficiency,
             unexplained,
             grown,
+            small,
+            most_growth,
         }
     }
 }
@@ -326,29 +451,32 @@ fn used(cpu: &[Measured], capacities: &[Measured]) -> Option<f64> {
     median(&shares)
 }
 
+/// Parts of an account, in their order.
+struct Sorted {
+    lines: Vec<Booked>,
+    unexplained: Vec<(Unexplained, f64)>,
+    small: Vec<Booked>,
+}
+
 /// Splits parts into lines, largest first, and what no evidence explains. Sampled parts below their own standard error
 /// are one line.
-fn sort_out(parts: Vec<Part>) -> (Vec<Line>, Vec<(String, f64)>) {
-    let (mut lines, mut unexplained) = (Vec::new(), Vec::new());
-    let mut noise = (0.0, 0.0);
-    for Part { cause, what, seconds, variance } in parts {
-        match cause {
-            None => unexplained.push((what, seconds)),
-            Some(_) if variance > 0.0 && seconds * seconds < variance => {
-                noise = (noise.0 + seconds, noise.1 + variance)
-            }
-            Some(cause) => {
-                let gain = seconds < 0.0 && what == growth::SAME_FUNCTIONS;
-                let what = if gain { growth::SAME_FUNCTIONS_GAIN.to_owned() } else { what };
-                lines.push(Line { cause, what, seconds, sampling_error: variance.sqrt() });
-            }
+fn sort_out(parts: Vec<LossPart>) -> Sorted {
+    let mut sorted = Sorted { lines: Vec::new(), unexplained: Vec::new(), small: Vec::new() };
+    for LossPart { id, seconds, variance } in parts {
+        let booked = |id| Booked { id, seconds, sampling_error: variance.sqrt() };
+        match id {
+            LineId::Unexplained(what) => sorted.unexplained.push((what, seconds)),
+            _ if variance > 0.0 && seconds * seconds < variance => sorted.small.push(booked(id)),
+            LineId::SameFunctions if seconds < 0.0 => sorted.lines.push(booked(LineId::SameFunctionsLess)),
+            _ => sorted.lines.push(booked(id)),
         }
     }
-    if noise.1 > 0.0 {
-        let what = BELOW_NOISE.to_owned();
-        lines.push(Line { cause: CauseId::ExtraWork, what, seconds: noise.0, sampling_error: f64::sqrt(noise.1) });
+    if !sorted.small.is_empty() {
+        let (seconds, variance) =
+            sorted.small.iter().fold((0.0, 0.0), |(s, v), b| (s + b.seconds, v + b.sampling_error.powi(2)));
+        sorted.lines.push(Booked { id: LineId::Noise, seconds, sampling_error: variance.sqrt() });
     }
-    lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.what.cmp(&b.what)));
-    unexplained.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
-    (lines, unexplained)
+    sorted.lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.id.cmp(&b.id)));
+    sorted.unexplained.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
+    sorted
 }

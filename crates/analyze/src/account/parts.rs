@@ -1,43 +1,48 @@
-//! The parts of a traced run's loss, each with the cause that it is charged to. May import: `answer`.
+//! The parts of a traced run's loss on their way to lines.
 
-use crate::answer::CauseId;
+use super::lines::LineId;
 use std::collections::BTreeMap;
 
 /// A part of the loss.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// The cause that it is charged to; absent for what no evidence explains.
-    pub cause: Option<CauseId>,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LossPart {
     /// What it is.
-    pub what: String,
+    pub id: LineId,
     /// Processor-seconds.
     pub seconds: f64,
     /// Its variance from sampling; 0 for what was measured exactly.
     pub variance: f64,
 }
 
-/// Parts in the making: those of one cause and one name are one part.
+impl LossPart {
+    /// What was measured exactly.
+    pub(super) fn exact(id: LineId, seconds: f64) -> LossPart {
+        LossPart { id, seconds, variance: 0.0 }
+    }
+}
+
+/// Parts in the making: those of one line are one part.
 #[derive(Debug, Default)]
-pub(super) struct Parts(BTreeMap<(Option<CauseId>, String), (f64, f64)>);
+pub(super) struct Parts(BTreeMap<LineId, (f64, f64)>);
 
 impl Parts {
     /// What was measured exactly.
-    pub(super) fn add(&mut self, cause: Option<CauseId>, what: &str, seconds: f64) {
-        self.add_sampled(cause, what.to_owned(), seconds, 0.0);
+    pub(super) fn add(&mut self, id: LineId, seconds: f64) {
+        self.add_sampled(id, seconds, 0.0);
     }
 
     /// What samples show, with its variance.
-    pub(super) fn add_sampled(&mut self, cause: Option<CauseId>, what: String, seconds: f64, variance: f64) {
+    pub(super) fn add_sampled(&mut self, id: LineId, seconds: f64, variance: f64) {
         if seconds != 0.0 {
-            let part = self.0.entry((cause, what)).or_default();
+            let part = self.0.entry(id).or_default();
             part.0 += seconds;
             part.1 += variance;
         }
     }
 
-    /// The parts, in the order of causes and names.
-    pub(super) fn list(self) -> Vec<Part> {
+    /// The parts, in the order of lines.
+    pub(super) fn list(self) -> Vec<LossPart> {
         let parts = self.0.into_iter();
-        parts.map(|((cause, what), (seconds, variance))| Part { cause, what, seconds, variance }).collect()
+        parts.map(|(id, (seconds, variance))| LossPart { id, seconds, variance }).collect()
     }
 }

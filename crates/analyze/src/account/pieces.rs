@@ -1,13 +1,13 @@
 //! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
-//! May import: `goroutines`, `model`, `names`, `pool`, `stacks`, `themes`, `waits`.
+//! May import: `model`, `pool`, `runtimes`.
 
 use super::pool::out_of_work;
-use crate::goroutines;
 use crate::model::Traced;
-use crate::names::Role;
-use crate::stacks::Stacks;
-use crate::themes::Theme;
-use crate::waits::{FutexWait, Purpose};
+use crate::model::futex::{FutexWait, Purpose};
+use crate::model::resources::{Places, resources};
+use crate::model::stacks::Stacks;
+use crate::model::task_sleeps::SleepReason;
+use crate::runtimes::{Primitive, Theme};
 use recording::tables::{Reason, Slice, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +24,8 @@ pub enum Why {
     Allocator,
     /// Anything inside the creation or the end of a thread.
     Creation,
+    /// One of a few things that other threads hold.
+    Pool,
     /// A condition or a queue.
     Condition,
     /// The other threads.
@@ -56,27 +58,30 @@ pub enum Why {
     Unknown,
 }
 
-/// All of them.
-const WHYS: [Why; 18] = [
-    Why::Lock,
-    Why::Allocator,
-    Why::Creation,
-    Why::Condition,
-    Why::Barrier,
-    Why::Join,
-    Why::Futex,
-    Why::Ended,
-    Why::Task,
-    Why::Sleep,
-    Why::Io,
-    Why::Poll,
-    Why::Child,
-    Why::Helper,
-    Why::Fault,
-    Why::KernelLock,
-    Why::Call,
-    Why::Unknown,
-];
+impl Why {
+    /// All of them.
+    pub const ALL: [Why; 19] = [
+        Why::Lock,
+        Why::Allocator,
+        Why::Creation,
+        Why::Pool,
+        Why::Condition,
+        Why::Barrier,
+        Why::Join,
+        Why::Futex,
+        Why::Ended,
+        Why::Task,
+        Why::Sleep,
+        Why::Io,
+        Why::Poll,
+        Why::Child,
+        Why::Helper,
+        Why::Fault,
+        Why::KernelLock,
+        Why::Call,
+        Why::Unknown,
+    ];
+}
 
 /// What a thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,12 +115,12 @@ pub enum Tier {
 
 impl Kind {
     /// How many there are.
-    pub const COUNT: usize = 4 + 2 * WHYS.len();
+    pub const COUNT: usize = 4 + 2 * Why::ALL.len();
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Kind> + Clone {
         let simple = [Kind::Running, Kind::Ready, Kind::Preempted, Kind::Unseen];
-        simple.into_iter().chain(WHYS.into_iter().flat_map(|w| [Kind::Blocked(w), Kind::Woken(w)]))
+        simple.into_iter().chain(Why::ALL.into_iter().flat_map(|w| [Kind::Blocked(w), Kind::Woken(w)]))
     }
 
     /// A number below [`Kind::COUNT`], for tables by kind.
@@ -126,11 +131,16 @@ impl Kind {
             Kind::Preempted => 2,
             Kind::Unseen => 3,
             Kind::Blocked(why) => 4 + why as usize,
-            Kind::Woken(why) => 4 + WHYS.len() + why as usize,
+            Kind::Woken(why) => 4 + Why::ALL.len() + why as usize,
         }
     }
 
-    /// What it is in a thread that hardly ever runs: waiting for a call to act is all that such threads do.
+    /// True for a thread that could run and has no processor.
+    pub fn is_ready(self) -> bool {
+        matches!(self, Kind::Preempted | Kind::Ready | Kind::Woken(_))
+    }
+
+    /// What it is charged as in a thread that hardly ever runs: whatever it waits for, it is no loss that it does.
     fn of_helper(self) -> Kind {
         match self {
             Kind::Blocked(Why::Condition | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown) => {
@@ -147,9 +157,8 @@ impl Kind {
             Kind::Woken(_) | Kind::Ready | Kind::Preempted => Tier::First,
             Kind::Unseen => Tier::Second,
             Kind::Blocked(why) => match why {
-                Why::Lock | Why::Allocator | Why::Creation | Why::Io | Why::Fault | Why::KernelLock | Why::Call => {
-                    Tier::First
-                }
+                Why::Lock | Why::Pool | Why::Allocator | Why::Creation => Tier::First,
+                Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
                 Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
                 Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
@@ -173,22 +182,51 @@ pub struct Piece {
     pub wait: Option<WaitId>,
 }
 
-/// What the waits of a run are for.
-pub fn reasons(
-    traced: &Traced<'_>,
-    stacks: &Stacks<'_>,
-    futexes: &BTreeMap<WaitId, FutexWait<'_>>,
+/// What the waits of a run are for. `known`: where other thread counts show that threads wait for one of a few things.
+pub fn reasons<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    futexes: &BTreeMap<WaitId, FutexWait<'t>>,
+    known: &Places<'t>,
 ) -> HashMap<WaitId, Why> {
     let mut reasons: HashMap<WaitId, Why> =
         traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
+    let pools = resources(traced, stacks, futexes, known).pools;
+    reasons.extend(pools.into_iter().flat_map(|pool| pool.waits).map(|wait| (wait, Why::Pool)));
     reasons
+}
+
+/// What threads were blocked for, slice by slice: mostly what the slice's wait is for.
+#[derive(Debug)]
+pub struct Blocks<'a, 't> {
+    traced: &'a Traced<'t>,
+    reasons: &'a HashMap<WaitId, Why>,
+}
+
+impl<'a, 't> Blocks<'a, 't> {
+    /// Those of a run, whose waits are for these reasons.
+    pub fn new(traced: &'a Traced<'t>, reasons: &'a HashMap<WaitId, Why>) -> Blocks<'a, 't> {
+        Blocks { traced, reasons }
+    }
+
+    /// What the thread of a blocked slice waited for. `single`: no slice of its stretch is the sum of several.
+    pub fn reason(&self, slice: &Slice, single: bool) -> Why {
+        let length = slice.end_ns.saturating_sub(slice.start_ns);
+        match slice.wait {
+            // One sleep of a thread of a task scheduler may end otherwise than those before it.
+            Some(wait) if single && self.traced.task_sleeps.is_exception(wait, length) => Why::Condition,
+            Some(wait) => self.reasons.get(&wait).copied().unwrap_or(Why::Unknown),
+            None => Why::Unknown,
+        }
+    }
 }
 
 /// The pieces of a run, whose waits are for these reasons.
 pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
     let (begin, end) = traced.measured;
+    let blocks = Blocks::new(traced, why);
     let helpers = traced.helpers();
     let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
     slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
@@ -198,15 +236,7 @@ pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
         let Some(first) = stretch.first() else { continue };
         let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
         let made = pieces.len();
-        cut(stretch, after, why, &mut pieces);
-        // One sleep of a thread of Go's runtime may end otherwise than those before it.
-        let exception = |p: &Piece| p.wait.is_some_and(|w| traced.goroutines.is_exception(w, p.end - p.start));
-        let single = stretch.iter().all(|s| s.count == 1);
-        for piece in pieces.iter_mut().skip(made).filter(|p| single && exception(p)) {
-            if matches!(piece.kind, Kind::Blocked(_)) {
-                piece.kind = Kind::Blocked(Why::Condition);
-            }
-        }
+        cut(stretch, after, &blocks, &mut pieces);
         if helpers.contains(&first.thread) {
             pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_helper());
         }
@@ -228,14 +258,15 @@ pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
 }
 
 /// The pieces of one stretch: one state, or several that share it in the proportion of the time spent in each.
-fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pieces: &mut Vec<Piece>) {
+fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, pieces: &mut Vec<Piece>) {
     let Some(first) = stretch.first() else { return };
     let spent: u128 = stretch.iter().map(|s| u128::from(s.spent_ns)).sum();
     let whole = spent.max(u128::from(first.end_ns - first.start_ns));
     let fraction = |part: u128| i64::try_from(part * ONE as u128 / whole).unwrap_or(ONE).min(ONE);
-    let reason = |wait: Option<WaitId>| wait.and_then(|w| why.get(&w)).copied();
+    let reason = |wait: Option<WaitId>| wait.and_then(|w| blocks.reasons.get(&w)).copied();
+    let single = stretch.iter().all(|s| s.count == 1);
     let blocked = || stretch.iter().filter(|s| s.state == State::Blocked);
-    let blocks: u128 = blocked().map(|s| u128::from(s.count)).sum();
+    let times: u128 = blocked().map(|s| u128::from(s.count)).sum();
     for slice in stretch {
         let mut add = |part: u128, kind, wait| {
             let weight = fraction(part);
@@ -246,11 +277,11 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pi
             State::Running => add(spent, Kind::Running, None),
             State::Preempted => add(spent, Kind::Preempted, None),
             State::Unknown => add(spent, Kind::Unseen, None),
-            State::Blocked => add(spent, Kind::Blocked(reason(slice.wait).unwrap_or(Why::Unknown)), slice.wait),
+            State::Blocked => add(spent, Kind::Blocked(blocks.reason(slice, single)), slice.wait),
             // In a summed-up stretch every block ended with a wake-up.
-            State::Runnable if blocks > 0 => blocked().for_each(|b| {
+            State::Runnable if times > 0 => blocked().for_each(|b| {
                 let kind = reason(b.wait).map_or(Kind::Ready, Kind::Woken);
-                add(spent * u128::from(b.count) / blocks, kind, b.wait);
+                add(spent * u128::from(b.count) / times, kind, b.wait);
             }),
             State::Runnable => add(spent, reason(after).map_or(Kind::Ready, Kind::Woken), after),
         }
@@ -259,8 +290,12 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, why: &HashMap<WaitId, Why>, pi
 
 /// What a wait is for. What a library is busy with comes first: an allocator waits for locks, pages and the kernel.
 fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
-    if let Some(reason) = traced.goroutines.reason(wait.wait) {
-        return of_goroutine(reason);
+    if let Some(reason) = traced.task_sleeps.reason(wait.wait) {
+        return match of_task(reason) {
+            // What the program sends to itself is as late as the thread that sends it.
+            Why::Poll if traced.own_events => Why::Condition,
+            other => other,
+        };
     }
     let view = stacks.view(wait.user_stack, wait.syscall.is_some());
     match view.theme {
@@ -293,19 +328,20 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
     }
 }
 
-/// What a thread of Go's scheduler waits for. One of which nothing is known waits for work, whatever that is.
-fn of_goroutine(reason: goroutines::Reason) -> Why {
+/// What a thread of a task scheduler waits for. One of which nothing is known waits for work, whatever that is.
+fn of_task(reason: SleepReason) -> Why {
     match reason {
-        goroutines::Reason::Waits(role) | goroutines::Reason::Elsewhere(role) => match role {
-            Role::Lock => Why::Lock,
-            Role::Condition => Why::Condition,
-            Role::Barrier => Why::Barrier,
-            Role::Join => Why::Ended,
+        SleepReason::Waits(role) | SleepReason::Elsewhere(role) => match role {
+            Primitive::Lock => Why::Lock,
+            Primitive::Pool => Why::Pool,
+            Primitive::Condition => Why::Condition,
+            Primitive::Barrier => Why::Barrier,
+            Primitive::Join => Why::Ended,
         },
-        goroutines::Reason::Ended => Why::Ended,
-        goroutines::Reason::Sleeps => Why::Sleep,
-        goroutines::Reason::Polls => Why::Poll,
-        goroutines::Reason::Spare => Why::Helper,
-        goroutines::Reason::Unknown => Why::Condition,
+        SleepReason::Ended => Why::Ended,
+        SleepReason::Sleeps => Why::Sleep,
+        SleepReason::Polls => Why::Poll,
+        SleepReason::Spare => Why::Helper,
+        SleepReason::Unknown => Why::Condition,
     }
 }

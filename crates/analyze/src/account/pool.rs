@@ -1,12 +1,12 @@
-//! Threads that have no task while another one of their pool is still busy. May import: `alike`, `model`, `pieces`, `stacks`.
+//! Threads that have no task while another one of their pool is still busy. May import: `model`, `pieces`.
 //!
 //! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them apart:
 //! who runs meanwhile does the same work, and who would bring the next task waits itself, for those that run.
 
 use super::pieces::Why;
-use crate::alike::{self, Calls};
 use crate::model::Traced;
-use crate::stacks::Stacks;
+use crate::model::similar_threads::{self, Calls};
+use crate::model::stacks::Stacks;
 use recording::tables::{Slice, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -30,7 +30,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
     if conditions().next().is_none() {
         return Vec::new();
     }
-    let pools = pools(&alike::calls(stacks, &traced.samples));
+    let pools = pools(&similar_threads::calls(stacks, &traced.samples));
     let mut candidates: BTreeMap<&BTreeSet<ThreadId>, Vec<(&Wait, ThreadId)>> = BTreeMap::new();
     for wait in conditions() {
         let pool = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&wait.thread));
@@ -73,7 +73,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
 fn pools(calls: &BTreeMap<ThreadId, Calls<'_>>) -> Vec<BTreeSet<ThreadId>> {
     let mut pools: Vec<(BTreeSet<ThreadId>, &Calls)> = Vec::new();
     for (thread, calls) in calls {
-        match pools.iter_mut().find(|(_, first)| alike::overlap(first, calls) > MOST) {
+        match pools.iter_mut().find(|(_, first)| similar_threads::overlap(first, calls) > MOST) {
             Some((pool, _)) => drop(pool.insert(*thread)),
             None => pools.push((BTreeSet::from([*thread]), calls)),
         }

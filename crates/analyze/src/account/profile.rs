@@ -1,15 +1,15 @@
-//! What the processors did, from the CPU samples of one traced run. May import: `model`, `names`, `sharing`, `stacks`, `themes`,
-//! `waits`, `pieces`, `kernel_code`.
+//! What the processors did, from the CPU samples of one traced run. May import: `kernel_code`, `model`, `pieces`,
+//! `runtimes`, `sharing`.
 
 use super::kernel_code::{self, KernelCode};
 use super::pieces::Why;
-use crate::code::Owner;
+use crate::model::code::{Code, Owner, file_name};
+use crate::model::futex::{FutexWait, Purpose};
+use crate::model::stack_view::View;
 use crate::model::{Model, Traced};
-use crate::names::{self, Role};
+use crate::runtimes::function_name::plain;
+use crate::runtimes::{self, Primitive, Theme};
 use crate::sharing::{Held, Kind};
-use crate::stacks::View;
-use crate::themes::Theme;
-use crate::waits::{FutexWait, Purpose};
 use recording::tables::Mode;
 use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -71,6 +71,11 @@ pub enum Within {
     Fault,
 }
 
+impl Within {
+    /// All of them.
+    pub const ALL: [Within; 4] = [Within::Code, Within::Lock, Within::Call, Within::Fault];
+}
+
 /// Library function and module.
 pub type LibraryFunction<'t> = (&'t str, &'t str);
 
@@ -101,7 +106,7 @@ pub fn spot<'t>(view: &View<'t>) -> Spot<'t> {
 }
 
 fn library_function<'t>(view: &View<'t>) -> Option<LibraryFunction<'t>> {
-    view.library().and_then(|c| Some((names::c_name(c.name()?), c.module)))
+    view.library().and_then(|c| Some((plain(c.name()?), c.module)))
 }
 
 /// Library functions in which a run's threads waited for a lock noticeably long.
@@ -172,7 +177,7 @@ fn doing<'t>(
         Some(_) if mode == Mode::Kernel && syscall.is_none() && kernel == KernelCode::Other => return Doing::Interrupt,
         Some(Theme::Allocator) => {
             return Doing::Allocator(match () {
-                () if in_futex || (user && view.role == Some(Role::Lock)) => Within::Lock,
+                () if in_futex || (user && view.primitive == Some(Primitive::Lock)) => Within::Lock,
                 () if user => Within::Code,
                 () if syscall.is_some() => Within::Call,
                 () => Within::Fault,
@@ -185,20 +190,20 @@ fn doing<'t>(
     let held = model.sharing.held(&model.stacks, user_stack);
     let yields = syscall == Some(model.numbers.sched_yield);
     // Inside a lock that sleeps, looking again for a while is part of the lock.
-    let sleeps = view.role.is_some() && !view.leaf.and_then(|c| c.name()).is_some_and(names::is_spin_lock);
+    let sleeps = view.primitive.is_some() && !view.leaf.and_then(|c| c.name()).is_some_and(runtimes::is_spin_lock);
     if held == Some(Held::Waiting) && (user || yields) && !sleeps {
         return Doing::Spinning;
     }
     let owned = library_function(view).is_some_and(|f| owners.contains(&f));
     let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
-    match view.role {
+    match view.primitive {
         Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
         _ if owned && (in_futex || user && same_library()) => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),
         // The kernel takes no other lock in a futex call than those that its queues of waiters need.
         _ if kernel == KernelCode::Lock => Doing::KernelLock,
         // A joiner frees what the thread leaves.
-        Some(Role::Join) if syscall.is_some() => Doing::Creation,
+        Some(Primitive::Join) if syscall.is_some() => Doing::Creation,
         _ => match (mode, syscall) {
             (Mode::Kernel, Some(number)) if model.numbers.clone.contains(&number) => Doing::Creation,
             (Mode::Kernel, Some(number)) if ending.contains(&number) && is_thread_end(view) => Doing::Creation,
@@ -215,10 +220,10 @@ fn doing<'t>(
 
 /// True when nothing but the C library is on the stack.
 fn is_thread_end(view: &View<'_>) -> bool {
-    let libc = |c: &crate::code::Code<'_>| {
-        c.owner == Owner::Library && crate::code::file_name(c.module).starts_with("libc") && c.role.is_none()
+    let in_c_library = |c: &Code<'_>| {
+        c.owner == Owner::Library && runtimes::is_c_library_module(file_name(c.module)) && c.primitive.is_none()
     };
-    view.own.is_none() && view.leaf.as_ref().is_some_and(libc)
+    view.own.is_none() && view.leaf.as_ref().is_some_and(in_c_library)
 }
 
 /// What futex calls are for, by place. What calls cost goes by how many they are, not by how long threads sleep in them.

@@ -33,6 +33,12 @@ pub enum Shape {
     OneThread,
 }
 
+impl Shape {
+    /// All of them.
+    pub const ALL: [Shape; 6] =
+        [Shape::StartUp, Shape::Tail, Shape::Between, Shape::TooFew, Shape::Finished, Shape::OneThread];
+}
+
 /// Where the time of one traced run went, processor-seconds of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Split {
@@ -46,12 +52,18 @@ pub struct Split {
     pub idle: f64,
     /// The part of it that threads are charged with, by what they did instead.
     pub charged: BTreeMap<Kind, f64>,
-    /// The same by wait, from blocking until running again.
+    /// All time of threads by what they did, thread-seconds, whether processors were idle meanwhile or not.
+    pub spent: BTreeMap<Kind, f64>,
+    /// The same as `charged` by wait, from blocking until running again.
     pub by_wait: HashMap<WaitId, f64>,
     /// The part of it that no thread could have used.
     pub shapes: BTreeMap<Shape, f64>,
     /// Who ran while capacity was idle.
     pub meanwhile: Meanwhile,
+    /// Time in which two threads or more were on processors, seconds.
+    pub together: f64,
+    /// Time in which two threads or more were on processors or ready, seconds.
+    pub together_wanted: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +99,10 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
         }
     }
     events.sort_unstable_by_key(|e| (e.0, e.1));
+    for piece in pieces {
+        let spent = seconds(piece.end - piece.start) * piece.weight as f64 / ONE as f64;
+        *sweep.split.spent.entry(piece.kind).or_default() += spent;
+    }
     let mut entered = vec![0.0; pieces.len()];
     for (time, what, index) in events {
         sweep.advance(time.clamp(begin, end));
@@ -117,6 +133,8 @@ struct Sweep {
     now: u64,
     processors: i64,
     running: i64,
+    /// Weight of the pieces of threads that could run and have no processor.
+    ready: i64,
     first: i64,
     second: i64,
     /// Weight of all pieces, and living threads × [`ONE`]: the difference is time that the recording does not cover.
@@ -143,6 +161,7 @@ impl Sweep {
             now: traced.measured.0,
             processors: i64::from(traced.processors()) * ONE,
             running: 0,
+            ready: 0,
             first: 0,
             second: 0,
             covered: 0,
@@ -163,6 +182,10 @@ impl Sweep {
         }
         let time = seconds(to - self.now) / ONE as f64;
         self.split.on_cpu += self.running as f64 * time;
+        // Of a second thread, which is a fraction of one where stretches are summed up.
+        let second = |weight: i64| (weight - ONE).clamp(0, ONE) as f64 * time;
+        self.split.together += second(self.running);
+        self.split.together_wanted += second(self.running + self.ready);
         self.split.surplus += (self.running - self.processors).max(0) as f64 * time;
         let idle = (self.processors - self.running).max(0);
         if idle > 0 {
@@ -259,6 +282,9 @@ impl Sweep {
                     Tier::Never => 0.0,
                 };
                 self.covered += weight;
+                if piece.kind.is_ready() {
+                    self.ready += weight;
+                }
                 if let Some(present) = self.present.get_mut(piece.kind.index()) {
                     *present += weight;
                 }
@@ -294,6 +320,13 @@ impl Sweep {
 }
 
 impl Split {
+    /// The share of the time for which two threads or more wanted processors in which they had them, 0 to 1: what threads
+    /// do to each other shows only there. `others`: seconds that other programs had the processors; nothing else is missing.
+    pub fn exposure(&self, others: f64) -> f64 {
+        let missing = (self.together_wanted - self.together).clamp(0.0, others.max(0.0));
+        if self.together + missing > 0.0 { self.together / (self.together + missing) } else { 1.0 }
+    }
+
     /// What is charged to one reason.
     pub fn charge_of(&self, idle: Idle) -> f64 {
         let charge = match idle {

@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 
 /// The share of the blocks at each end of a recording whose levels are compared: of five blocks two, so that one
 /// disturbed block at an end counts half.
+///
+/// Decides: which blocks are compared to see whether the machine drifts.
+/// From: chosen: two of five blocks.
+/// Wrong if: the machine changed for a while in the middle and came back.
 const END: f64 = 0.4;
 
 /// What a steady drift as large as that from a recording's begin to its end comes to from the middle of one recording to

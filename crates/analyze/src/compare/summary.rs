@@ -11,11 +11,11 @@ pub(super) fn of_change(curve: &[CurveChange], error: f64) -> String {
     let of = |wanted: fn(&CurveChange) -> bool| {
         curve.iter().filter(|c| wanted(c)).map(|c| c.threads.to_string()).collect::<Vec<_>>().join(", ")
     };
-    let few = format!("not told, because at least {} runs of each are needed,", runs_needed(error));
+    let few = format!("cannot be told, because at least {} runs of each are needed,", runs_needed(error));
     let kinds: [(String, &str); 4] = [
         (of(|c| c.judgement == Judgement::Better), "faster"),
         (of(|c| c.judgement == Judgement::Worse), "slower"),
-        (of(|c| c.judgement == Judgement::Unclear && c.interval.is_some()), "not told from noise"),
+        (of(|c| c.judgement == Judgement::Unclear && c.interval.is_some()), "cannot be told from noise"),
         (of(|c| c.judgement == Judgement::Unclear && c.interval.is_none()), &few),
     ];
     let told = kinds.iter().filter(|(counts, _)| !counts.is_empty());

@@ -1,7 +1,7 @@
 //! Sketched programs, and answers as text. Each test binary uses a part of it.
 #![allow(dead_code, clippy::unwrap_used, reason = "test code")]
 
-use analyze::answer::{Answer, Cause, CauseId};
+use analyze::answer::{Answer, Cause, CauseId, Condition};
 use recording::Tables;
 use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
 use recording::tables::Reason;
@@ -122,6 +122,11 @@ pub(crate) fn repaired() -> Tables {
 /// The cause of that name, when it was found.
 pub(crate) fn found(answer: &Answer, id: CauseId) -> Option<&Cause> {
     answer.verdict.causes.iter().find(|c| c.id == id)
+}
+
+/// What the machine took, by its name.
+pub(crate) fn condition(answer: &Answer, id: CauseId) -> Option<&Condition> {
+    answer.verdict.machine.iter().find(|c| c.id == id)
 }
 
 /// Why a cause stayed unsure.

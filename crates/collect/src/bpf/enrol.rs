@@ -1,6 +1,4 @@
 //! Tells the programs which tasks to observe, by pidfd, so that no number can mean another process.
-//!
-//! May import: libc.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

@@ -4,51 +4,56 @@
 //! libc, `counters`.
 
 use super::abi::COUNTERS;
-use crate::counters::{self, Kind};
+use crate::counters::{self, CounterKind};
 use aya::maps::MapData;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// What an event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum HardwareEvent {
     Cycles,
     Instructions,
     CacheMisses,
     StalledCycles,
 }
 
-impl Event {
-    fn kind(self) -> Kind {
+impl HardwareEvent {
+    fn kind(self) -> CounterKind {
         match self {
-            Event::Cycles => Kind::Cycles,
-            Event::Instructions => Kind::Instructions,
-            Event::CacheMisses => Kind::CacheMisses,
-            Event::StalledCycles => Kind::StalledCycles,
+            HardwareEvent::Cycles => CounterKind::Cycles,
+            HardwareEvent::Instructions => CounterKind::Instructions,
+            HardwareEvent::CacheMisses => CounterKind::CacheMisses,
+            HardwareEvent::StalledCycles => CounterKind::StalledCycles,
         }
     }
 }
 
 /// Open events, by what they count and by processor.
 pub(crate) struct Hardware {
-    events: Vec<Event>,
+    events: Vec<HardwareEvent>,
     files: Vec<Vec<(u32, File)>>,
 }
 
 impl Hardware {
     /// Opens what the machine counts on all of the processors; an event that one of them lacks is left out.
     pub(super) fn open(processors: &[usize]) -> Hardware {
-        let wanted = [Event::Cycles, Event::Instructions, Event::CacheMisses, Event::StalledCycles];
+        let wanted = [
+            HardwareEvent::Cycles,
+            HardwareEvent::Instructions,
+            HardwareEvent::CacheMisses,
+            HardwareEvent::StalledCycles,
+        ];
         Hardware::open_these(&wanted.map(|event| (event, event.kind())), processors)
     }
 
     /// The kernel's own clock in place of cycles, for tests on machines without hardware events.
     #[cfg(test)]
     pub(crate) fn stand_in(processors: &[usize]) -> Hardware {
-        Hardware::open_these(&[(Event::Cycles, Kind::Clock)], processors)
+        Hardware::open_these(&[(HardwareEvent::Cycles, CounterKind::Clock)], processors)
     }
 
-    fn open_these(wanted: &[(Event, Kind)], processors: &[usize]) -> Hardware {
+    fn open_these(wanted: &[(HardwareEvent, CounterKind)], processors: &[usize]) -> Hardware {
         let mut hardware = Hardware { events: Vec::new(), files: Vec::new() };
         for (event, kind) in wanted {
             let open = |processor: &usize| {
@@ -64,7 +69,7 @@ impl Hardware {
     }
 
     /// What is open, in the order of the programs' counters.
-    pub(super) fn events(&self) -> &[Event] {
+    pub(super) fn events(&self) -> &[HardwareEvent] {
         &self.events
     }
 

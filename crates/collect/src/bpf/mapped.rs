@@ -1,6 +1,4 @@
 //! BPF arrays mapped into memory: read and written without a system call while the programs use them.
-//!
-//! May import: libc, `abi`.
 
 use super::abi::Plain;
 use std::io;

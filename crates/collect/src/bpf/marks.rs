@@ -1,6 +1,4 @@
 //! Listens to the marks that a program makes with `knee.h`: a uprobe at each.
-//!
-//! May import: aya, `resolve`'s reader of marks, `abi`.
 
 use super::abi::*;
 use aya::Ebpf;
@@ -35,7 +33,7 @@ impl Marks {
 
     /// Listens to the marks of a file, once.
     pub(super) fn listen(&mut self, ebpf: &mut Ebpf, path: &Path) {
-        // Most files have no marks, and some cannot be read: both are told by silence, as are files that are no programs.
+        // Most files have no marks, some cannot be read, and some are no programs: none of that is an error.
         let Ok(file) = File::open(path) else { return };
         let Ok(meta) = file.metadata() else { return };
         if !meta.is_file() || !self.seen.insert((meta.dev(), meta.ino())) {

@@ -1,6 +1,6 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
-//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` tells them whom to
+//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses whom to
 //! observe; `hardware` gives them hardware events to read; `marks` listens to the program's own. May import: aya, libc, `counters`, `machine`,
 //! `sampling`.
 
@@ -44,7 +44,7 @@ const TRACEPOINTS: [(&str, &str); 6] = [
     ("on_syscall", "sys_enter"),
 ];
 
-/// Waiting for kernel locks is told since Linux 5.19; without these two nothing else is lost.
+/// Since Linux 5.19. Without these two, waits for kernel locks are missing and nothing else.
 const LOCK_TRACEPOINTS: [(&str, &str); 2] =
     [("on_contention", "contention_begin"), ("on_contention_end", "contention_end")];
 
@@ -85,7 +85,7 @@ pub(crate) struct Programs {
     window: u32,
     /// CPU samples a second and processor.
     pub(crate) sample_hz: u64,
-    /// Why waiting for kernel locks cannot be told.
+    /// Why waits for kernel locks cannot be seen; absent when they can.
     no_locks: Option<String>,
 }
 
@@ -210,7 +210,7 @@ impl Programs {
     }
 
     /// What the counters of a thread count, in their order.
-    pub(crate) fn counted(&self) -> &[hardware::Event] {
+    pub(crate) fn counted(&self) -> &[hardware::HardwareEvent] {
         self.hardware.events()
     }
 
@@ -257,8 +257,8 @@ impl Programs {
         walk().map_err(Error::bpf("walk over the threads of the process"))
     }
 
-    /// Ends observing: no hook runs any more, and what they told can be read at leisure. Reading while they run would
-    /// miss what they tell between one table and the next.
+    /// Ends observing: no hook runs any more, so the tables stand still while they are read. Read while hooks run, they would
+    /// disagree with each other.
     pub(crate) fn detach(&mut self) {
         for (name, _) in TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS) {
             if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {

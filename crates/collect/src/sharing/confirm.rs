@@ -5,7 +5,7 @@
 //! releases the waiter may write rarely. Both end for a thread after a few hits, and all of it ends when its budget is
 //! spent. May import: `lines`, `watch`.
 
-use super::LINE;
+use super::input::LINE;
 use super::lines::{Habit, Lines};
 use super::watch::{Hit, Watch, thread_time_ns};
 use crate::procfs::monotonic_ns;
@@ -14,43 +14,107 @@ use std::time::Duration;
 
 /// How long a line is watched. Threads that share a line in earnest come back to it within microseconds, and a trap costs
 /// up to 30 µs in a virtual machine: long enough for each of two threads to hit several times.
+///
+/// Decides: how long a cache line is watched in one trial.
+/// From: measured: a trap takes up to 30 µs in a virtual machine.
+/// Shown by: `bench/sharing`.
+/// Wrong if: threads come back to a line more seldom than that.
 const TRIAL: Duration = Duration::from_micros(600);
 
 /// How long what a loop waits for is watched.
+///
+/// Decides: how long a polled address is watched.
+/// From: chosen; no measurement.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the writer comes more seldom than that.
 const SPIN_TRIAL_NS: u64 = 30_000_000;
 
 /// Trials of a line, at most, and when all agree; and those in which fewer than two of its threads ran at all, at most:
 /// where other programs keep threads apart, such trials show nothing of the line.
+///
+/// Decides: after how many trials a line stays without a verdict.
+/// From: chosen with the budget of all trials.
+/// Shown by: `bench/sharing`.
+/// Wrong if: sharing happens only in a few parts of a long run.
 const TRIALS: u32 = 40;
+/// Decides: after how many agreeing trials a line has its verdict.
+/// From: chosen; no measurement.
+/// Shown by: `bench/sharing`.
+/// Wrong if: threads touch different parts of the line later.
 const AGREEING: u32 = 8;
+/// Decides: after how many trials without two threads running a line is given up.
+/// From: chosen; no measurement.
+/// Wrong if: threads seldom run at the same time and still share.
 const APART: u32 = 400;
 
 /// Trials of a polled address, at most, and when a writer has been seen.
+///
+/// Decides: after how many trials a polled address stays without a writer.
+/// From: chosen; no measurement.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the writer is a thread that is not watched.
 const SPIN_TRIALS: u32 = 30;
+/// Decides: how many writes show who ends a wait.
+/// From: chosen; no measurement.
+/// Shown by: `bench/sharing`.
+/// Wrong if: several threads write in turns.
 const SPIN_HITS: u32 = 3;
 
 /// Threads that are watched in one trial. Processors have four address registers for all who watch a thread.
+///
+/// Decides: how many threads of a line are watched at a time.
+/// From: the four address registers of x86-64.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the two threads that share are never watched together.
 const LINE_THREADS: usize = 4;
+/// Decides: how many threads may be the writer.
+/// From: chosen with the budget of all trials.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the writer is none of the first ones.
 const SPIN_THREADS: usize = 16;
 
 /// Hits after which a thread is left alone for the rest of a trial.
+///
+/// Decides: after how many hits a thread is left alone in a trial.
+/// From: the budget: a hit costs up to 30 µs.
+/// Wrong if: hits of one thread alone show nothing of the other.
 const LINE_HITS: u32 = 6;
+/// Decides: after how many hits a writer is left alone in a trial.
+/// From: the budget: a hit costs up to 30 µs.
+/// Wrong if: hits of one thread alone show nothing of another writer.
 const SPIN_LIMIT: u32 = 3;
 
 /// What a trap is taken to cost the thread: measured 20 to 30 µs in a virtual machine, less without one.
+///
+/// Decides: what a trap is booked with in the budget.
+/// From: measured: 20 to 30 µs in a virtual machine.
+/// Wrong if: traps cost more, as in nested virtual machines.
 const TRAP_NS: u64 = 30_000;
 
 /// What trials may cost all threads together: a grant, so that short runs are looked at too, and a share of the time
 /// after that.
+///
+/// Decides: what trials may cost in a short run.
+/// From: chosen: enough for some 500 traps.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the run itself is shorter than some tenths of a second.
 const GRANT_NS: u64 = 15_000_000;
+/// Decides: what trials may cost in a long run: one part in so many.
+/// From: chosen: one per cent, as for all observing.
+/// Shown by: `bench/cost`.
+/// Wrong if: the curve is taken from the observed run, which it is not.
 const SHARE: u64 = 100;
 
 /// Times that are kept of one thread, for their quartile.
+///
+/// Decides: how many times of a thread its quartile is taken of.
+/// From: memory; chosen.
+/// Wrong if: times drift over a run.
 const GAPS: usize = 4096;
 
-/// Who was watched where.
+/// Which thread was watched at which address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct WatchKey {
     pub(super) space: u32,
     pub(super) address: u64,
     pub(super) thread: u32,
@@ -99,7 +163,7 @@ impl Suspect {
 struct Open {
     suspect: usize,
     until_ns: u64,
-    watches: Vec<(Key, Watch)>,
+    watches: Vec<(WatchKey, Watch)>,
 }
 
 /// The threads as the kernel has them.
@@ -120,7 +184,7 @@ pub(super) struct Confirm {
     known: HashSet<(u32, u64, bool)>,
     turn: usize,
     open: Option<Open>,
-    seen: BTreeMap<Key, Seen>,
+    seen: BTreeMap<WatchKey, Seen>,
     began_ns: u64,
     spent_ns: u64,
     /// Breakpoints cannot be had here.
@@ -128,6 +192,10 @@ pub(super) struct Confirm {
 }
 
 /// Refusals after which no more breakpoints are asked for: a machine without them, or without the right.
+///
+/// Decides: after how many refusals no breakpoint is asked for.
+/// From: chosen; no measurement.
+/// Wrong if: another debugger held the registers for a while.
 const REFUSED: u32 = 32;
 
 impl Confirm {
@@ -192,7 +260,7 @@ impl Confirm {
         for habit in habits {
             let Some(tid) = threads.number(habit.thread) else { continue };
             let (address, width) = aligned(habit.address, habit.width);
-            let key = Key { space, address, thread: habit.thread, width, writes: habit.writes };
+            let key = WatchKey { space, address, thread: habit.thread, width, writes: habit.writes };
             self.watch(&mut watches, key, tid, LINE_HITS);
         }
         // One thread alone cannot share: it would cost and show nothing.
@@ -202,7 +270,7 @@ impl Confirm {
         }
         let stretched = monotonic_ns().saturating_sub(start_ns) > 2 * trial_ns;
         // On a busy machine the pause ends late, and threads that ran one after the other would seem to have met.
-        let mut hits: Vec<(Key, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let mut hits: Vec<(WatchKey, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
         let trapped_ns = traps(&hits);
         hits.iter_mut().for_each(|(_, hits)| hits.retain(|hit| hit.time_ns <= start_ns + trial_ns));
         let shared = self.note(&hits);
@@ -233,14 +301,14 @@ impl Confirm {
         let mut watches = Vec::new();
         for thread in watched {
             let Some(tid) = threads.number(*thread) else { continue };
-            let key = Key { space, address, thread: *thread, width, writes: true };
+            let key = WatchKey { space, address, thread: *thread, width, writes: true };
             self.watch(&mut watches, key, tid, SPIN_LIMIT);
         }
         self.open = Some(Open { suspect: index, until_ns: now_ns + SPIN_TRIAL_NS, watches });
         self.spent_ns += thread_time_ns().saturating_sub(begin_ns);
     }
 
-    fn watch(&mut self, watches: &mut Vec<(Key, Watch)>, key: Key, tid: u32, limit: u32) {
+    fn watch(&mut self, watches: &mut Vec<(WatchKey, Watch)>, key: WatchKey, tid: u32, limit: u32) {
         match Watch::open(tid, key.address, key.width, key.writes, limit) {
             Ok(watch) => {
                 self.refused = 0;
@@ -253,7 +321,8 @@ impl Confirm {
     }
 
     fn close(&mut self, open: Open) {
-        let hits: Vec<(Key, Vec<Hit>)> = open.watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
+        let hits: Vec<(WatchKey, Vec<Hit>)> =
+            open.watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
         self.note(&hits);
         let any = hits.iter().any(|(_, hits)| !hits.is_empty());
         if let Some(Suspect::Spin { trials, hits, next, .. }) = self.suspects.get_mut(open.suspect) {
@@ -265,7 +334,7 @@ impl Confirm {
     }
 
     /// Adds up one trial. Returns whether at least two threads hit.
-    fn note(&mut self, trial: &[(Key, Vec<Hit>)]) -> bool {
+    fn note(&mut self, trial: &[(WatchKey, Vec<Hit>)]) -> bool {
         let shared = trial.iter().filter(|(_, hits)| !hits.is_empty()).count() >= 2;
         for (key, hits) in trial {
             let seen = self.seen.entry(*key).or_default();
@@ -295,7 +364,7 @@ impl Confirm {
         shared
     }
 
-    pub(super) fn finish(mut self) -> BTreeMap<Key, Seen> {
+    pub(super) fn finish(mut self) -> BTreeMap<WatchKey, Seen> {
         if let Some(open) = self.open.take() {
             self.close(open);
         }
@@ -303,7 +372,7 @@ impl Confirm {
     }
 }
 
-fn traps(hits: &[(Key, Vec<Hit>)]) -> u64 {
+fn traps(hits: &[(WatchKey, Vec<Hit>)]) -> u64 {
     hits.iter().map(|(_, hits)| hits.len() as u64 * TRAP_NS).sum()
 }
 
@@ -335,8 +404,8 @@ pub(super) fn lower_quartile(times: &[u64]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn key(thread: u32) -> Key {
-        Key { space: 0, address: 64, thread, width: 8, writes: true }
+    fn key(thread: u32) -> WatchKey {
+        WatchKey { space: 0, address: 64, thread, width: 8, writes: true }
     }
 
     fn hits(times: &[u64]) -> Vec<Hit> {
@@ -356,7 +425,7 @@ mod tests {
         assert_eq!(one.most_frequent(), Some(5));
     }
 
-    /// Threads that run as they are told, and cannot be watched: they have no number.
+    /// Simulated threads: they cannot be watched, because they have no number.
     struct Told(std::cell::Cell<u32>, [bool; 2]);
 
     impl Threads for Told {

@@ -1,31 +1,64 @@
 //! Accesses by cache line. Kept in full where several threads meet; of the rest, enough to notice when they do.
 //! May import: nothing of the other rooms.
 
-use super::LINE;
+use super::input::LINE;
 use recording::RunId;
 use recording::tables::{AccessKind, AddressCertainty, Loss};
 use std::collections::{BTreeSet, HashMap};
 
 /// Rows of a line that one thread alone has touched so far: the latest are kept. A program that runs over much memory
 /// has millions of such lines.
+///
+/// Decides: how many rows of a line that one thread touched are kept.
+/// From: memory; chosen.
+/// Wrong if: the second thread comes after many accesses of the first.
 const ALONE: usize = 32;
 
 /// Lines that are followed at a time (some 30 MiB with few rows each).
+///
+/// Decides: how many lines are followed.
+/// From: memory: some 30 MiB.
+/// Wrong if: shared lines come after so many others.
 const FOLLOWED: usize = 1 << 17;
 
 /// Rows that are kept in all (some 100 MiB); further ones are counted.
+///
+/// Decides: how many rows are kept.
+/// From: memory: some 100 MiB.
+/// Wrong if: rows of shared lines come last.
 const ROWS: usize = 2 << 20;
 
-/// Threads that are told apart at a line. Where more come and go, the one with the fewest accesses makes room; several
+/// Threads that are distinguished at a line. Where more come and go, the one with the fewest accesses makes room; several
 /// thousand that live at once and share one line evenly are not what trials of four threads would find.
+///
+/// Decides: how many threads are told apart at a line.
+/// From: memory; chosen.
+/// Wrong if: thousands share a line evenly.
 const THREADS: usize = 1024;
 
 /// A line is suspected from so many accesses of each of two threads on, from so many writes, and when the threads touched
 /// it in so many of the same time windows: fewer meet by chance in a run over shared data. From prototypes on programs
 /// with and without sharing, where breakpoints confirmed no line below.
+///
+/// Decides: from how many sampled accesses of each thread a line is suspected.
+/// From: prototypes on programs with and without sharing.
+/// Shown by: `bench/sharing`.
+/// Wrong if: a run is too short for so many samples.
 const EACH: u32 = 5;
+/// Decides: from how many sampled writes a line is suspected.
+/// From: prototypes on programs with and without sharing.
+/// Shown by: `bench/sharing`.
+/// Wrong if: few but costly writes.
 const WRITES: u32 = 3;
+/// Decides: in how many windows of time threads must have met.
+/// From: prototypes on programs with and without sharing.
+/// Shown by: `bench/sharing`.
+/// Wrong if: sharing is one short phase.
 const WINDOWS: u32 = 3;
+/// Decides: what counts as the same time.
+/// From: two periods of the sampling clock.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the clock is slower, as on more than 16 processors.
 const WINDOW_NS: u64 = 2_000_000;
 
 /// One access.
@@ -157,7 +190,7 @@ impl Lines {
     /// What each thread does most at a line: writes where it writes. Most frequent users first.
     pub(super) fn habits(&self, space: u32, line: u64) -> Vec<Habit> {
         let Some(line) = self.lines.get(&(space, line)) else { return Vec::new() };
-        let mut counts: HashMap<Doing, u32> = HashMap::new();
+        let mut counts: HashMap<Use, u32> = HashMap::new();
         for row in &line.rows {
             *counts.entry((row.thread, writes(row.kind), row.address, row.width)).or_default() += 1;
         }
@@ -194,7 +227,7 @@ impl Lines {
 }
 
 /// Thread, whether it writes, address, width.
-type Doing = (u32, bool, u64, u16);
+type Use = (u32, bool, u64, u16);
 
 #[cfg(test)]
 mod tests {

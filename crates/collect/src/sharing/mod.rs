@@ -9,16 +9,17 @@
 //! May import: `procfs`, `recording`, `resolve`, libc (in `watch` alone).
 
 mod confirm;
+mod input;
 mod lines;
 mod memory;
-mod moments;
 mod runtime;
+mod snapshots;
 mod spins;
 mod variables;
 mod watch;
 
 use recording::tables::{Access, AccessKind, AddressCertainty, Confirmation, Loss, RuntimeBytes, Spin, Variable};
-use recording::{FrameId, RunId, StackId, ThreadId};
+use recording::{FrameId, RunId, ThreadId};
 use resolve::decode::replay::StackBytes;
 use resolve::decode::{self, Certainty, Code, CodeReader, Registers, Replay, SampledAccess};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,15 +27,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::procfs::monotonic_ns;
 pub(crate) use confirm::Threads;
 use confirm::{Confirm, Seen};
+pub(crate) use input::{ImageCode, NamedVariable, Sampled};
 use lines::{Lines, Row};
 use memory::Memory;
-pub(crate) use moments::Moment;
-use moments::Moments;
 use runtime::Runtime;
+pub(crate) use snapshots::Snapshot;
+use snapshots::Snapshots;
 use spins::Tallies;
-
-/// Bytes of a cache line: 64 on x86-64, the only architecture whose code is decoded.
-pub(crate) const LINE: u64 = 64;
 
 /// Processes after which the memory of the earlier ones is closed: each takes a file descriptor while it is open, and a
 /// program may make thousands of processes. It is opened again when it is asked for.
@@ -51,53 +50,9 @@ pub(crate) fn available() -> Result<(), String> {
         .map_err(|error| format!("hardware breakpoints cannot be set: {error}"))
 }
 
-/// One CPU sample in user space.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sampled<'a> {
-    /// The thread's handle.
-    pub(crate) thread: u32,
-    /// Its process.
-    pub(crate) pid: u32,
-    /// Its program image.
-    pub(crate) image: u32,
-    /// When.
-    pub(crate) time_ns: u64,
-    /// The user registers as the kernel saves them (`struct pt_regs`).
-    pub(crate) registers: &'a [u64],
-    /// The bytes at the stack pointer.
-    pub(crate) stack: &'a [u8],
-    /// The bytes below it that a function may use; empty when they were not copied.
-    pub(crate) red_zone: &'a [u8],
-    /// Return addresses, the nearest first.
-    pub(crate) callers: &'a [u64],
-    /// The stack's handle.
-    pub(crate) user_stack: Option<StackId>,
-}
-
-/// What the caller knows about the code of a program image.
-pub(crate) trait ImageCode {
-    /// Whether the code at an address was made at run time: executable memory without a file.
-    fn made_at_run_time(&self, address: u64) -> bool;
-    /// The start of the function around an address.
-    fn function_start(&self, address: u64) -> Option<u64>;
-    /// The variable at an address.
-    fn variable(&self, address: u64) -> Option<NamedVariable>;
-    /// The object at an address to which a variable of the code points, as samples at accesses to it show.
-    fn pointed(&self, moments: &[Moment], address: u64) -> Option<resolve::Placed>;
-}
-
-/// A variable of the program or of a library.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedVariable {
-    /// The path of the file that has it.
-    pub(crate) module: String,
-    /// Its name, when a symbol covers the address.
-    pub(crate) object: Option<resolve::Object>,
-}
-
 /// The rows of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct SharedRows {
     pub(crate) accesses: Vec<Access>,
     pub(crate) spins: Vec<Spin>,
     pub(crate) confirmations: Vec<Confirmation>,
@@ -117,7 +72,7 @@ struct Space {
     runtime: Runtime,
 }
 
-/// Gathers what samples tell about memory that threads share.
+/// Gathers what samples show of memory that threads share.
 pub(crate) struct SharingSampler {
     spaces: Vec<Space>,
     /// By program image and process.
@@ -125,7 +80,7 @@ pub(crate) struct SharingSampler {
     lines: Lines,
     spins: Tallies,
     confirm: Option<Confirm>,
-    moments: Moments,
+    snapshots: Snapshots,
     found: Vec<SampledAccess>,
     stack: Vec<u8>,
 }
@@ -139,7 +94,7 @@ impl SharingSampler {
             lines: Lines::default(),
             spins: Tallies::default(),
             confirm: breakpoints.then(Confirm::new),
-            moments: Moments::default(),
+            snapshots: Snapshots::default(),
             found: Vec::new(),
             stack: Vec::new(),
         }
@@ -188,7 +143,7 @@ impl SharingSampler {
         let spin = space.loops.at(&space.code, &registers, sampled.callers);
         for access in &self.found {
             if spin.is_some() || self.lines.is_shared(number, access.address) {
-                self.moments.keep(number, access, &registers, (start, &self.stack), &space.code);
+                self.snapshots.keep(number, access, &registers, (start, &self.stack), &space.code);
             }
         }
         if let Some(spin) = spin {
@@ -244,9 +199,9 @@ impl SharingSampler {
         thread: &dyn Fn(u32) -> ThreadId,
         known: &dyn Fn(u32) -> Option<Box<dyn ImageCode + 'k>>,
         frame: &mut dyn FnMut(u32, u64) -> Option<FrameId>,
-    ) -> Rows {
+    ) -> SharedRows {
         let images: Vec<u32> = self.spaces.iter().map(|space| space.image).collect();
-        let mut rows = Rows::default();
+        let mut rows = SharedRows::default();
         let mut used: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         let mut code = |space: u32, address: u64| {
             used.entry(space).or_default().insert(address);
@@ -311,8 +266,8 @@ impl SharingSampler {
         for (number, addresses) in addresses {
             let Some(space) = self.spaces.get(number as usize) else { continue };
             let (memory, named) = (&space.memory, known(space.image));
-            let moments = |address: u64| self.moments.at(number, address);
-            rows.variables.extend(variables::rows(run, &addresses, memory, named.as_deref(), &moments));
+            let snapshots = |address: u64| self.snapshots.at(number, address);
+            rows.variables.extend(variables::rows(run, &addresses, memory, named.as_deref(), &snapshots));
         }
         for (number, addresses) in used {
             let Some(space) = self.spaces.get_mut(number as usize) else { continue };
@@ -332,7 +287,13 @@ impl SharingSampler {
     }
 }
 
-fn confirmation(run: RunId, thread: ThreadId, key: &confirm::Key, seen: &Seen, frame: Option<FrameId>) -> Confirmation {
+fn confirmation(
+    run: RunId,
+    thread: ThreadId,
+    key: &confirm::WatchKey,
+    seen: &Seen,
+    frame: Option<FrameId>,
+) -> Confirmation {
     Confirmation {
         run,
         thread,
@@ -411,7 +372,7 @@ mod tests {
             None
         }
 
-        fn pointed(&self, _: &[Moment], _: u64) -> Option<resolve::Placed> {
+        fn pointed(&self, _: &[Snapshot], _: u64) -> Option<resolve::Placed> {
             None
         }
     }

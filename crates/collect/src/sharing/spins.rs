@@ -1,19 +1,32 @@
 //! Samples in loops that wait, by thread and by what the loop reads. May import: resolve's loops.
 
-use super::{LINE, Sampled};
+use super::input::{LINE, Sampled};
 use recording::tables::Loss;
 use recording::{RunId, StackId};
 use resolve::decode::{SampledAccess, Spin};
 use std::collections::{BTreeMap, HashMap};
 
 /// A polled address is watched from so many samples on: a few milliseconds of waiting.
+///
+/// Decides: from how many samples on a polled address is watched.
+/// From: chosen: some milliseconds of waiting.
+/// Shown by: `bench/sharing`.
+/// Wrong if: a run is too short for so many samples.
 const NOMINATED: u64 = 5;
 
-/// Threads and loops that are told apart (some 10 MiB); samples beyond them are counted.
+/// Threads and loops that are distinguished (some 10 MiB); samples beyond them are counted.
+///
+/// Decides: how many threads and loops are told apart.
+/// From: memory: some 10 MiB.
+/// Wrong if: loops that wait come last.
 const TALLIES: usize = 1 << 16;
 
-/// What is remembered from sample to sample beyond which it starts over: samples that do not tell what a loop reads are
+/// What is remembered from sample to sample beyond which it starts over: samples that do not show what a loop reads are
 /// then as if they were the first.
+///
+/// Decides: how much is remembered from sample to sample.
+/// From: memory; chosen.
+/// Wrong if: a program has very many sampled addresses.
 const REMEMBERED: usize = 1 << 16;
 
 /// A load of a waiting loop.
@@ -26,7 +39,7 @@ pub(super) struct Read {
 
 /// Samples of one thread with one call stack in one loop that reads the same places.
 #[derive(Debug, Clone)]
-pub(super) struct Tally {
+pub(super) struct SpinTally {
     pub(super) space: u32,
     pub(super) thread: u32,
     /// Of a load whose address is not known, or the loop's start.
@@ -44,7 +57,7 @@ pub(super) struct Tally {
     pub(super) user_stack: Option<StackId>,
 }
 
-impl Tally {
+impl SpinTally {
     /// What the loop waits for, as instruction, address and width: of several places that it looks at the one that
     /// others were seen to write most. `written`: how much an address was.
     pub(super) fn awaited(&self, written: impl Fn(u32, u64) -> u64) -> (u64, Option<u64>, u16) {
@@ -54,13 +67,13 @@ impl Tally {
 }
 
 /// Address space, thread, start of the loop, what it reads, and the call stack.
-type Key = (u32, u32, u64, Vec<Read>, Option<StackId>);
+type SpinKey = (u32, u32, u64, Vec<Read>, Option<StackId>);
 
 /// All of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
-    tallies: BTreeMap<Key, Tally>,
-    /// What a thread was last seen to read in a loop: for samples that do not tell.
+    tallies: BTreeMap<SpinKey, SpinTally>,
+    /// What a thread was last seen to read in a loop: for samples that do not show it.
     last: HashMap<(u32, u32, u64), Vec<Read>>,
     /// Samples by what was read, until it is nominated.
     counts: HashMap<(u32, Read), u64>,
@@ -82,7 +95,7 @@ impl Tallies {
             }
         }
         if reads.len() < spin.polled.len() {
-            // What the loop reads does not change from round to round: an earlier sample may have told.
+            // What the loop reads does not change from round to round: an earlier sample may have shown it.
             let known = self.last.get(&place).map(Vec::as_slice).unwrap_or_default();
             let missing = |one: &&Read| !reads.iter().any(|read| read.instruction == one.instruction);
             let more: Vec<Read> = known.iter().filter(missing).copied().collect();
@@ -110,7 +123,7 @@ impl Tallies {
             self.dropped += 1;
             return;
         }
-        let tally = self.tallies.entry(key).or_insert_with(|| Tally {
+        let tally = self.tallies.entry(key).or_insert_with(|| SpinTally {
             space,
             thread: sampled.thread,
             instruction: last.map_or(spin.head, |polled| polled.instruction),
@@ -146,7 +159,7 @@ impl Tallies {
     }
 
     /// All, in a fixed order.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Tally> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &SpinTally> {
         self.tallies.values()
     }
 }

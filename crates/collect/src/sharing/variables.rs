@@ -1,7 +1,8 @@
-//! What lies at the addresses of the other rows. May import: `memory`, `moments`.
+//! What lies at the addresses of the other rows. May import: `input`, `memory`, `snapshots`.
 
+use super::input::{ImageCode, NamedVariable};
 use super::memory::Memory;
-use super::{ImageCode, Moment, NamedVariable};
+use super::snapshots::Snapshot;
 use recording::RunId;
 use recording::tables::{Region, Variable};
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ pub(super) fn rows<'m>(
     addresses: &BTreeSet<u64>,
     memory: &Memory,
     known: Option<&dyn ImageCode>,
-    moments: &dyn Fn(u64) -> &'m [Moment],
+    snapshots: &dyn Fn(u64) -> &'m [Snapshot],
 ) -> Vec<Variable> {
     let row = |address: &u64| {
         let named = known.and_then(|known| known.variable(*address));
@@ -31,7 +32,7 @@ pub(super) fn rows<'m>(
                 type_name: None,
             };
         }
-        let placed = known.and_then(|known| known.pointed(moments(*address), *address));
+        let placed = known.and_then(|known| known.pointed(snapshots(*address), *address));
         Variable {
             run,
             address: *address,

@@ -24,7 +24,7 @@ const DATA_HEAD: usize = 1024;
 /// `struct perf_event_attr` up to PERF_ATTR_SIZE_VER3 (96 bytes).
 #[repr(C)]
 #[derive(Default)]
-struct Attribute {
+struct BreakpointAttribute {
     kind: u32,
     size: u32,
     config: u64,
@@ -42,7 +42,7 @@ struct Attribute {
     clockid: i32,
 }
 
-const _: () = assert!(size_of::<Attribute>() == 96);
+const _: () = assert!(size_of::<BreakpointAttribute>() == 96);
 
 /// What a breakpoint saw once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +77,9 @@ impl Watch {
     ///
     /// A new one is needed for each trial: on Linux 6.18 an event whose limit has been reached never traps again.
     pub(super) fn open(tid: u32, address: u64, width: u16, writes: bool, limit: u32) -> std::io::Result<Watch> {
-        let attribute = Attribute {
+        let attribute = BreakpointAttribute {
             kind: TYPE_BREAKPOINT,
-            size: size_of::<Attribute>() as u32,
+            size: size_of::<BreakpointAttribute>() as u32,
             sample_period: 1,
             sample_type: SAMPLE_IP | SAMPLE_TIME,
             flags: FLAG_DISABLED | FLAG_EXCLUDE_KERNEL | FLAG_EXCLUDE_HYPERVISOR | FLAG_USE_CLOCKID,
@@ -87,7 +87,7 @@ impl Watch {
             breakpoint_address: address,
             breakpoint_length: u64::from(width),
             clockid: libc::CLOCK_MONOTONIC,
-            ..Attribute::default()
+            ..BreakpointAttribute::default()
         };
         // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
         let fd = unsafe {
@@ -115,7 +115,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Stops watching and tells what was seen.
+    /// Stops watching and returns what was seen.
     pub(super) fn hits(self) -> Vec<Hit> {
         // SAFETY: the descriptor is that of a perf event; DISABLE takes no argument. When it fails the event is gone.
         unsafe { libc::ioctl(self.event.as_raw_fd(), IOC_DISABLE, 0) };

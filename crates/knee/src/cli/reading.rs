@@ -15,6 +15,9 @@ pub(crate) struct Report {
     /// Write the page with pictures, lanes and tables to this file instead of printing the answer
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     pub(crate) html: Option<PathBuf>,
+    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    #[arg(long, value_name = "FILE")]
+    pub(crate) primitives: Option<PathBuf>,
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: Format,
@@ -51,6 +54,9 @@ pub(crate) struct Show {
     /// At most so many rows or lanes [default: 20 rows or 40 lanes of text, else all]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    #[arg(long, value_name = "FILE")]
+    pub(crate) primitives: Option<PathBuf>,
     /// How to print it
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: ShowFormat,

@@ -90,6 +90,13 @@ pub(crate) struct Making {
     /// Make at most so many blocks of timed runs again that something else disturbed [default: half the runs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
     pub(crate) repeats: Option<u32>,
+    /// Wait at most so long until other programs leave the processors alone, such as 30s or 5m [default: 60s where a terminal
+    /// shows it, else 0]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = SWEEPING, num_args = 0..=1, require_equals = true, default_missing_value = "10m")]
+    pub(crate) wait_for_quiet: Option<Duration>,
+    /// Start at once, without a look at what else runs
+    #[arg(long, conflicts_with = "wait_for_quiet", help_heading = SWEEPING)]
+    pub(crate) no_wait: bool,
     /// Do not observe a run at each count: the curve without the causes
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) no_trace: bool,
@@ -108,6 +115,9 @@ pub(crate) struct Making {
     /// Variable for the program; `{threads}` in the value is replaced
     #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
     pub(crate) env: Vec<OsString>,
+    /// File that says which functions of yours take locks, wait, ... (docs/primitives.md) [default: ./knee.toml, if it is there]
+    #[arg(long, value_name = "FILE", help_heading = TARGET)]
+    pub(crate) primitives: Option<PathBuf>,
     /// A run that takes longer than this is ended and counts as failed
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TARGET)]
     pub(crate) timeout: Option<f64>,
@@ -181,6 +191,9 @@ pub(crate) struct Record {
     /// Variable for the program
     #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
     pub(crate) env: Vec<OsString>,
+    /// File that says which functions of yours take locks, wait, ... (docs/primitives.md) [default: ./knee.toml, if it is there]
+    #[arg(long, value_name = "FILE", help_heading = TARGET)]
+    pub(crate) primitives: Option<PathBuf>,
     /// The program and its arguments, behind `--`
     #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND", help_heading = TARGET)]
     pub(crate) command: Vec<OsString>,

@@ -4,9 +4,12 @@
 use super::sources;
 use crate::cli::Format;
 use crate::failure::{Failure, Status, of_io};
+use crate::file::functions;
 use crate::{mistakes, ui};
 use ::report::terminal::Places;
 use analyze::answer::Answer;
+use analyze::model::Model;
+use analyze::{Analysis, analyze, answer_for};
 use anyhow::Context;
 use recording::{Recording, Tables};
 use std::fs;
@@ -50,26 +53,39 @@ pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
     Ok(tables)
 }
 
+/// Reads a recording in which functions are what a file says, where one is named.
+///
+/// # Errors
+/// As [`tables`], and when the file cannot be read or has mistakes.
+pub(super) fn tables_with(folder: &Path, primitives: Option<&Path>) -> anyhow::Result<Tables> {
+    let said = primitives.map(functions::load).transpose()?;
+    let mut tables = tables(folder)?;
+    tables.meta.functions = said.unwrap_or(tables.meta.functions);
+    Ok(tables)
+}
+
 /// Reads and analyses a recording.
 ///
 /// # Errors
 /// As [`tables`].
 pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
-    Ok(analyze::analyze(&tables(folder)?))
+    Ok(answer_for(&tables(folder)?))
 }
 
-/// Writes the page.
+/// Reads and analyses a recording, and writes its page.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub(super) fn write_page(answer: &Answer, tables: &Tables, folder: &Path, file: &Path) -> anyhow::Result<()> {
-    fs::write(file, page(answer, tables, folder)?).with_context(|| format!("failed to write {}", file.display()))
+/// As [`tables_with`], and when the file cannot be written.
+pub(super) fn write_page(folder: &Path, primitives: Option<&Path>, file: &Path) -> anyhow::Result<()> {
+    let tables = tables_with(folder, primitives)?;
+    let model = Model::new(&tables);
+    fs::write(file, page(&analyze(&model), folder)?).with_context(|| format!("failed to write {}", file.display()))
 }
 
-fn page(answer: &Answer, tables: &Tables, folder: &Path) -> anyhow::Result<Vec<u8>> {
+fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
     let name = folder.to_string_lossy();
-    let sources = sources::of(answer, tables);
-    let subject = ::report::html::Subject { answer, tables, folder: &name, sources: &sources };
+    let sources = sources::of(&analysis.answer, analysis.model.tables);
+    let subject = ::report::html::Subject { analysis, folder: &name, sources: &sources };
     let mut out = Vec::new();
     ::report::html::render(&subject, &mut out)?;
     Ok(out)
@@ -81,12 +97,13 @@ fn page(answer: &Answer, tables: &Tables, folder: &Path) -> anyhow::Result<Vec<u
 /// As [`of`], and when the answer cannot be written.
 pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let tables = tables(folder)?;
-    let answer = analyze::analyze(&tables);
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
     let mut json = Vec::new();
-    ::report::json::render(&answer, &mut json)?;
+    ::report::json::render(&analysis.answer, &mut json)?;
     write(folder, VERDICT, &json)?;
-    write(folder, PAGE, &page(&answer, &tables, folder)?)?;
-    Ok(answer)
+    write(folder, PAGE, &page(&analysis, folder)?)?;
+    Ok(analysis.answer)
 }
 
 /// Writes a file beside a recording.

@@ -6,8 +6,10 @@ use crate::cli::{Export, Target};
 use crate::failure::{Failure, Status, of_io};
 use crate::ui;
 use ::report::export::{firefox, folded, perfetto, pprof};
-use ::report::show::{Observed, Pick, Scene, functions, locks, sharing, syscalls, threads, waits};
+use ::report::observed::Observed;
+use ::report::show::{Pick, functions, locks, sharing, syscalls, threads, waits};
 use analyze::model::Model;
+use analyze::{Analysis, analyze};
 use anyhow::Context;
 use recording::Tables;
 use std::fs;
@@ -25,10 +27,10 @@ pub(crate) fn run(options: &Export) -> anyhow::Result<ui::Code> {
         return Ok(ui::OK);
     }
     let model = Model::new(&tables);
-    let scene = Scene::new(&model);
-    let observed = show::chosen(&scene, options.threads, &options.folder)?;
+    let analysis = analyze(&model);
+    let observed = show::chosen(&analysis, options.threads, &options.folder)?;
     if options.to == Target::Csv {
-        csv(&scene, &observed, &options.output)?;
+        csv(&analysis, &observed, &options.output)?;
         return Ok(ui::OK);
     }
     if options.output.as_os_str() == "-" {
@@ -57,7 +59,7 @@ fn write(to: Target, observed: &Observed<'_, '_>, tables: &Tables, out: &mut dyn
 }
 
 /// A folder with a file a table.
-fn csv(scene: &Scene<'_>, observed: &Observed<'_, '_>, folder: &Path) -> anyhow::Result<()> {
+fn csv(analysis: &Analysis<'_, '_>, observed: &Observed<'_, '_>, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder)
         .map_err(|error| refused(folder, &error).hint("-o names a folder that does not exist yet"))?;
     let pick = Pick::default();
@@ -67,8 +69,8 @@ fn csv(scene: &Scene<'_>, observed: &Observed<'_, '_>, folder: &Path) -> anyhow:
         ("waits", waits::waits(observed, pick)),
         ("wakers", threads::wakers(observed, pick)),
         ("syscalls", syscalls::syscalls(observed, pick)),
-        ("functions", functions::functions(observed, scene.base(), pick)),
-        ("lines", functions::lines(observed, scene.base(), pick)),
+        ("functions", functions::functions(observed, Observed::base(analysis), pick)),
+        ("lines", functions::lines(observed, Observed::base(analysis), pick)),
         ("sharing", sharing::sharing(observed, pick)),
     ] {
         let path = folder.join(format!("{name}.csv"));

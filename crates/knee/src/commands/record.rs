@@ -5,6 +5,7 @@ use super::answer;
 use super::sweep::{create, default_folder, explain};
 use crate::cli;
 use crate::failure::{Failure, Status};
+use crate::file::functions;
 use crate::observing;
 use crate::plan::Planned;
 use crate::sweep::record::row;
@@ -16,6 +17,7 @@ use recording::tables::{Run, RunKind, Thread};
 use recording::{Recording, RunId, Writer};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,7 +34,8 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
         Some(pid) => running_command(pid)?,
         None => options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
-    let mut meta = describe(command, &env);
+    let functions = functions::said(options.primitives.as_deref())?;
+    let mut meta = Meta { functions, ..describe(command, &env) };
     let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
     let Some(collector) = observing::choose(asked, &mut meta.capabilities)? else {
         return Err(not_observable(&meta).into());
@@ -99,12 +102,22 @@ pub(super) fn of_process(error: Error) -> anyhow::Error {
             Status::Permission,
             "use sudo, or start it with `knee record -- COMMAND` or `setpriv --no-new-privs COMMAND`",
         ),
+        Error::Process { .. } if is_root() => (
+            Status::Permission,
+            "the kernel keeps it from root too: outside of the container it may be possible, or where a security module \
+             such as AppArmor or SELinux allows it",
+        ),
         Error::Process { .. } => {
             (Status::Permission, "observing another user's process needs root: the same command with sudo")
         }
         _ => return error.into(),
     };
     Failure::new(status, format!("{:#}", anyhow::Error::from(error))).hint(hint).into()
+}
+
+/// True when knee runs as root: its own folder in /proc belongs to the user that it acts as.
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0)
 }
 
 pub(super) fn not_observable(meta: &Meta) -> Failure {
@@ -172,6 +185,7 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Me
         throughput: None,
         capabilities: collect::probe::probe(),
         imported: None,
+        functions: Vec::new(),
         notes: Vec::new(),
     }
 }

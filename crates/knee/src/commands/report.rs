@@ -10,6 +10,10 @@ use crate::ui;
 pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
     if index::is_there(&options.folder) {
         let folder = &options.folder;
+        if options.primitives.is_some() {
+            let what = format!("{} holds several recordings; --primitives is for one", folder.display());
+            return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
+        }
         match (index::read(folder)?.question, &options.html) {
             (Question::Cases, Some(file)) => side_by_side::write_page(&side_by_side::of(folder)?, folder, file)?,
             (Question::Cases, None) => side_by_side::print(&side_by_side::of(folder)?, folder, options.format)?,
@@ -24,11 +28,10 @@ pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
         return Ok(ui::OK);
     }
     if let Some(file) = &options.html {
-        let tables = answer::tables(&options.folder)?;
-        answer::write_page(&analyze::analyze(&tables), &tables, &options.folder, file)?;
+        answer::write_page(&options.folder, options.primitives.as_deref(), file)?;
         return Ok(ui::OK);
     }
-    let answer = answer::of(&options.folder)?;
+    let answer = analyze::answer_for(&answer::tables_with(&options.folder, options.primitives.as_deref())?);
     answer::print(&answer, &options.folder, options.format)?;
     Ok(ui::OK)
 }

@@ -4,9 +4,11 @@ use super::answer;
 use crate::cli::{Show, ShowFormat, Table};
 use crate::failure::{Failure, Status};
 use crate::ui;
+use ::report::observed::Observed;
 use ::report::show::lanes::Lanes;
-use ::report::show::{Observed, Pick, Scene, UNTOLD, View, functions, locks, sharing, syscalls, threads, waits};
+use ::report::show::{Pick, UNTOLD, View, functions, locks, sharing, syscalls, threads, waits};
 use analyze::model::Model;
+use analyze::{Analysis, analyze};
 use std::path::Path;
 
 /// Rows of a text for people; scripts get all.
@@ -15,10 +17,10 @@ const FEW: usize = 20;
 const LANES: usize = 40;
 
 pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
-    let tables = answer::tables(&options.folder)?;
+    let tables = answer::tables_with(&options.folder, options.primitives.as_deref())?;
     let model = Model::new(&tables);
-    let scene = Scene::new(&model);
-    let observed = chosen(&scene, options.threads, &options.folder)?;
+    let analysis = analyze(&model);
+    let observed = chosen(&analysis, options.threads, &options.folder)?;
     let pick = Pick { tid: options.thread, between: stretch(options) };
     if pick.threads(&observed).is_empty() && options.thread.is_some() {
         let hint = format!("knee show threads {} lists them", options.folder.display());
@@ -38,7 +40,7 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
         return Ok(ui::OK);
     }
     let few = if options.format == ShowFormat::Text { FEW } else { usize::MAX };
-    let mut views = vec![view(options.table, &scene, &observed, pick)];
+    let mut views = vec![view(options.table, &analysis, &observed, pick)];
     let told = matches!(options.table, Table::Threads | Table::Functions | Table::Lines);
     if tables.meta.imported.is_some() && !told {
         views.iter_mut().for_each(|view| view.notes.push(UNTOLD.to_owned()));
@@ -57,7 +59,7 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
                 if i > 0 {
                     writeln!(out, "\n{}", view.title)?;
                 }
-                view.text(style.width, style.unicode, out)
+                view.text(style.table(), style.unicode, out)
             }
             ShowFormat::Json => writeln!(out, "{}", view.value()),
             ShowFormat::Csv => view.csv(out),
@@ -70,14 +72,14 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
 ///
 /// # Errors
 /// When there is none.
-pub(super) fn chosen<'s, 't>(
-    scene: &'s Scene<'t>,
+pub(super) fn chosen<'a, 't>(
+    analysis: &'a Analysis<'_, 't>,
     threads: Option<u32>,
     folder: &Path,
-) -> anyhow::Result<Observed<'s, 't>> {
-    let found = scene.at(threads);
+) -> anyhow::Result<Observed<'a, 't>> {
+    let found = Observed::at(analysis, threads);
     Ok(found.ok_or_else(|| {
-        let known: Vec<String> = scene.observed().map(|o| o.traced.run.threads.to_string()).collect();
+        let known: Vec<String> = Observed::all(analysis).map(|o| o.traced.run.threads.to_string()).collect();
         if known.is_empty() {
             let what = format!("{} holds no observed run", folder.display());
             return Failure::new(Status::Recording, what).hint("observing needs rights: see knee doctor");
@@ -94,15 +96,15 @@ fn stretch(options: &Show) -> Option<(f64, f64)> {
     }
 }
 
-fn view(table: Table, scene: &Scene<'_>, observed: &Observed<'_, '_>, pick: Pick) -> View {
+fn view(table: Table, analysis: &Analysis<'_, '_>, observed: &Observed<'_, '_>, pick: Pick) -> View {
     match table {
         Table::Threads => threads::threads(observed, pick),
         Table::Locks => locks::locks(observed, pick),
         Table::Waits => waits::waits(observed, pick),
         Table::Wakers => threads::wakers(observed, pick),
         Table::Syscalls => syscalls::syscalls(observed, pick),
-        Table::Functions => functions::functions(observed, scene.base(), pick),
-        Table::Lines => functions::lines(observed, scene.base(), pick),
+        Table::Functions => functions::functions(observed, Observed::base(analysis), pick),
+        Table::Lines => functions::lines(observed, Observed::base(analysis), pick),
         Table::Sharing | Table::Timeline => sharing::sharing(observed, pick),
     }
 }

@@ -4,14 +4,16 @@ use super::{answer, pair, plan as dry, side_by_side};
 use crate::cli::{self, Format, Making};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
+use crate::file::functions;
 use crate::index::{self, Entry, Index, Question};
 use crate::job::{self, Job};
 use crate::observing;
 use crate::plan::{more, plan};
 use crate::sweep::{Case, Outcome, Progress, ProgressMode, Sweep};
 use crate::template::Template;
-use crate::{file, interrupt, ui};
+use crate::{file, interrupt, quiet, ui};
 use anyhow::Context;
+use collect::busy::Busy;
 use collect::{Collector, Stop};
 use recording::Writer;
 use recording::meta::{Completion, Meta};
@@ -20,7 +22,7 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     let job = match &options.file {
@@ -40,7 +42,8 @@ struct Recording {
 /// Makes the sweep and answers.
 pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code> {
     job.check_programs(std::env::var_os("PATH").as_deref())?;
-    let mut described = describe(job, options);
+    let functions = functions::said(options.primitives.as_deref())?;
+    let mut described = Meta { functions, ..describe(job, options) };
     let collector = observing::choose(options.collector, &mut described.capabilities)?;
     let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
     if options.plan {
@@ -60,6 +63,9 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     let labels = if job.cases.len() > 1 { job.cases.iter().map(|case| case.label()).collect() } else { Vec::new() };
     let mut stderr = ui::Stderr;
     let mut progress = Progress::new(&mut stderr, mode, labels);
+    if let Some(busy) = before_the_first_run(options, described.machine.processors, &stop, &mut progress) {
+        recordings.iter_mut().for_each(|recording| recording.meta.notes.push(busy.clone()));
+    }
     let sweep = Sweep {
         plan: &plan,
         more: &more,
@@ -102,6 +108,20 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
         ui::say(&format!("knee: the recording stays root's: {error}"));
     }
     result
+}
+
+/// Waits for a quiet machine; what to note where it is not.
+fn before_the_first_run(options: &Making, processors: u32, stop: &Stop, progress: &mut Progress<'_>) -> Option<String> {
+    if options.no_wait {
+        return None;
+    }
+    let usual = if ui::watched() && !options.quiet { quiet::USUAL } else { Duration::ZERO };
+    let patience = options.wait_for_quiet.unwrap_or(usual);
+    let waits = |busy: &Busy, waited| progress.waits(&quiet::words(busy), waited, patience);
+    match quiet::wait(patience, stop, || quiet::look(processors), waits) {
+        quiet::Found::Quiet => None,
+        quiet::Found::Busy(busy) => Some(format!("before the first run {}", quiet::words(&busy))),
+    }
 }
 
 /// One case is a recording, several are a folder of them with an index.
@@ -223,6 +243,7 @@ fn describe(job: &Job, options: &Making) -> Meta {
         throughput: None,
         capabilities: collect::probe::probe(),
         imported: None,
+        functions: Vec::new(),
         notes: notes(job),
     }
 }

@@ -9,6 +9,8 @@ use crate::view::{Desk, Server};
 use crate::{interrupt, ui};
 use ::report::html::Served;
 use ::report::html::cases::{self, Cases, Pages};
+use analyze::analyze;
+use analyze::model::Model;
 use collect::Stop;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,10 +35,11 @@ pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
 /// The page of one recording.
 fn page(folder: &Path) -> anyhow::Result<Served> {
     let tables = answer::tables(folder)?;
-    let answer = analyze::analyze(&tables);
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
     let name = folder.to_string_lossy();
-    let sources = sources::of(&answer, &tables);
-    let subject = ::report::html::Subject { answer: &answer, tables: &tables, folder: &name, sources: &sources };
+    let sources = sources::of(&analysis.answer, &tables);
+    let subject = ::report::html::Subject { analysis: &analysis, folder: &name, sources: &sources };
     // What is served is drawn; the rows, dropped here, would only take memory for as long as somebody looks.
     Ok(::report::html::serve(&subject)?)
 }

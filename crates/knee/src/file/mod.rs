@@ -1,8 +1,9 @@
 //! Sweep files: a sweep that is kept, repeated and compared, as TOML.
 //!
 //! Rooms: `read` from the text to [`SweepFile`], collecting every mistake with its place; `values` the kinds of values;
-//! `problem` mistakes as people read them. May import: `cases`, `counts`, `template`, toml.
+//! `problem` mistakes as people read them; `functions` the file in which users say what functions are. May import: `cases`, `counts`, `template`, toml.
 
+pub(crate) mod functions;
 mod problem;
 mod read;
 #[cfg(test)]
@@ -85,12 +86,16 @@ pub(crate) struct Published {
     pub(crate) figures: Vec<String>,
 }
 
+fn unreadable(path: &Path, why: &str, status: Status) -> Failure {
+    Failure::new(status, format!("cannot read {}: {why}", path.display()))
+}
+
 /// Reads a sweep file.
 ///
 /// # Errors
 /// With the file's lines and a mark under each mistake.
 pub(crate) fn load(path: &Path) -> Result<SweepFile, Failure> {
-    let unreadable = |why: &str, status| Failure::new(status, format!("cannot read {}: {why}", path.display()));
+    let unreadable = |why: &str, status| unreadable(path, why, status);
     let io = |error: std::io::Error| unreadable(&error.to_string(), of_io(&error));
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|error| {

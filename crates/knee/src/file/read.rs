@@ -7,6 +7,7 @@ use crate::cases::{Parameter, Variant, unused};
 use crate::counts::Counts;
 use crate::template::{PLACEHOLDER, Template, placeholder};
 use crate::throughput::Forms;
+use analyze::causes::with_none;
 use report::comparison::Picture;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,27 +36,9 @@ const PICTURE: &[&str] = &["x", "log"];
 const PUBLISHED: &[&str] = &["source", "machine", "figures"];
 
 /// Cause ids that `expect` may name, as in the answer.
-pub(super) const CAUSES: &[&str] = &[
-    "user-lock",
-    "condition-wait",
-    "imbalance",
-    "serial-phase",
-    "spin-wait",
-    "kernel-lock",
-    "page-fault",
-    "thread-creation",
-    "failing-syscall",
-    "allocator",
-    "false-sharing",
-    "true-sharing",
-    "io-wait",
-    "oversubscription",
-    "cpu-pressure",
-    "cpu-quota",
-    "memory-bound",
-    "extra-work",
-    "none",
-];
+fn causes() -> impl Iterator<Item = &'static str> {
+    with_none().map(|meta| meta.id.name())
+}
 
 type Problems = Vec<Problem>;
 /// Names with their values, in the order of the file.
@@ -300,12 +283,12 @@ fn parameters(value: &Value<'_>, problems: &mut Problems) -> Option<Vec<(Paramet
 
 fn cause(value: &Value<'_>, problems: &mut Problems) -> Option<String> {
     let name = text(value, problems)?;
-    if CAUSES.contains(&name.as_str()) {
+    if causes().any(|known| known == name) {
         return Some(name);
     }
-    let help = match nearest(&name, CAUSES.iter().copied()) {
+    let help = match nearest(&name, causes()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("causes: {}", CAUSES.join(", ")),
+        None => format!("causes: {}", causes().collect::<Vec<_>>().join(", ")),
     };
     problems.push(Problem { span: value.span(), what: format!("`{name}` is no cause"), help: Some(help) });
     None

@@ -146,15 +146,6 @@ fn what_is_no_sweep_file_is_told_so() {
     assert!(load(&folder.path().join("missing.toml")).unwrap_err().to_string().contains("No such file"));
 }
 
-#[test]
-fn the_cause_ids_are_those_of_the_answer() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/answer.schema.json");
-    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let documented = schema["$defs"]["cause_id"]["enum"].as_array().unwrap();
-    let documented: Vec<&str> = documented.iter().filter_map(|id| id.as_str()).collect();
-    assert_eq!(read::CAUSES, documented);
-}
-
 /// Every sweep file of the lab is right, tells what to expect, and every variant without needs can be planned.
 #[test]
 fn the_labs_files() {

@@ -10,6 +10,7 @@ use report::text::{harmless, shorten};
 use report::words;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::time::Duration;
 
 /// Without a terminal, a line is due after this much time of runs.
 const PLAIN_EVERY_NS: u64 = 30_000_000_000;
@@ -80,6 +81,15 @@ impl<'o> Progress<'o> {
             }
             Mode::Plain => {}
         }
+    }
+
+    /// The first run is held back until the machine is quiet.
+    pub(crate) fn waits(&mut self, why: &str, waited: Duration, patience: Duration) {
+        if waited.is_zero() && self.mode == Mode::Plain {
+            let _ =
+                writeln!(self.out, "knee: {why}; waiting up to {} s (--no-wait starts at once)", patience.as_secs());
+        }
+        self.line(&format!("{why}; waiting, {} of {} s", waited.as_secs(), patience.as_secs()));
     }
 
     /// A run is made again, for a reason in a few words.

@@ -86,7 +86,7 @@ pub(crate) fn plain(subject: &Subject, looks: &Receiver<Window>) -> anyhow::Resu
             }
             // The first look was taken after the time that it tells of.
             let since = begin.get_or_insert_with(Instant::now).elapsed().as_secs_f64() + first;
-            ui::out(|out| plain::render(&glance, since, style.width, style.unicode, out))?;
+            ui::out(|out| plain::render(&glance, since, style.table(), style.unicode, out))?;
         }
     }
     Ok(())

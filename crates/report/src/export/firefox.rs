@@ -3,7 +3,7 @@
 
 use super::names::{Place, clean, kernel_of, path};
 use crate::lanes::{Class, Timeline};
-use crate::show::Observed;
+use crate::observed::Observed;
 use fxprof_processed_profile as fx;
 use recording::StackId;
 use std::collections::{BTreeMap, HashMap};
@@ -99,7 +99,7 @@ pub fn render(observed: &Observed<'_, '_>, recorded: Duration, out: &mut dyn Wri
         let mut frames = Vec::with_capacity(places.len() + 1);
         for (place, category) in places.iter().rev().map(|p| (p, user)).chain(inner.iter().map(|p| (p, kernel))) {
             let label = if place.line > 0 {
-                format!("{} ({}:{})", place.function, analyze::code::file_name(&place.file), place.line)
+                format!("{} ({}:{})", place.function, analyze::model::code::file_name(&place.file), place.line)
             } else {
                 place.function.clone()
             };

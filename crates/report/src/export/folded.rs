@@ -2,7 +2,7 @@
 //! inferno, speedscope. May import: `names`, `show`.
 
 use super::names::{kernel_of, path};
-use crate::show::Observed;
+use crate::observed::Observed;
 use crate::text;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};

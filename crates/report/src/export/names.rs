@@ -1,6 +1,6 @@
 //! Call paths in words, the same in every format. May import: recording, `show`, `text`.
 
-use crate::show::Observed;
+use crate::observed::Observed;
 use crate::show::functions::kernel_name;
 use crate::text;
 use recording::StackId;
@@ -33,10 +33,10 @@ pub(super) fn clean(name: &str) -> String {
 /// The call path of a stack, innermost first.
 pub(super) fn path(observed: &Observed<'_, '_>, stack: StackId) -> Vec<Place> {
     let frames = observed.model.stacks.frames(stack);
-    let place = |code: &analyze::code::Code<'_>| Place {
+    let place = |code: &analyze::model::code::Code<'_>| Place {
         function: clean(&match code.name() {
             Some(name) => name.to_owned(),
-            None => format!("{}+{:#x}", analyze::code::file_name(code.module), code.frame.address),
+            None => format!("{}+{:#x}", analyze::model::code::file_name(code.module), code.frame.address),
         }),
         module: clean(code.module),
         file: clean(code.frame.file.as_deref().unwrap_or("")),

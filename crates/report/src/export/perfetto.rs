@@ -5,7 +5,7 @@
 use super::names::clean;
 use super::wire::Message;
 use crate::lanes::{Class, Timeline, tasks};
-use crate::show::Observed;
+use crate::observed::Observed;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};

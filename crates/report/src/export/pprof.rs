@@ -2,9 +2,10 @@
 //! path (<https://github.com/google/pprof/blob/main/proto/profile.proto>, compressed by gzip).
 //! May import: flate2, `names`, `show`, `wire`.
 
-use super::names::{Place, kernel, kernel_of, path};
+use super::names::{Place, clean, kernel, kernel_of, path};
 use super::wire::Message;
-use crate::show::Observed;
+use crate::observed::Observed;
+use recording::tables::ModuleKind;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use std::io::{self, Write};
 struct Texts(HashMap<String, u64>, Vec<String>);
 
 impl Texts {
-    fn of(&mut self, text: &str) -> u64 {
+    fn index(&mut self, text: &str) -> u64 {
         if let Some(known) = self.0.get(text) {
             return *known;
         }
@@ -55,7 +56,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
         values[1] = values[1].saturating_add(each(sample.thread));
     }
     for wait in observed.traced.waits.values() {
-        let mut places = vec![kernel(format!("[waits: {}]", crate::show::scene::why_in_words(observed.why(wait))))];
+        let mut places = vec![kernel(format!("[waits: {}]", crate::observed::why_in_words(observed.why(wait))))];
         places.extend(user(wait.user_stack));
         let values = paths.entry((wait.thread, places)).or_default();
         values[2] = values[2].saturating_add(wait.count);
@@ -72,9 +73,9 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<Place>), 
     let mut profile = Message::default();
     let kinds = [("samples", "count"), ("cpu", "nanoseconds"), ("waits", "count"), ("blocked", "nanoseconds")];
     for (kind, unit) in kinds {
-        profile = profile.inside(1, &Message::default().number(1, texts.of(kind)).number(2, texts.of(unit)));
+        profile = profile.inside(1, &Message::default().number(1, texts.index(kind)).number(2, texts.index(unit)));
     }
-    let (thread_key, tid_key) = (texts.of("thread"), texts.of("tid"));
+    let (thread_key, tid_key) = (texts.index("thread"), texts.index("tid"));
     let mut locations: HashMap<&Place, u64> = HashMap::new();
     for ((thread, places), values) in paths {
         let mut ids = Vec::with_capacity(places.len());
@@ -84,7 +85,7 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<Place>), 
         }
         let mut sample = Message::default().packed(1, &ids).packed(2, values);
         if let Some(t) = observed.traced.threads.get(thread) {
-            let name = texts.of(&super::names::clean(&t.name));
+            let name = texts.index(&clean(&t.name));
             sample = sample.inside(3, &Message::default().number(1, thread_key).number(2, name));
             sample = sample.inside(3, &Message::default().number(1, tid_key).number(3, t.tid.into()));
         }
@@ -103,18 +104,24 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<Place>), 
         let location = Message::default().number(1, id).number(2, mapping).number(3, place.address);
         profile = profile.inside(4, &location.inside(4, &line));
     }
+    // Readers take the first one for the program.
+    let modules = &observed.model.tables.modules;
+    let programs: Vec<String> =
+        modules.iter().filter(|m| m.kind == ModuleKind::Program).map(|m| clean(&m.path)).collect();
+    let mut mappings: Vec<(&str, u64)> = mappings.into_iter().collect();
+    mappings.sort_by_key(|(module, _)| (!programs.iter().any(|p| p == module), module.is_empty()));
     for (module, id) in mappings {
-        let name = texts.of(if module.is_empty() { "[kernel]" } else { module });
+        let name = texts.index(if module.is_empty() { "[kernel]" } else { module });
         // Everything is symbolised already: fields 7 to 10 say so, and keep readers from looking for the files.
         let mapping = Message::default().number(1, id).number(5, name);
         profile = profile.inside(3, &mapping.number(7, 1).number(8, 1).number(9, 1).number(10, 1));
     }
     for ((name, file), id) in functions {
-        let (name, file) = (texts.of(name), texts.of(file));
+        let (name, file) = (texts.index(name), texts.index(file));
         profile = profile.inside(5, &Message::default().number(1, id).number(2, name).number(3, name).number(4, file));
     }
-    let period = Message::default().number(1, texts.of("cpu")).number(2, texts.of("nanoseconds"));
-    let default = texts.of("cpu");
+    let period = Message::default().number(1, texts.index("cpu")).number(2, texts.index("nanoseconds"));
+    let default = texts.index("cpu");
     for text in &texts.1 {
         profile = profile.text(6, text);
     }

@@ -56,10 +56,11 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     Some(m.into_html())
 }
 
-/// One of what the program says that it does in a second: of `Mops/s`, `1 Mops`.
+/// One of what the program says that it does in a second: of `requests/s`, `one request`.
 fn unit_of_work(answer: &Answer) -> Option<String> {
-    let unit = answer.throughput.as_ref()?.unit.strip_suffix("/s")?;
-    (!unit.is_empty()).then(|| format!("1 {unit} of what the program counts"))
+    let throughput = answer.throughput.as_ref()?;
+    let named = throughput.unit.strip_suffix("/s").is_some_and(|unit| !unit.is_empty());
+    named.then(|| format!("one {} of what the program counts", words::unit_of_work(Some(throughput))))
 }
 
 /// What the numbers leave to be asked.
@@ -124,7 +125,7 @@ fn pieces(account: &Account, order: &[(CauseId, &str)]) -> Vec<Piece> {
     }];
     for (cause, seconds) in sums(account, order).into_iter().filter(|(_, seconds)| *seconds > 0.0) {
         pieces.push(Piece {
-            class: format!("c-{}", words::cause(cause)),
+            class: format!("c-{}", cause.name()),
             what: title(cause).to_owned(),
             seconds,
             cause: Some(cause),
@@ -175,7 +176,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             }
             let link = piece.cause.filter(|c| causes.contains(c));
             if let Some(cause) = link {
-                m.raw(&format!("<a href=\"#cause-{}\">", words::cause(cause)));
+                m.raw(&format!("<a href=\"#cause-{}\">", cause.name()));
             }
             // Of what is hardly higher than its frame, the frame would be most of what is seen.
             let thin = if height < 4.0 { " thin" } else { "" };
@@ -260,9 +261,9 @@ fn legend(answer: &Answer, m: &mut Markup) {
     }
     m.raw("<li><span class=\"swatch unexplained\"></span>unexplained</li>");
     for cause in kinds.into_iter().rev() {
-        m.raw(&format!("<li><span class=\"swatch c-{}\"></span>", words::cause(cause)));
+        m.raw(&format!("<li><span class=\"swatch c-{}\"></span>", cause.name()));
         if causes.contains(&cause) {
-            m.raw(&format!("<a href=\"#cause-{}\">", words::cause(cause))).text(title(cause)).raw("</a>");
+            m.raw(&format!("<a href=\"#cause-{}\">", cause.name())).text(title(cause)).raw("</a>");
         } else {
             m.text(title(cause));
         }
@@ -319,7 +320,7 @@ fn table(answer: &Answer, m: &mut Markup) {
     };
     row("useful", None, "useful work", &|a| Some(a.useful));
     for (cause, what) in names(answer) {
-        row(&format!("c-{}", words::cause(cause)), Some(cause), what, &|a| {
+        row(&format!("c-{}", cause.name()), Some(cause), what, &|a| {
             let mine = || a.lines.iter().filter(|l| (l.cause, l.what.as_str()) == (cause, what));
             mine().next().map(|_| mine().map(|l| l.seconds).sum())
         });

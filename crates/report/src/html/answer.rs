@@ -4,7 +4,8 @@
 use super::markup::Markup;
 use super::sources::Sources;
 use crate::words;
-use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
+use analyze::answer::{Answer, Beyond, Cause, CauseId, Condition, Culprit, Evidence, Site};
+use analyze::causes::describe;
 use std::collections::BTreeSet;
 
 /// Call sites of a culprit.
@@ -15,8 +16,11 @@ const MOST_WARNINGS: usize = 5;
 pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     let mut m = Markup::default();
     m.p("verdict", if answer.verdict.summary.is_empty() { "No verdict." } else { &answer.verdict.summary });
+    for condition in &answer.verdict.machine {
+        banner(condition, answer, &mut m);
+    }
     facts(answer, &mut m);
-    let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|c| c.id != CauseId::None).collect();
+    let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
     // Where nothing was measured, nothing can be found or disproved.
     let measured = !answer.curve.is_empty() || !answer.account.is_empty() || answer.verdict.unsure.is_empty();
     if causes.is_empty() && measured {
@@ -29,25 +33,61 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     let mut seen = BTreeSet::new();
     for (i, one) in causes.iter().enumerate() {
         // The account links to a cause by its name: only the first of equal ones can be meant.
-        let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", words::cause(one.id)) } else { String::new() };
+        let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", one.id.name()) } else { String::new() };
         m.raw(&format!("<article class=\"cause\"{id}>"));
         cause(i, one, answer, sources, &mut m);
         m.raw("</article>\n");
+    }
+    if let Some(worse) = &answer.verdict.beyond {
+        beyond(worse, answer, sources, &mut m);
     }
     rest(answer, &mut m);
     m.into_html()
 }
 
+/// Why a larger count collapses. Where it is for the first cause's reason, that has been said.
+fn beyond(beyond: &Beyond, answer: &Answer, sources: &Sources, m: &mut Markup) {
+    let first = answer.verdict.causes.first().map_or(1, |cause| cause.threads);
+    m.raw("<article class=\"cause\" id=\"beyond\"><h3>");
+    m.text(&format!("Beyond {}", words::plural(first.into(), "thread"))).raw("</h3>\n<p>");
+    m.sentence(&format!("{}.", crate::text::capital(&beyond.summary))).raw("</p>\n");
+    if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
+        if let Some(culprit) = &cause.culprit {
+            blame(culprit, sources, m);
+        }
+        details(cause, answer.throughput.is_some(), m);
+    }
+    m.raw("</article>\n");
+}
+
+/// What the machine took, before anything is said of the program.
+fn banner(condition: &Condition, answer: &Answer, m: &mut Markup) {
+    m.raw(&format!("<div class=\"warning machine\" id=\"cause-{}\">", condition.id.name()));
+    m.raw("<span class=\"label\">The machine</span> ").sentence(&condition.summary);
+    if let Some(seconds) = condition.seconds {
+        let with = words::plural(condition.threads.into(), "thread");
+        m.text(&format!(" That is {} {} with {with}.", words::about(seconds), per_work(answer)));
+    }
+    m.raw("<ul>");
+    for remedy in &condition.remedies {
+        m.raw("<li>").text(remedy).raw("</li>");
+    }
+    m.raw("</ul></div>\n");
+}
+
 /// The numbers that readers look for first.
 fn facts(answer: &Answer, m: &mut Markup) {
     let mut facts: Vec<(String, String)> = Vec::new();
-    if let Some(last) = answer.curve.last().filter(|_| answer.curve.len() > 1) {
-        let interval = (last.runs > 1).then_some((last.speedup_interval.low, last.speedup_interval.high));
-        let with = words::plural(last.threads.into(), "thread");
+    // Of the count that the first sentence speaks of.
+    let said = answer.verdict.causes.first().map(|cause| cause.threads);
+    let said = answer.curve.iter().skip(1).find(|point| Some(point.threads) == said);
+    if let Some(point) = said.or(answer.curve.last()).filter(|_| answer.curve.len() > 1) {
+        let interval = (point.runs > 1).then_some((point.speedup_interval.low, point.speedup_interval.high));
+        let with = words::plural(point.threads.into(), "thread");
         let first = answer.curve.first().map_or(1, |p| p.threads);
         let against = if first > 1 { format!(" against {first}") } else { String::new() };
-        facts.push((words::times(last.speedup, interval), format!("speed-up with {with}{against}")));
-        facts.push((words::percent(last.efficiency), format!("efficiency with {with}")));
+        facts.push((words::times(point.speedup, interval), format!("speed-up with {with}{against}")));
+        facts.push((words::percent(point.efficiency), format!("efficiency with {with}")));
     }
     match answer.knee_at {
         Some(threads) if answer.curve.len() > 1 => {
@@ -59,7 +99,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
         }
         _ => {}
     }
-    if let Some(first) = answer.verdict.causes.first().filter(|c| c.id != CauseId::None) {
+    if let Some(first) = answer.verdict.causes.first().filter(|c| c.id != CauseId::NONE) {
         let with = words::plural(first.threads.into(), "thread");
         facts.push((words::percent(first.share), format!("of the loss with {with} is due to the first cause")));
     }
@@ -74,7 +114,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
 }
 
 fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mut Markup) {
-    let id = words::cause(cause.id);
+    let id = cause.id.name();
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
     m.text(&format!("{}. {}", index + 1, title(cause.id))).raw("</h3>\n");
     m.p(
@@ -169,7 +209,7 @@ fn details(cause: &Cause, whole: bool, m: &mut Markup) {
         m.raw("</ul>\n");
     }
     if !cause.disproved_by.is_empty() {
-        let title = if cause.id == CauseId::None { "What would tell more" } else { "What would disprove it" };
+        let title = if cause.id == CauseId::NONE { "What would tell more" } else { "To check" };
         m.raw("<h4>").text(title).raw("</h4><p>").text(&cause.disproved_by).raw("</p>\n");
     }
     m.raw("</div>");
@@ -270,25 +310,5 @@ pub(super) fn per_work(answer: &Answer) -> &'static str {
 
 /// As a title.
 pub(super) fn title(id: CauseId) -> &'static str {
-    match id {
-        CauseId::UserLock => "Contended lock",
-        CauseId::ConditionWait => "Waiting for a condition or a queue",
-        CauseId::Imbalance => "Imbalance",
-        CauseId::SerialPhase => "Serial phase",
-        CauseId::SpinWait => "Spinning",
-        CauseId::KernelLock => "Lock inside the kernel",
-        CauseId::PageFault => "Page faults",
-        CauseId::ThreadCreation => "Creating threads",
-        CauseId::FailingSyscall => "Failing system calls",
-        CauseId::Allocator => "Memory allocator",
-        CauseId::FalseSharing => "False sharing",
-        CauseId::TrueSharing => "True sharing",
-        CauseId::IoWait => "Input and output",
-        CauseId::Oversubscription => "More threads than processors",
-        CauseId::CpuPressure => "Other programs on the processors",
-        CauseId::CpuQuota => "Processor quota",
-        CauseId::MemoryBound => "Slower memory",
-        CauseId::ExtraWork => "More work",
-        CauseId::None => "No cause",
-    }
+    describe(id).map_or(id.name(), |meta| meta.title)
 }

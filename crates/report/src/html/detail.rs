@@ -1,8 +1,8 @@
 //! What a served page asks for: any stretch of a run, at the detail that a screen can show, out of the whole recording.
 //! May import: `lanes`, `markup`, `pack`, serde_json.
 
+use super::data::pack::{number, write_spans, write_stretches};
 use super::markup::readable;
-use super::pack::{number, write_spans, write_stretches};
 use crate::lanes::levels::{bucketed_between, parts};
 use crate::lanes::{Class, Timeline};
 use serde_json::{Value, json};

@@ -2,11 +2,10 @@
 //! `words`.
 
 use super::markup::{Markup, readable};
-use crate::show::Scene;
+use crate::observed::Observed;
 use crate::show::graph::{Graph, Node};
 use crate::text;
 use crate::words;
-use analyze::answer::Answer;
 use std::f64::consts::{PI, TAU};
 
 const WIDTH: f64 = 640.0;
@@ -32,9 +31,8 @@ const MOST_EDGES: usize = 40;
 const MOST_KNOTS: usize = 5;
 
 /// Writes picture and table; nothing where no thread waited for another.
-pub(super) fn write(scene: &Scene<'_>, answer: &Answer, m: &mut Markup) {
-    let Some(observed) = scene.at(super::focus(answer)) else { return };
-    let graph = Graph::new(&observed);
+pub(super) fn write(observed: &Observed<'_, '_>, m: &mut Markup) {
+    let graph = Graph::new(observed);
     if graph.edges.is_empty() {
         return;
     }

@@ -2,15 +2,16 @@
 //! May import: `markup`, `tables`, `data`, `show`.
 
 use super::answer::per_work;
-use super::data::Names;
+use super::data::names::Names;
 use super::markup::Markup;
 use super::tables::Own;
 use super::{focus, tables};
+use crate::observed::Observed;
 use crate::show::functions::{functions, kernel_name, lines, seconds_per_sample};
 use crate::show::view::Cell;
-use crate::show::{Observed, Pick, Scene, View};
+use crate::show::{Pick, View};
 use crate::words;
-use analyze::answer::Answer;
+use analyze::Analysis;
 use recording::StackId;
 use recording::tables::{Mode, Sample};
 use serde_json::{Value, json};
@@ -28,14 +29,15 @@ const ERRORS: f64 = 1.96;
 /// be narrower than a pixel.
 const SMALLEST: f64 = 0.0005;
 
-pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
-    let now = scene.at(focus(answer))?;
+pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
+    let answer = &analysis.answer;
+    let now = Observed::at(analysis, focus(answer))?;
     if now.traced.samples.is_empty() {
         return None;
     }
-    let base = scene.base();
+    let base = Observed::base(analysis);
     let mut m = Markup::default();
-    let imported = scene.tables().meta.imported.is_some();
+    let imported = now.model.tables.meta.imported.is_some();
     let compared = base.filter(|b| b.traced.run.run != now.traced.run.run);
     let with = words::plural(now.traced.run.threads.into(), "thread");
     m.p(
@@ -102,10 +104,10 @@ pub(super) fn leaf(observed: &Observed<'_, '_>, sample: &Sample) -> String {
     view.leaf.map_or_else(|| "(no stack)".to_owned(), |c| frame(&c))
 }
 
-fn frame(code: &analyze::code::Code<'_>) -> String {
+fn frame(code: &analyze::model::code::Code<'_>) -> String {
     match code.name() {
         Some(name) => name.to_owned(),
-        None => format!("{}+{:#x}", analyze::code::file_name(code.module), code.frame.address),
+        None => format!("{}+{:#x}", analyze::model::code::file_name(code.module), code.frame.address),
     }
 }
 
@@ -120,8 +122,8 @@ struct Node {
 }
 
 /// The call tree of all runs: nodes `[parent, name, seconds per unit of work of each run ...]`, parents first.
-pub(super) fn flame(scene: &Scene<'_>, names: &mut Names) -> Value {
-    let runs: Vec<Observed<'_, '_>> = scene.observed().collect();
+pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut Names) -> Value {
+    let runs: Vec<Observed<'_, '_>> = Observed::all(analysis).collect();
     let mut tree: Vec<Node> = vec![Node { spent: vec![0.0; runs.len()], ..Node::default() }];
     for (r, observed) in runs.iter().enumerate() {
         let each = seconds_per_sample(observed);
@@ -149,7 +151,7 @@ pub(super) fn flame(scene: &Scene<'_>, names: &mut Names) -> Value {
     let whole: Vec<f64> = tree.first().map(|n| n.spent.clone()).unwrap_or_default();
     let seen = |n: &Node| n.spent.iter().zip(&whole).any(|(s, all)| *s > SMALLEST * all);
     let mut nodes: Vec<Value> = Vec::new();
-    let mut open: Vec<(usize, Option<usize>, usize)> = vec![(0, None, names.of("all"))];
+    let mut open: Vec<(usize, Option<usize>, usize)> = vec![(0, None, names.index("all"))];
     while let Some((at, parent, name)) = open.pop() {
         let Some(node) = tree.get(at).filter(|n| seen(n)) else { continue };
         let mut row = vec![json!(parent), json!(name)];
@@ -158,7 +160,7 @@ pub(super) fn flame(scene: &Scene<'_>, names: &mut Names) -> Value {
         nodes.push(Value::Array(row));
         for (name, child) in node.children.iter().rev() {
             if tree.get(*child).is_some_and(&seen) {
-                open.push((*child, Some(index), names.of(name)));
+                open.push((*child, Some(index), names.index(name)));
             }
         }
     }

@@ -1,16 +1,16 @@
 //! The lanes: a drawing that needs no script, and the place for the one that zooms. May import: `markup`, `lanes`.
 
+use super::data::pack::Packed;
 use super::markup::{Markup, readable};
-use super::pack::Packed;
 use crate::lanes::levels::bucketed;
 use crate::lanes::{Class, Timeline};
-use crate::show::Scene;
+use crate::observed::Observed;
 use crate::words;
+use analyze::Analysis;
 use analyze::model::Traced;
+use recording::tables::Loss;
+use recording::words::LossKind;
 use std::collections::BTreeMap;
-
-/// What the recorder calls system calls that it counted, but has no begin and end of.
-const CALLS: &str = "system calls on the timeline";
 
 /// Lanes in the drawing.
 const MOST_LANES: usize = 24;
@@ -21,8 +21,8 @@ const NAMES: f64 = 140.0;
 /// Columns of a name that fit beside its lane, whatever its letters.
 const NAME: usize = 15;
 
-pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
-    let observed = scene.at(None)?;
+pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<String> {
+    let observed = Observed::at(analysis, None)?;
     let timeline = Timeline::new(&observed, MOST_LANES);
     let mut m = Markup::default();
     m.p(
@@ -31,7 +31,7 @@ pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
          for one, the low ones wait for something else. Where several things happen within one column, what took most of \
          the time is drawn.",
     );
-    if scene.tables().meta.imported.is_some() {
+    if observed.model.tables.meta.imported.is_some() {
         m.p("note", "Running times are estimated from samples; what threads did between them is not recorded.");
     }
     legend(&timeline, &mut m);
@@ -46,7 +46,7 @@ pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
         );
     }
     m.raw("</div>\n");
-    untold(scene, &mut m);
+    untold(analysis, &mut m);
     for note in &packed.thinned {
         m.p("note", note);
     }
@@ -54,11 +54,13 @@ pub(super) fn section(scene: &Scene<'_>, packed: &Packed) -> Option<String> {
 }
 
 /// What of the states is missing: who reads "own code" shall not look for the time in the wrong place.
-fn untold(scene: &Scene<'_>, m: &mut Markup) {
+fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
     let mut missing: BTreeMap<u32, u64> = BTreeMap::new();
-    for observed in scene.observed() {
+    for observed in Observed::all(analysis) {
         let run = &observed.traced.run;
-        let losses = scene.tables().losses.iter().filter(|l| l.run == run.run && l.what.starts_with(CALLS));
+        // Calls that were counted, and whose begin and end nobody has.
+        let dropped = |l: &&Loss| matches!(l.kind(), LossKind::ThinnedCalls | LossKind::DroppedCalls);
+        let losses = analysis.model.tables.losses.iter().filter(|l| l.run == run.run).filter(dropped);
         *missing.entry(run.threads).or_default() += losses.map(|l| l.count).sum::<u64>();
     }
     let told = missing.iter().filter(|(_, count)| **count > 0);

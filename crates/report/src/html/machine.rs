@@ -5,8 +5,8 @@ use super::markup::Markup;
 use crate::words;
 use recording::meta::{Completion, Imported};
 
-pub(super) fn section(subject: &Subject<'_>) -> String {
-    let meta = &subject.tables.meta;
+pub(super) fn section(subject: &Subject<'_, '_>) -> String {
+    let meta = &subject.analysis.model.tables.meta;
     let machine = &meta.machine;
     if let Some(imported) = &meta.imported {
         return of_profile(subject, imported);
@@ -55,7 +55,7 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
     }
     let environment: Vec<String> = meta.environment.iter().map(|(n, v)| format!("{n}={v}")).collect();
     row("Environment", environment.join(" "));
-    for account in &subject.answer.account {
+    for account in &subject.analysis.answer.account {
         let threads = words::plural(account.threads.into(), "thread");
         row(
             &format!("Tracing, {threads}"),
@@ -68,7 +68,7 @@ pub(super) fn section(subject: &Subject<'_>) -> String {
     if !meta.capabilities.is_empty() {
         m.raw("<h3>What could be observed</h3>\n<dl class=\"open\">");
         for capability in &meta.capabilities {
-            m.raw("<dt>").text(&capital(&capability.what)).raw("</dt><dd>");
+            m.raw("<dt>").text(&crate::text::capital(&capability.what)).raw("</dt><dd>");
             m.raw(if capability.available { "available: " } else { "not available: " })
                 .text(&capability.why)
                 .raw("</dd>");
@@ -96,10 +96,10 @@ fn list(title: &str, values: &[String], m: &mut Markup) {
 }
 
 /// What was not recorded: each thing once, by thread count.
-fn losses(subject: &Subject<'_>) -> Vec<String> {
+fn losses(subject: &Subject<'_, '_>) -> Vec<String> {
     let mut of: Vec<(&str, Vec<String>)> = Vec::new();
-    for loss in subject.tables.losses.iter().filter(|loss| loss.count > 0) {
-        let run = subject.tables.runs.iter().find(|run| run.run == loss.run);
+    for loss in subject.analysis.model.tables.losses.iter().filter(|loss| loss.count > 0) {
+        let run = subject.analysis.model.tables.runs.iter().find(|run| run.run == loss.run);
         let threads = run.map(|run| run.threads).filter(|threads| *threads > 0);
         let with =
             threads.map_or_else(String::new, |threads| format!(" with {}", words::plural(threads.into(), "thread")));
@@ -110,18 +110,12 @@ fn losses(subject: &Subject<'_>) -> Vec<String> {
             None => of.push((&loss.what, vec![words])),
         }
     }
-    of.into_iter().map(|(what, counts)| format!("{}: {}", capital(what), counts.join(", "))).collect()
-}
-
-/// The first letter as a capital, as that of other titles.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    of.into_iter().map(|(what, counts)| format!("{}: {}", crate::text::capital(what), counts.join(", "))).collect()
 }
 
 /// Of the run behind an imported profile little is known.
-fn of_profile(subject: &Subject<'_>, imported: &Imported) -> String {
-    let meta = &subject.tables.meta;
+fn of_profile(subject: &Subject<'_, '_>, imported: &Imported) -> String {
+    let meta = &subject.analysis.model.tables.meta;
     let mut m = Markup::default();
     m.raw("<dl class=\"open\">");
     let system = if meta.machine.kernel.is_empty() { String::new() } else { format!("Linux {}", meta.machine.kernel) };
@@ -141,8 +135,8 @@ fn of_profile(subject: &Subject<'_>, imported: &Imported) -> String {
 }
 
 /// The command that makes such a recording again, word by word.
-fn repeat(subject: &Subject<'_>) -> Vec<String> {
-    let meta = &subject.tables.meta;
+fn repeat(subject: &Subject<'_, '_>) -> Vec<String> {
+    let meta = &subject.analysis.model.tables.meta;
     let mut words = vec!["knee".to_owned()];
     let alone = meta.thread_counts.is_empty()
         || !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));

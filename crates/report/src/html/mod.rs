@@ -3,7 +3,7 @@
 //! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and
 //! searching. The same page can be served, and then asks its server for what a file has no room for. Rooms: `markup` the
 //! only way to write a text (escapes it); `answer`, `scaling`, `account`, `lanes`, `grew`, `tables`, `graph`, `sharing`,
-//! `machine` the sections; `chart` axes; `data` and `pack` what the scripts read; [`detail`] what a served page asks for;
+//! `machine` the sections; `chart` axes; `data` what the scripts read; [`detail`] what a served page asks for;
 //! [`sources`] lines around culprits;
 //! [`cases`] the page of a sweep over several cases.
 //! May import: analyze, recording, `show`, `lanes`, `text`, `words`, flate2, base64, sha2.
@@ -19,20 +19,18 @@ mod grew;
 mod lanes;
 mod machine;
 mod markup;
-mod pack;
 mod scaling;
 mod sharing;
 pub mod sources;
 mod tables;
 
-use crate::show::Scene;
+use analyze::Analysis;
 use analyze::answer::Answer;
-use analyze::model::Model;
+use analyze::causes::{Meta, with_none};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use detail::Detail;
 use markup::Markup;
-use recording::Tables;
 use sha2::{Digest, Sha256};
 use sources::Sources;
 use std::io::{self, Write};
@@ -80,11 +78,9 @@ pub struct Served {
 
 /// What the page is about.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    /// What the analysis says.
-    pub answer: &'a Answer,
-    /// The recording that it says it of.
-    pub tables: &'a Tables,
+pub struct Subject<'a, 't> {
+    /// The recording and what was found in it.
+    pub analysis: &'a Analysis<'a, 't>,
     /// The folder of the recording, as the reader can type it.
     pub folder: &'a str,
     /// Source lines around the culprits.
@@ -95,7 +91,7 @@ pub struct Subject<'a> {
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn render(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
+pub fn render(subject: &Subject<'_, '_>, out: &mut impl Write) -> io::Result<()> {
     write(subject, Place::File, out).map(drop)
 }
 
@@ -103,25 +99,24 @@ pub fn render(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// When compressing fails, which only memory can cause.
-pub fn serve(subject: &Subject<'_>) -> io::Result<Served> {
+pub fn serve(subject: &Subject<'_, '_>) -> io::Result<Served> {
     let mut page = Vec::new();
     let detail = write(subject, Place::Served, &mut page)?;
     Ok(Served { page, detail })
 }
 
-fn write(subject: &Subject<'_>, place: Place, out: &mut impl Write) -> io::Result<Detail> {
-    let model = Model::new(subject.tables);
-    let scene = Scene::new(&model);
-    let (packed, detail) = data::pack(&scene, subject.answer, place)?;
-    let title = subject.answer.command.first().map_or("", |c| c.rsplit('/').next().unwrap_or(c));
+fn write(subject: &Subject<'_, '_>, place: Place, out: &mut impl Write) -> io::Result<Detail> {
+    let answer = &subject.analysis.answer;
+    let (packed, detail) = data::pack(subject.analysis, place)?;
+    let title = answer.command.first().map_or("", |c| c.rsplit('/').next().unwrap_or(c));
     let script = script(place);
     let mut m = Markup::default();
     head(&format!("{title}: why it does not scale"), Some(&script), place, &mut m);
     m.raw("<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
-    let sections = sections(subject, &scene, &packed, place);
-    header(&subject.answer.command.join(" "), &sections, &mut m);
+    let sections = sections(subject, &packed, place);
+    header(&answer.command.join(" "), &sections, &mut m);
     main(&sections, &mut m);
-    m.raw("<footer>Made by knee ").text(&subject.answer.knee.version).raw(" from ");
+    m.raw("<footer>Made by knee ").text(&answer.knee.version).raw(" from ");
     m.raw("<code>").text(subject.folder).raw("</code>. ").raw(match place {
         Place::File => "The page needs no network and sends nothing.",
         Place::Served => "The page asks <code>knee view</code> on this machine for detail, and nobody else.",
@@ -138,21 +133,28 @@ fn script(place: Place) -> String {
     format!("(()=>{{\"use strict\";\n{}{asking}{MAIN}}})();", SCRIPTS.concat())
 }
 
+/// The page's style, with a class for the colour of each cause.
+fn style() -> String {
+    let colour = |meta: &Meta| format!(".c-{} {{ fill: {1}; background: {1}; }}\n", meta.id, meta.colour);
+    STYLE.to_owned() + &with_none().map(colour).collect::<String>()
+}
+
 /// Everything before the body's first element.
 fn head(title: &str, script: Option<&str>, place: Place, m: &mut Markup) {
     m.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     m.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+    let style = style();
     // Data blocks are no scripts to the policy, and nothing else may run or be fetched.
     let script = script.map_or("'none'".to_owned(), |script| format!("'{}'", hash(script)));
     m.raw(&format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {script}; \
          style-src '{}'; {}base-uri 'none'; form-action 'none'\">\n",
-        hash(STYLE),
+        hash(&style),
         if place == Place::Served { "connect-src 'self'; " } else { "" }
     ));
     m.raw("<title>").text(title).raw(" – knee</title>\n");
-    m.raw("<style>").raw(STYLE).raw("</style></head>\n<body>\n");
+    m.raw("<style>").raw(&style).raw("</style></head>\n<body>\n");
 }
 
 fn main(sections: &[Section], m: &mut Markup) {
@@ -171,17 +173,18 @@ struct Section {
     body: String,
 }
 
-fn sections(subject: &Subject<'_>, scene: &Scene<'_>, packed: &pack::Packed, place: Place) -> Vec<Section> {
-    let answer = subject.answer;
+fn sections(subject: &Subject<'_, '_>, packed: &data::pack::Packed, place: Place) -> Vec<Section> {
+    let analysis = subject.analysis;
+    let answer = &analysis.answer;
     let rows = if place == Place::Served { SERVED_ROWS } else { FILE_ROWS };
     let parts: [(&str, &str, Option<String>); 8] = [
         ("answer", "The answer", Some(answer::section(answer, subject.sources))),
         ("scaling", "Scaling", scaling::section(answer)),
         ("account", "Where the time went", account::section(answer)),
-        ("lanes", "Threads over time", lanes::section(scene, packed)),
-        ("grew", "What grew", grew::section(scene, answer)),
-        ("tables", "Locks, waits, system calls, threads", tables::section(scene, answer, subject.folder, rows)),
-        ("sharing", "Shared cache lines", sharing::section(scene, answer)),
+        ("lanes", "Threads over time", lanes::section(analysis, packed)),
+        ("grew", "What grew", grew::section(analysis)),
+        ("tables", "Locks, waits, system calls, threads", tables::section(analysis, subject.folder, rows)),
+        ("sharing", "Shared cache lines", sharing::section(analysis)),
         ("run", "The run", Some(machine::section(subject))),
     ];
     parts.into_iter().filter_map(|(id, title, body)| Some(Section { id, title, body: body? })).collect()

@@ -2,10 +2,11 @@
 
 use super::markup::{Markup, readable};
 use super::{focus, tables};
+use crate::observed::Observed;
+use crate::show::Pick;
 use crate::show::sharing::{Field, LINE, Shared, shared, sharing};
-use crate::show::{Pick, Scene};
 use crate::words;
-use analyze::answer::Answer;
+use analyze::Analysis;
 use recording::ThreadId;
 
 /// Lines drawn.
@@ -19,8 +20,8 @@ const BYTE: f64 = 11.0;
 /// Threads that have a colour of their own; the others share the last.
 const COLOURS: usize = 8;
 
-pub(super) fn section(scene: &Scene<'_>, answer: &Answer) -> Option<String> {
-    let observed = scene.at(focus(answer))?;
+pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
+    let observed = Observed::at(analysis, focus(&analysis.answer))?;
     let lines = shared(&observed, Pick::default());
     if lines.is_empty() {
         return None;

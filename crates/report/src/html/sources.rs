@@ -3,7 +3,7 @@
 
 use super::markup::{Markup, readable};
 use analyze::answer::{Answer, Site};
-use analyze::code::file_name;
+use analyze::model::code::file_name;
 use recording::Tables;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,8 @@ fn told<'a>(function: Option<&'a String>, file: Option<&'a String>, line: Option
 
 /// The places of the culprits and of their call sites, most lost time first.
 fn all(answer: &Answer) -> impl Iterator<Item = Told<'_>> {
-    answer.verdict.causes.iter().filter_map(|cause| cause.culprit.as_ref()).flat_map(|culprit| {
+    let beyond = answer.verdict.beyond.iter().flat_map(|b| &b.causes);
+    answer.verdict.causes.iter().chain(beyond).filter_map(|cause| cause.culprit.as_ref()).flat_map(|culprit| {
         let own = told(culprit.function.as_ref(), culprit.file.as_ref(), culprit.line);
         let callers = culprit.callers.iter().take(MOST_CALLERS);
         let callers = callers.filter_map(|site| told(site.function.as_ref(), site.file.as_ref(), site.line));

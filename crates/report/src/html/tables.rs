@@ -2,10 +2,11 @@
 
 use super::markup::{Markup, escape};
 use super::{focus, graph};
+use crate::observed::Observed;
 use crate::show::view::{Cell, Column};
-use crate::show::{Pick, Scene, UNTOLD, View, locks, syscalls, threads, waits};
+use crate::show::{Pick, UNTOLD, View, locks, syscalls, threads, waits};
 use crate::words;
-use analyze::answer::Answer;
+use analyze::Analysis;
 
 /// Rows that are seen before the reader asks for more.
 const FOLDED: usize = 12;
@@ -15,12 +16,12 @@ const TITLES: [(&str, &str); 3] =
     [("runnable_s", "waited to run"), ("involuntary", "times preempted"), ("migrations", "moved")];
 
 /// The tables, each of at most so many rows; `knee show` has the rest.
-pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: usize) -> Option<String> {
-    let observed = scene.at(focus(answer))?;
+pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) -> Option<String> {
+    let observed = Observed::at(analysis, focus(&analysis.answer))?;
     let pick = Pick::default();
     let mut m = Markup::default();
     m.p("lead", &format!("Of the observed run with {}.", words::plural(observed.traced.run.threads.into(), "thread")));
-    let imported = scene.tables().meta.imported.is_some();
+    let imported = observed.model.tables.meta.imported.is_some();
     if imported {
         m.p("note", UNTOLD);
     }
@@ -33,7 +34,7 @@ pub(super) fn section(scene: &Scene<'_>, answer: &Answer, folder: &str, most: us
     ];
     for (word, title, view) in views.into_iter().filter(|(word, ..)| !imported || *word == "threads") {
         if word == "wakers" {
-            graph::write(scene, answer, &mut m);
+            graph::write(&observed, &mut m);
         }
         let all = view.rows.len();
         m.raw("<h3>").text(title).raw("</h3>\n");

@@ -3,7 +3,7 @@
 //! A run may have ten million slices and a screen has two thousand columns. For each thread and bucket of time the
 //! state that took most of it is worked out here, in levels of ever finer buckets, so that a picture costs what it
 //! shows and not what was recorded. Rooms: [`timeline`] slices and system calls as one sequence a thread; [`levels`]
-//! buckets; [`tasks`] what the program's marks name. May import: analyze, recording, `show::scene`.
+//! buckets; [`tasks`] what the program's marks name. May import: analyze, recording, `observed`.
 
 pub mod levels;
 pub mod tasks;

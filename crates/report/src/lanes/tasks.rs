@@ -1,6 +1,6 @@
-//! Tasks that the program named by its marks. May import: recording, `show::scene`.
+//! Tasks that the program named by its marks. May import: recording, `observed`.
 
-use crate::show::Observed;
+use crate::observed::Observed;
 use recording::ThreadId;
 use recording::tables::MarkKind;
 use std::collections::BTreeMap;

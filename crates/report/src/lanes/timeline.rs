@@ -1,7 +1,7 @@
-//! Slices and system calls as one sequence of spans a thread. May import: analyze, recording, `show::scene`.
+//! Slices and system calls as one sequence of spans a thread. May import: analyze, recording, `observed`.
 
-use crate::show::scene::Observed;
-use analyze::account::pieces::Why;
+use crate::observed::Observed;
+use analyze::account::pieces::{Blocks, Why};
 use recording::tables::{Call, Slice, State};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
@@ -79,9 +79,10 @@ impl Class {
         }
     }
 
-    fn of(why: Why) -> Class {
+    /// The colour of a wait.
+    pub fn of_wait(why: Why) -> Class {
         match why {
-            Why::Lock | Why::Allocator => Class::Lock,
+            Why::Lock | Why::Pool | Why::Allocator => Class::Lock,
             Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task => Class::Wait,
             Why::Helper | Why::Creation => Class::Wait,
             Why::Io | Why::Poll | Why::Child | Why::Call => Class::Io,
@@ -160,7 +161,8 @@ struct Kinds<'a, 'o, 't> {
     kinds: Vec<Kind>,
     plain: BTreeMap<Class, u32>,
     calls: HashMap<u32, u32>,
-    waits: HashMap<WaitId, u32>,
+    blocks: Blocks<'o, 't>,
+    waits: HashMap<(WaitId, Why), u32>,
     /// Equal labels share a kind.
     equal: HashMap<(Class, String, Option<ThreadId>), u32>,
 }
@@ -199,32 +201,39 @@ impl Kinds<'_, '_, '_> {
         index
     }
 
-    fn wait(&mut self, id: WaitId) -> u32 {
-        if let Some(known) = self.waits.get(&id) {
+    fn wait(&mut self, id: WaitId, why: Why) -> u32 {
+        if let Some(known) = self.waits.get(&(id, why)) {
             return *known;
         }
+        let class = Class::of_wait(why);
         let index = match self.observed.traced.waits.get(&id) {
             Some(wait) => {
-                let mut label = self.observed.wait_in_words(wait);
-                if let (Class::Lock, Some(object)) = (Class::of(self.observed.why(wait)), wait.object) {
+                let mut label = self.observed.block_in_words(why, wait);
+                if let (Class::Lock, Some(object)) = (class, wait.object) {
                     label += &format!(" [{object:#x}]");
                 }
-                let kind = Kind { class: Class::of(self.observed.why(wait)), label, waker: self.observed.waker(id) };
-                self.add(kind)
+                self.add(Kind { class, label, waker: self.observed.waker(id) })
             }
-            None => self.plain(Class::Unknown),
+            None => self.plain(class),
         };
-        self.waits.insert(id, index);
+        self.waits.insert((id, why), index);
         index
     }
 
-    fn slice(&mut self, slice: &Slice) -> u32 {
+    /// `single`: no slice of its stretch is the sum of several.
+    fn slice(&mut self, slice: &Slice, single: bool) -> u32 {
         match (slice.state, slice.wait) {
             (State::Running, _) => self.plain(Class::User),
             (State::Runnable, _) => self.plain(Class::Runnable),
             (State::Preempted, _) => self.plain(Class::Preempted),
-            (State::Blocked, Some(wait)) => self.wait(wait),
-            (State::Blocked, None) | (State::Unknown, _) => self.plain(Class::Unknown),
+            (State::Blocked, wait) => {
+                let why = self.blocks.reason(slice, single);
+                match wait {
+                    Some(wait) => self.wait(wait, why),
+                    None => self.plain(Class::of_wait(why)),
+                }
+            }
+            (State::Unknown, _) => self.plain(Class::Unknown),
         }
     }
 }
@@ -256,6 +265,7 @@ impl Timeline {
             kinds: Vec::new(),
             plain: BTreeMap::new(),
             calls: HashMap::new(),
+            blocks: Blocks::new(traced, observed.reasons),
             waits: HashMap::new(),
             equal: HashMap::new(),
         };
@@ -299,15 +309,16 @@ fn lane(
             continue;
         }
         last = stop;
+        let single = stretch.iter().all(|s| s.count == 1);
         if stretch.len() > 1 {
-            let mut mix: Vec<(u32, u64)> = stretch.iter().map(|s| (kinds.slice(s), s.spent_ns)).collect();
+            let mut mix: Vec<(u32, u64)> = stretch.iter().map(|s| (kinds.slice(s, single), s.spent_ns)).collect();
             mix.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
             let kind = mix.first().map_or(0, |m| m.0);
             lane.spans.push(Span { start, end: stop, kind, mix: lane.mixes.len() as u32 });
             lane.mixes.push(mix);
             continue;
         }
-        let kind = kinds.slice(first);
+        let kind = kinds.slice(first, single);
         if first.state != State::Running {
             lane.spans.push(Span { start, end: stop, kind, mix: 0 });
             continue;

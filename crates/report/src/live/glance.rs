@@ -1,7 +1,9 @@
 //! What is shown: the last seconds of a program. May import: analyze, recording, `show`.
 
+use crate::observed::Observed;
 use crate::show::view::{Cell, View, column};
-use crate::show::{Observed, Pick, Scene, functions, locks, waits};
+use crate::show::{Pick, functions, locks, waits};
+use analyze::account::WaitReasons;
 use analyze::model::Model;
 use recording::{Tables, ThreadId, WaitId};
 use std::collections::BTreeMap;
@@ -65,11 +67,12 @@ pub struct Glance {
 /// Works out what is shown.
 pub fn glance(moment: &Moment<'_>) -> Glance {
     let model = Model::new(moment.tables);
-    let scene = Scene::new(&model);
     let trace = moment.tables.traces.first();
     let seconds = trace.map_or(0.0, |t| t.end_ns.saturating_sub(t.begin_ns) as f64 / 1e9);
     let (mut panels, mut states) = (Vec::new(), Vec::new());
-    if let Some(observed) = scene.at(None) {
+    if let Some(traced) = model.traced.last() {
+        let WaitReasons { futexes, reasons } = &WaitReasons::new(&model, traced);
+        let observed = Observed { traced, model: &model, futexes, reasons, work: 1.0 };
         let why = |wait: &WaitId| observed.traced.waits.get(wait).map(|w| reason(&observed, w));
         let mut counts: BTreeMap<(State, String), usize> = BTreeMap::new();
         for (_, state, wait) in moment.now {
@@ -100,7 +103,7 @@ pub fn glance(moment: &Moment<'_>) -> Glance {
 }
 
 fn reason(observed: &Observed<'_, '_>, wait: &recording::tables::Wait) -> String {
-    crate::show::scene::why_in_words(observed.why(wait)).to_owned()
+    crate::observed::why_in_words(observed.why(wait)).to_owned()
 }
 
 fn named(title: &'static str, mut view: View) -> View {

@@ -1,6 +1,7 @@
 //! The live view as text, for pipes and files. May import: `glance`, `text`, `words`.
 
 use super::glance::Glance;
+use crate::text::WIDEST_PROSE;
 use crate::{text, words};
 use std::io::{self, Write};
 
@@ -24,14 +25,15 @@ pub(super) fn headline(glance: &Glance) -> String {
 /// When `out` cannot be written.
 pub fn render(glance: &Glance, since: f64, width: usize, unicode: bool, out: &mut dyn Write) -> io::Result<()> {
     let plain = |line: String| if unicode { line } else { text::ascii(&line) };
-    for line in text::wrap(&plain(format!("{since:.0} s  {}", headline(glance))), width) {
+    let prose = width.min(WIDEST_PROSE);
+    for line in text::wrap(&plain(format!("{since:.0} s  {}", headline(glance))), prose) {
         writeln!(out, "{line}")?;
     }
     for panel in &glance.panels {
         writeln!(out, "\n{}, last {} s", panel.title, words::number(glance.seconds, 0))?;
         if panel.rows.is_empty() {
             let notes = if panel.notes.is_empty() { &vec!["none".to_owned()] } else { &panel.notes };
-            for line in notes.iter().flat_map(|note| text::wrap(&plain(note.clone()), width)) {
+            for line in notes.iter().flat_map(|note| text::wrap(&plain(note.clone()), prose)) {
                 writeln!(out, "{line}")?;
             }
             continue;

@@ -1,8 +1,8 @@
-//! Functions and lines by processor time, and what grew. May import: `pick`, `scene`, `view`.
+//! Functions and lines by processor time, and what grew. May import: `pick`, `observed`, `view`.
 
 use super::pick::{Pick, overlap};
-use super::scene::Observed;
 use super::view::{Cell, View, column};
+use crate::observed::Observed;
 use analyze::model::Traced;
 use analyze::statistics::NORMAL_95;
 use recording::StackId;
@@ -56,18 +56,18 @@ fn running(traced: &Traced<'_>) -> f64 {
 fn name_of(function: Option<&str>, module: &str, address: u64) -> String {
     match function {
         Some(name) => name.to_owned(),
-        None => format!("{}+{address:#x}", analyze::code::file_name(module)),
+        None => format!("{}+{address:#x}", analyze::model::code::file_name(module)),
     }
 }
 
 /// Which keys a stack has, innermost first.
 fn keys(observed: &Observed<'_, '_>, stack: StackId, lines: bool) -> Vec<Key> {
     let frames = observed.model.stacks.frames(stack);
-    let key = |code: &analyze::code::Code<'_>| -> Key {
-        let module = analyze::code::file_name(code.module).to_owned();
+    let key = |code: &analyze::model::code::Code<'_>| -> Key {
+        let module = analyze::model::code::file_name(code.module).to_owned();
         let name = name_of(code.name(), code.module, code.frame.address);
         match (&code.frame.file, code.frame.line) {
-            (Some(file), Some(line)) if lines => (format!("{}:{line}", analyze::code::file_name(file)), name),
+            (Some(file), Some(line)) if lines => (format!("{}:{line}", analyze::model::code::file_name(file)), name),
             _ if lines => (String::new(), module),
             _ => (name, module),
         }
@@ -123,7 +123,8 @@ pub fn functions(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pi
 
 /// One row a source line.
 pub fn lines(observed: &Observed<'_, '_>, base: Option<Observed<'_, '_>>, pick: Pick) -> View {
-    let columns = &[column("line", "line", "The source line."), column("function", "function", "The function there.")];
+    let columns =
+        &[column("line", "line", "The source line.").whole(), column("function", "function", "The function there.")];
     let mut view = table("lines", columns, observed, base, pick, true);
     let all = view.rows.len();
     view.rows.retain(|row| matches!(row.first(), Some(Cell::Text(line)) if line.contains(':')));

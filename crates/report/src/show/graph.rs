@@ -1,11 +1,11 @@
-//! Who waits for whom as a graph, and its knots. May import: `scene`, recording.
+//! Who waits for whom as a graph, and its knots. May import: `observed`, recording.
 //!
 //! A knot is a set of threads each of which waits, directly or through others, for each other one of them: none can get
 //! ahead alone (a strongly connected component; Zhou, Gan, Ma & Wang, *wPerf*, OSDI 2018, look for bottlenecks there).
 //! Nearly all threads are tied together by some short waits, so only those belong to a knot that wait in it for long.
 //! That threads wait in a circle does not say that it costs time: that is the verdict's to say.
 
-use super::scene::Observed;
+use crate::observed::Observed;
 use recording::ThreadId;
 use std::collections::BTreeMap;
 

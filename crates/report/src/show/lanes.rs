@@ -1,9 +1,9 @@
-//! Lanes as text: one line a thread, one character a bucket. May import: `lanes`, `pick`, `scene`, `text`.
+//! Lanes as text: one line a thread, one character a bucket. May import: `lanes`, `pick`, `observed`, `text`.
 
 use super::pick::Pick;
-use super::scene::Observed;
 use crate::lanes::levels::bucketed;
 use crate::lanes::{Class, Span, Timeline};
+use crate::observed::Observed;
 use crate::{text, words};
 use serde_json::{Value, json};
 use std::io::{self, Write};

@@ -1,9 +1,9 @@
-//! Locks that threads waited for: the program's and the kernel's. May import: `pick`, `scene`, `view`.
+//! Locks that threads waited for: the program's and the kernel's. May import: `pick`, `observed`, `view`.
 
 use super::pick::Pick;
-use super::scene::{Observed, place_of};
 use super::view::{Cell, View, column};
 use super::waits::inside;
+use crate::observed::{Observed, place_of};
 use analyze::account::pieces::Why;
 use analyze::sharing::variable_at;
 use recording::ThreadId;
@@ -48,7 +48,7 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut found: BTreeMap<(u32, u64), Lock> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         let part = parts.part(wait.wait);
-        if observed.why(wait) != Why::Lock || part == 0.0 {
+        if !observed.is_for_lock(wait) || part == 0.0 {
             continue;
         }
         let pid = observed.traced.pid(wait.thread).unwrap_or(0);

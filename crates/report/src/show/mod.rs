@@ -1,6 +1,6 @@
 //! The tables of one traced run: threads, locks, waits, system calls, functions, lines, sharing, who wakes whom.
 //!
-//! Rooms: [`scene`] a recording with what the analysis found in it; [`view`] a table with typed cells, as text, JSON
+//! Rooms: [`view`] a table with typed cells, as text, JSON
 //! and CSV; [`pick`] which run, thread and time; one file a table; [`graph`] who waits for whom, and knots. The HTML page shows the same tables. May import:
 //! analyze, recording, `text`, `words`.
 
@@ -9,7 +9,6 @@ pub mod graph;
 pub mod lanes;
 pub mod locks;
 pub mod pick;
-pub mod scene;
 pub mod sharing;
 pub mod syscalls;
 pub mod threads;
@@ -17,7 +16,6 @@ pub mod view;
 pub mod waits;
 
 pub use pick::Pick;
-pub use scene::{Observed, Scene};
 pub use view::View;
 
 /// What an imported profile cannot show, in a sentence.

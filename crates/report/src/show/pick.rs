@@ -1,6 +1,6 @@
-//! Which run, which thread, which stretch of time. May import: `scene`.
+//! Which run, which thread, which stretch of time. May import: `observed`.
 
-use super::scene::Observed;
+use crate::observed::Observed;
 use recording::ThreadId;
 use std::collections::BTreeSet;
 

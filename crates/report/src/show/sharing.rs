@@ -1,8 +1,8 @@
-//! Cache lines that several threads touch. May import: `pick`, `scene`, `view`.
+//! Cache lines that several threads touch. May import: `pick`, `observed`, `view`.
 
 use super::pick::Pick;
-use super::scene::Observed;
 use super::view::{Cell, View, column};
+use crate::observed::Observed;
 use recording::tables::{Access, AccessKind, Variable};
 use recording::{FrameId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -93,7 +93,7 @@ pub fn shared(observed: &Observed<'_, '_>, pick: Pick) -> Vec<Shared> {
 fn in_words(frame: &recording::tables::Frame) -> String {
     let function = frame.function.clone().unwrap_or_else(|| format!("{:#x}", frame.address));
     match (&frame.file, frame.line) {
-        (Some(file), Some(line)) => format!("{function} ({}:{line})", analyze::code::file_name(file)),
+        (Some(file), Some(line)) => format!("{function} ({}:{line})", analyze::model::code::file_name(file)),
         _ => function,
     }
 }

@@ -1,8 +1,8 @@
-//! System calls by name, place and error. May import: `pick`, `scene`, `view`.
+//! System calls by name, place and error. May import: `pick`, `observed`, `view`.
 
 use super::pick::{Pick, overlap};
-use super::scene::Observed;
 use super::view::{Cell, View, column};
+use crate::observed::Observed;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +143,6 @@ fn error_name(error: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scene;
     use super::*;
     use analyze::model::Model;
     use recording::synthetic::{Sketch, ms, us};
@@ -157,8 +156,8 @@ mod tests {
         });
         let tables = sketch.tables();
         let model = Model::new(&tables);
-        let scene = Scene::new(&model);
-        let view = syscalls(&scene.at(None).unwrap(), Pick::default());
+        let analysis = analyze::analyze(&model);
+        let view = syscalls(&Observed::at(&analysis, None).unwrap(), Pick::default());
         let row = |name: &str| view.rows.iter().find(|r| r[0] == Cell::text(name)).unwrap();
         assert_eq!(row("write")[4..], [Cell::Count(10.0), Cell::None, Cell::None, Cell::None]);
         assert!(row("read")[5].number().is_some_and(|s| s > 0.0), "{:?}", row("read"));

@@ -1,8 +1,8 @@
-//! The threads of a run, and who wakes whom. May import: `pick`, `scene`, `view`.
+//! The threads of a run, and who wakes whom. May import: `pick`, `observed`, `view`.
 
 use super::pick::{Pick, overlap};
-use super::scene::{Observed, place_of};
 use super::view::{Cell, View, column};
+use crate::observed::{Observed, place_of};
 use recording::ThreadId;
 use recording::tables::State;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! A table with typed cells, written as text, JSON or CSV. May import: `text`, `words`, serde_json.
 
 use crate::text;
+use crate::text::WIDEST_PROSE;
 use crate::words;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
@@ -94,11 +95,13 @@ pub struct Column {
     pub what: &'static str,
     /// On a narrow screen columns give way to legible names: those with the largest number first, those with 0 never.
     pub minor: u8,
+    /// True for places and the like, which are never shortened.
+    pub whole: bool,
 }
 
 /// Shorthand for a column.
 pub const fn column(key: &'static str, title: &'static str, what: &'static str) -> Column {
-    Column { key, title, what, minor: 0 }
+    Column { key, title, what, minor: 0, whole: false }
 }
 
 impl Column {
@@ -106,10 +109,24 @@ impl Column {
     pub const fn minor(self, minor: u8) -> Column {
         Column { minor, ..self }
     }
+
+    /// The column as one of which nothing is left out: where it does not fit it goes on below.
+    pub const fn whole(self) -> Column {
+        Column { whole: true, ..self }
+    }
 }
 
 /// Columns of a text below which a name is hardly told from others: `simulate (birthday.c:41)` is that long.
 const LEGIBLE: usize = 24;
+
+/// No column is narrower than this.
+const NARROWEST: usize = 8;
+/// A column gives way to a place of this many letters; those of a longer one go on below.
+const WIDEST_PLACE: usize = 40;
+/// What is left of a name before its place.
+const SHORTEST_NAME: usize = 6;
+/// Lines of a cell; a place of more is made to be long.
+const MOST_LINES: usize = 6;
 
 /// A table.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -199,12 +216,12 @@ impl View {
             left_out.sort_unstable();
             let titles: Vec<&str> = left_out.into_iter().filter_map(|i| Some(self.columns.get(i)?.title)).collect();
             let note = format!("No room for: {}. A wider screen and --format csv have them.", titles.join(", "));
-            for line in text::wrap(&plain(note), width) {
+            for line in text::wrap(&plain(note), width.min(WIDEST_PROSE)) {
                 writeln!(out, "{line}")?;
             }
         }
         for note in &self.notes {
-            for line in text::wrap(&plain(text::harmless(note)), width) {
+            for line in text::wrap(&plain(text::harmless(note)), width.min(WIDEST_PROSE)) {
                 writeln!(out, "{line}")?;
             }
         }
@@ -235,20 +252,39 @@ impl View {
             left_out.push(kept.remove(at).0);
         }
         let (kept, mut widths): (Vec<usize>, Vec<usize>) = kept.into_iter().unzip();
-        while widths.iter().sum::<usize>() > room(kept.len()) {
-            let Some(widest) = widths.iter_mut().max().filter(|w| **w > 8) else { break };
-            *widest -= 1;
+        // As long as there are names to shorten, places keep their columns.
+        let places = |i: usize| {
+            let whole = self.columns.get(i).is_some_and(|c| c.whole);
+            let place = |cell: &str| match whole {
+                true => text::width(cell),
+                false => text::width(text::place_in(cell)) + SHORTEST_NAME,
+            };
+            shown.iter().map(|r| place(&cell(r, i))).max().unwrap_or(0)
+        };
+        let least: Vec<usize> = kept.iter().map(|i| places(*i).clamp(NARROWEST, WIDEST_PLACE)).collect();
+        for floor in [least, vec![NARROWEST; kept.len()]] {
+            while widths.iter().sum::<usize>() > room(kept.len()) {
+                let open = widths.iter_mut().zip(&floor).filter(|(width, floor)| **width > **floor);
+                let Some((widest, _)) = open.max_by_key(|(width, _)| **width) else { break };
+                *widest -= 1;
+            }
         }
         let is_number = |i: usize| self.rows.iter().any(|r| r.get(i).is_some_and(|c| c.number().is_some()));
-        let mut line = |cells: Vec<String>| {
-            let mut text = String::new();
-            for ((i, cell), width) in kept.iter().zip(cells).zip(&widths) {
-                let cell = plain(text::shorten(&cell, *width));
-                let pad = " ".repeat(width.saturating_sub(text::width(&cell)));
-                let (before, after) = if is_number(*i) { (pad, String::new()) } else { (String::new(), pad) };
-                text += &format!("{before}{cell}{after}  ");
+        let whole = |i: usize| self.columns.get(i).is_some_and(|c| c.whole);
+        let mut line = |cells: Vec<String>| -> io::Result<()> {
+            let each = kept.iter().zip(&cells).zip(&widths);
+            let folded: Vec<Vec<String>> = each.map(|((i, cell), width)| lines_of(cell, whole(*i), *width)).collect();
+            for n in 0..folded.iter().map(Vec::len).max().unwrap_or(0) {
+                let mut text = String::new();
+                for ((i, lines), width) in kept.iter().zip(&folded).zip(&widths) {
+                    let cell = plain(lines.get(n).cloned().unwrap_or_default());
+                    let pad = " ".repeat(width.saturating_sub(text::width(&cell)));
+                    let (before, after) = if is_number(*i) { (pad, String::new()) } else { (String::new(), pad) };
+                    text += &format!("{before}{cell}{after}  ");
+                }
+                writeln!(out, "{}", text.trim_end())?;
             }
-            writeln!(out, "{}", text.trim_end())
+            Ok(())
         };
         line(kept.iter().map(|i| title(*i).to_owned()).collect())?;
         for row in &shown {
@@ -259,6 +295,23 @@ impl View {
         }
         Ok(left_out)
     }
+}
+
+/// A cell's lines: a name loses its middle, its place never anything, and goes on below where it has no room.
+fn lines_of(cell: &str, whole: bool, width: usize) -> Vec<String> {
+    let place = text::place_in(cell);
+    if text::width(cell) <= width {
+        return vec![cell.to_owned()];
+    }
+    if whole {
+        return text::wrap_short(cell, width, width * MOST_LINES, MOST_LINES);
+    }
+    if place.is_empty() || text::width(place) + SHORTEST_NAME <= width {
+        return vec![text::shorten_name(cell, width)];
+    }
+    let name = text::shorten(cell.strip_suffix(place).unwrap_or(cell), width);
+    let place = text::wrap_short(place, width, width * MOST_LINES, MOST_LINES);
+    std::iter::once(name).chain(place).collect()
 }
 
 fn quoted(text: &str) -> String {

@@ -1,8 +1,8 @@
-//! Where threads waited and for what. May import: `pick`, `scene`, `view`.
+//! Where threads waited and for what. May import: `pick`, `observed`, `view`.
 
 use super::pick::{Pick, overlap};
-use super::scene::Observed;
 use super::view::{Cell, View, column};
+use crate::observed::Observed;
 use analyze::account::pieces::Why;
 use recording::tables::State;
 use recording::{ThreadId, WaitId};

@@ -11,7 +11,7 @@ const MOST_COUNTS: usize = 3;
 /// Named losses shown; the smaller ones are summed, so that the column still adds up.
 const MOST_LINES: usize = 6;
 /// Of them, when the whole would not fit the screen.
-const MOST_LINES_BRIEF: usize = 4;
+const MOST_LINES_BRIEF: usize = 3;
 /// Columns whose capacities differ by more have a unit each: six digits are no longer read at a glance.
 const MOST_APART: f64 = 100.0;
 /// An estimate whose 95 % interval (two standard errors) is wider than this share of it is marked.

@@ -19,9 +19,9 @@ pub fn render(capabilities: &[Capability], style: Style, out: &mut impl Write) -
         let what = crate::text::shorten(&page.shown(&capability.what), longest);
         let pad = " ".repeat(longest - crate::text::width(&what));
         let (sign, tone) = if capability.available { ("yes", Tone::Plain) } else { ("NO ", Tone::Warning) };
-        page.paragraph(&format!("{sign}  {what}{pad}  "), tone, &capability.why, 4)?;
+        page.paragraph(&format!("{sign}  {what}{pad}  "), tone, &capability.why)?;
         if !capability.available {
-            page.paragraph("     costs   ", Tone::Plain, &capability.costs, 4)?;
+            page.paragraph("     costs   ", Tone::Plain, &capability.costs)?;
             if let Some(command) = &capability.unlock {
                 page.whole("     unlock  ", command)?;
             }

@@ -29,7 +29,7 @@ const MOST_CURVES: usize = 10;
 /// When `out` cannot be written.
 pub fn render(comparison: &Comparison, folder: &Path, style: Style, out: &mut impl Write) -> io::Result<()> {
     let page = &mut Page::new(out, style, false);
-    page.paragraph("", Tone::Strong, &comparison.title, 2)?;
+    page.paragraph("", Tone::Strong, &comparison.title)?;
     if let Some(of) = &comparison.machine {
         machine(of, page)?;
     }
@@ -118,7 +118,7 @@ fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::
         log_x: comparison.picture.log_x,
         log_y: comparison.picture.log_y,
     };
-    let Some(lines) = draw(&curves, &axes, page.width(), HEIGHT, page.unicode()) else { return Ok(()) };
+    let Some(lines) = draw(&curves, &axes, page.prose(), HEIGHT, page.unicode()) else { return Ok(()) };
     let logarithmic = match (axes.log_x, axes.log_y) {
         (true, true) => "both axes logarithmic",
         (true, false) => "x axis logarithmic",
@@ -131,7 +131,7 @@ fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::
     if lines.iter().any(|line| line.contains(SEVERAL)) {
         legend += &format!("; {SEVERAL} several");
     }
-    page.paragraph("", Tone::Faint, &legend, 4)
+    page.paragraph("", Tone::Faint, &legend)
 }
 
 /// A curve a case. The legend is the table.
@@ -183,7 +183,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
 
 /// What stops each case, in a line each; cases without a cause are in the table already.
 fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
-    let found = |case: &Case| case.verdict.causes.first().is_some_and(|c| c.id != CauseId::None);
+    let found = |case: &Case| case.verdict.causes.first().is_some_and(|c| c.id != CauseId::NONE);
     if comparison.cases.iter().any(found) {
         page.title("Causes", "the first of each; knee report DIR/CASE shows all")?;
     }
@@ -193,7 +193,7 @@ fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         let share = words::percent(cause.share);
         let place = cause.culprit.as_ref().map_or(String::new(), |culprit| format!(": {}", blame(culprit, page)));
         let label = letter(index).map_or_else(|| format!("{} ", case.label()), |letter| format!("{letter} "));
-        page.paragraph(&label, Tone::Plain, &format!("{} ({share} with {threads}){place}", words::cause(cause.id)), 3)?;
+        page.paragraph(&label, Tone::Plain, &format!("{} ({share} with {threads}){place}", cause.id.name()))?;
     }
     Ok(())
 }
@@ -206,7 +206,7 @@ fn surprises(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         if !std::mem::replace(&mut titled, true) {
             page.title("Not as the sweep file expects", "")?;
         }
-        page.paragraph(&format!("{}  ", title(index, case)), Tone::Plain, &surprise, 3)?;
+        page.paragraph(&format!("{}  ", title(index, case)), Tone::Plain, &surprise)?;
     }
     Ok(())
 }
@@ -214,14 +214,14 @@ fn surprises(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
 fn ending(comparison: &Comparison, folder: &Path, page: &mut Page<'_>) -> io::Result<()> {
     page.blank()?;
     if !comparison.complete {
-        page.paragraph("Warning     ", Tone::Warning, "the sweep was stopped early: some runs are missing", 2)?;
+        page.paragraph("Warning     ", Tone::Warning, "the sweep was stopped early: some runs are missing")?;
     }
     for skipped in &comparison.skipped {
-        page.paragraph("Left out    ", Tone::Warning, &format!("{}: {}", skipped.variant, skipped.why), 2)?;
+        page.paragraph("Left out    ", Tone::Warning, &format!("{}: {}", skipped.variant, skipped.why))?;
     }
     if comparison.unit.is_none() && comparison.cases.iter().flat_map(|c| &c.curve).any(|p| p.throughput.is_some()) {
         let why = "the cases do not all print a throughput in the same unit: they are compared by their wall time";
-        page.paragraph("Warning     ", Tone::Warning, why, 2)?;
+        page.paragraph("Warning     ", Tone::Warning, why)?;
     }
     // The same warning mostly holds for several cases.
     let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
@@ -236,10 +236,10 @@ fn ending(comparison: &Comparison, folder: &Path, page: &mut Page<'_>) -> io::Re
     }
     warnings.sort_by_key(|(_, of)| std::cmp::Reverse(of.len()));
     for (warning, of) in warnings.iter().take(3) {
-        page.paragraph("Warning     ", Tone::Warning, &format!("{} ({})", warning, of.join(" ")), 2)?;
+        page.paragraph("Warning     ", Tone::Warning, &format!("{} ({})", warning, of.join(" ")))?;
     }
     if warnings.len() > 3 {
-        page.paragraph("            ", Tone::Faint, &format!("and {} more in the JSON", warnings.len() - 3), 1)?;
+        page.paragraph("            ", Tone::Faint, &format!("and {} more in the JSON", warnings.len() - 3))?;
     }
     let folder = folder.to_string_lossy();
     let folder = folder.trim_end_matches('/');

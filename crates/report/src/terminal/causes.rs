@@ -8,34 +8,57 @@ use std::io;
 
 /// Causes shown; the rest is in the JSON.
 const MOST_CAUSES: usize = 3;
+/// Of them, when the whole would not fit the screen.
+const MOST_CAUSES_BRIEF: usize = 2;
 /// Numbers shown for a cause.
 const MOST_EVIDENCE: usize = 4;
+/// Of them, when the whole would not fit the screen.
+const MOST_EVIDENCE_BRIEF: usize = 2;
 /// Callers shown for a culprit.
 const MOST_CALLERS: usize = 2;
-/// A name longer than this loses its middle.
+/// A function's name longer than this loses its middle.
 const LONGEST_NAME: usize = 40;
+/// A file's name longer than this is made to be long.
+const LONGEST_FILE: usize = 100;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let verdict = &answer.verdict;
-    let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::None).collect();
+    for condition in &verdict.machine {
+        let with = words::plural(condition.threads.into(), "thread");
+        let taken = condition.seconds.map(|seconds| format!(", {}", words::about(seconds))).unwrap_or_default();
+        page.paragraph("The machine: ", Tone::Warning, &format!("{}{taken}, with {with}", condition.summary))?;
+        page.blank()?;
+    }
+    let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
     let title = if causes.len() == 1 { "Cause" } else { "Causes" };
-    for (i, cause) in causes.iter().take(MOST_CAUSES).enumerate() {
+    let most = if page.brief { MOST_CAUSES_BRIEF } else { MOST_CAUSES };
+    for (i, cause) in causes.iter().take(most).enumerate() {
         if i == 0 {
             page.title(title, "")?;
         }
-        of(cause, i, page)?;
+        numbered(cause, i, page)?;
     }
-    if causes.len() > MOST_CAUSES {
-        let rest = causes.len() - MOST_CAUSES;
+    if causes.len() > most {
+        let rest = causes.len() - most;
         page.paragraph(
             "   ",
             Tone::Faint,
             &format!("and {} in the JSON", words::plural(rest as u64, "smaller cause")),
-            1,
         )?;
     }
+    if let Some(beyond) = &verdict.beyond {
+        let first = verdict.causes.first().map_or(1, |c| c.threads);
+        let beyond_first = format!("Beyond {}: ", words::plural(first.into(), "thread"));
+        page.paragraph(&beyond_first, Tone::Strong, &format!("{}.", beyond.summary))?;
+        if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
+            if let Some(culprit) = &cause.culprit {
+                page.paragraph("   ", Tone::Plain, &blame(culprit, page))?;
+            }
+            try_first(cause, page)?;
+        }
+    }
     // What says that nothing was found has evidence too.
-    for cause in verdict.causes.iter().filter(|c| c.id == CauseId::None && causes.is_empty()) {
+    for cause in verdict.causes.iter().filter(|c| c.id == CauseId::NONE && causes.is_empty()) {
         // Where nothing was observed, nothing was looked for.
         if !cause.evidence.is_empty() && !answer.account.is_empty() {
             page.title("No cause found", "")?;
@@ -45,41 +68,43 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn of(cause: &Cause, index: usize, page: &mut Page<'_>) -> io::Result<()> {
+fn numbered(cause: &Cause, index: usize, page: &mut Page<'_>) -> io::Result<()> {
     let lost = format!(
         "{}: {} of the loss with {}, {} ({})",
-        words::cause(cause.id),
+        cause.id.name(),
         words::percent(cause.share),
         words::plural(cause.threads.into(), "thread"),
         words::about(cause.lost_seconds),
         words::range(cause.interval.low, cause.interval.high),
     );
-    page.paragraph(&format!("{}  ", index + 1), Tone::Strong, &lost, 2)?;
+    page.paragraph(&format!("{}  ", index + 1), Tone::Strong, &lost)?;
     if let Some(culprit) = &cause.culprit {
-        page.paragraph("   ", Tone::Plain, &blame(culprit, page), 3)?;
+        page.paragraph("   ", Tone::Plain, &blame(culprit, page))?;
     }
     // The headline has said the first one's sentence already.
     if index == 0 {
         return details(cause, page);
     }
-    page.paragraph("   ", Tone::Plain, &cause.summary, 2)?;
+    page.paragraph("   ", Tone::Plain, &cause.summary)?;
     try_first(cause, page)
 }
 
 fn details(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
-    let rows: Vec<String> = cause.evidence.iter().take(MOST_EVIDENCE).map(number).collect();
-    page.paragraph("   Evidence   ", Tone::Plain, &rows.join("; "), if page.brief { 2 } else { 3 })?;
+    let most = if page.brief { MOST_EVIDENCE_BRIEF } else { MOST_EVIDENCE };
+    let rows: Vec<String> = cause.evidence.iter().take(most).map(number).collect();
+    page.paragraph("   Evidence   ", Tone::Plain, &rows.join("; "))?;
     try_first(cause, page)?;
-    page.paragraph("   Disproved  ", Tone::Plain, &cause.disproved_by, if page.brief { 2 } else { 3 })
+    page.paragraph("   To check   ", Tone::Plain, &cause.disproved_by)
 }
 
 fn try_first(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
-    page.paragraph("   Try        ", Tone::Plain, &cause.remedies.join("; "), if page.brief { 2 } else { 3 })
+    page.paragraph("   Try        ", Tone::Plain, &cause.remedies.join("; "))
 }
 
 /// `random in libc.so.6, called from simulate at birthday.c:17`.
 pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     let short = |name: &str| text::shorten(&page.shown(name), LONGEST_NAME);
+    let whole = |file: &str| text::shorten(&page.shown(file), LONGEST_FILE);
     let mut words = match (&culprit.function, &culprit.object) {
         (Some(function), _) => short(function),
         (None, Some(object)) => format!("the object at {}", short(object)),
@@ -87,12 +112,12 @@ pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     };
     words += &format!(" in {}", short(&culprit.module));
     if let Some(file) = &culprit.file {
-        words += &format!(" at {}", place(&short(file), culprit.line));
+        words += &format!(" at {}", place(&whole(file), culprit.line));
     }
     let (label, places) = words::places(culprit);
     for (i, site) in places.iter().take(MOST_CALLERS).enumerate() {
         words += &if i == 0 { format!(", {label} ") } else { " and ".to_owned() };
-        words += &caller(site, short);
+        words += &caller(site, short, whole);
     }
     if places.len() > MOST_CALLERS {
         words += &format!(" and {} more", places.len() - MOST_CALLERS);
@@ -100,11 +125,11 @@ pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     words
 }
 
-fn caller(site: &Site, short: impl Fn(&str) -> String) -> String {
+fn caller(site: &Site, short: impl Fn(&str) -> String, whole: impl Fn(&str) -> String) -> String {
     let function = site.function.as_deref().map(&short);
     match (&site.file, function) {
-        (Some(file), Some(function)) => format!("{function} at {}", place(&short(file), site.line)),
-        (Some(file), None) => place(&short(file), site.line),
+        (Some(file), Some(function)) => format!("{function} at {}", place(&whole(file), site.line)),
+        (Some(file), None) => place(&whole(file), site.line),
         (None, Some(function)) if site.address.is_empty() => format!("{function} ({})", short(&site.module)),
         (None, Some(function)) => format!("{function} ({}+{})", short(&site.module), short(&site.address)),
         (None, None) => format!("{}+{}", short(&site.module), short(&site.address)),

@@ -25,7 +25,7 @@ pub(super) struct Names {
 /// When `out` cannot be written.
 pub fn render(comparison: &Comparison, style: Style, out: &mut impl Write) -> io::Result<()> {
     let page = &mut Page::new(out, style, false);
-    page.paragraph("", Tone::Strong, &comparison.summary, 5)?;
+    page.paragraph("", Tone::Strong, &comparison.summary)?;
     let names = Names { before: "before", after: "after", counts: true };
     tables(comparison, names, page)?;
     warnings(comparison, page)
@@ -54,14 +54,14 @@ pub(super) fn tables(comparison: &Comparison, names: Names, page: &mut Page<'_>)
     }
     if comparison.changes.is_empty() && !comparison.curve.is_empty() && comparison.setup != Setup::Same {
         page.blank()?;
-        page.paragraph("", Tone::Faint, "No loss, function, lock or system call changed by more than the noise.", 2)?;
+        page.paragraph("", Tone::Faint, "No loss, function, lock or system call changed by more than the noise.")?;
     }
     Ok(())
 }
 
 /// What the reader should know.
 pub(super) fn warnings(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
-    comparison.warnings.iter().try_for_each(|warning| page.paragraph("Warning  ", Tone::Warning, warning, 3))
+    comparison.warnings.iter().try_for_each(|warning| page.paragraph("Warning  ", Tone::Warning, warning))
 }
 
 fn beside(comparison: &Comparison) -> &'static str {
@@ -85,7 +85,7 @@ fn curve(comparison: &Comparison, names: Names) -> Table {
         let (tone, judgement) = match point.judgement {
             Judgement::Better => (Tone::Strong, "faster"),
             Judgement::Worse => (Tone::Alert, "slower"),
-            Judgement::Unclear if comparison.setup == Setup::Apart => (Tone::Plain, "not told from noise"),
+            Judgement::Unclear if comparison.setup == Setup::Apart => (Tone::Plain, "cannot be told from noise"),
             Judgement::Unclear => (Tone::Plain, "cannot be told"),
         };
         let last = match (comparison.setup, point.resolution) {

@@ -10,10 +10,10 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let (Some(first), Some(last)) = (answer.curve.first(), answer.curve.last()) else {
         if let Some(scaling) = answer.limitations.iter().find(|l| l.what == "scaling") {
             page.title(if answer.account.is_empty() { "No timed runs" } else { "One observed run" }, "")?;
-            return page.paragraph("", Tone::Faint, &scaling.why, 3);
+            return page.paragraph("", Tone::Faint, &scaling.why);
         }
         page.title("Scaling", "")?;
-        return page.paragraph("", Tone::Warning, "no timed run was finished", 1);
+        return page.paragraph("", Tone::Warning, "no timed run was finished");
     };
     let (least, most) = answer.curve.iter().fold((first.runs, last.runs), |(a, b), p| (a.min(p.runs), b.max(p.runs)));
     let runs = if least == most { words::plural(least.into(), "run") } else { format!("{least} to {most} runs") };
@@ -26,12 +26,12 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
             true => "taken from the program's output by --throughput",
             false => "recognised in the output; --throughput REGEX takes another",
         };
-        page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit), 2)?;
+        page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit))?;
     }
     if bends || answer.curve.len() == 1 {
         return Ok(());
     }
-    page.paragraph("", Tone::Faint, "no knee: the curve has not bent, or not by more than the noise", 2)
+    page.paragraph("", Tone::Faint, "no knee: the curve has not bent, or not by more than the noise")
 }
 
 fn table(answer: &Answer) -> Table {

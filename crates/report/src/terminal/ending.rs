@@ -9,25 +9,31 @@ use std::io;
 
 /// Reasons for being unsure that are shown.
 const MOST_OPEN: usize = 2;
-/// Warnings shown.
-const MOST_WARNINGS: usize = 4;
-/// Limitations shown.
-const MOST_LIMITATIONS: usize = 3;
+/// Warnings shown; and when the whole would not fit the screen.
+const MOST_WARNINGS: [usize; 2] = [4, 2];
+/// Limitations shown; and when the whole would not fit the screen.
+const MOST_LIMITATIONS: [usize; 2] = [3, 1];
 
 pub(super) fn render(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result<()> {
     page.blank()?;
     open(answer, page)?;
     if !answer.verdict.clear.is_empty() {
-        let most = if page.brief { 1 } else { 2 };
-        page.paragraph("Not the cause  ", Tone::Plain, &names(answer.verdict.clear.iter().copied()), most)?;
+        let clear = match page.brief {
+            true => format!("{} (which: in the JSON)", words::plural(answer.verdict.clear.len() as u64, "other cause")),
+            false => names(answer.verdict.clear.iter().copied()),
+        };
+        page.paragraph("Not the cause  ", Tone::Plain, &clear)?;
     }
-    some(&answer.warnings, MOST_WARNINGS, page, |warning, page| {
-        page.paragraph("Warning        ", Tone::Warning, warning, 3)
+    some(&answer.warnings, MOST_WARNINGS[usize::from(page.brief)], page, |warning, page| {
+        page.paragraph("Warning        ", Tone::Warning, warning)
     })?;
     let limitations: Vec<&Limitation> = answer.limitations.iter().collect();
-    some(&limitations, MOST_LIMITATIONS, page, |limitation, page| {
-        let most = if page.brief { 1 } else { 2 };
-        page.paragraph("Not seen       ", Tone::Plain, &format!("{}: {}", limitation.what, limitation.why), most)?;
+    some(&limitations, MOST_LIMITATIONS[usize::from(page.brief)], page, |limitation, page| {
+        let what = match page.brief {
+            true => format!("{} (why: in the JSON)", limitation.what),
+            false => format!("{}: {}", limitation.what, limitation.why),
+        };
+        page.paragraph("Not seen       ", Tone::Plain, &what)?;
         limitation.unlock.as_ref().map_or(Ok(()), |command| page.whole("    unlock it  ", command))
     })?;
     let folder = places.recording.to_string_lossy();
@@ -45,7 +51,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     }
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     // Without a cause, what is missing to name the largest loss is the next step.
-    let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::None);
+    let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::NONE);
     let booked = |reason: &(&str, Vec<CauseId>)| booked(answer, &reason.1);
     let largest = reasons.iter().enumerate().max_by(|a, b| booked(a.1).total_cmp(&booked(b.1)));
     let largest = largest.filter(|(_, reason)| !found && booked(reason) > 0.0).map(|(at, _)| at);
@@ -54,13 +60,13 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         reasons.insert(0, first);
     }
     let write = |(missing, ids): &(&str, Vec<CauseId>), page: &mut Page<'_>| {
-        page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())), 4)
+        page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())))
     };
     if page.brief && reasons.len() > 1 {
         let told = usize::from(largest.is_some());
         reasons.iter().take(told).try_for_each(|reason| write(reason, page))?;
         let all = names(reasons.iter().skip(told).flat_map(|reason| reason.1.iter().copied()));
-        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the JSON)"), 2);
+        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the JSON)"));
     }
     some(&reasons, MOST_OPEN, page, write)
 }
@@ -74,7 +80,7 @@ fn booked(answer: &Answer, ids: &[CauseId]) -> f64 {
 }
 
 fn names(ids: impl Iterator<Item = CauseId>) -> String {
-    ids.map(words::cause).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+    ids.map(CauseId::name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Writes the first so many and says how many there are beyond.
@@ -88,7 +94,7 @@ fn some<T>(
         write(item, page)?;
     }
     if items.len() > most {
-        page.paragraph("               ", Tone::Faint, &format!("and {} more in the JSON", items.len() - most), 1)?;
+        page.paragraph("               ", Tone::Faint, &format!("and {} more in the JSON", items.len() - most))?;
     }
     Ok(())
 }

@@ -41,6 +41,20 @@ pub struct Style {
     pub width: usize,
     /// Characters outside ASCII; without them `±` becomes `+-`.
     pub unicode: bool,
+    /// True where nothing ends a line: tables are as wide as their texts then.
+    pub whole: bool,
+}
+
+impl Style {
+    /// Columns of sentences: longer lines are hard to read, however wide the terminal is.
+    pub fn prose(self) -> usize {
+        self.width.clamp(page::LEAST_WIDTH, crate::text::WIDEST_PROSE)
+    }
+
+    /// Columns of tables.
+    pub fn table(self) -> usize {
+        if self.whole { usize::MAX } else { self.width.max(page::LEAST_WIDTH) }
+    }
 }
 
 /// Where the files of a sweep are.
@@ -59,7 +73,7 @@ pub struct Places<'a> {
 pub fn render(answer: &Answer, places: &Places<'_>, style: Style, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
     page(answer, places, &mut Page::new(&mut text, style, false))?;
-    if text.iter().filter(|byte| **byte == b'\n').count() > SCREEN {
+    if !style.whole && text.iter().filter(|byte| **byte == b'\n').count() > SCREEN {
         text.clear();
         page(answer, places, &mut Page::new(&mut text, style, true))?;
     }
@@ -76,13 +90,13 @@ fn page(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result
 
 /// The verdict comes first: it is what the reader came for.
 fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
-    let nothing_wrong = answer.verdict.causes.first().is_none_or(|c| c.id == CauseId::None);
+    let nothing_wrong = answer.verdict.causes.first().is_none_or(|c| c.id == CauseId::NONE);
     let tone = if nothing_wrong { Tone::Strong } else { Tone::Alert };
     if !answer.verdict.summary.is_empty() {
-        page.paragraph("", tone, &answer.verdict.summary, 5)?;
+        page.paragraph("", tone, &answer.verdict.summary)?;
         page.blank()?;
     }
-    page.paragraph("", Tone::Plain, &answer.command.join(" "), 2)?;
+    page.command("", &answer.command)?;
     machine(&answer.machine, page)
 }
 
@@ -107,5 +121,5 @@ fn machine(machine: &Machine, page: &mut Page<'_>) -> io::Result<()> {
     if !machine.kernel.is_empty() {
         words += &format!(", Linux {}", machine.kernel);
     }
-    page.paragraph("", Tone::Faint, &format!("{words}{virtual_machine}"), 2)
+    page.paragraph("", Tone::Faint, &format!("{words}{virtual_machine}"))
 }

@@ -7,9 +7,13 @@ use anstyle::{AnsiColor, Effects};
 use std::io::{self, Write};
 
 /// Narrower than this nothing can be laid out.
-const LEAST_WIDTH: usize = 40;
+pub(super) const LEAST_WIDTH: usize = 40;
 /// Words longer than this lose their middle, except where [`Page::whole`] is used.
 const LONGEST_WORD: usize = 48;
+/// Lines of the longest text that anybody writes; a longer one holds names that are made to be long.
+const MOST_LINES: usize = 40;
+/// Lines of a command: what was typed may be longer than what is said about it.
+const MOST_COMMAND_LINES: usize = 2;
 
 /// What a text is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +42,9 @@ impl<'a> Page<'a> {
         Page { out, style, brief }
     }
 
-    /// Columns of a line.
-    pub(super) fn width(&self) -> usize {
-        self.style.width.max(LEAST_WIDTH)
+    /// Columns of sentences and drawings.
+    pub(super) fn prose(&self) -> usize {
+        self.style.prose()
     }
 
     /// True when more than ASCII can be shown.
@@ -61,22 +65,37 @@ impl<'a> Page<'a> {
     /// A line of a part's title and what belongs beside it.
     pub(super) fn title(&mut self, title: &str, beside: &str) -> io::Result<()> {
         self.blank()?;
-        let title = text::shorten(&self.shown(title), self.width());
-        let room = self.width().saturating_sub(text::width(&title) + 2);
-        let beside = text::shorten(&self.shown(beside), room);
+        let title = text::shorten(&self.shown(title), self.prose());
+        let beside = text::wrap_short(&self.shown(beside), self.prose(), LONGEST_WORD, MOST_LINES);
+        let mut beside = beside.iter();
         self.paint(Tone::Strong, &title)?;
-        if !beside.is_empty() {
+        let fits = |line: &&String| text::width(&title) + 2 + text::width(line) <= self.prose();
+        if let ([one], true) = (beside.as_slice(), beside.as_slice().first().as_ref().is_some_and(fits)) {
             write!(self.out, "  ")?;
-            self.paint(Tone::Faint, &beside)?;
+            self.paint(Tone::Faint, one)?;
+            beside.next();
         }
-        writeln!(self.out)
+        writeln!(self.out)?;
+        for line in beside {
+            self.paint(Tone::Faint, line)?;
+            writeln!(self.out)?;
+        }
+        Ok(())
     }
 
-    /// Text after a label, wrapped under itself, long words shortened, cut after so many lines.
-    pub(super) fn paragraph(&mut self, label: &str, tone: Tone, text: &str, most: usize) -> io::Result<()> {
+    /// Text after a label, wrapped under itself. Names that are words of their own lose their middle when they are long;
+    /// places and sentences are whole.
+    pub(super) fn paragraph(&mut self, label: &str, tone: Tone, text: &str) -> io::Result<()> {
         let (label, room) = self.label(label);
-        let lines = text::wrap_short(&self.shown(text), room, LONGEST_WORD, most);
+        let lines = text::wrap_short(&self.shown(text), room, LONGEST_WORD, MOST_LINES);
         self.lines(&label, tone, &lines)
+    }
+
+    /// The begin of a command.
+    pub(super) fn command(&mut self, label: &str, words: &[String]) -> io::Result<()> {
+        let (label, room) = self.label(label);
+        let lines = text::wrap_short(&self.shown(&words.join(" ")), room, LONGEST_WORD, MOST_COMMAND_LINES);
+        self.lines(&label, Tone::Plain, &lines)
     }
 
     /// Text after a label of which nothing is left out: commands and paths, which people copy.
@@ -88,7 +107,7 @@ impl<'a> Page<'a> {
 
     fn label(&self, label: &str) -> (String, usize) {
         let label = self.shown(label);
-        let room = self.width().saturating_sub(text::width(&label));
+        let room = self.prose().saturating_sub(text::width(&label));
         (label, room)
     }
 
@@ -113,7 +132,7 @@ impl<'a> Page<'a> {
 
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
         let texts = table.map(|cell| self.shown(cell));
-        for (tone, line) in texts.lines(self.width()) {
+        for (tone, line) in texts.lines(self.style.table()) {
             self.paint(tone, &line)?;
             writeln!(self.out)?;
         }

@@ -8,9 +8,6 @@ use analyze::answer::{Judgement, Setup};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Lines of the conclusion: with many thread counts it is a sentence each.
-const MOST_LINES: usize = 12;
-
 /// What `seen from` means, below the table.
 const RESOLUTION: &str = "Seen from: half the interval's width. A true difference of this size is found in every second \
                           comparison, one of twice the size in nearly all; four times the runs halve it.";
@@ -25,22 +22,22 @@ pub fn render(pair: &Pair, folder: &Path, style: Style, out: &mut impl Write) ->
     let same = comparison.setup == Setup::Same;
     let slower = comparison.curve.iter().any(|point| point.judgement == Judgement::Worse);
     let tone = if slower && !same { Tone::Alert } else { Tone::Strong };
-    page.paragraph("", tone, &comparison.summary, MOST_LINES)?;
+    page.paragraph("", tone, &comparison.summary)?;
     page.blank()?;
     for side in if same { &pair.cases[..1] } else { &pair.cases[..] } {
         let label = if same { String::new() } else { format!("{}  ", side.name) };
-        page.paragraph(&label, Tone::Plain, &side.command.join(" "), 2)?;
+        page.command(&label, &side.command)?;
     }
     machine(&pair.machine, page)?;
     let (before, after) = if same { ("first", "second") } else { ("A", "B") };
     tables(comparison, Names { before, after, counts: pair.thread_counts_given }, page)?;
     if same && !comparison.curve.is_empty() {
         page.blank()?;
-        page.paragraph("", Tone::Faint, RESOLUTION, 3)?;
+        page.paragraph("", Tone::Faint, RESOLUTION)?;
     }
     page.blank()?;
     if !pair.complete {
-        page.paragraph("Warning  ", Tone::Warning, "stopped early: some runs are missing", 1)?;
+        page.paragraph("Warning  ", Tone::Warning, "stopped early: some runs are missing")?;
     }
     warnings(comparison, page)?;
     let folder = folder.to_string_lossy();

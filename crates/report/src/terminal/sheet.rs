@@ -40,9 +40,9 @@ pub fn render(entries: &[Entry], style: Style, out: &mut impl Write) -> io::Resu
                 format!("{label}{}", " ".repeat(width + gap - text::width(&label)))
             };
             match entry {
-                Entry::Title(title) => page.paragraph("", Tone::Strong, title, 3)?,
+                Entry::Title(title) => page.paragraph("", Tone::Strong, title)?,
                 Entry::Heading(title, beside) => page.title(title, beside)?,
-                Entry::Text(label, text) => page.paragraph(&padded(label), Tone::Plain, text, 40)?,
+                Entry::Text(label, text) => page.paragraph(&padded(label), Tone::Plain, text)?,
                 Entry::Whole(label, text) => page.whole(&padded(label), text)?,
                 Entry::Blank => page.blank()?,
             }
@@ -74,7 +74,7 @@ mod tests {
             Entry::Whole("run".into(), "knee lab run list".into()),
         ];
         let mut out = Vec::new();
-        render(&entries, Style { colour: false, width: 50, unicode: true }, &mut out).unwrap();
+        render(&entries, Style { colour: false, width: 50, unicode: true, whole: false }, &mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
     }
 }

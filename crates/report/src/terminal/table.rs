@@ -1,4 +1,5 @@
-//! Columns under their titles, without frames. What does not fit is left out, least important column first.
+//! Columns under their titles, without frames. What does not fit is left out, least important column first; then the widest
+//! column gets narrower, and its texts go on below themselves.
 //! May import: `page` (tones), `text`.
 
 use super::page::Tone;
@@ -6,6 +7,10 @@ use crate::text;
 
 /// Spaces between two columns.
 const GAP: usize = 2;
+/// How far the second line of a cell is further in.
+const INDENT: usize = 2;
+/// Lines of a cell; a text of more is made to be long.
+const MOST_LINES: usize = 6;
 /// No column is shortened below this.
 const LEAST_COLUMN: usize = 8;
 
@@ -66,8 +71,13 @@ impl Table {
         let titles: Vec<&str> = self.columns.iter().map(|c| c.title.as_str()).collect();
         let mut lines = vec![(Tone::Faint, self.line(&titles, &widths))];
         for row in &self.rows {
-            let cells: Vec<&str> = row.cells.iter().map(String::as_str).collect();
-            lines.push((row.tone, self.line(&cells, &widths)));
+            let cells = self.columns.iter().zip(&row.cells).zip(&widths);
+            let cells: Vec<Vec<String>> =
+                cells.map(|((column, cell), width)| folded(column.lean, cell, *width)).collect();
+            for i in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let of_line: Vec<&str> = cells.iter().map(|lines| lines.get(i).map_or("", String::as_str)).collect();
+                lines.push((row.tone, self.line(&of_line, &widths)));
+            }
         }
         if titles.iter().all(|t| t.is_empty()) {
             lines.remove(0);
@@ -128,6 +138,16 @@ impl Table {
     }
 }
 
+/// A cell's lines: words go on below, further in; numbers are never broken.
+fn folded(lean: Lean, cell: &str, width: usize) -> Vec<String> {
+    if width == 0 || lean == Lean::Right || text::width(cell) <= width {
+        return vec![cell.to_owned()];
+    }
+    let inside = width.saturating_sub(INDENT).max(1);
+    let lines = text::wrap_short(cell, inside, inside * MOST_LINES, MOST_LINES);
+    lines.into_iter().enumerate().map(|(i, line)| if i == 0 { line } else { " ".repeat(INDENT) + &line }).collect()
+}
+
 fn total(widths: &[usize]) -> usize {
     let kept = widths.iter().filter(|w| **w > 0).count();
     widths.iter().sum::<usize>() + GAP * kept.saturating_sub(1)
@@ -159,7 +179,7 @@ mod tests {
     #[test]
     fn spare_columns_go_first_then_the_widest_shrinks() {
         assert_eq!(text(22), ["name            value", "first               1", "the second one     22"]);
-        assert_eq!(text(17), ["name        value", "first           1", "the s… one     22"]);
+        assert_eq!(text(17), ["name        value", "first           1", "the            22", "  second", "  one"]);
         assert!(text(5).iter().all(|l| !l.is_empty()));
     }
 }

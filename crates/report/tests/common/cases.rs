@@ -36,7 +36,7 @@ fn comparison(title: &str, picture: Picture, cases: Vec<(String, Vec<Parameter>,
     let mut made: Vec<Case> = Vec::new();
     let (mut knee, mut machine) = (None, None);
     for (i, (variant, parameters, expect, tables)) in cases.iter().enumerate() {
-        let answer = analyze::analyze(tables);
+        let answer = analyze::answer_for(tables);
         knee.get_or_insert_with(|| answer.knee.clone());
         machine.get_or_insert_with(|| answer.machine.clone());
         let folder = format!("{variant}-{i}");

@@ -100,18 +100,18 @@ pub(crate) fn user_lock() -> Answer {
     ];
     let lines = |scale: f64| {
         vec![
-            line(CauseId::UserLock, "lock and futex code", 5.13 * scale, 0.04),
-            line(CauseId::UserLock, "waiting for locks", 1.71 * scale, 0.0),
-            line(CauseId::CpuPressure, "preempted by other programs", 0.08 * scale, 0.0),
-            line(CauseId::ExtraWork, "same code, more time", 0.06 * scale, 0.01),
+            line(CauseId::USER_LOCK, "lock and futex code", 5.13 * scale, 0.04),
+            line(CauseId::USER_LOCK, "waiting for locks", 1.71 * scale, 0.0),
+            line(CauseId::CPU_PRESSURE, "preempted by other programs", 0.08 * scale, 0.0),
+            line(CauseId::EXTRA_WORK, "same code, more time", 0.06 * scale, 0.01),
         ]
     };
     let verdict = Verdict {
-        summary: "With 2 threads the program is 0.42 times as fast as with 1. Threads wait for the lock inside random \
+        summary: "With 2 threads the program is 2.4 times slower than with 1. Threads wait for the lock inside random \
                   (libc.so.6), called from simulate at birthday.c:17: 96 % of the lost processor time."
             .to_owned(),
         causes: vec![Cause {
-            id: CauseId::UserLock,
+            id: CauseId::USER_LOCK,
             share: 0.957,
             lost_seconds: 6.84,
             interval: around(6.84, 0.2),
@@ -122,6 +122,7 @@ pub(crate) fn user_lock() -> Answer {
                 function: Some("random".to_owned()),
                 module: "libc.so.6".to_owned(),
                 file: None,
+                path: None,
                 line: None,
                 object: Some("0x7f2c4a3f1860".to_owned()),
                 object_name: None,
@@ -129,6 +130,7 @@ pub(crate) fn user_lock() -> Answer {
                     function: Some("simulate".to_owned()),
                     module: "birthday".to_owned(),
                     file: Some("birthday.c".to_owned()),
+                    path: Some("/home/me/birthday.c".to_owned()),
                     line: Some(17),
                     address: "0x1234".to_owned(),
                 }],
@@ -145,12 +147,13 @@ pub(crate) fn user_lock() -> Answer {
             ],
             disproved_by: "the program is as slow with random_r, or without the call at birthday.c:17".to_owned(),
         }],
-        clear: vec![CauseId::Oversubscription, CauseId::CpuQuota, CauseId::CpuPressure, CauseId::IoWait],
+        clear: vec![CauseId::OVERSUBSCRIPTION, CauseId::PAGE_FAULT, CauseId::IO_WAIT],
         unsure: vec![
-            Unsure { id: CauseId::FalseSharing, missing: "hardware memory samples".to_owned() },
-            Unsure { id: CauseId::TrueSharing, missing: "hardware memory samples".to_owned() },
-            Unsure { id: CauseId::MemoryBound, missing: "hardware counters".to_owned() },
+            Unsure { id: CauseId::FALSE_SHARING, missing: "hardware memory samples".to_owned() },
+            Unsure { id: CauseId::TRUE_SHARING, missing: "hardware memory samples".to_owned() },
+            Unsure { id: CauseId::MEMORY_BOUND, missing: "hardware counters".to_owned() },
         ],
+        ..Verdict::default()
     };
     let mut answer = answer(curve, verdict);
     answer.knee_at = Some(1);
@@ -178,7 +181,7 @@ pub(crate) fn none() -> Answer {
         summary: "With 2 threads the program is 2.0 times as fast as with 1. It scales to the processors that it has."
             .to_owned(),
         causes: vec![Cause {
-            id: CauseId::None,
+            id: CauseId::NONE,
             share: 0.0,
             lost_seconds: 0.02,
             interval: around(0.02, 0.03),
@@ -189,15 +192,16 @@ pub(crate) fn none() -> Answer {
             remedies: vec!["a machine with more processors".to_owned()],
             disproved_by: "a machine with more processors does not make it faster".to_owned(),
         }],
-        clear: vec![CauseId::UserLock, CauseId::Oversubscription],
+        clear: vec![CauseId::USER_LOCK, CauseId::OVERSUBSCRIPTION],
         unsure: Vec::new(),
+        ..Verdict::default()
     };
     let mut answer = answer(curve, verdict);
     answer.throughput =
         Some(Throughput { pattern: "([0-9.]+) ops/s".to_owned(), unit: "ops/s".to_owned(), given: false });
     answer.account = vec![
         account(1, 1.0e-7, 1.0e-7, vec![]),
-        account(2, 1.02e-7, 1.0e-7, vec![line(CauseId::ExtraWork, "same code, more time", 0.015e-7, 0.004e-7)]),
+        account(2, 1.02e-7, 1.0e-7, vec![line(CauseId::EXTRA_WORK, "same code, more time", 0.015e-7, 0.004e-7)]),
     ];
     answer
 }
@@ -209,13 +213,20 @@ pub(crate) fn curve_only() -> Answer {
     answer.warnings.clear();
     let missing = "a traced run: the account of each thread's time".to_owned();
     answer.verdict = Verdict {
-        summary: "With 2 threads the program is 0.42 times as fast as with 1. What stops it was not recorded."
+        summary: "With 2 threads the program is 2.4 times slower than with 1. What stops it was not recorded."
             .to_owned(),
         causes: Vec::new(),
         clear: Vec::new(),
-        unsure: [CauseId::UserLock, CauseId::ConditionWait, CauseId::Imbalance, CauseId::KernelLock, CauseId::SpinWait]
-            .map(|id| Unsure { id, missing: missing.clone() })
-            .to_vec(),
+        unsure: [
+            CauseId::USER_LOCK,
+            CauseId::CONDITION_WAIT,
+            CauseId::IMBALANCE,
+            CauseId::KERNEL_LOCK,
+            CauseId::SPIN_WAIT,
+        ]
+        .map(|id| Unsure { id, missing: missing.clone() })
+        .to_vec(),
+        ..Verdict::default()
     };
     answer.limitations = vec![Limitation {
         what: "eBPF".to_owned(),
@@ -230,13 +241,18 @@ pub(crate) fn curve_only() -> Answer {
 pub(crate) fn crowded() -> Answer {
     let mut answer = user_lock();
     for account in &mut answer.account {
-        let small = |i: i32| line(CauseId::ExtraWork, &format!("a small part, number {i}"), 0.001 * f64::from(i), 0.0);
+        let small = |i: i32| line(CauseId::EXTRA_WORK, &format!("a small part, number {i}"), 0.001 * f64::from(i), 0.0);
         account.lines.extend((1..8).map(small));
     }
     answer.verdict.causes[0].disproved_by += "; or anything else that takes several lines to say, as verdicts do when \
                                               they have to be exact about what would show them wrong";
-    answer.verdict.clear.extend([CauseId::Allocator, CauseId::KernelLock, CauseId::ConditionWait, CauseId::PageFault]);
-    answer.verdict.unsure.push(Unsure { id: CauseId::CpuQuota, missing: "the control group's times".to_owned() });
+    answer.verdict.clear.extend([
+        CauseId::ALLOCATOR,
+        CauseId::KERNEL_LOCK,
+        CauseId::CONDITION_WAIT,
+        CauseId::PAGE_FAULT,
+    ]);
+    answer.verdict.unsure.push(Unsure { id: CauseId::EXTRA_WORK, missing: "the calls".to_owned() });
     answer
 }
 
@@ -264,6 +280,7 @@ pub(crate) fn hostile() -> Answer {
         function: None,
         module: "日本語".repeat(30),
         file: None,
+        path: None,
         line: None,
         object: None,
         object_name: None,
@@ -274,7 +291,7 @@ pub(crate) fn hostile() -> Answer {
     answer.account[1].lines[0].what = format!("{evil}{}", "z".repeat(200));
     answer.curve[1].seconds.median = f64::INFINITY;
     answer.warnings = (0..20).map(|i| format!("{evil} {i}")).collect();
-    answer.verdict.unsure = (0..9).map(|i| Unsure { id: CauseId::SpinWait, missing: format!("{i} {long}") }).collect();
+    answer.verdict.unsure = (0..9).map(|i| Unsure { id: CauseId::SPIN_WAIT, missing: format!("{i} {long}") }).collect();
     answer.limitations = (0..9)
         .map(|_| Limitation { what: evil.to_owned(), why: long.clone(), unlock: Some(evil.to_owned()) })
         .collect();
@@ -283,7 +300,7 @@ pub(crate) fn hostile() -> Answer {
 
 /// No run was finished.
 pub(crate) fn nothing() -> Answer {
-    let verdict = Verdict { summary: String::new(), causes: Vec::new(), clear: Vec::new(), unsure: Vec::new() };
+    let verdict = Verdict::default();
     answer(Vec::new(), verdict)
 }
 

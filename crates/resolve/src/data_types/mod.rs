@@ -6,7 +6,7 @@
 //! nothing: a wrong name is worse than none.
 //!
 //! Rooms: `units` the debug information by units; `layout` types, their sizes and members; `scopes` the variables of
-//! the code at an address; `values` where these are and what they hold. May import `debug_file`, `decode`'s registers
+//! the code at an address; `values` where these are and what they hold. May import: `debug_file`, `decode`'s registers
 //! and stack bytes, `demangle`'s limits of text, `elf`, `error`, `module`.
 
 mod layout;

@@ -1,5 +1,5 @@
 //! Values as formulas over the registers and the stack of a sample: worked out once for a sampled address, computed for
-//! each sample there. May import: `instruction`.
+//! each sample there.
 
 use rustc_hash::FxHashMap as HashMap;
 

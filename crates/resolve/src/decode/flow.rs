@@ -1,5 +1,5 @@
 //! What one round of a small loop does with values: which it carries into the next round, from which loads its exits
-//! are decided. May import: `code`, `instruction`, `loops`.
+//! are decided.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,19 +11,44 @@ use super::instruction::{Flow, Instruction};
 /// Instructions of a loop's own that are looked at, at most. Optimised, the loops that wait in the programs looked at
 /// (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30; clang without optimisation writes a
 /// case for each memory order of an atomic, up to 80.
+///
+/// Decides: whether a loop is small enough to be one that only waits.
+/// From: compiled spin, ticket and sequence locks: 2 to 80 instructions.
+/// Shown by: `bench/sharing`.
+/// Wrong if: a compiler writes more for one atomic.
 const OWN: usize = 96;
 
 /// With the functions that it calls: `std::atomic::load` and its kin have up to 40 instructions without optimisation,
 /// and a loop may call several.
+///
+/// Decides: the same, with the functions that it calls.
+/// From: compiled `std::atomic` without optimisation.
+/// Shown by: `bench/sharing`.
+/// Wrong if: a loop calls more wrappers.
 const ALL: usize = 320;
 
 /// Instructions of one called function, at most.
+///
+/// Decides: whether a called function may be a part of waiting.
+/// From: compiled `std::atomic` without optimisation.
+/// Shown by: `bench/sharing`.
+/// Wrong if: a wrapper is larger.
 const CALLED: usize = 80;
 
 /// How deep calls are followed: wrapper, atomic, intrinsic.
+///
+/// Decides: how deep calls of a loop are followed.
+/// From: wrapper, atomic, intrinsic.
+/// Shown by: `bench/sharing`.
+/// Wrong if: more wrappers in each other.
 pub(super) const DEPTH: usize = 4;
 
 /// How far ahead a branch back is looked for, in instructions: the loop's own, and those of both sides of its branches.
+///
+/// Decides: how far ahead the branch back is looked for.
+/// From: twice the largest loop.
+/// Shown by: `bench/sharing`.
+/// Wrong if: the code of a loop is scattered.
 const SEARCH: usize = 192;
 
 /// An instruction in the frame of its function: the loop's own is 0, each function called from it has another.

@@ -4,7 +4,7 @@
 //! right after the load that the processor had to wait for. The instructions before are replayed backwards as far as
 //! what they did can be undone (additions, copies, pushes), then forwards with what the stack's bytes tell; the sampled
 //! one and those after it are replayed forwards. All of that is worked out once for an address, as formulas, and only
-//! computed for each sample. May import: `code`, `expression`, `instruction`.
+//! computed for each sample.
 
 use rustc_hash::FxHashMap as HashMap;
 

@@ -1,4 +1,4 @@
-//! Loops that do nothing but wait for another thread to write. May import: `code`, `flow`, `instruction`, `loops`.
+//! Loops that do nothing but wait for another thread to write.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
@@ -9,18 +9,41 @@ use super::instruction::{AccessKind, Flow, Registers, Value};
 use super::loops::{Loop, Loops};
 
 /// Samples at one address from which on it is worth looking for a loop there.
+///
+/// Decides: from how many samples on a loop is looked for.
+/// From: chosen; no measurement.
+/// Shown by: `bench/sharing`.
+/// Wrong if: waiting is spread over many addresses.
 const HOT: u32 = 4;
 
 /// Of the loops around an address, the smallest that are looked at: a delay, the wait around it, and one more.
+///
+/// Decides: how many loops around an address may be the waiting one.
+/// From: the form of spin locks with a back-off.
+/// Shown by: `bench/sharing`.
+/// Wrong if: a back-off has two delays in each other.
 const NESTED: usize = 3;
 
 /// Callers whose loops are looked at: an atomic's wrappers without optimisation.
+///
+/// Decides: how many callers are looked at.
+/// From: unoptimised C++: wrappers around an atomic.
+/// Shown by: `bench/sharing`.
+/// Wrong if: more wrappers than that.
 const CALLERS: usize = 4;
 
 /// How far above the stack pointer a frame pointer lies, at most.
+///
+/// Decides: what is taken for a frame pointer.
+/// From: chosen: frames are smaller than 64 KiB.
+/// Wrong if: a function has larger local arrays.
 const FRAME: u64 = 1 << 16;
 
 /// Addresses that are remembered at most.
+///
+/// Decides: how many addresses are remembered.
+/// From: memory; chosen.
+/// Wrong if: a program has more hot addresses.
 const HELD: usize = 1 << 16;
 
 /// A loop that only waits, as far as its code tells. Whether another thread writes what it reads is not seen in code:
@@ -164,6 +187,11 @@ fn polled(load: &Load) -> Polled {
 /// Whether the system call at a node is sched_yield: its number is set in the straight line before it.
 fn yields_at(code: &Code, whole: &Loop, node: (u32, u64)) -> bool {
     /// Instructions between setting the number and the call, in the C libraries' wrappers at most.
+    ///
+    /// Decides: whether a system call is sched_yield(2).
+    /// From: the C libraries' wrappers.
+    /// Shown by: `bench/sharing`.
+    /// Wrong if: a wrapper does more between number and call.
     const BEFORE: usize = 8;
     let facts = code.architecture();
     let mut address = node.1;

@@ -1,4 +1,4 @@
-//! The decoder for x86-64. May import: iced-x86, `instruction`.
+//! The decoder for x86-64.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction as Iced, InstructionInfoFactory, Mnemonic, OpAccess,

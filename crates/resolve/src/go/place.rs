@@ -1,6 +1,4 @@
 //! The address from which a Go program's function table counts.
-//!
-//! May import `elf`, `error`.
 
 use object::{LittleEndian, elf, pod};
 

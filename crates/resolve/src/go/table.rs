@@ -1,6 +1,4 @@
 //! Lookups in the table. All numbers in it are claims: every access is checked, and what leads nowhere is not found.
-//!
-//! May import `place`, `elf`, `lines` (what a function at an address is), `demangle` (limits).
 
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 //! described in the kernel's tree, `tools/perf/Documentation/jitdump-specification.txt`.
 //!
 //! The reader of the crate linux-perf-data panics on sizes that a hostile file may hold, hence this one.
-//! May import `code_map`, `demangle`.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,6 +1,4 @@
 //! The names of a process's run-time code, from all files that tell them.
-//!
-//! May import `code_map`, `dump`, `hotspot`, `origin`, `perf_map`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
 //! The process that writes files about its code: where they are as this process sees them, and whether they are its own.
-//!
-//! May import `module` (opening files).
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

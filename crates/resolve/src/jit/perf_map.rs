@@ -1,7 +1,5 @@
 //! The file `/tmp/perf-PID.map`: lines `START SIZE name`, numbers in hexadecimal, appended as code is made or written
 //! all at once (Java).
-//!
-//! May import `code_map`, `demangle`, `maps` (numbers).
 
 use std::fs::File;
 use std::io;

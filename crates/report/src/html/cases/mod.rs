@@ -12,6 +12,7 @@ use crate::comparison::{Case, Comparison};
 use crate::text;
 use crate::words::{self, Scale};
 use analyze::answer::{CauseId, Point};
+use analyze::causes::with_none;
 use std::io::{self, Write};
 
 /// Columns of the first variant's name above the ratios.
@@ -191,7 +192,7 @@ fn verdict(case: &Case) -> String {
         return "not observed".to_owned();
     }
     match case.verdict.causes.first() {
-        Some(cause) if cause.id != CauseId::None => {
+        Some(cause) if cause.id != CauseId::NONE => {
             format!("{}, {} of the loss", title(cause.id), words::percent(cause.share))
         }
         _ => open(case),
@@ -217,7 +218,7 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
     m.raw("<dl class=\"open\">");
     for (index, case) in cases.comparison.cases.iter().enumerate() {
         let surprise = case.surprise();
-        let cause = case.verdict.causes.first().filter(|c| c.id != CauseId::None);
+        let cause = case.verdict.causes.first().filter(|c| c.id != CauseId::NONE);
         if cause.is_none() && surprise.is_none() && !told(case) {
             continue;
         }
@@ -226,7 +227,7 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
         link(cases, index, case, &mut m);
         m.raw("</dt><dd>");
         if let Some(cause) = cause {
-            m.raw(&format!("<span class=\"swatch c-{}\" aria-hidden=\"true\"></span>", words::cause(cause.id)));
+            m.raw(&format!("<span class=\"swatch c-{}\" aria-hidden=\"true\"></span>", cause.id.name()));
             let threads = words::plural(cause.threads.into(), "thread");
             m.raw("<strong>").text(title(cause.id)).raw("</strong>, ");
             m.text(&format!("{} of the loss with {threads}. {}", words::percent(cause.share), cause.summary));
@@ -235,7 +236,7 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
         }
         if surprise.is_some() {
             m.raw("<p class=\"warning\"><span class=\"label\">Not as the sweep file expects</span> ");
-            let named: Vec<String> = case.expect.iter().map(|id| named(id, case)).collect();
+            let named: Vec<String> = case.expect.iter().map(|id| named(id).to_owned()).collect();
             m.text(&format!("It names {}.", named.join(" or "))).raw("</p>");
         }
         m.raw("</dd>\n");
@@ -245,11 +246,8 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
 }
 
 /// The title of a cause that a sweep file names, for a case.
-fn named(id: &str, case: &Case) -> String {
-    let verdict = &case.verdict;
-    let found = verdict.causes.iter().map(|cause| cause.id);
-    let mut known = found.chain(verdict.unsure.iter().map(|unsure| unsure.id)).chain(verdict.clear.iter().copied());
-    known.find(|known| words::cause(*known) == id).map_or_else(|| id.to_owned(), |id| title(id).to_owned())
+fn named(id: &str) -> &str {
+    with_none().find(|meta| meta.id.name() == id).map_or(id, |meta| meta.title)
 }
 
 fn sweep(cases: &Cases<'_>) -> String {

@@ -1,0 +1,95 @@
+//! What a unit of work waits for with the smallest count, too: a reply, a device, a pause that it makes. More threads do not
+//! make that shorter, they wait beside each other. So it is no loss at other counts, as little as the processor time that the
+//! work takes; only what is waited for beyond it is.
+
+use super::lines::{Balance, LineId};
+use super::pieces::Why;
+use crate::statistics::MIN_SHARE;
+use std::collections::BTreeMap;
+
+/// What the work waits for at the smallest count.
+pub(super) struct Latency {
+    /// Processor-seconds per unit of work.
+    waits: BTreeMap<LineId, f64>,
+    /// Thread-seconds per unit of work that threads were blocked, by line.
+    waited: BTreeMap<LineId, f64>,
+    /// Time of a unit of work × threads, seconds: with t threads that do not hinder each other it takes a t-th of it.
+    thread_seconds: f64,
+}
+
+/// True for what one thread can wait for without another one that does the same work. Who waits for a lock, at a barrier or
+/// for a thread's end waits for its like.
+fn of_the_work(id: LineId) -> bool {
+    matches!(id, LineId::Blocked(Why::Sleep | Why::Io | Why::Poll | Why::Condition) | LineId::ReadingPages)
+}
+
+impl Latency {
+    /// From the account of the smallest count, which could use so many processors. `waited`: thread-seconds per unit of work that
+    /// its threads were blocked.
+    pub(super) fn new(smallest: &Balance, waited: BTreeMap<LineId, f64>, processors: u32) -> Latency {
+        let lines = smallest.lines.iter().filter(|l| of_the_work(l.id) && l.seconds > 0.0);
+        let time = smallest.capacity / f64::from(processors.max(1));
+        Latency {
+            waits: lines.map(|l| (l.id, l.seconds)).collect(),
+            waited,
+            thread_seconds: time * f64::from(smallest.threads.max(1)),
+        }
+    }
+
+    /// Takes from the lines of an account what the work waits for anyway, counts it as useful, and returns it.
+    ///
+    /// Threads that wait beside each other leave processors idle for no longer than the work would take if they did not hinder
+    /// each other: what they idle for beyond that is loss, whatever the threads wait in.
+    /// `waited`: as for the smallest count.
+    pub(super) fn leave_out(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>, processors: u32) -> f64 {
+        let unhindered = self.thread_seconds * f64::from(processors) / f64::from(account.threads.max(1));
+        let most = (unhindered - account.useful).max(0.0);
+        let anyway = |id: &LineId, seconds: f64| self.waits.get(id).copied().unwrap_or(0.0).min(seconds).max(0.0);
+        let all: f64 = account.lines.iter().map(|l| anyway(&l.id, l.seconds)).sum();
+        let part = if all > most { most / all } else { 1.0 };
+        let mut own = 0.0;
+        for line in &mut account.lines {
+            let taken = anyway(&line.id, line.seconds) * part;
+            line.seconds -= taken;
+            own += taken;
+        }
+        self.pass_on(account, waited);
+        account.lines.retain(|l| l.seconds > 0.0 || !self.waits.contains_key(&l.id));
+        account.lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        account.useful += own;
+        account.loss_interval.low -= own;
+        account.loss_interval.high -= own;
+        own
+    }
+
+    /// Idle processors are charged in equal parts to all who wait. What is waited for as long as with the smallest count
+    /// explains none of a loss: its part belongs to the waits that have grown, by their growth. Where that of no known purpose
+    /// has, it is not explained.
+    fn pass_on(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>) {
+        let before = |id: &LineId| self.waited.get(id).copied().unwrap_or(0.0);
+        let grown: BTreeMap<LineId, f64> = waited
+            .iter()
+            .filter(|(id, seconds)| **seconds > (1.0 + MIN_SHARE) * before(id))
+            .map(|(id, seconds)| (*id, seconds - before(id)))
+            .collect();
+        let all: f64 = grown.values().sum();
+        if all <= 0.0 {
+            return;
+        }
+        let mut rest = 0.0;
+        for line in &mut account.lines {
+            if self.waits.contains_key(&line.id) && !grown.contains_key(&line.id) {
+                rest += line.seconds.max(0.0);
+                line.seconds = line.seconds.min(0.0);
+            }
+        }
+        for line in &mut account.lines {
+            if let Some(growth) = grown.get(&line.id) {
+                let part = rest * growth / all;
+                line.seconds += part;
+                account.unexplained -= part;
+            }
+        }
+        account.unexplained += rest;
+    }
+}

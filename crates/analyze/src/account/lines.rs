@@ -1,0 +1,198 @@
+//! What the account consists of: typed lines with seconds. No words, and no causes: which cause a line belongs to, and what it
+//! is called, says the cause that claims it (`causes`).
+
+use super::pieces::Why;
+use super::profile::Within;
+use super::timeline::Shape;
+use crate::answer::Interval;
+use crate::sharing::Kind;
+
+/// What a line of the account is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LineId {
+    /// On a processor, beyond what the smallest count spends: code of locks, conditions, barriers, joins.
+    Synchronising(Why),
+    /// On a processor in the memory allocator.
+    Allocator(Within),
+    /// On a processor in the garbage collector.
+    Collector,
+    /// On a processor, creating or ending threads.
+    Creation,
+    /// On a processor, getting a lock inside the kernel.
+    KernelLock,
+    /// On a processor in page faults.
+    Fault,
+    /// On a processor in interrupts, or in a part of the kernel that cannot be told.
+    Interrupt,
+    /// On a processor, held up at a cache line that threads share.
+    Sharing(Kind),
+    /// On a processor in a loop that waits.
+    Spinning,
+    /// On a processor in sched_yield.
+    Yielding,
+    /// On a processor in the system call with this number.
+    Call(u32),
+    /// The same, in calls that fail.
+    FailingCall(u32),
+    /// On a processor in functions that the smallest count runs, too.
+    SameFunctions,
+    /// The same as a gain: they take less than with the smallest count.
+    SameFunctionsLess,
+    /// On a processor in functions that the smallest count does not run.
+    NewFunctions,
+    /// Changes of all kinds that are each within their sampling error.
+    Noise,
+    /// Ready to run, and held back by the control group's quota.
+    Throttled,
+    /// Ready to run while other programs had the processor.
+    OtherPrograms,
+    /// What other programs took of the timed runs alone.
+    OtherProgramsTimed,
+    /// Ready to run while threads of the kernel had the processor.
+    KernelThreads,
+    /// Ready to run, and there are more threads than processors.
+    Crowded,
+    /// Woken for a lock, not yet running.
+    WokenForLock,
+    /// Blocked for this, or woken from it and not yet running. Made by [`LineId::blocked`] only: not every wait is a line of
+    /// its own.
+    Blocked(Why),
+    /// Blocked for pages that a device has to bring.
+    ReadingPages,
+    /// No thread could have run, by the shape of the program.
+    Shape(Shape),
+    /// Threads waited while one did what only ever one does at a time.
+    OneAlone,
+    /// No other thread could have run while one created or ended the others.
+    Creating,
+    /// What no evidence explains.
+    Unexplained(Unexplained),
+}
+
+/// What no evidence explains, as far as it is known what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unexplained {
+    /// Ready to run while a processor was free.
+    Ready,
+    /// Ready to run while knee had the processor.
+    Observer,
+    /// Threads whose state was not recorded.
+    Unseen,
+    /// Blocked for an unknown reason.
+    Wait,
+    /// Blocked in system calls of other kinds.
+    Call,
+    /// Blocked on a futex of unknown purpose.
+    Futex,
+    /// On a processor in futex calls of unknown purpose.
+    FutexCode,
+    /// On a processor, and no stack tells where.
+    NoStack,
+    /// Processors idle in the timed runs, and not in the observed one.
+    IdleInTimedRuns,
+    /// More threads on processors than the capacity counts.
+    Surplus,
+}
+
+impl Unexplained {
+    /// All of them.
+    pub const ALL: [Unexplained; 10] = [
+        Unexplained::Ready,
+        Unexplained::Observer,
+        Unexplained::Unseen,
+        Unexplained::Wait,
+        Unexplained::Call,
+        Unexplained::Futex,
+        Unexplained::FutexCode,
+        Unexplained::NoStack,
+        Unexplained::IdleInTimedRuns,
+        Unexplained::Surplus,
+    ];
+}
+
+impl LineId {
+    /// The line of a wait.
+    pub fn blocked(why: Why) -> LineId {
+        match why {
+            Why::Futex => LineId::Unexplained(Unexplained::Futex),
+            Why::Call => LineId::Unexplained(Unexplained::Call),
+            Why::Join | Why::Child | Why::Helper | Why::Unknown => LineId::Unexplained(Unexplained::Wait),
+            explained => LineId::Blocked(explained),
+        }
+    }
+
+    /// The line of code that synchronises threads.
+    pub fn synchronising(why: Why) -> LineId {
+        match why {
+            Why::Futex => LineId::Unexplained(Unexplained::FutexCode),
+            Why::Lock | Why::Condition | Why::Barrier => LineId::Synchronising(why),
+            _ => LineId::Synchronising(Why::Join),
+        }
+    }
+
+    /// All of them, with one number for all system calls.
+    pub fn all() -> impl Iterator<Item = LineId> {
+        let single = [
+            LineId::Collector,
+            LineId::Creation,
+            LineId::KernelLock,
+            LineId::Fault,
+            LineId::Interrupt,
+            LineId::Sharing(Kind::False),
+            LineId::Sharing(Kind::True),
+            LineId::Spinning,
+            LineId::Yielding,
+            LineId::Call(0),
+            LineId::FailingCall(0),
+            LineId::SameFunctions,
+            LineId::SameFunctionsLess,
+            LineId::NewFunctions,
+            LineId::Noise,
+            LineId::Throttled,
+            LineId::OtherPrograms,
+            LineId::OtherProgramsTimed,
+            LineId::KernelThreads,
+            LineId::Crowded,
+            LineId::WokenForLock,
+            LineId::ReadingPages,
+            LineId::OneAlone,
+            LineId::Creating,
+        ];
+        let waits = Why::ALL.into_iter().flat_map(|why| [LineId::blocked(why), LineId::synchronising(why)]);
+        let all = single.into_iter().chain(waits);
+        let all = all.chain(Within::ALL.map(LineId::Allocator)).chain(Shape::ALL.map(LineId::Shape));
+        let all = all.chain(Unexplained::ALL.map(LineId::Unexplained));
+        all.collect::<std::collections::BTreeSet<LineId>>().into_iter()
+    }
+}
+
+/// One line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Booked {
+    /// Of what.
+    pub id: LineId,
+    /// Processor-seconds per unit of work; a negative line is a gain.
+    pub seconds: f64,
+    /// Standard error of it from sampling; 0 for what was measured exactly.
+    pub sampling_error: f64,
+}
+
+/// Where the processors' time went at one thread count: `useful` + all lines + `unexplained` = `capacity`. All in
+/// processor-seconds per unit of work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Balance {
+    /// The thread count.
+    pub threads: u32,
+    /// What the program could have used: min(threads, processors) × time.
+    pub capacity: f64,
+    /// What the work takes: the processor time of the smallest count.
+    pub useful: f64,
+    /// The part of the loss that no evidence explains. Negative when the parts found exceed the loss.
+    pub unexplained: f64,
+    /// Wall time (per unit of work) of the traced run over the clean median.
+    pub traced_over_clean: f64,
+    /// 95 % interval of the loss (capacity − useful), from the clean runs.
+    pub loss_interval: Interval,
+    /// The lines that evidence explains, largest first.
+    pub lines: Vec<Booked>,
+}

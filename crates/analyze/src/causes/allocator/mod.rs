@@ -1,0 +1,141 @@
+//! `allocator`: time goes to giving out and taking back memory, in the allocator's code, its locks, its system calls and
+//! the page faults that these bring, and in a garbage collector.
+//!
+//! Evidence: all lines whose stacks pass through an allocator's functions between the innermost frame and the program's
+//! code; they are one cause, however many locks and calls the allocator uses.
+//!
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`.
+
+use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
+use crate::account::pieces::Why;
+use crate::account::profile::{Doing, Within};
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::facts::Facts;
+use crate::model::code::place;
+use crate::runtimes::{self, Theme, advice};
+use crate::runtimes::function_name::plain;
+use std::collections::BTreeMap;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const ALLOCATOR: CauseId = CauseId::new("allocator");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::ALLOCATOR,
+    colour: "#74b9e6",
+    title: "The memory allocator",
+    what: "Time goes to allocating and freeing memory.",
+    why: "Allocators share state between threads: locks, lists, and memory given back to the kernel and faulted in again.",
+    example: "Every element of a list is allocated by itself.",
+    disproved_by: "Preallocate, or preload another allocator (jemalloc, mimalloc, tcmalloc): if the time does not fall, \
+                   the allocator is not the cause.",
+    lines: |id| {
+        Some(match id {
+            LineId::Blocked(Why::Allocator) => "waiting inside the memory allocator",
+            LineId::Allocator(Within::Code) => "the memory allocator's code",
+            LineId::Allocator(Within::Lock) => "the memory allocator's locks",
+            LineId::Allocator(Within::Call) => "system calls of the memory allocator",
+            LineId::Allocator(Within::Fault) => "page faults of the memory allocator",
+            LineId::Collector => "garbage collection",
+            _ => return None,
+        })
+    },
+    hides_in: hidden::WAITS_AND_RUNS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge: |facts, meta| by_lines(facts, meta, explain),
+};
+
+fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Vec<Cause>, String> {
+    let views = sources(facts, ledger, |w| w == Why::Allocator, |d| matches!(d, Doing::Allocator(_)));
+    let collector = on_cpu(ledger, |d| d == Doing::Collector);
+    let all: f64 = views.iter().map(|v| v.1).sum::<f64>() + collector;
+    let collects = collector > all / 2.0;
+    let who = match collects {
+        true => culprit(&sources(facts, ledger, |_| false, |d| d == Doing::Collector), Blamed::Responsible),
+        false => culprit(&views, Blamed::Responsible),
+    };
+    let waits_for_it = !collects && who.as_ref().is_some_and(|c| runtimes::collects_garbage(&c.module));
+    let remedies = match collects || waits_for_it {
+        true => advice::for_collector(),
+        false => advice::for_allocator(who.as_ref().map(|c| c.module.as_str()), gives_back(facts, ledger)),
+    };
+    Ok(vec![Cause {
+        summary: if waits_for_it { for_collector(who.as_ref()) } else { summary(who.as_ref(), collects) },
+        evidence: rows(facts, ledger),
+        remedies,
+        culprit: who,
+        ..found(ledger, meta, lost)
+    }])
+}
+
+/// Threads that allocate wait until the collector has made room.
+fn for_collector(culprit: Option<&Culprit>) -> String {
+    let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", in {}", place(s)));
+    format!("Threads wait for the garbage collector where they allocate{}.", caller.unwrap_or_default())
+}
+
+fn summary(culprit: Option<&Culprit>, collects: bool) -> String {
+    if collects {
+        return "The garbage collector takes the processors: the program allocates more than it needs to keep."
+            .to_owned();
+    }
+    let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s)));
+    match culprit.and_then(|c| c.function.as_deref()) {
+        Some(function) => {
+            format!("Time goes to the memory allocator: {}{}.", plain(function), caller.unwrap_or_default())
+        }
+        None => format!("Time goes to the memory allocator{}.", caller.unwrap_or_default()),
+    }
+}
+
+/// The allocator's time by what it did, and the system calls that it made.
+fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
+    let waited: f64 = waits(ledger, |w| w == Why::Allocator).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
+    let within = |part: Within| on_cpu(ledger, |d| d == Doing::Allocator(part));
+    let mut rows: Vec<Evidence> = [
+        ("CPU time in the allocator's code", within(Within::Code), "samples"),
+        ("CPU time in its locks", within(Within::Lock), "samples"),
+        ("CPU time in its system calls", within(Within::Call), "samples"),
+        ("CPU time in its page faults", within(Within::Fault), "samples"),
+        ("CPU time in the garbage collector", on_cpu(ledger, |d| d == Doing::Collector), "samples"),
+        ("time its callers were blocked", waited, "waits"),
+    ]
+    .into_iter()
+    .filter(|(_, seconds, _)| *seconds > 0.0)
+    .map(|(what, seconds, source)| evidence(what, seconds, "seconds", source))
+    .collect();
+    rows.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let mut calls: BTreeMap<&str, f64> = BTreeMap::new();
+    for site in &ledger.traced.call_sites {
+        if facts.model.stacks.view(site.user_stack, true).theme == Some(Theme::Allocator) {
+            *calls.entry(site.name.as_str()).or_default() += site.calls;
+        }
+    }
+    let calls = by_weight(calls);
+    rows.extend(
+        calls
+            .into_iter()
+            .take(3)
+            .map(|(n, c)| evidence(format!("{n} calls by the allocator"), c, "calls", "call_sites")),
+    );
+    rows
+}
+
+/// True when the allocator returned memory to the kernel.
+fn gives_back<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
+    ledger.traced.call_sites.iter().any(|s| {
+        ["madvise", "munmap", "brk"].contains(&s.name.as_str())
+            && facts.model.stacks.view(s.user_stack, true).theme == Some(Theme::Allocator)
+    })
+}

@@ -1,0 +1,370 @@
+//! `condition-wait`: threads wait until another thread hands them work, room or a result.
+//!
+//! Evidence: idle capacity charged to threads that wait for a condition, a queue or a semaphore, and the stage that was
+//! busy meanwhile: the one that sets the pace. A pool that waits while nothing in the program runs has no work, which is
+//! no fault of the program.
+//!
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `scaling`,
+//! `shared`, `recording`.
+
+use crate::causes::shared::blame::{by_weight, named, running, waits};
+use crate::causes::shared::holders::{Act, holders};
+use crate::causes::shared::{self, Meta, blame, by_lines, evidence, found, hidden};
+use crate::account::meanwhile::{At, Idle};
+use crate::account::pieces::{Kind, Why};
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::facts::{Facts, significant};
+use crate::model::code::{Code, file_name, place};
+use crate::model::resources::{Pool, resources};
+use crate::model::similar_threads::{self, Calls};
+use crate::model::task_sleeps::SleepReason;
+use crate::runtimes::{is_interpreter, is_scheduler_alone};
+use crate::scaling::more_could_wait;
+use recording::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A stage sets the pace when most of the waiting fell into its running time: more than half, so that no other can.
+const MOST: f64 = 0.5;
+
+/// From this utilisation on a stage is busy: what is left is what handing over costs it.
+const BUSY: f64 = 0.7;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const CONDITION_WAIT: CauseId = CauseId::new("condition-wait");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::CONDITION_WAIT,
+    colour: "#f0d060",
+    title: "Waiting for work",
+    what: "Threads wait until another thread hands them work, room in a queue, or a result.",
+    why: "A pipeline is as fast as its slowest stage: the threads of all others wait for it.",
+    example: "One thread reads and parses, four decode, and the reader cannot keep up.",
+    disproved_by: "Make the busy stage faster, for example by giving it prepared input: if the time does not fall, it is \
+                   not the cause.",
+    lines: |id| {
+        Some(match id {
+            LineId::Blocked(Why::Condition) => "waiting for a condition or for work",
+            SLEEPING => "sleeping",
+            LineId::Synchronising(Why::Condition) => "condition and futex code",
+            _ => return None,
+        })
+    },
+    hides_in: hidden::WAITS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge: |facts, meta| by_lines(facts, meta, explain),
+};
+
+const SLEEPING: LineId = LineId::Blocked(Why::Sleep);
+
+/// What would disprove it where threads sleep.
+const SLEEP_DISPROVED: &str =
+    "Sleep for a shorter time, or wait for the event itself: if the time does not fall, sleeping is not the cause.";
+
+/// What would disprove it where threads wait for each other's answers.
+const HAND_OVER_DISPROVED: &str =
+    "Hand over more at a time, or do the work without handing it over: if the time does not fall, it is not the cause.";
+
+fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Vec<Cause>, String> {
+    let scheduling = in_go_scheduler(facts, ledger);
+    if scheduling > MOST {
+        let runs = running(facts, &ledger.split.meanwhile.during(waiting), |_| None);
+        let meanwhile = runs.map(|r| format!(", while {} runs most", named(&r.culprit))).unwrap_or_default();
+        return Err(format!(
+            "for {:.0} % of that time threads of the Go runtime find no goroutine that can run{meanwhile}; what the \
+             goroutines wait for is not in the recording: Go's block and mutex profiles (runtime/pprof) tell",
+            100.0 * scheduling
+        ));
+    }
+    let asleep = shared::line(ledger, SLEEPING);
+    let rest = (lost.0 - asleep.0, lost.1);
+    let mut causes = Vec::new();
+    // Who sleeps while it holds what others wait for is told with that.
+    let held = significant(ledger, asleep) && held_asleep(facts, ledger);
+    if significant(ledger, asleep) && unseen_asleep(facts, ledger) && more_could_wait(facts.points, facts.processors) {
+        return Err("tasks or threads of an interpreter sleep, and more could sleep at the same time: what keeps them from that is not in the \
+                    recording; profiles of where they wait would tell (Go: block profile)"
+            .to_owned());
+    }
+    if significant(ledger, asleep) && !held {
+        causes.push(sleepers(facts, ledger, asleep, meta));
+    }
+    if significant(ledger, rest) {
+        match stage(facts, ledger, rest, meta) {
+            Ok(cause) => causes.push(cause),
+            Err(why) if causes.is_empty() => return Err(why),
+            Err(_) => {}
+        }
+    }
+    if causes.is_empty() && held {
+        Err("threads sleep while they hold one of a few resources that others wait for; resource-pool says more".to_owned())
+    } else if causes.is_empty() {
+        Err("sleeping and waiting for work are each too small to be told from noise".to_owned())
+    } else {
+        Ok(causes)
+    }
+}
+
+/// The share of sleeping and waiting for work that happens in Go's scheduler for nobody knows what, 0 to 1. Goroutines do not
+/// wait on threads: whatever they wait for, a lock or a channel, their threads go to the scheduler.
+fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
+    let stacks = &facts.model.stacks;
+    let (mut inside, mut all) = (0.0, 0.0);
+    for (wait, seconds) in waits(ledger, |w| matches!(w, Why::Condition | Why::Sleep)) {
+        all += seconds;
+        let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
+        inside += match ledger.traced.task_sleeps.reason(wait.wait) {
+            // What a goroutine polls for is the work of other goroutines, where the program talks to itself.
+            Some(SleepReason::Unknown | SleepReason::Polls) => seconds,
+            Some(_) => 0.0,
+            None if is_scheduler_alone(frames.iter().filter_map(Code::name)) => seconds,
+            None => 0.0,
+        };
+    }
+    if all > 0.0 { inside / all } else { 0.0 }
+}
+
+/// True for waiting at a condition, before and after the wake-up.
+fn waiting(idle: Idle) -> bool {
+    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Condition) | Kind::Woken(Why::Condition)))
+}
+
+fn stage<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Cause, String> {
+    let meanwhile = &ledger.split.meanwhile;
+    let blocked = Idle::Waiting(Kind::Blocked(Why::Condition));
+    let nobody = meanwhile.nobody.get(&blocked).copied().unwrap_or(0.0);
+    let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Kind::Woken(Why::Condition)));
+    if nobody > MOST * charged {
+        return Err(format!(
+            "threads wait for work, but for {:.0} % of that time nothing in the program runs: there is no work, or what \
+             brings it is outside the program",
+            100.0 * nobody / charged
+        ));
+    }
+    let mut seen = meanwhile.during(waiting);
+    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    let stages = stages(facts, ledger, &seen);
+    let Some(busiest) = stages.first() else {
+        return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());
+    };
+    let culprit = running(facts, &busiest.seen, |_| None).map(|r| r.culprit);
+    let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
+    let many = busiest.threads.len();
+    let alone = busiest.share > MOST && busiest.utilisation >= BUSY;
+    let waiters = waiters(ledger);
+    let summary = match (alone, waiters.is_subset(&busiest.threads)) {
+        // Those that wait are those that run: they need each other's results.
+        (_, true) | (false, _) => format!(
+            "Threads hand work to each other and wait for the answer: on average {:.1} run at a time, most in {what}.",
+            average(ledger)
+        ),
+        (true, false) => format!(
+            "Threads wait for the stage that is busy {:.0} % of the time: {} in {what}.",
+            busiest.utilisation * 100.0,
+            if many == 1 { one_thread(ledger, &busiest.threads) } else { format!("{many} threads") }
+        ),
+    };
+    let pipeline = alone && !waiters.is_subset(&busiest.threads);
+    let evidence = rows(facts, ledger, busiest, waiters.len(), pipeline);
+    let mut cause = found(ledger, meta, lost);
+    if !pipeline {
+        HAND_OVER_DISPROVED.clone_into(&mut cause.disproved_by);
+    }
+    Ok(Cause { summary, culprit, evidence, remedies: remedies(pipeline, many), ..cause })
+}
+
+/// The only thread of a stage, by its name where the program gave it one: threads inherit the name of the first.
+fn one_thread(ledger: &Ledger<'_, '_>, threads: &BTreeSet<ThreadId>) -> String {
+    let name = |thread: &ThreadId| ledger.traced.threads.get(thread).map(|t| t.name.as_str());
+    let first = ledger.traced.threads.keys().next().and_then(name);
+    match threads.first().and_then(name).filter(|name| !name.is_empty() && Some(*name) != first) {
+        Some(name) => format!("one thread ({name})"),
+        None => "one thread".to_owned(),
+    }
+}
+
+/// Threads that waited for a condition and were charged for it.
+fn waiters(ledger: &Ledger<'_, '_>) -> BTreeSet<ThreadId> {
+    waits(ledger, |w| w == Why::Condition).filter(|(_, s)| *s > 0.0).map(|(w, _)| w.thread).collect()
+}
+
+/// Threads that run on average.
+fn average(ledger: &Ledger<'_, '_>) -> f64 {
+    ledger.split.on_cpu / (ledger.traced.length_ns() as f64 * 1e-9).max(f64::MIN_POSITIVE)
+}
+
+/// A part of a program: threads that run the same code.
+struct Stage {
+    threads: BTreeSet<ThreadId>,
+    seen: Vec<(At, f64)>,
+    /// Share of the waiting that fell into its running time.
+    share: f64,
+    /// Running time over life time of its threads.
+    utilisation: f64,
+}
+
+/// The stages that ran while others waited, the one that most waiting fell into first.
+fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(At, f64)]) -> Vec<Stage> {
+    let mut ran: BTreeMap<ThreadId, f64> = BTreeMap::new();
+    for (at, weight) in seen {
+        *ran.entry(at.thread).or_default() += weight;
+    }
+    let all: f64 = ran.values().sum();
+    let code = similar_threads::calls(&facts.model.stacks, &ledger.traced.samples);
+    let mut stages: Vec<(Stage, &Calls)> = Vec::new();
+    let none = Calls::new();
+    for (thread, weight) in by_weight(ran) {
+        let calls = code.get(&thread).unwrap_or(&none);
+        let alike = stages.iter_mut().find(|(_, leader)| similar_threads::overlap(leader, calls) > MOST);
+        let share = if all > 0.0 { weight / all } else { 0.0 };
+        match alike {
+            Some((stage, _)) => {
+                stage.threads.insert(thread);
+                stage.share += share;
+            }
+            None => {
+                let threads = BTreeSet::from([thread]);
+                stages.push((Stage { threads, seen: Vec::new(), share, utilisation: 0.0 }, calls));
+            }
+        }
+    }
+    let mut stages: Vec<Stage> = stages.into_iter().map(|(stage, _)| stage).collect();
+    for stage in &mut stages {
+        stage.seen = seen.iter().filter(|(at, _)| stage.threads.contains(&at.thread)).copied().collect();
+        let rows = || stage.threads.iter().filter_map(|t| ledger.traced.threads.get(t));
+        let life: f64 = rows().map(|t| t.end_ns.saturating_sub(t.start_ns) as f64).sum();
+        let ran: f64 = rows().map(|t| t.running_ns as f64).sum();
+        stage.utilisation = if life > 0.0 { (ran / life).min(1.0) } else { 0.0 };
+    }
+    stages.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.threads.cmp(&b.threads)));
+    stages
+}
+
+fn rows<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    stage: &Stage,
+    waiters: usize,
+    pipeline: bool,
+) -> Vec<Evidence> {
+    let (mut count, mut blocked) = (0_u64, 0.0);
+    let mut wakers: BTreeMap<ThreadId, f64> = BTreeMap::new();
+    let mut goroutines: BTreeMap<String, f64> = BTreeMap::new();
+    for (wait, _) in waits(ledger, |w| w == Why::Condition) {
+        count = count.saturating_add(wait.count);
+        blocked += wait.blocked_ns as f64 * 1e-9;
+        let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
+        if let (Some(SleepReason::Waits(_)), Some(own)) = (ledger.traced.task_sleeps.reason(wait.wait), own) {
+            *goroutines.entry(place(&own.site())).or_default() += wait.blocked_ns as f64 * 1e-9;
+        }
+        for wake in ledger.traced.wakes.get(&wait.wait).into_iter().flatten() {
+            if let Some(waker) = wake.waker {
+                *wakers.entry(waker).or_default() += wake.blocked_ns as f64 * 1e-9;
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    // Where no stage is busy, what says so of one would contradict the sentence.
+    if pipeline {
+        rows.push(evidence("utilisation of the busy stage", stage.utilisation, "share", "threads"));
+        rows.push(evidence("share of the waiting while it ran", stage.share, "share", "samples"));
+    }
+    rows.extend([
+        evidence("threads that waited", waiters as f64, "threads", "waits"),
+        evidence("times a thread waited", count as f64, "waits", "waits"),
+        evidence("time waited, all threads", blocked, "seconds", "waits"),
+    ]);
+    // Threads of Go's runtime take whatever runs next: where the goroutines wait says more than which threads do.
+    if let Some((at, seconds)) = by_weight(goroutines).into_iter().next() {
+        rows.push(evidence(format!("of that, goroutines wait in {at}"), seconds, "seconds", "waits"));
+        wakers.clear();
+    }
+    if let Some((waker, seconds)) = by_weight(wakers).into_iter().next() {
+        let name = ledger.traced.threads.get(&waker).map_or("?", |t| t.name.as_str());
+        rows.push(evidence(format!("of that, ended by thread {name}"), seconds, "seconds", "wakes"));
+    }
+    rows.push(evidence("threads that run on average", average(ledger), "threads", "slices"));
+    rows
+}
+
+fn remedies(pipeline: bool, threads: usize) -> Vec<String> {
+    let list: &[&str] = match (pipeline, threads) {
+        (true, 1) => &[
+            "divide the busy stage's work: more threads for it, or move a part of it into the stages that wait",
+            "make the busy stage cheaper: it sets the pace of all others",
+            "fewer threads in the stages that wait give the same speed",
+        ],
+        (true, _) => &[
+            "give the busy stage more threads, or make it cheaper",
+            "fewer threads in the stages that wait give the same speed",
+        ],
+        (false, _) => &[
+            "hand over more at a time, so that both sides can run meanwhile",
+            "let a thread go on with other work instead of waiting for the answer",
+        ],
+    };
+    list.iter().map(|r| (*r).to_owned()).collect()
+}
+
+/// True when most of the sleeping is that of tasks which a runtime schedules over threads, or inside an interpreter: nobody
+/// sees what others of them wait for meanwhile.
+fn unseen_asleep(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> bool {
+    let (mut tasks, mut all) = (0.0, 0.0);
+    for (wait, seconds) in waits(ledger, |w| w == Why::Sleep) {
+        all += seconds;
+        let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
+        let interpreted = own.is_some_and(|c| is_interpreter(file_name(c.module)));
+        let unseen = interpreted || ledger.traced.task_sleeps.reason(wait.wait).is_some();
+        tasks += if unseen { seconds } else { 0.0 };
+    }
+    tasks > MOST * all
+}
+
+/// True when most of the sleeping is done by threads that hold one of a few resources, where waiting for these is a cause.
+fn held_asleep<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
+    if !significant(ledger, shared::line(ledger, LineId::Blocked(Why::Pool))) {
+        return false;
+    }
+    let found = resources(ledger.traced, &facts.model.stacks, &ledger.futexes, &facts.model.places);
+    let asleep = |pool: &Pool<'_>| holders(facts, ledger, &pool.holds).map_or(0.0, |h| h.spent(Act::Sleeps));
+    let held: f64 = found.pools.iter().map(asleep).sum();
+    let all: f64 = waits(ledger, |w| w == Why::Sleep).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
+    held > MOST * all
+}
+
+fn sleepers<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), meta: &Meta) -> Cause {
+    let views = blame::sources(facts, ledger, |w| w == Why::Sleep, |_| false);
+    let culprit: Option<Culprit> = blame::culprit(&views, blame::Blamed::Own);
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let (count, blocked) = waits(ledger, |w| w == Why::Sleep)
+        .fold((0_u64, 0.0), |(n, s), (w, _)| (n.saturating_add(w.count), s + w.blocked_ns as f64 * 1e-9));
+    Cause {
+        summary: format!("Threads sleep for a fixed time{at}."),
+        culprit,
+        evidence: vec![
+            evidence("times a thread slept", count as f64, "waits", "waits"),
+            evidence("time slept, all threads", blocked, "seconds", "waits"),
+        ],
+        remedies: vec![
+            "wait for the event itself (a condition variable, a futex, an eventfd) instead of looking again after a pause"
+                .to_owned(),
+        ],
+        disproved_by: SLEEP_DISPROVED.to_owned(),
+        ..found(ledger, meta, lost)
+    }
+}

@@ -1,0 +1,192 @@
+//! `extra-work`: a unit of work needs more instructions or calls with more threads.
+//!
+//! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit of
+//! work; more instructions, where they are counted; a function that each thread runs for as long as one alone did, also with
+//! more threads than processors. More time in the same functions proves nothing alone: it may be memory, sharing, or a loop
+//! that waits.
+//!
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `words`, `recording`.
+
+mod repeated;
+
+use crate::causes::shared::blame::{Blamed, culprit, named, seconds_a_sample, sources};
+use repeated::repeated;
+use crate::causes::shared::slower_code::{self, SlowerCode};
+use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden, not_significant};
+use crate::account::profile::Doing;
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId};
+use crate::facts::{Facts, significant};
+use crate::words::count_threads;
+
+/// The growth of instructions or calls explains the growth of time when it is at least half of it.
+const EXPLAINS: f64 = 0.5;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const EXTRA_WORK: CauseId = CauseId::new("extra-work");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::EXTRA_WORK,
+    colour: "#c9659b",
+    title: "More work",
+    what: "A unit of work needs more instructions, calls or kernel time with more threads.",
+    why: "Work is repeated, coordinated or merged for each thread.",
+    example: "Each thread builds its own copy of a table.",
+    disproved_by: "Compare the number of instructions or calls per unit of work: if it does not grow, there is no extra \
+                   work.",
+    lines: |id| {
+        Some(match id {
+            LineId::SameFunctions => "the same functions take more time",
+            LineId::SameFunctionsLess => "the same functions take less time",
+            LineId::NewFunctions => "functions that the smallest count does not run",
+            LineId::Call(_) => "kernel time in {call}",
+            LineId::Interrupt => "interrupts and other kernel code",
+            LineId::KernelThreads => "ready to run while threads of the kernel had the processor",
+            LineId::Noise => "small changes within the sampling error",
+            _ => return None,
+        })
+    },
+    hides_in: hidden::RUNS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge,
+};
+
+fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    if facts.ledgers.is_empty() {
+        return Outcome::Unsure(NOT_TRACED.to_owned());
+    }
+    if facts.ledgers.iter().any(|l| l.traced.alone) {
+        return Outcome::Unsure("whether a unit of work takes more with more threads shows only in a sweep".to_owned());
+    }
+    let mut missing = None;
+    for ledger in facts.in_order() {
+        let mut causes = calls(facts, ledger, meta);
+        if let Some(code) = slower_code::at(facts, ledger) {
+            match functions(facts, ledger, &code, meta) {
+                Some(cause) => causes.push(cause),
+                None => missing = missing.or(slower_code::open(facts)),
+            }
+        }
+        if !causes.is_empty() {
+            return Outcome::Found(causes);
+        }
+    }
+    match missing {
+        Some(missing) => Outcome::Unsure(format!(
+            "{missing}; counting instructions would tell more work from slower work, and looking at the code whether it waits"
+        )),
+        None => not_significant(facts, meta),
+    }
+}
+
+/// System calls of which a unit of work needs more.
+fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec<Cause> {
+    let Some(base) = facts.ledgers.first().filter(|b| b.account.threads < ledger.account.threads) else {
+        return Vec::new();
+    };
+    let mut causes = Vec::new();
+    let numbers: Vec<u32> =
+        ledger.profile.counts.keys().filter_map(|d| if let Doing::Call(n) = d { Some(*n) } else { None }).collect();
+    for number in numbers {
+        let name = facts.model.call_name(number);
+        let lost = shared::line(ledger, LineId::Call(number));
+        let (now, before) =
+            (ledger.traced.calls(number) as f64 / ledger.work, base.traced.calls(number) as f64 / base.work);
+        let time = |l: &Ledger<'_, 't>| {
+            let samples = l.profile.counts.get(&Doing::Call(number)).copied().unwrap_or(0) as f64;
+            seconds_a_sample(l) * samples / l.work
+        };
+        let grows = now - before > EXPLAINS * before * (time(ledger) / time(base).max(f64::MIN_POSITIVE) - 1.0);
+        if !significant(ledger, lost) || now <= before || !(grows || before == 0.0) {
+            continue;
+        }
+        let who = culprit(&sources(facts, ledger, |_| false, |d| d == Doing::Call(number)), Blamed::Own);
+        let at = who.as_ref().map(|c| format!(", most in {}", named(c))).unwrap_or_default();
+        let of = count_threads(base.account.threads);
+        causes.push(Cause {
+            summary: format!("{name} is called {now:.0} times per unit of work instead of {before:.0} with {of}{at}."),
+            culprit: who,
+            evidence: vec![
+                evidence(format!("{name} calls per unit of work"), now, "calls", "syscalls"),
+                evidence(format!("{name} calls per unit of work with {of}"), before, "calls", "syscalls"),
+                evidence(format!("CPU time in {name}, per unit of work"), time(ledger), "seconds", "samples"),
+            ],
+            remedies: vec!["make the call less often: with more at a time, or once for all threads".to_owned()],
+            ..found(ledger, meta, lost)
+        });
+    }
+    causes
+}
+
+/// Functions that do more, when that is shown.
+fn functions<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    code: &SlowerCode<'t>,
+    meta: &Meta,
+) -> Option<Cause> {
+    let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
+    // Where instructions are counted they decide.
+    let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
+    // A loop that waits executes more instructions, too.
+    if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
+        return None;
+    }
+    let who = match &repeated {
+        Some(repeated) => repeated.culprit(facts, ledger),
+        None => slower_code::culprit(facts, ledger, code),
+    };
+    let at = who.as_ref().map_or_else(|| "user-space code".to_owned(), named);
+    let mut rows = vec![
+        evidence(
+            "CPU time of user-space code beyond the smallest count, per unit of work",
+            code.seconds.0,
+            "seconds",
+            "samples",
+        ),
+        evidence(
+            "code addresses that hold nearly all of the function's samples",
+            code.addresses as f64,
+            "addresses",
+            "samples",
+        ),
+    ];
+    if let Some(repeated) = repeated {
+        let what = "time of each thread in it at the largest count, over that at the smallest";
+        rows.push(evidence(what, repeated.ratio, "ratio", "samples"));
+    }
+    if let Some(ratio) = code.instructions {
+        rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, "ratio", "runs"));
+    }
+    Some(Cause {
+        summary: match (repeated.is_some(), code.new) {
+            (true, _) => {
+                format!("Each thread does all of {at} for itself: it takes as long in each of them as in one alone.")
+            }
+            (false, true) => format!("{at} runs only with more threads, and takes processor time from the work."),
+            (false, false) => format!("{at} executes more instructions per unit of work with more threads."),
+        },
+        culprit: who,
+        evidence: rows,
+        remedies: remedies(repeated.is_some()),
+        ..found(ledger, meta, code.seconds)
+    })
+}
+
+fn remedies(repeated: bool) -> Vec<String> {
+    let mut remedies = vec![
+        "do once what each thread does for itself, or divide it among the threads".to_owned(),
+        "look for work that is repeated for each thread: scanning all input, copying tables, merging".to_owned(),
+    ];
+    if repeated {
+        let meant = "if more threads are meant to do more work: let the program print how fast it is, such as `1200 ops/s`, and \
+                     counts are compared by that (--throughput)";
+        remedies.push(meant.to_owned());
+    }
+    remedies
+}

@@ -1,0 +1,144 @@
+//! Work that each thread does for itself instead of its share: a function that, with what it calls, takes as long in each
+//! thread as in one alone, also with more threads than processors.
+//!
+//! Memory, caches and execution units that are shared make code slower with more processors, and no slower with more threads
+//! on the same processors: then each thread's time falls from the one count to the other.
+
+use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
+use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
+use crate::account::Ledger;
+use crate::account::meanwhile::At;
+use crate::account::profile::Doing;
+use crate::answer::Culprit;
+use crate::facts::Facts;
+use crate::model::code::{Code, Owner};
+use crate::runtimes::Theme;
+use recording::StackId;
+use recording::tables::Mode;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Each thread's time over that of one alone, at the least: times come from samples, a tenth is what those of a hundred
+/// leave, and processors of a virtual machine differ by as much.
+const LEAST: f64 = 0.8;
+
+/// The same at the most: processors that are hardware threads of one core make each other's code up to 1.6 times as slow,
+/// more is some other trouble.
+const MOST: f64 = 1.6;
+
+/// The function's growth explains the growth of code when it is at least half of it.
+const EXPLAINS: f64 = 0.5;
+
+/// A function, by name and module.
+type Function<'t> = (Option<&'t str>, &'t str);
+
+/// Work that is repeated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Repeated<'t> {
+    /// The function, with what it calls.
+    function: Function<'t>,
+    /// Each thread's time in it at the largest count, over that of one alone.
+    pub ratio: f64,
+}
+
+impl<'t> Repeated<'t> {
+    /// The function with the lines that lead to it.
+    pub(super) fn culprit(&self, facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<Culprit> {
+        let stacks = &facts.model.stacks;
+        let here = |at: &At| {
+            let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
+            frames.into_iter().find(|c| (c.name(), c.module) == self.function)
+        };
+        let mut seen: BTreeMap<At, f64> = BTreeMap::new();
+        for (at, seen_there) in &ledger.split.meanwhile.seen {
+            if here(at).is_some() {
+                *seen.entry(*at).or_default() += seen_there.all as f64;
+            }
+        }
+        running(facts, &by_weight(seen), here).map(|r| r.culprit)
+    }
+}
+
+/// The innermost function that each thread does all of, and that explains what code takes more; none where the counts do not
+/// tell (they need one within the processors and one above), and none where a loop that waits was found in it, or could be
+/// there unseen.
+pub(super) fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Repeated<'t>> {
+    let base = facts.ledgers.first()?;
+    let more = facts.ledgers.get(1..).unwrap_or_default();
+    let within = more.iter().rfind(|l| l.account.threads <= facts.processors)?;
+    let beyond = more.last().filter(|l| l.account.threads > facts.processors)?;
+    let leaf = code.function.map(|(name, module, _)| (name, module));
+    let times: Vec<(u32, BTreeMap<Function, f64>)> =
+        facts.ledgers.iter().map(|l| (l.account.threads, times(facts, l, leaf))).collect();
+    let each = |l: &Ledger<'_, 't>, function: &Function<'t>| {
+        let of = times.iter().find(|(threads, _)| *threads == l.account.threads);
+        of.and_then(|(threads, times)| Some(times.get(function)? / f64::from(*threads))).unwrap_or(0.0)
+    };
+    let all = |l: &Ledger<'_, 't>, function: &Function<'t>| each(l, function) * f64::from(l.account.threads);
+    // Half-way between what is repeated (1) and what is as slow as its processors make it (fewer, the more share it).
+    let falls = f64::midpoint(1.0, f64::from(within.account.threads) / f64::from(beyond.account.threads));
+    let is_repeated = |function: &Function<'t>| {
+        let same = |l: &Ledger<'_, 't>| (LEAST..=MOST).contains(&(each(l, function) / each(base, function)));
+        more.iter().all(same) && each(beyond, function) > falls * each(within, function)
+    };
+    let explains = |function: &Function<'t>| all(ledger, function) - all(base, function) >= EXPLAINS * code.seconds.0;
+    // Where loops that wait would not be seen, what is small enough for one may be one.
+    let seen = |f: &Function<'t>| facts.model.sharing.observed || size(facts, ledger, f) > LARGEST_WAITING_LOOP;
+    let of_base = times.first().map(|(_, times)| times.keys().copied()).into_iter().flatten();
+    let mut found: Vec<Function> =
+        of_base.filter(|f| explains(f) && is_repeated(f) && seen(f) && !waits(facts, f)).collect();
+    found.sort_by(|a, b| all(ledger, a).total_cmp(&all(ledger, b)).then(a.cmp(b)));
+    let function = *found.first()?;
+    Some(Repeated { function, ratio: each(beyond, &function) / each(base, &function) })
+}
+
+/// CPU seconds per unit of work in each of the program's functions with what it calls, as the timed runs have them, and in
+/// the function `leaf` itself, whosever it is.
+fn times<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    leaf: Option<Function<'t>>,
+) -> BTreeMap<Function<'t>, f64> {
+    let mut stacks: HashMap<StackId, u64> = HashMap::new();
+    for stack in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User).filter_map(|s| s.user_stack) {
+        *stacks.entry(stack).or_default() += 1;
+    }
+    let mut samples: BTreeMap<Function, u64> = BTreeMap::new();
+    for (stack, count) in stacks.into_iter().filter(|(stack, _)| works(facts, ledger, *stack)) {
+        let frames = facts.model.stacks.frames(stack);
+        let own = frames.iter().filter(|c| c.owner == Owner::Own && c.name().is_some());
+        let functions: BTreeSet<Function> = own.map(|c: &Code<'t>| (c.name(), c.module)).collect();
+        functions.into_iter().for_each(|f| *samples.entry(f).or_default() += count);
+    }
+    if let Some(leaf) = leaf {
+        let alone = ledger.profile.counts.get(&Doing::Function(leaf.0, leaf.1)).copied().unwrap_or(0);
+        samples.entry(leaf).or_insert(alone);
+    }
+    let each = seconds_a_sample(ledger) * ledger.on_cpu_scale;
+    samples.into_iter().map(|(function, count)| (function, count as f64 * each)).collect()
+}
+
+/// True for a sample in user space of code that does something: no lock's, no waiting, not held up by other threads.
+fn works<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stack: StackId) -> bool {
+    let view = facts.model.stacks.view(Some(stack), false);
+    if view.primitive.is_some() || facts.model.sharing.held(&facts.model.stacks, Some(stack)).is_some() {
+        return false;
+    }
+    // What the account has as a function anywhere, or as the allocator's code, it does not have as a lock's.
+    let counted = |leaf: Code<'t>| ledger.profile.counts.contains_key(&Doing::Function(leaf.name(), leaf.module));
+    view.theme == Some(Theme::Allocator) || view.leaf.is_some_and(counted)
+}
+
+/// How many addresses hold nearly all samples in a function and in what it calls.
+fn size<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: &Function<'t>) -> usize {
+    let is = |c: &Code<'_>| (c.name(), c.module) == *function;
+    addresses_of(facts, ledger, |stack| facts.model.stacks.frames(stack).iter().any(is))
+}
+
+/// True when a loop that waits for another thread was found in a function or in what it calls.
+fn waits<'t>(facts: &Facts<'_, 't>, function: &Function<'t>) -> bool {
+    let stacks = &facts.model.stacks;
+    let is = |c: &Code<'_>| (c.name(), c.module) == *function;
+    let below = |stack: Option<StackId>| stack.is_some_and(|s| stacks.frames(s).iter().any(is));
+    let mut loops = facts.model.sharing.loops.iter();
+    loops.any(|one| stacks.code(one.frame).iter().any(is) || one.rows.iter().any(|row| below(row.user_stack)))
+}

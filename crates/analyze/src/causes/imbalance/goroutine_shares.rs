@@ -1,0 +1,165 @@
+//! Unequal shares among goroutines.
+//!
+//! Goroutines move between threads, so neither a thread's end nor its time tells that a goroutine had more to do than the
+//! others. What runs while processors idle because goroutines have ended does: one of several that had run side by side.
+
+use crate::causes::shared::blame::{by_weight, named, running};
+use crate::causes::shared::{Meta, evidence, found};
+use crate::account::Ledger;
+use crate::account::meanwhile::Idle;
+use crate::account::pieces::{Kind, Why};
+use crate::answer::Cause;
+use crate::facts::Facts;
+use crate::model::Traced;
+use crate::model::stacks::Stacks;
+use crate::model::task_sleeps::SleepReason;
+use crate::model::tasks::{TaskStart, start};
+use crate::runtimes::Parked;
+use crate::statistics::{MIN_SHARE, median};
+use recording::{StackId, ThreadId};
+use std::collections::BTreeMap;
+
+/// One function is what the goroutines run that are left when it is more than half of what runs then: no other can be.
+const MOST: f64 = 0.5;
+
+/// Several goroutines run a function when at least this share of its time is that of two or more at once: the bound below
+/// which a program counts as one that runs alone (see `account/alone.rs`).
+const SIDE_BY_SIDE: f64 = 0.1;
+
+/// And at least so many samples of it: what one that moves to another thread leaves at the edges is one.
+const FEWEST_SAMPLES: f64 = 10.0;
+
+/// Samples of one thread that are not farther apart than this many usual distances are of one stretch.
+const NEAR: f64 = 1.5;
+
+/// A goroutine that waits for something and one that has ended leave the same idle processor behind. Where this share of the
+/// sleeping and less is known to be for something else, ends are what it is: less could not make up a cause.
+const OTHERWISE: f64 = MIN_SHARE;
+
+fn ended(idle: Idle) -> bool {
+    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Ended) | Kind::Woken(Why::Ended)))
+}
+
+/// The cause, or why it can't be told.
+pub(super) fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Cause, String> {
+    let (traced, stacks) = (ledger.traced, &facts.model.stacks);
+    let mut seen = ledger.split.meanwhile.during(ended);
+    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    let mut by_start: BTreeMap<TaskStart, f64> = BTreeMap::new();
+    for (at, weight) in &seen {
+        if let Some(start) = start(stacks, at.stack) {
+            *by_start.entry(start).or_default() += weight;
+        }
+    }
+    let all: f64 = seen.iter().map(|s| s.1).sum();
+    let nobody = || "goroutines have ended and processors idle; which goroutines are left is not known".to_owned();
+    let (function, weight) = by_weight(by_start).into_iter().next().ok_or_else(nobody)?;
+    if weight <= MOST * all {
+        return Err(nobody());
+    }
+    let name = function.1.unwrap_or("code without a name");
+    let together = together(traced, stacks, function);
+    let lives = traced.tasks.of(function);
+    let seen_apart = lives.first().is_some_and(|longest| longest.is_left_in(&traced.few_tasks_left));
+    let beside =
+        together.several >= SIDE_BY_SIDE * together.any && together.several >= FEWEST_SAMPLES * together.sample;
+    if !beside && !seen_apart {
+        return Err(format!(
+            "goroutines have ended and processors idle while {name} runs, of which one runs at a time: it may be what \
+             starts the others, or a serial part"
+        ));
+    }
+    let (ends, waits) = sleeping(traced, stacks);
+    if waits > OTHERWISE * ends {
+        return Err(format!(
+            "goroutines have ended, but others wait for locks, channels or the clock: which of it leaves processors idle \
+             while {name} runs is not known"
+        ));
+    }
+    let of_it: Vec<_> = seen.iter().filter(|(at, _)| start(stacks, at.stack) == Some(function)).copied().collect();
+    let culprit = running(facts, &of_it, |_| None).map(|r| r.culprit);
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let mut rows = Vec::new();
+    if let [longest, rest @ ..] = lives.as_slice()
+        && let Some(middle) = median(&rest.iter().map(|life| life.samples as f64).collect::<Vec<_>>())
+    {
+        let time = |samples: f64| samples * together.sample;
+        rows.extend([
+            evidence("goroutines seen to run it", lives.len() as f64, "goroutines", "samples"),
+            evidence("CPU time of the longest", time(longest.samples as f64), "seconds", "samples"),
+            evidence("CPU time of the middle one of the others", time(middle), "seconds", "samples"),
+        ]);
+    }
+    rows.extend([
+        evidence(format!("share of {name} in what runs when others have ended"), weight / all, "share", "samples"),
+        evidence(format!("time in which several goroutines run {name}"), together.several, "seconds", "samples"),
+        evidence(format!("time in which any runs {name}"), together.any, "seconds", "samples"),
+    ]);
+    Ok(Cause {
+        summary: format!("Goroutines that run {name} end apart: when others have ended, the last is still busy{at}."),
+        culprit,
+        evidence: rows,
+        remedies: vec![
+            "cut the work into many more parts than there are goroutines, which take one when they are free: an atomic \
+             counter, or a channel of parts that are not too small"
+                .to_owned(),
+            "or weigh the shares by what they cost, the largest first".to_owned(),
+        ],
+        ..found(ledger, meta, lost)
+    })
+}
+
+/// How long goroutines that start with a function were seen to run, seconds.
+struct Together {
+    /// Two or more at once.
+    several: f64,
+    any: f64,
+    /// Time from one sample of a thread to the next.
+    sample: f64,
+}
+
+fn together<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, function: TaskStart<'t>) -> Together {
+    let mut known: BTreeMap<Option<StackId>, bool> = BTreeMap::new();
+    let mut threads: BTreeMap<ThreadId, Vec<(u64, bool)>> = BTreeMap::new();
+    for sample in &traced.samples {
+        let is = *known.entry(sample.user_stack).or_insert_with_key(|stack| start(stacks, *stack) == Some(function));
+        threads.entry(sample.thread).or_default().push((sample.time_ns, is));
+    }
+    threads.values_mut().for_each(|samples| samples.sort_unstable());
+    let pairs = || threads.values().flat_map(|samples| samples.iter().zip(samples.iter().skip(1)));
+    let distances: Vec<f64> = pairs().map(|(a, b)| b.0.saturating_sub(a.0) as f64).collect();
+    let sample = median(&distances).unwrap_or(0.0);
+    let mut changes: Vec<(u64, i32)> = pairs()
+        .filter(|(a, b)| a.1 && b.1 && b.0.saturating_sub(a.0) as f64 <= NEAR * sample)
+        .flat_map(|(a, b)| [(a.0, 1), (b.0, -1)])
+        .collect();
+    changes.sort_unstable();
+    let (mut several, mut any, mut running, mut since) = (0_u64, 0_u64, 0, 0);
+    for (time, change) in changes {
+        any += if running > 0 { time - since } else { 0 };
+        several += if running > 1 { time - since } else { 0 };
+        running += change;
+        since = time;
+    }
+    Together { several: several as f64 * 1e-9, any: any as f64 * 1e-9, sample: sample * 1e-9 }
+}
+
+/// How long threads of Go's scheduler slept because goroutines had ended, and because others wait for something, nanoseconds.
+fn sleeping(traced: &Traced<'_>, stacks: &Stacks<'_>) -> (f64, f64) {
+    let (mut ends, mut waits) = (0.0, 0.0);
+    for wait in traced.waits.values() {
+        let parked = stacks.view(wait.user_stack, wait.syscall.is_some()).parked;
+        let blocked = wait.blocked_ns as f64;
+        match (traced.task_sleeps.reason(wait.wait), parked) {
+            (Some(SleepReason::Ended), _) => ends += blocked,
+            (_, Some(Parked::Waits(_) | Parked::Sleeps | Parked::Polls)) => waits += blocked,
+            _ => {}
+        }
+    }
+    (ends, waits)
+}

@@ -1,0 +1,344 @@
+//! `imbalance`: threads that are done wait for one that is not, at the end or at a barrier.
+//!
+//! Evidence: idle capacity while workers have ended or wait at a barrier, and code of the parallel part ran meanwhile;
+//! who was last, and that it had more to do: a thread that is late because it was kept from the processor shows
+//! something else.
+//!
+//! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `recording`.
+
+mod goroutine_shares;
+mod pool_shares;
+
+use crate::causes::shared::blame::{named, running};
+use crate::causes::shared::{self, 
+    Meta, by_lines, duration, evidence, found, hidden, line,
+};
+use crate::account::meanwhile::{At, Idle};
+use crate::account::pieces::{Kind, Why};
+use crate::account::timeline::{Shape, others};
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId, Culprit};
+use crate::curve::seconds;
+use crate::facts::{Facts, significant};
+use crate::statistics::MIN_SHARE;
+use crate::statistics::median;
+use recording::ThreadId;
+use recording::tables::Thread;
+use std::collections::BTreeMap;
+
+const BARRIER: LineId = LineId::Blocked(Why::Barrier);
+/// Threads of Go's runtime whose goroutines have ended.
+const GOROUTINES_ENDED: LineId = LineId::Blocked(Why::Ended);
+/// Threads of a pool that have no task.
+const NO_TASK: LineId = LineId::Blocked(Why::Task);
+/// Threads that have ended.
+const FINISHED: LineId = LineId::Shape(Shape::Finished);
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const IMBALANCE: CauseId = CauseId::new("imbalance");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::IMBALANCE,
+    colour: "#ecd0e3",
+    title: "Unequal shares of work",
+    what: "Some threads finish early, arrive early at a barrier, or find no task left, and wait for the last.",
+    why: "Processors idle from the first arrival to the last.",
+    example: "Four equal ranges of a table, one of which holds most of the work.",
+    disproved_by: "Divide the work into many more parts that idle threads take: if the finishing times stay as far apart, \
+                   the division is not the cause.",
+    lines: |id| {
+        Some(match id {
+            BARRIER => "waiting at a barrier",
+            GOROUTINES_ENDED => "fewer goroutines than processors could run",
+            NO_TASK => "fewer tasks left than threads",
+            FINISHED => "other threads had already finished",
+            LineId::Synchronising(Why::Barrier) => "barrier code",
+            _ => return None,
+        })
+    },
+    hides_in: hidden::WAITS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge: |facts, meta| by_lines(facts, meta, explain),
+};
+
+fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Vec<Cause>, String> {
+    // Threads that do the same work end apart when one processor of a virtual machine is slower for a while, and one
+    // observed run cannot tell that from unequal shares. Those are unequal in each run.
+    if let Some(least) = ledger.least_idle.filter(|least| !significant(ledger, (lost.0.min(*least), lost.1))) {
+        return Err(format!(
+            "in the observed run threads waited for the last one for {}, but not every timed run left processors idle for \
+             as long ({} at least): one processor was slower at times, or the shares differ from run to run; more runs \
+             would tell",
+            duration(lost.0),
+            duration(least.max(0.0))
+        ));
+    }
+    let finished = line(ledger, FINISHED);
+    let ended = line(ledger, GOROUTINES_ENDED);
+    let no_task = line(ledger, NO_TASK);
+    let (mut causes, mut missing) = (Vec::new(), None);
+    // The barrier's code goes with its waits: both are what the line of the last thread costs.
+    let rest = [finished, ended, no_task].into_iter().fold(lost, without);
+    // What is no other cause's yet.
+    let mut lost = lost;
+    if significant(ledger, no_task) {
+        let only = ![finished, ended, rest].into_iter().any(|part| significant(ledger, part));
+        causes.push(pool_shares::explain(facts, ledger, if only { lost } else { no_task }, meta));
+        if only {
+            return Ok(causes);
+        }
+        lost = without(lost, no_task);
+    }
+    if significant(ledger, ended) {
+        let only = !significant(ledger, finished) && !significant(ledger, rest);
+        match goroutine_shares::explain(facts, ledger, if only { lost } else { ended }, meta) {
+            Ok(cause) => causes.push(cause),
+            Err(why) if only && causes.is_empty() => return Err(why),
+            Err(why) => missing = Some(why),
+        }
+        if only {
+            return Ok(causes);
+        }
+        lost = without(lost, ended);
+    }
+    if significant(ledger, finished) || finished.0 >= rest.0 {
+        let charge = if significant(ledger, rest) { finished } else { lost };
+        match stragglers(facts, ledger, charge, meta) {
+            Ok(cause) => causes.push(cause),
+            Err(why) => missing = missing.or(Some(why)),
+        }
+    }
+    if significant(ledger, rest) || rest.0 > finished.0 {
+        let charge = if significant(ledger, finished) { rest } else { lost };
+        match held_back(ledger, charge.0) {
+            None => causes.push(barrier(facts, ledger, charge, meta)),
+            Some(why) => missing = missing.or(Some(why)),
+        }
+    }
+    match missing {
+        Some(why) if causes.is_empty() => Err(why),
+        _ => Ok(causes),
+    }
+}
+
+/// What is left of a charge without a part of it, both with their standard errors.
+fn without(charge: (f64, f64), part: (f64, f64)) -> (f64, f64) {
+    (charge.0 - part.0, (charge.1.powi(2) - part.1.powi(2)).max(0.0).sqrt())
+}
+
+/// Why waiting at barriers may be no matter of shares. Other programs held threads back for as long as others waited, and
+/// the thread that was waited for most did not run for so much longer that it explains half of the waiting. (Who is held
+/// back runs as long as the others; where work is taken in parts, shorter.) Or its processor was slower.
+fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
+    let pressure = ledger.to_others().0 + ledger.disturbed;
+    let traced = ledger.traced;
+    let not_workers = others(traced);
+    let workers: Vec<&Thread> = traced.threads.values().copied().filter(|t| !not_workers.contains(&t.thread)).collect();
+    let last = Late::new(ledger, at_barrier).most().and_then(|(thread, _)| traced.threads.get(&thread));
+    let ran = last.map_or(0, |t| t.running_ns);
+    let more: f64 = workers.iter().map(|t| seconds(ran.saturating_sub(t.running_ns))).sum::<f64>() * ledger.scale;
+    if pressure >= waited && more < waited / 2.0 {
+        return Some(format!(
+            "threads waited {} at barriers, but other programs held threads back for {}, and the last ones had not more \
+             to do: repeat it on an idle machine",
+            duration(waited),
+            duration(pressure)
+        ));
+    }
+    // Where another thread is last each time, none runs for so much longer.
+    let slower = more >= waited / 2.0 && last.is_some_and(|last| slower_processor(ledger, &workers, last));
+    slower.then(|| format!("threads waited {} at barriers, but {SLOWER}", duration(waited)))
+}
+
+/// What is missing when the last thread may have had a slower processor.
+const SLOWER: &str = "those that waited ran as long as a fair share of the work takes with the smallest count, or nearly as \
+                      long as the last one, and what that one ran beyond them is processor time that the work does not \
+                      take there: its processor may have been the slower one; repeat it at another time";
+
+/// How near the middle thread's time has to be to that of a fair share, and how near two threads' times are that one processor
+/// may have made different: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and
+/// now and then by more.
+const FAIR: f64 = 0.15;
+
+/// Whether the last thread may only have had a slower processor: a virtual machine's differ for seconds or minutes, when
+/// their neighbours on the same core are busy. Unequal shares are unequal around a fair share, and all of them together take
+/// no more processor time; on a slower processor an equal share takes longer than elsewhere, and longer than it took alone.
+/// Where all threads take longer than alone, the processors were slower, and one of them may well have been by a little more.
+fn slower_processor(ledger: &Ledger<'_, '_>, group: &[&Thread], last: &Thread) -> bool {
+    let others: Vec<f64> = group.iter().filter(|t| t.thread != last.thread).map(|t| seconds(t.running_ns)).collect();
+    let Some(middle) = median(&others) else { return false };
+    let fair = ledger.account.useful * ledger.work / group.len() as f64;
+    // What sharing or locks cost is no processor's doing: only what the same code takes more, for no known reason.
+    let grown = line(ledger, LineId::SameFunctions).0;
+    let more = (seconds(last.running_ns) - middle) * ledger.on_cpu_scale;
+    let alike = (middle - fair).abs() <= FAIR * fair || seconds(last.running_ns) <= (1.0 + FAIR) * middle;
+    alike && grown >= more / 2.0
+}
+
+fn at_barrier(idle: Idle) -> bool {
+    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Barrier) | Kind::Woken(Why::Barrier)))
+}
+
+/// Who ran while others waited for it, by thread, and where.
+struct Late {
+    threads: BTreeMap<ThreadId, f64>,
+    seen: Vec<(At, f64)>,
+}
+
+impl Late {
+    fn new(ledger: &Ledger<'_, '_>, idle: impl Fn(Idle) -> bool) -> Late {
+        let mut seen = ledger.split.meanwhile.during(idle);
+        seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+        let mut threads: BTreeMap<ThreadId, f64> = BTreeMap::new();
+        for (at, weight) in &seen {
+            *threads.entry(at.thread).or_default() += weight;
+        }
+        Late { threads, seen }
+    }
+
+    /// The thread that others waited for most, and its share.
+    fn most(&self) -> Option<(ThreadId, f64)> {
+        let all: f64 = self.threads.values().sum();
+        let (thread, weight) = self.threads.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some((*thread, if all > 0.0 { weight / all } else { 0.0 }))
+    }
+
+    /// What that thread ran, or what all ran.
+    fn culprit(&self, facts: &Facts<'_, '_>, thread: Option<ThreadId>) -> Option<Culprit> {
+        let of = |(at, _): &&(At, f64)| thread.is_none_or(|t| t == at.thread);
+        running(facts, &self.seen.iter().filter(of).copied().collect::<Vec<_>>(), |_| None).map(|r| r.culprit)
+    }
+}
+
+fn stragglers<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Cause, String> {
+    let traced = ledger.traced;
+    let late = Late::new(ledger, |i| i == Idle::Shape(Shape::Finished));
+    let not_workers = others(traced);
+    let workers = || traced.threads.values().copied().filter(|t| !not_workers.contains(&t.thread));
+    let last = late.most().and_then(|(thread, _)| traced.threads.get(&thread).copied());
+    let last = last.filter(|t| !not_workers.contains(&t.thread)).or_else(|| workers().max_by_key(|t| t.end_ns));
+    let Some(last) = last else { return Err("no worker thread is known that finished last".to_owned()) };
+    let group: Vec<&Thread> = workers().filter(|t| t.start_ns < last.end_ns && t.end_ns > last.start_ns).collect();
+    let others: Vec<&Thread> = group.iter().copied().filter(|t| t.thread != last.thread).collect();
+    let middle =
+        |of: fn(&Thread) -> u64| median(&others.iter().map(|t| of(t) as f64).collect::<Vec<_>>()).unwrap_or(0.0);
+    let later = |of: fn(&Thread) -> u64| of(last) as f64 - middle(of);
+    let apart = later(|t| t.end_ns);
+    let reasons = [
+        (later(|t| t.running_ns), "had more to do"),
+        (later(|t| t.start_ns), "was started later"),
+        (later(|t| t.runnable_ns.saturating_add(t.preempted_ns)), "was kept off the processor"),
+        (later(|t| t.blocked_ns), "waited longer"),
+    ];
+    let (most, why) = reasons.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, "finished last"));
+    if why == "had more to do" && slower_processor(ledger, &group, last) {
+        return Err(format!("threads finish {} apart, but {SLOWER}", duration(apart * 1e-9)));
+    }
+    if why != "had more to do" && most > apart / 2.0 {
+        return Err(format!(
+            "threads finish {} apart because the last one {why}, not because it had more to do",
+            duration(apart * 1e-9)
+        ));
+    }
+    let culprit = late.culprit(facts, Some(last.thread));
+    let work = last.running_ns as f64;
+    let mean = group.iter().map(|t| t.running_ns as f64).sum::<f64>() / group.len().max(1) as f64;
+    let ratio = if middle(|t| t.running_ns) > 0.0 { work / middle(|t| t.running_ns) } else { f64::INFINITY };
+    let (first_end, last_end) = (group.iter().map(|t| t.end_ns).min(), group.iter().map(|t| t.end_ns).max());
+    let spread = last_end.unwrap_or(0).saturating_sub(first_end.unwrap_or(0));
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let times =
+        if ratio.is_finite() { format!("{ratio:.1} times as long as the middle one") } else { "alone".to_owned() };
+    Ok(Cause {
+        summary: format!(
+            "Threads finish {} apart: {} works {times}{at}.",
+            duration(seconds(spread)),
+            thread_name(last)
+        ),
+        culprit,
+        evidence: vec![
+            evidence("from the first thread's end to the last's", seconds(spread), "seconds", "threads"),
+            evidence(format!("CPU time of the last thread ({})", thread_name(last)), work * 1e-9, "seconds", "threads"),
+            evidence("CPU time of the middle one", middle(|t| t.running_ns) * 1e-9, "seconds", "threads"),
+            evidence("threads", group.len() as f64, "threads", "threads"),
+        ],
+        remedies: division(group.len(), work / mean.max(1.0)),
+        ..found(ledger, meta, lost)
+    })
+}
+
+/// How finely to cut the work, from the measured spread: the largest part may not take longer than the smallest loss
+/// that is worth a word, of a thread's fair share.
+fn division(threads: usize, largest_share: f64) -> Vec<String> {
+    let parts = (threads as f64 * largest_share.max(1.0) / MIN_SHARE).ceil();
+    vec![
+        format!(
+            "cut the work into {parts:.0} parts or more (equal shares differ by {largest_share:.1} here) that threads take \
+             when they are free: an atomic counter, schedule(dynamic), a work-stealing pool"
+        ),
+        "or weigh the shares by what they cost, the largest first".to_owned(),
+    ]
+}
+
+fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), meta: &Meta) -> Cause {
+    let traced = ledger.traced;
+    let late = Late::new(ledger, at_barrier);
+    let mut waits: BTreeMap<ThreadId, (u64, f64)> = BTreeMap::new();
+    for (wait, _) in shared::blame::waits(ledger, |w| w == Why::Barrier) {
+        let entry = waits.entry(wait.thread).or_default();
+        entry.0 = entry.0.saturating_add(wait.count);
+        entry.1 += wait.blocked_ns as f64 * 1e-9;
+    }
+    let members = waits.len().max(late.threads.len()).max(2);
+    // Midway between "all take turns" and "always the same".
+    let always = 0.5 + 0.5 / members as f64;
+    let most = late.most();
+    let straggler = most.filter(|(_, share)| *share > always).map(|m| m.0);
+    let culprit = late.culprit(facts, straggler);
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let thread = straggler.and_then(|t| traced.threads.get(&t).copied());
+    let summary = match thread {
+        Some(thread) => format!("Threads wait at a barrier for {}, which is still busy{at}.", thread_name(thread)),
+        None => format!("Threads wait at a barrier for whichever is last{at}."),
+    };
+    let blocks: u64 = waits.values().fold(0, |n, w| n.saturating_add(w.0));
+    let (least, largest) = waits.values().fold((f64::INFINITY, 0.0_f64), |(a, b), w| (a.min(w.1), b.max(w.1)));
+    let mut rows = vec![evidence("times a thread blocked at a barrier", blocks as f64, "waits", "waits")];
+    if largest > 0.0 {
+        rows.push(evidence("longest waiting of one thread, in all", largest, "seconds", "waits"));
+        rows.push(evidence("shortest waiting of one thread, in all", least, "seconds", "waits"));
+    }
+    if let (Some((_, share)), Some(thread)) = (most, thread) {
+        rows.push(evidence(format!("waiting in which {} ran", thread_name(thread)), share, "share", "samples"));
+    }
+    let remedies = match thread {
+        Some(_) => vec![
+            "give that thread less: divide by cost instead of by count, or let threads take small parts".to_owned(),
+            "replace the barrier where a thread needs only its neighbours' results".to_owned(),
+        ],
+        None => vec![
+            "put fewer barriers between the same work, so that differences even out".to_owned(),
+            "replace the barrier where a thread needs only its neighbours' results".to_owned(),
+        ],
+    };
+    Cause { summary, culprit, evidence: rows, remedies, ..found(ledger, meta, lost) }
+}
+
+fn thread_name(thread: &Thread) -> String {
+    format!("thread {} ({})", thread.tid, thread.name)
+}

@@ -1,0 +1,66 @@
+//! Unequal tasks of a pool of threads.
+//!
+//! What a thread of a pool has to do depends on the tasks that it takes: those that find none left wait while the last one
+//! is busy.
+
+use crate::causes::shared::blame::{by_weight, named, running, waits};
+use crate::causes::shared::{Meta, evidence, found};
+use crate::account::Ledger;
+use crate::account::meanwhile::Idle;
+use crate::account::pieces::{Kind, Why};
+use crate::answer::Cause;
+use crate::facts::Facts;
+use recording::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A thread is the one that others wait for when more than half of their waiting falls into its running time.
+const MOST: f64 = 0.5;
+
+fn no_task(idle: Idle) -> bool {
+    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Task) | Kind::Woken(Why::Task)))
+}
+
+/// The cause.
+pub(super) fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Cause {
+    let traced = ledger.traced;
+    let mut seen = ledger.split.meanwhile.during(no_task);
+    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    let all: f64 = seen.iter().map(|s| s.1).sum();
+    let mut by_thread: BTreeMap<ThreadId, f64> = BTreeMap::new();
+    for (at, weight) in &seen {
+        *by_thread.entry(at.thread).or_default() += weight;
+    }
+    let one = by_weight(by_thread).into_iter().next().filter(|(_, weight)| *weight > MOST * all).map(|(t, _)| t);
+    let culprit = running(facts, &seen, |_| None).map(|r| r.culprit);
+    let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
+    let (mut threads, mut count, mut blocked) = (BTreeSet::new(), 0_u64, 0.0);
+    for (wait, _) in waits(ledger, |w| w == Why::Task) {
+        threads.insert(wait.thread);
+        count = count.saturating_add(wait.count);
+        blocked += wait.blocked_ns as f64 * 1e-9;
+    }
+    let mut rows = vec![
+        evidence("threads without a task", threads.len() as f64, "threads", "waits"),
+        evidence("times one had none", count as f64, "waits", "waits"),
+        evidence("time without a task, all threads", blocked, "seconds", "waits"),
+    ];
+    if let Some(last) = one.and_then(|t| traced.threads.get(&t)) {
+        let name = format!("CPU time of the thread that was busy then ({})", last.name);
+        rows.push(evidence(name, last.running_ns as f64 * 1e-9, "seconds", "threads"));
+    }
+    Cause {
+        summary: format!("Threads of a pool have no task left while another one is still busy{at}."),
+        culprit,
+        evidence: rows,
+        remedies: vec![
+            "start the largest tasks first, so that small ones fill the gaps at the end".to_owned(),
+            "cut the largest tasks into several".to_owned(),
+        ],
+        ..found(ledger, meta, lost)
+    }
+}

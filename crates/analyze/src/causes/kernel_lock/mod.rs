@@ -1,0 +1,186 @@
+//! `kernel-lock`: threads wait for a lock that the kernel takes on their behalf.
+//!
+//! Evidence: idle capacity charged to waits inside the kernel's locks, CPU time spent getting them, and the table of
+//! locks: which one, in which system call or page fault, called from where.
+//!
+//! May import: `account`, `answer`, `facts`, `model`, `shared`, `statistics`, `words`, `recording`.
+
+mod known;
+
+use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
+use known::{FAULTS, Known};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
+use crate::account::pieces::Why;
+use crate::account::profile::Doing;
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::facts::Facts;
+use crate::model::code::place;
+use crate::model::stack_view::View;
+use crate::statistics::MIN_SHARE;
+use crate::words::listed;
+use recording::tables::KernelLock;
+use std::collections::BTreeMap;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const KERNEL_LOCK: CauseId = CauseId::new("kernel-lock");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::KERNEL_LOCK,
+    colour: "#d55e4a",
+    title: "A lock inside the kernel",
+    what: "Threads wait for a lock that the kernel takes on their behalf.",
+    why: "System calls and page faults of one process, or on one file, run one after another.",
+    example: "Threads that map and unmap memory wait for the process's memory-map lock.",
+    disproved_by: "Avoid the system calls or faults that take the lock: if the time does not fall, it is not the cause.",
+    lines: |id| {
+        Some(match id {
+            LineId::Blocked(Why::KernelLock) => "waiting for locks in the kernel",
+            LineId::KernelLock => "getting locks in the kernel",
+            _ => return None,
+        })
+    },
+    hides_in: hidden::WAITS_AND_RUNS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge: |facts, meta| by_lines(facts, meta, explain),
+};
+
+fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Vec<Cause>, String> {
+    let locks = Locks::new(facts, ledger);
+    let views = match locks.views.is_empty() {
+        true => sources(facts, ledger, |w| w == Why::KernelLock, |d| d == Doing::KernelLock),
+        false => locks.views.clone(),
+    };
+    let mut who: Option<Culprit> = culprit(&views, Blamed::Own);
+    let name = locks.name.clone().or_else(|| named_by_waits(ledger));
+    if let Some(who) = &mut who {
+        who.object.clone_from(&name);
+    }
+    let known = name.as_deref().and_then(known::known);
+    let ways: Vec<String> = locks.main_ways().map(|(way, _)| way.clone()).collect();
+    Ok(vec![Cause {
+        summary: summary(who.as_ref(), name.as_deref(), known, &ways),
+        culprit: who,
+        evidence: rows(ledger, &locks),
+        remedies: known::remedies(known, &ways),
+        ..found(ledger, meta, lost)
+    }])
+}
+
+/// The locks of a run that are not the allocator's or thread creation's business, put together.
+#[derive(Default)]
+struct Locks<'t> {
+    /// The lock with most waiting time.
+    name: Option<String>,
+    /// Of that lock: the system calls and faults that needed it, with the seconds waited.
+    ways: Vec<(String, f64)>,
+    /// Of that lock: where.
+    views: Vec<(View<'t>, f64)>,
+    /// Of that lock: waits, seconds waited and of that blocked, longest wait in seconds.
+    waits: f64,
+    waited: f64,
+    blocked: f64,
+    longest: f64,
+    /// Seconds waited for others.
+    others: f64,
+}
+
+impl<'t> Locks<'t> {
+    /// The ways to the lock that are worth a word: who waits less in one than makes a cause could gain nothing there.
+    fn main_ways(&self) -> impl Iterator<Item = &(String, f64)> {
+        self.ways.iter().take(3).filter(|(_, seconds)| *seconds > MIN_SHARE * self.waited)
+    }
+
+    fn new(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Locks<'t> {
+        let view = |l: &KernelLock| facts.model.stacks.view(l.user_stack, l.syscall.is_some());
+        let futex = facts.model.numbers.futex;
+        let rows: Vec<&KernelLock> = ledger
+            .traced
+            .kernel_locks
+            .iter()
+            .copied()
+            .filter(|l| l.syscall != Some(futex) && view(l).theme.is_none())
+            .collect();
+        let mut waited: BTreeMap<&str, f64> = BTreeMap::new();
+        for row in &rows {
+            *waited.entry(row.lock.as_str()).or_default() += row.waited_ns as f64 * 1e-9;
+        }
+        let all: f64 = waited.values().sum();
+        let Some((name, most)) = by_weight(waited).into_iter().next().filter(|(_, s)| *s > 0.0) else {
+            return Locks::default();
+        };
+        let mut locks = Locks { name: Some(name.to_owned()), others: all - most, waited: most, ..Locks::default() };
+        let mut ways: BTreeMap<String, f64> = BTreeMap::new();
+        for row in rows.iter().filter(|r| r.lock == name) {
+            let seconds = row.waited_ns as f64 * 1e-9;
+            let way = row.syscall.map_or_else(|| FAULTS.to_owned(), |n| facts.model.call_name(n));
+            *ways.entry(way).or_default() += seconds;
+            if row.user_stack.is_some() {
+                locks.views.push((view(row), seconds));
+            }
+            locks.waits += row.count as f64;
+            locks.blocked += row.blocked_ns as f64 * 1e-9;
+            locks.longest = locks.longest.max(row.longest_ns as f64 * 1e-9);
+        }
+        locks.ways = by_weight(ways);
+        locks
+    }
+}
+
+/// The lock's name as the waits have it.
+fn named_by_waits(ledger: &Ledger<'_, '_>) -> Option<String> {
+    let mut names: BTreeMap<&str, f64> = BTreeMap::new();
+    for (wait, seconds) in waits(ledger, |w| w == Why::KernelLock) {
+        if let Some(what) = &wait.what {
+            *names.entry(what.as_str()).or_default() += seconds;
+        }
+    }
+    by_weight(names).into_iter().next().map(|(name, _)| name.to_owned())
+}
+
+fn summary(culprit: Option<&Culprit>, name: Option<&str>, known: Option<&Known>, ways: &[String]) -> String {
+    let lock = match (known, name) {
+        (Some(known), Some(name)) => format!("{} ({name})", known.meaning),
+        (None, Some(name)) => format!("a lock inside the kernel ({name})"),
+        _ => "a lock inside the kernel".to_owned(),
+    };
+    // One call takes it; several, and page faults, take it.
+    let take = if ways.len() == 1 && !ways.iter().any(|way| way == FAULTS) { "takes" } else { "take" };
+    let through = if ways.is_empty() { String::new() } else { format!(", which {} {take}", listed(ways)) };
+    let at = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s))).unwrap_or_default();
+    format!("Threads wait for {lock}{through}{at}.")
+}
+
+fn rows<'t>(ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
+    let mut rows = Vec::new();
+    if locks.name.is_some() {
+        rows.push(evidence("times a thread waited for the lock", locks.waits, "waits", "kernel_locks"));
+        rows.push(evidence("time waited, all threads", locks.waited, "seconds", "kernel_locks"));
+        rows.push(evidence("of that, off the processor", locks.blocked, "seconds", "kernel_locks"));
+        rows.push(evidence("longest wait", locks.longest, "seconds", "kernel_locks"));
+    } else {
+        let blocked: f64 = waits(ledger, |w| w == Why::KernelLock).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
+        rows.push(evidence("time blocked, all threads", blocked, "seconds", "waits"));
+    }
+    rows.extend(locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, "seconds", "kernel_locks")));
+    if locks.others > 0.0 {
+        rows.push(evidence("time waited for other locks of the kernel", locks.others, "seconds", "kernel_locks"));
+    }
+    rows.push(evidence(
+        "CPU time spent getting locks",
+        on_cpu(ledger, |d| d == Doing::KernelLock),
+        "seconds",
+        "samples",
+    ));
+    rows
+}

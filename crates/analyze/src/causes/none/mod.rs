@@ -1,0 +1,148 @@
+//! `none`: no cause was found. Says how far the program scales, and what would limit it next.
+//!
+//! May import: `account`, `answer`, `facts`, `shared`, `statistics`, `words`.
+
+use crate::account::profile::Doing;
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId, Evidence, Interval, Point};
+use crate::causes::shared::blame::by_weight;
+use crate::causes::shared::{self, Meta, Outcome, evidence};
+use crate::facts::{Facts, large};
+use crate::statistics::MIN_SHARE;
+use crate::words::count_threads;
+use std::collections::BTreeMap;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const NONE: CauseId = CauseId::new("none");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::NONE,
+    colour: "var(--unknown)",
+    title: "Nothing found",
+    what: "No cause was found: the program uses the processors that it has, or what it loses is not explained.",
+    why: "Where nothing is lost, only more processors or less work make it faster.",
+    example: "Threads that share nothing, as many as there are processors.",
+    disproved_by: "A change of the program, at the same thread count and on the same machine, that makes it clearly \
+                   faster without doing less work.",
+    lines: |_| None,
+    hides_in: &[],
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge: |facts, _| Outcome::Found(vec![conclude(facts)]),
+};
+
+/// The cause that stands for the absence of causes.
+pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
+    // What is lost without a proven cause is told of the count that loses it.
+    let lossy = facts.focus();
+    let point = match lossy {
+        Some(ledger) => facts.points.iter().find(|p| p.threads == ledger.account.threads),
+        None => {
+            let within = facts.points.iter().rfind(|p| p.threads <= facts.processors);
+            let overtaken =
+                |p: &Point| facts.ledgers.iter().any(|l| l.account.threads == p.threads && facts.overtaken(l));
+            let fastest = || facts.points.iter().max_by(|a, b| a.speedup.total_cmp(&b.speedup));
+            if within.is_some_and(overtaken) { fastest() } else { within.or(facts.points.first()) }
+        }
+    };
+    let traced = lossy.or(facts.ledgers.first()).map_or(1, |l| l.account.threads);
+    let threads = point.map_or(traced, |p| p.threads);
+    let mut rows = vec![evidence("processors", f64::from(facts.processors), "processors", "meta")];
+    if let Some(point) = point {
+        rows.push(evidence(format!("speed-up with {}", count_threads(threads)), point.speedup, "ratio", "runs"));
+        rows.push(evidence(format!("efficiency with {}", count_threads(threads)), point.efficiency, "share", "runs"));
+    }
+    if let Some(ledger) = lossy {
+        let what = format!("processor time lost with {}", count_threads(threads));
+        rows.push(evidence(what, ledger.own_loss() / ledger.account.capacity, "share", "runs"));
+    }
+    if let Some(ledger) = facts.ledgers.iter().find(|l| l.account.threads == threads) {
+        rows.extend(besides(ledger));
+    }
+    Cause {
+        id: CauseId::NONE,
+        share: 0.0,
+        lost_seconds: 0.0,
+        interval: Interval { low: 0.0, high: 0.0 },
+        threads,
+        summary: summary(facts, threads),
+        culprit: None,
+        evidence: rows,
+        remedies: Vec::new(),
+        disproved_by: match facts.ledgers.is_empty() {
+            // Nothing is claimed.
+            true => String::new(),
+            false => META.disproved_by.to_owned(),
+        },
+    }
+}
+
+/// What keeps the processors busy besides the program's own code and its libraries', largest first: less of it makes the
+/// program faster at any thread count. Shares below the smallest loss that is called a cause are not worth a line.
+fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
+    let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
+    for (doing, samples) in &ledger.profile.counts {
+        let group = match doing {
+            Doing::Collector => "garbage collection",
+            Doing::Allocator(_) => "the memory allocator",
+            Doing::Creation => "creating and ending threads",
+            Doing::Synchronising(_) | Doing::KernelLock => "lock and futex code",
+            Doing::Fault => "page faults",
+            Doing::Call(_) => "system calls",
+            Doing::Spinning => "loops that wait for another thread",
+            Doing::Sharing(_) | Doing::Interrupt | Doing::Function(..) | Doing::Unknown => continue,
+        };
+        *groups.entry(group).or_default() += samples;
+    }
+    let share = |samples: u64| samples as f64 / ledger.profile.total.max(1) as f64;
+    let large = by_weight(groups.into_iter().map(|(group, samples)| (group, share(samples))).collect());
+    let large = large.into_iter().filter(|(_, share)| *share >= MIN_SHARE);
+    large.map(|(group, share)| evidence(format!("processor time in {group}"), share, "share", "samples")).collect()
+}
+
+/// A loss that would be a cause's if it were certain, within the processors.
+fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
+    let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors && !facts.overtaken(l));
+    let ledger = more.rev().find(|l| large(l, l.own_loss()))?;
+    Some(format!(
+        "Too noisy to tell whether anything is lost with {}: more runs, or a quieter machine, would tell.",
+        count_threads(ledger.account.threads)
+    ))
+}
+
+fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
+    if facts.ledgers.is_empty() {
+        return "No run was traced, so what limits the program is not known.".to_owned();
+    }
+    let alone = facts.ledgers.iter().any(|l| l.traced.alone);
+    let Some(ledger) = facts.focus() else {
+        if alone {
+            return "The program keeps its processors busy; whether more would help shows only in a sweep.".to_owned();
+        }
+        if let Some(open) = uncertain(facts) {
+            return open;
+        }
+        return match threads < facts.processors {
+            true => format!(
+                "Up to {threads} threads nothing limits it; more of the {} processors could be tried.",
+                facts.processors
+            ),
+            false => format!("Nothing but the number of processors ({}) limits it.", facts.processors),
+        };
+    };
+    let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
+    let mostly = match largest.map(|l| l.id) {
+        Some(LineId::Noise) => "it is spread over changes that are each within the sampling error".to_owned(),
+        Some(id) => format!("the largest part: {}", (facts.named)(facts.model, id)),
+        None => "the largest part: not explained".to_owned(),
+    };
+    let of = if alone { String::new() } else { format!(" with {}", count_threads(ledger.account.threads)) };
+    format!(
+        "{:.0} % of the processor time{of} is lost, and no cause is proven; {mostly}.",
+        100.0 * ledger.own_loss() / ledger.account.capacity
+    )
+}

@@ -1,0 +1,74 @@
+//! Sketches of pools, and what is told of them.
+
+use super::*;
+use crate::answer::Answer;
+use crate::answer_for;
+use crate::common::{around, assert_balanced, found};
+use recording::Tables;
+use recording::synthetic::{Sketch, ms, us};
+use recording::tables::Reason;
+
+const WAIT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < acquire@app pool.c:10 < work@app app.c:5";
+const RELEASE: &str = "?@libc.so.6 < release@app pool.c:20 < work@app app.c:7";
+const QUERY: &str = "?@libc.so.6 < usleep@libc.so.6 < query@app db.c:3 < work@app app.c:6";
+
+/// Three threads share one thing, and hold it for 4 ms each; `holds`: what they do meanwhile.
+fn one_for_three(asleep: bool) -> Tables {
+    let used = if asleep { 0.01 } else { 1.0 };
+    let cpu: Vec<f64> = around(1.2).iter().map(|s| s * used).collect();
+    Sketch::new(4)
+        .clean_cpu(1, &around(1.2), &cpu)
+        .traced(1, |run| {
+            let thread = run.thread("t0");
+            (0..300).fold(thread, |t, _| hold(t, asleep));
+        })
+        .clean_cpu(3, &around(1.2), &cpu)
+        .traced(3, |run| {
+            for at in 0..3_u64 {
+                let by = format!("t{}", (at + 2) % 3);
+                let mut thread = run.thread(&format!("t{at}")).runs(us(10), "work@app app.c:5");
+                if at > 0 {
+                    thread = thread.locks(0x100, ms(4) * at, WAIT, &by).woken_at(RELEASE);
+                }
+                for _ in 0..100 {
+                    thread = hold(thread, asleep).locks(0x100, ms(8), WAIT, &by).woken_at(RELEASE);
+                }
+            }
+        })
+        .tables()
+}
+
+fn hold<'s, 'a>(
+    thread: recording::synthetic::ThreadSketch<'s, 'a>,
+    asleep: bool,
+) -> recording::synthetic::ThreadSketch<'s, 'a> {
+    match asleep {
+        true => thread.blocks(Reason::Sleep, ms(4) - us(30), QUERY).runs(us(30), "work@app app.c:7"),
+        false => thread.runs(ms(4), "render@app render.c:9 < work@app app.c:6"),
+    }
+}
+
+fn pool(answer: &Answer) -> &Cause {
+    assert_balanced(answer);
+    found(answer, CauseId::RESOURCE_POOL).unwrap_or_else(|| panic!("{:#?}", answer.verdict))
+}
+
+#[test]
+fn who_sleeps_with_the_only_one_is_told_with_it() {
+    let answer = answer_for(&one_for_three(true));
+    let cause = pool(&answer);
+    assert_eq!(answer.verdict.causes[0].id, CauseId::RESOURCE_POOL, "{:#?}", answer.verdict);
+    assert!(cause.summary.contains("acquire (pool.c:10)") && cause.summary.contains("only one"), "{}", cause.summary);
+    assert!(cause.summary.contains("4.0 ms asleep in usleep, called from query (db.c:3)"), "{}", cause.summary);
+    assert!(cause.remedies[0].contains("more than one"), "{:?}", cause.remedies);
+    // The sleeping is not told as a pause after which threads look again.
+    assert!(found(&answer, CauseId::new("condition-wait")).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn who_computes_with_the_only_one_is_told_to_do_less() {
+    let answer = answer_for(&one_for_three(false));
+    let cause = pool(&answer);
+    assert!(cause.summary.contains("running in render (render.c:9)"), "{}", cause.summary);
+    assert!(cause.remedies[0].contains("do less while holding one"), "{:?}", cause.remedies);
+}

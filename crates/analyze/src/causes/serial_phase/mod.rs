@@ -1,0 +1,254 @@
+//! `serial-phase`: only one thread has anything to do.
+//!
+//! Evidence: idle capacity before the first worker, after the last, between groups of workers; and at barriers,
+//! conditions and the end, where the code that ran meanwhile is code that never runs beside other code.
+//!
+//! May import: `account`, `answer`, `facts`, `model`, `shared`.
+
+use crate::causes::shared::blame::{Ran, named, running};
+use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line};
+use crate::account::idle::may_hide_serial;
+use crate::account::meanwhile::{At, Idle};
+use crate::account::pieces::Why;
+use crate::account::timeline::Shape;
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, CauseId};
+use crate::facts::{Facts, in_proportion, large, significant};
+use crate::model::window::Part;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const SERIAL_PHASE: CauseId = CauseId::new("serial-phase");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::SERIAL_PHASE,
+    colour: "#a58bc9",
+    title: "One thread alone",
+    what: "Only one thread has anything to do: before, between or after the parallel parts.",
+    why: "The other processors idle; the share of this phase bounds the speed-up (Amdahl's law).",
+    example: "Reading and sorting the input before the workers start.",
+    disproved_by: "Time the phase alone: if it is short against the whole, it is not the cause.",
+    lines: |id| {
+        Some(match id {
+            LineId::Shape(Shape::StartUp) => "before the first worker thread started",
+            LineId::Shape(Shape::Tail) => "after the last worker thread had ended",
+            LineId::Shape(Shape::Between) => "between groups of worker threads",
+            LineId::Shape(Shape::TooFew) => "fewer threads than processors",
+            LineId::Shape(Shape::OneThread) => "the program has one thread",
+            LineId::OneAlone => "while one thread did what only one may do",
+            LineId::Synchronising(Why::Join) => "joining threads",
+            _ => return None,
+        })
+    },
+    hides_in: hidden::WAITS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge,
+};
+
+/// What is missing to exclude a serial phase where the printed rate fits both readings.
+const OUTSIDE: &str = "whether the printed rate counts what is outside of the workers' lives cannot be told: runs whose speed \
+                       differs would tell, or marks";
+
+fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    match by_lines(facts, meta, explain) {
+        Outcome::Clear(_) if facts.model.part == (Part::Workers { certain: false }) => Outcome::Unsure(OUTSIDE.to_owned()),
+        Outcome::Clear(why) => facts.in_order().into_iter().find_map(hardly_sampled).map_or(Outcome::Clear(why), Outcome::Unsure),
+        outcome => outcome,
+    }
+}
+
+/// So few samples of what runs while others wait for it do not tell whether only ever one thread runs that code.
+///
+/// Decides: whether waiting at barriers and conditions excludes a serial phase.
+/// From: twice the samples that a function needs to be known to run alone (`account::alone`): it may have half of them.
+/// Shown by: `tests/acquitted.rs`.
+/// Wrong if: what runs alone is spread over more functions that have no caller in common.
+const TOLD_BY: u64 = 20;
+
+/// What is missing where threads wait for others, and too few samples say what those did.
+fn hardly_sampled(ledger: &Ledger<'_, '_>) -> Option<String> {
+    let waits = [Why::Barrier, Why::Condition, Why::Ended, Why::Task].map(LineId::blocked);
+    let waited = ledger.sum(|id| waits.contains(&id) || id == LineId::Shape(Shape::Finished));
+    let seen = ledger.split.meanwhile.samples.iter().filter(|(idle, _)| may_hide_serial(**idle));
+    let seen: u64 = seen.map(|(_, samples)| *samples).sum();
+    let why = match ledger.alone.told() {
+        false => "and hardly ever run side by side".to_owned(),
+        true if seen < TOLD_BY => format!("and {seen} samples are of what those run"),
+        true => return None,
+    };
+    large(ledger, waited.0).then(|| {
+        let waited = in_proportion(ledger, waited.0);
+        format!("threads wait for others, {waited}, {why}: whether that is code for one thread alone cannot be told")
+    })
+}
+
+/// A part of the run in which one thread is alone.
+struct Phase {
+    /// The shape of the program at that time; none where others wait for the one that is alone.
+    shape: Option<Shape>,
+    /// When it is, as a sentence goes on with it.
+    when: &'static str,
+}
+
+impl Phase {
+    fn line(&self) -> LineId {
+        self.shape.map_or(LineId::OneAlone, LineId::Shape)
+    }
+}
+
+const PHASES: &[Phase] = &[
+    Phase { shape: Some(Shape::StartUp), when: "before the first worker thread starts" },
+    Phase { shape: Some(Shape::Tail), when: "after the last worker thread has ended" },
+    Phase { shape: Some(Shape::Between), when: "between groups of worker threads" },
+    Phase { shape: Some(Shape::TooFew), when: "while fewer threads than processors have work" },
+    Phase { shape: Some(Shape::OneThread), when: "because the program never starts a second thread" },
+    Phase { shape: None, when: "while the others wait for it" },
+];
+
+/// Where nobody runs for more than this share of a phase, more of it shows that threads wait than that one is at work.
+///
+/// Decides: whether time in which few threads have work is a serial phase.
+/// From: chosen: the larger half.
+/// Shown by: pools of connections whose holders sleep: their threads hardly ever run, and were told as a serial phase.
+/// Wrong if: one thread alone reads from a slow device for most of its phase.
+const MOSTLY: f64 = 0.5;
+
+/// What is missing where threads that hardly run are all that there is.
+const WAITING: &str = "while fewer threads than processors have work, mostly none of them runs: what they wait for is not known";
+
+/// True unless few threads are left that have work and mostly none of them runs: then they wait, and none of them
+/// keeps the others waiting by what it does.
+fn one_runs(ledger: &Ledger<'_, '_>, phase: &Phase) -> bool {
+    let Some(shape @ (Shape::TooFew | Shape::Tail)) = phase.shape else { return true };
+    let nobody = ledger.split.meanwhile.nobody.get(&Idle::Shape(shape)).copied().unwrap_or(0.0);
+    nobody <= MOSTLY * ledger.split.shapes.get(&shape).copied().unwrap_or(0.0)
+}
+
+fn explain<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    _: (f64, f64),
+    meta: &Meta,
+) -> Result<Vec<Cause>, String> {
+    let parts: Vec<(&Phase, (f64, f64))> =
+        PHASES.iter().filter(|p| one_runs(ledger, p)).map(|p| (p, line(ledger, p.line()))).collect();
+    let lost = parts.iter().fold((0.0, 0.0), |sum, (_, part)| (sum.0 + part.0, f64::hypot(sum.1, part.1)));
+    if !significant(ledger, lost) {
+        return Err(WAITING.to_owned());
+    }
+    let large: Vec<_> = parts.iter().filter(|(_, part)| significant(ledger, *part)).collect();
+    if large.is_empty() {
+        // Several short phases: together they are the cause, and the longest stands for them.
+        let longest = parts.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        return Ok(longest.map(|(phase, _)| cause(facts, ledger, phase, lost, meta)).into_iter().collect());
+    }
+    Ok(large.into_iter().map(|(phase, part)| cause(facts, ledger, phase, *part, meta)).collect())
+}
+
+fn cause<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    phase: &Phase,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Cause {
+    let ran = |idle| match phase.shape {
+        Some(shape) => idle == Idle::Shape(shape),
+        None => may_hide_serial(idle),
+    };
+    let mut during = ledger.split.meanwhile.during(ran);
+    if phase.shape.is_none() {
+        during.retain(|(at, _)| ledger.alone.function(at.stack).is_some());
+    }
+    let ran_alone = who(facts, ledger, phase, &during);
+    let processors = f64::from(ledger.traced.processors());
+    // One thread ran, so the others' processors idled: the phase took this long per unit of work.
+    let alone = lost.0 / (processors - 1.0).max(1.0);
+    let of_run = alone / ledger.scale.max(f64::MIN_POSITIVE);
+    let mut rows = vec![
+        evidence("time in which one thread ran alone, in the observed run", of_run, "seconds", "slices"),
+        evidence("the same per unit of work", alone, "seconds", "slices"),
+    ];
+    if alone > 0.0 && ledger.account.useful > alone {
+        rows.push(evidence(
+            "largest speed-up that this phase allows (Amdahl)",
+            ledger.account.useful / alone,
+            "ratio",
+            "slices",
+        ));
+    }
+    if let Some((at, _)) = during.first() {
+        let name = ledger.traced.threads.get(&at.thread).map_or("?", |t| t.name.as_str());
+        rows.push(evidence(
+            format!("samples of the phase, most in thread {name}"),
+            samples(ledger, ran),
+            "samples",
+            "samples",
+        ));
+    }
+    // Who mostly waits itself does not run alone.
+    let nobody = ledger.split.meanwhile.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
+    let charged = lost.0 / ledger.scale.max(f64::MIN_POSITIVE);
+    let runs = ran_alone.as_ref().filter(|_| nobody < charged / 2.0);
+    Cause {
+        summary: summary(runs, phase, of_run / (ledger.traced.length_ns() as f64 * 1e-9)),
+        culprit: ran_alone.map(|r| r.culprit),
+        evidence: rows,
+        remedies: remedies(phase),
+        ..found(ledger, meta, lost)
+    }
+}
+
+fn samples(ledger: &Ledger<'_, '_>, ran: impl Fn(Idle) -> bool) -> f64 {
+    let samples = ledger.split.meanwhile.samples.iter().filter(|(idle, _)| ran(**idle));
+    samples.map(|(_, n)| *n as f64).sum()
+}
+
+/// The function that ran alone: of code that only ever runs alone the one found there, else the innermost function of
+/// the program that holds most of the phase.
+fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(At, f64)]) -> Option<Ran> {
+    match phase.shape {
+        Some(_) => running(facts, during, |_| None),
+        None => running(facts, during, |at| ledger.alone.function(at.stack)),
+    }
+}
+
+fn summary(ran: Option<&Ran>, phase: &Phase, share: f64) -> String {
+    let (when, share) = (phase.when, 100.0 * share.clamp(0.0, 1.0));
+    match ran {
+        Some(ran) if ran.alone() => format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit)),
+        Some(ran) if ran.share > 0.5 => {
+            let (part, who) = (100.0 * ran.share, named(&ran.culprit));
+            format!("At most one thread runs for {share:.0} % of the time, {when}; {part:.0} % of that in {who}.")
+        }
+        _ => format!("At most one thread runs for {share:.0} % of the time, {when}."),
+    }
+}
+
+fn remedies(phase: &Phase) -> Vec<String> {
+    let list: &[&str] = match phase.shape {
+        Some(Shape::StartUp) => &[
+            "divide this preparation among the threads, or start the workers first and let them begin on what is ready",
+            "do it once and keep the result, where the input is the same each time",
+        ],
+        Some(Shape::Tail) => &["merge the results in the workers, pairwise, or while the last ones still compute"],
+        Some(Shape::TooFew) => &["start as many workers as there are processors, or cut the work into more parts"],
+        Some(Shape::OneThread) => &[
+            "check that the option that sets the thread count reaches the program",
+            "check whether this input can be divided at all (one stream, one block, one file)",
+        ],
+        Some(Shape::Between) => &[
+            "keep the workers between the groups and divide what is done between them",
+            "overlap it with the parallel part: prepare the next round while this one runs",
+        ],
+        Some(Shape::Finished) | None => &[
+            "divide this function's work among the threads that wait for it",
+            "overlap it with the parallel part: let one thread do it for the next round while the others work on this one",
+        ],
+    };
+    list.iter().map(|r| (*r).to_owned()).collect()
+}

@@ -1,0 +1,221 @@
+//! From weighted stacks to a culprit.
+
+use crate::account::Ledger;
+use crate::account::meanwhile::At;
+use crate::account::pieces::Why;
+use crate::account::profile::Doing;
+use crate::answer::{Culprit, Site};
+use crate::facts::Facts;
+use crate::model::code::{Code, Owner, place};
+use crate::model::stack_view::View;
+use recording::tables::{ModuleKind, Wait};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Call sites named in an answer: more than a reader follows up.
+const MOST_CALLERS: usize = 8;
+
+/// What a culprit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blamed {
+    /// The library function that the program called where that owns what happens, else the program's line.
+    Responsible,
+    /// The program's line, whatever library does it.
+    Own,
+}
+
+/// Who is to blame, from stacks with their weights.
+pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
+    let mut callers: BTreeMap<Site, f64> = BTreeMap::new();
+    for (view, weight) in views {
+        if let Some(own) = view.own {
+            *callers.entry(own.site()).or_default() += weight;
+        }
+    }
+    let (_, site) = heaviest(views, blamed)?;
+    Some(Culprit {
+        function: site.function,
+        module: site.module,
+        file: site.file,
+        path: site.path,
+        line: site.line,
+        object: None,
+        object_name: None,
+        callers: merged(by_weight(callers)).into_iter().take(MOST_CALLERS).collect(),
+    })
+}
+
+/// The place that is to blame, and whether it is a library's.
+pub fn heaviest(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<(bool, Site)> {
+    let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
+    for (view, weight) in views {
+        let code = match blamed {
+            Blamed::Responsible => view.responsible(),
+            Blamed::Own => view.own.or(view.entry),
+        };
+        if let Some(code) = code.or(view.leaf) {
+            let library = code.owner == Owner::Library;
+            let mut site = code.site();
+            if library {
+                // Of a library its function counts, not the place in it.
+                (site.file, site.path, site.line, site.address) = (None, None, None, String::new());
+            } else if code.kind == ModuleKind::Anonymous && site.function.is_some() {
+                // One method is compiled several times, and its code moves.
+                site.address.clear();
+            }
+            *responsible.entry((library, site)).or_default() += weight;
+        }
+    }
+    by_weight(responsible).into_iter().next().map(|(place, _)| place)
+}
+
+/// The function that is named holds this share of the samples: the innermost one that explains nearly all of them.
+const MOST: f64 = 0.8;
+
+/// Who ran, and how sure that is.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// The function, with the functions around it as callers.
+    pub culprit: Culprit,
+    /// The share of what was seen in which it ran or had called what ran, 0 to 1.
+    pub share: f64,
+}
+
+impl Ran {
+    /// True when it explains nearly all that was seen.
+    pub fn alone(&self) -> bool {
+        self.share >= MOST
+    }
+}
+
+/// Who ran, from what was seen: the function that `known` gives for a stack, else the innermost function of the program
+/// that holds [`MOST`] of the weight, else the one that holds the most, the innermost of several.
+pub fn running<'t>(facts: &Facts<'_, 't>, seen: &[(At, f64)], known: impl Fn(&At) -> Option<Code<'t>>) -> Option<Ran> {
+    let stacks = &facts.model.stacks;
+    let own = |at: &At| -> Vec<Code<'t>> {
+        let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
+        frames.into_iter().filter(|c| c.owner == Owner::Own).collect()
+    };
+    let all: f64 = seen.iter().map(|s| s.1).sum();
+    let mut inclusive: BTreeMap<Function, f64> = BTreeMap::new();
+    let mut chosen: BTreeMap<Function, f64> = BTreeMap::new();
+    for (at, weight) in seen {
+        let functions: BTreeSet<Function> = own(at).iter().map(function).collect();
+        functions.into_iter().for_each(|f| *inclusive.entry(f).or_default() += weight);
+        if let Some(code) = known(at) {
+            *chosen.entry(function(&code)).or_default() += weight;
+        }
+    }
+    let chosen = by_weight(chosen).into_iter().next().map(|c| c.0);
+    let most = inclusive.values().copied().fold(0.0, f64::max).min(MOST * all);
+    let heavy = |c: &&Code| inclusive.get(&function(c)).is_some_and(|w| *w >= most);
+    // The heaviest line of the heaviest stack that shows the function.
+    for (at, _) in seen {
+        let frames = own(at);
+        let found = match chosen {
+            Some(chosen) => frames.iter().position(|c| function(c) == chosen),
+            None => frames.iter().position(|c| heavy(&c)),
+        };
+        let Some((place, code)) = found.and_then(|i| Some((i, frames.get(i)?))) else { continue };
+        let site = code.site();
+        let outside = frames.iter().skip(place + 1).filter(|c| function(c) != function(code));
+        let culprit = Culprit {
+            function: site.function,
+            module: site.module,
+            file: site.file,
+            path: site.path,
+            line: site.line,
+            object: None,
+            object_name: None,
+            callers: outside.map(Code::site).take(MOST_CALLERS).collect(),
+        };
+        let share = inclusive.get(&function(code)).copied().unwrap_or(0.0) / all.max(f64::MIN_POSITIVE);
+        return Some(Ran { culprit, share });
+    }
+    let views: Vec<(View, f64)> =
+        seen.iter().map(|(at, w)| (stacks.view(at.stack, at.syscall.is_some()), *w)).collect();
+    culprit(&views, Blamed::Responsible).map(|culprit| Ran { culprit, share: 0.0 })
+}
+
+/// A function by module and name, or by its address where it has none.
+type Function<'t> = (&'t str, Option<&'t str>, u64);
+
+fn function<'t>(code: &Code<'t>) -> Function<'t> {
+    (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
+}
+
+/// A culprit in words: `serial_part (app.c:10), called from work (app.c:28)`.
+pub fn named(culprit: &Culprit) -> String {
+    let address = culprit.callers.first().map(|c| c.address.clone()).unwrap_or_default();
+    let site = Site {
+        function: culprit.function.clone(),
+        module: culprit.module.clone(),
+        file: culprit.file.clone(),
+        path: culprit.path.clone(),
+        line: culprit.line,
+        address,
+    };
+    let itself = culprit.callers.first().is_some_and(|c| c.function == culprit.function);
+    match culprit.callers.first() {
+        Some(caller) if !itself => format!("{}, called from {}", place(&site), place(caller)),
+        _ => place(&site),
+    }
+}
+
+/// Heaviest first; equal weights in the order of the keys.
+pub(crate) fn by_weight<K: Ord>(weights: BTreeMap<K, f64>) -> Vec<(K, f64)> {
+    let mut list: Vec<(K, f64)> = weights.into_iter().collect();
+    list.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    list
+}
+
+/// Sites that differ only in their address are one line of source: the heaviest's address stands for all.
+fn merged(sites: Vec<(Site, f64)>) -> Vec<Site> {
+    let mut weights: BTreeMap<Site, (f64, Site)> = BTreeMap::new();
+    for (site, weight) in sites {
+        let mut key = site.clone();
+        if key.line.is_some() {
+            key.address.clear();
+        }
+        weights.entry(key).or_insert((0.0, site)).0 += weight;
+    }
+    let mut list: Vec<(f64, Site)> = weights.into_values().collect();
+    list.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    list.into_iter().map(|(_, site)| site).collect()
+}
+
+/// The waits of an account that are for this, with the idle processor-seconds of the traced run charged to each.
+pub fn waits<'l, 't>(
+    ledger: &'l Ledger<'_, 't>,
+    fits: impl Fn(Why) -> bool + 'l,
+) -> impl Iterator<Item = (&'t Wait, f64)> + 'l {
+    let is = move |w: &Wait| ledger.reasons.get(&w.wait).is_some_and(|why| fits(*why));
+    let waits = ledger.traced.waits.values().filter(move |w| is(w));
+    waits.map(|w| (*w, ledger.split.by_wait.get(&w.wait).copied().unwrap_or(0.0)))
+}
+
+/// The stacks behind a cause: where threads waited for it, and where they were on a processor for it, weighted by
+/// processor-seconds of the traced run.
+pub fn sources<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    waited: impl Fn(Why) -> bool,
+    ran: impl Fn(Doing<'t>) -> bool,
+) -> Vec<(View<'t>, f64)> {
+    let stacks = &facts.model.stacks;
+    let mut views: Vec<(View, f64)> =
+        waits(ledger, waited).map(|(w, s)| (stacks.view(w.user_stack, w.syscall.is_some()), s)).collect();
+    let each = seconds_a_sample(ledger);
+    views.extend(ledger.profile.sites_of(ran).map(|(view, n)| (view, n as f64 * each)));
+    views
+}
+
+/// On-CPU seconds of the traced run that one sample stands for.
+pub fn seconds_a_sample(ledger: &Ledger<'_, '_>) -> f64 {
+    ledger.split.on_cpu / ledger.profile.total.max(1) as f64
+}
+
+/// On-CPU seconds of the traced run in what fits.
+pub fn on_cpu<'t>(ledger: &Ledger<'_, 't>, fits: impl Fn(Doing<'t>) -> bool) -> f64 {
+    let samples: u64 = ledger.profile.counts.iter().filter(|(d, _)| fits(**d)).map(|(_, n)| n).sum();
+    samples as f64 * seconds_a_sample(ledger)
+}

@@ -1,0 +1,104 @@
+//! What most causes need to judge: what is booked to them, whether it is enough, the frame of an answer.
+
+use super::meta::{Meta, Outcome};
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, Evidence};
+use crate::facts::{Facts, in_proportion, interval, large, share, significant};
+use crate::statistics::MIN_SHARE;
+use crate::words::said;
+
+/// What was never seen in n samples may still be in 3 of n with 95 % certainty.
+///
+/// Decides: how much of a cause without samples may have escaped.
+/// From: the rule of three (Hanley & Lippman-Hand 1983, JAMA 249).
+/// Wrong if: samples are not independent of what runs.
+pub const UNSEEN: u64 = 3;
+
+/// Memory is watched for sharing where so many samples stand.
+///
+/// Decides: how much sharing may have escaped.
+/// From: measured with `bench/sharing`: lines with fewer samples are mostly not nominated for a trial.
+/// Wrong if: a program spreads its sharing over very many lines.
+pub const NOMINATED: u64 = 20;
+
+/// One row of evidence.
+pub fn evidence(what: impl Into<String>, value: f64, unit: &'static str, source: &'static str) -> Evidence {
+    Evidence { what: said(what.into(), || format!("{unit} of {source}")), value, unit, source }
+}
+
+/// A cause with its numbers, to be completed by words, culprit and evidence.
+pub fn found(ledger: &Ledger<'_, '_>, meta: &Meta, lost: (f64, f64)) -> Cause {
+    Cause {
+        id: meta.id,
+        share: share(ledger, lost.0),
+        lost_seconds: lost.0,
+        interval: interval(ledger, lost),
+        threads: ledger.account.threads,
+        summary: String::new(),
+        culprit: None,
+        evidence: Vec::new(),
+        remedies: Vec::new(),
+        disproved_by: meta.disproved_by.to_owned(),
+    }
+}
+
+/// Looks for a cause that lines of the account carry: at each count at which they are significant, `explain` says what
+/// it is, or what is missing to call it found.
+pub fn by_lines<'t>(
+    facts: &Facts<'_, 't>,
+    meta: &Meta,
+    explain: impl Fn(&Facts<'_, 't>, &Ledger<'_, 't>, (f64, f64), &Meta) -> Result<Vec<Cause>, String>,
+) -> Outcome {
+    if facts.ledgers.is_empty() {
+        return Outcome::Unsure(NOT_TRACED.to_owned());
+    }
+    let mut missing = None;
+    for ledger in facts.in_order() {
+        let lost = meta.charged(ledger);
+        if !significant(ledger, lost) {
+            continue;
+        }
+        match explain(facts, ledger, lost, meta) {
+            Ok(causes) if !causes.is_empty() => return Outcome::Found(causes),
+            Ok(_) => {}
+            Err(why) => missing = missing.or(Some(why)),
+        }
+    }
+    missing.map_or_else(|| not_significant(facts, meta), Outcome::Unsure)
+}
+
+/// What is said about a cause that lines carry and that is not significant at any count.
+pub fn not_significant(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    match heaviest(facts, meta) {
+        Some((ledger, charged)) if facts.any_loss() && large(ledger, charged) => Outcome::Unsure(format!(
+            "{} is booked to it, which is within the noise: more or longer runs would tell",
+            in_proportion(ledger, charged)
+        )),
+        _ => Outcome::Clear(format!("it takes less than {:.0} % of the capacity at every count", MIN_SHARE * 100.0)),
+    }
+}
+
+/// A line of an account, with the standard error from sampling.
+pub fn line(ledger: &Ledger<'_, '_>, id: LineId) -> (f64, f64) {
+    ledger.sum(|line| line == id)
+}
+
+/// The account in which a cause has the largest share of the capacity.
+pub fn heaviest<'a, 't>(facts: &Facts<'a, 't>, meta: &Meta) -> Option<(&'a Ledger<'a, 't>, f64)> {
+    let charged = facts.ledgers.iter().map(|l| (l, meta.charged(l).0));
+    charged.max_by(|a, b| (a.1 / a.0.account.capacity).total_cmp(&(b.1 / b.0.account.capacity)))
+}
+
+/// Rounded to what a sentence needs: `320 ms`, `1.5 s`.
+pub fn duration(seconds: f64) -> String {
+    match seconds.abs() {
+        s if s < 0.95e-3 => format!("{:.0} µs", seconds * 1e6),
+        s if s < 0.0095 => format!("{:.1} ms", seconds * 1e3),
+        s if s < 0.95 => format!("{:.0} ms", seconds * 1e3),
+        s if s < 9.5 => format!("{seconds:.1} s"),
+        _ => format!("{seconds:.0} s"),
+    }
+}
+
+/// What every cause says that needs a traced run and has none.
+pub const NOT_TRACED: &str = "no run was traced, so nothing is known about where the time went";

@@ -1,0 +1,20 @@
+//! What causes are built of, and what several of them do alike.
+//!
+//! May import: `account`, `answer`, `facts`, `model`, `sharing`, `statistics`, `words`, `recording`.
+
+pub mod blame;
+pub(crate) mod hidden;
+pub mod holders;
+mod judging;
+pub(super) mod line_sharing;
+mod meta;
+pub(super) mod shared_memory;
+pub mod slower_code;
+pub mod unexplained;
+
+pub use judging::{
+    NOMINATED, NOT_TRACED, UNSEEN, by_lines, duration, evidence, found, heaviest, line, not_significant,
+};
+#[cfg(test)]
+pub(crate) use meta::CALL;
+pub use meta::{Meta, Outcome};

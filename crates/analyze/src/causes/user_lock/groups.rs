@@ -1,0 +1,205 @@
+//! Lock waits put together to locks.
+//!
+//! Waits at one shared address are one lock. Waits in the same library function called from the same line, or at the
+//! same line of the program's own code, are one lock or a family of locks of the same make (arenas, buckets, parking
+//! locks, whose futex is the thread's and not the lock's). Where threads spin and never block, CPU samples in lock code
+//! show the lock.
+
+use crate::causes::shared::blame::{self, Blamed};
+use crate::account::{Ledger, LineId};
+use crate::account::pieces::Why;
+use crate::account::profile::{Doing, spot};
+use crate::answer::Culprit;
+use crate::model::code::file_name;
+use crate::model::futex::{FutexWait, Object, Purpose, object};
+use crate::model::stack_view::View;
+use crate::statistics::MIN_SHARE;
+use recording::ThreadId;
+use recording::tables::ModuleKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An object is *the* lock of a group when this share of the blocked time was spent at it.
+const DOMINANT: f64 = 0.5;
+
+/// What samples in lock code show.
+const LOCK_CODE: Doing<'_> = Doing::Synchronising(Why::Lock);
+
+/// Waits for one lock, or for locks of one make.
+#[derive(Debug, Default)]
+pub struct Group<'g, 't> {
+    /// Its waits. None where threads spin for the lock and never block.
+    pub waits: Vec<&'g FutexWait<'t>>,
+    /// The stacks that show it, each with its weight: nanoseconds blocked, or samples where it is awake.
+    pub views: Vec<(View<'t>, f64)>,
+    /// True when what it costs is the time of its code: threads slept for it never, or for too little to be a cause.
+    pub awake: bool,
+    /// Processor-seconds per unit of work lost to it.
+    pub seconds: f64,
+    /// Blocked nanoseconds at each shared address.
+    pub objects: BTreeMap<Object, f64>,
+    /// Threads that waited.
+    pub threads: BTreeSet<ThreadId>,
+}
+
+impl Group<'_, '_> {
+    /// Times that a thread blocked.
+    pub fn count(&self) -> u64 {
+        self.waits.iter().fold(0, |n, w| n.saturating_add(w.wait.count))
+    }
+
+    /// Nanoseconds blocked, all threads.
+    pub fn blocked_ns(&self) -> f64 {
+        self.waits.iter().map(|w| w.wait.blocked_ns as f64).sum()
+    }
+
+    /// True when the lock is a library's.
+    pub fn in_library(&self) -> bool {
+        blame::heaviest(&self.views, Blamed::Responsible).is_some_and(|(library, _)| library)
+    }
+
+    /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
+    pub fn culprit(&self) -> Option<Culprit> {
+        let found = blame::culprit(&self.views, Blamed::Responsible)?;
+        Some(Culprit { object: self.object().map(|a| format!("{a:#x}")), ..found })
+    }
+
+    /// The address of the lock, when most of the time was spent at one.
+    pub fn object(&self) -> Option<u64> {
+        let heaviest = self.objects.iter().max_by(|a, b| a.1.total_cmp(b.1));
+        heaviest.filter(|(_, ns)| **ns > DOMINANT * self.blocked_ns()).map(|((_, address), _)| *address)
+    }
+}
+
+/// Where a lock is taken, to tell locks of different make apart.
+type Make<'t> = (Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
+
+fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
+    let own = wait.view.own;
+    let function = wait.view.library().and_then(|c| c.name());
+    let at = own.or(wait.view.leaf)?;
+    let (file, line) = (at.frame.file.as_deref(), at.frame.line);
+    // A method that was made at run time has several addresses.
+    let method = at.name().filter(|_| at.kind == ModuleKind::Anonymous);
+    let address = if line.is_some() || method.is_some() { 0 } else { at.frame.address };
+    Some((function, at.module, file, line, address, method))
+}
+
+/// The locks of an account, most lost seconds first.
+pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
+    let waits: Vec<&FutexWait> =
+        ledger.futexes.values().filter(|w| w.purpose == Purpose::Lock && w.view.theme.is_none()).collect();
+    let mut waiters: BTreeMap<Object, BTreeSet<ThreadId>> = BTreeMap::new();
+    for wait in &waits {
+        waiters.entry(object(ledger.traced, wait.wait)).or_default().insert(wait.wait.thread);
+    }
+    let shared = |o: &Object| waiters.get(o).is_some_and(|threads| threads.len() > 1);
+    let (mut of_object, mut of_make, mut leader) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    for (i, wait) in waits.iter().enumerate() {
+        leader.push(i);
+        let object = object(ledger.traced, wait.wait);
+        let first = if shared(&object) { *of_object.entry(object).or_insert(i) } else { i };
+        join(&mut leader, first, i);
+        if let Some(make) = make(wait) {
+            let first = *of_make.entry(make).or_insert(i);
+            join(&mut leader, first, i);
+        }
+    }
+    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+    for (i, wait) in waits.iter().enumerate() {
+        let group = groups.entry(root(&leader, i)).or_default();
+        group.waits.push(wait);
+        group.views.push((wait.view, wait.wait.blocked_ns as f64));
+        group.threads.insert(wait.wait.thread);
+        let object = object(ledger.traced, wait.wait);
+        if shared(&object) {
+            *group.objects.entry(object).or_default() += wait.wait.blocked_ns as f64;
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    if groups.is_empty() {
+        // A function that takes a lock releases it too, at another place and by another function of the library.
+        let mut of_function: BTreeMap<_, Group> = BTreeMap::new();
+        for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
+            let (library, own) = spot(&view);
+            let function = view.own.and_then(|c| c.name());
+            let address = own.filter(|_| function.is_none()).map(|(_, address)| address);
+            let key = (library, own.map(|(module, _)| module), function, address);
+            let group = of_function.entry(key).or_default();
+            group.awake = true;
+            group.views.push((view, count as f64));
+        }
+        groups.extend(of_function.into_values());
+    }
+    charge(ledger, &mut groups);
+    groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    groups
+}
+
+fn root(leader: &[usize], mut at: usize) -> usize {
+    while let Some(next) = leader.get(at).filter(|n| **n < at) {
+        at = *next;
+    }
+    at
+}
+
+fn join(leader: &mut [usize], a: usize, b: usize) {
+    let (a, b) = (root(leader, a), root(leader, b));
+    if let Some(l) = leader.get_mut(a.max(b)) {
+        *l = a.min(b);
+    }
+}
+
+/// The lines of the account that are of locks, with what they are called.
+pub fn lines(id: LineId) -> Option<&'static str> {
+    Some(match id {
+            LineId::Blocked(Why::Lock) => "waiting for locks",
+            LineId::WokenForLock => "woken for a lock, not yet running",
+            LineId::Synchronising(Why::Lock) => "lock and futex code",
+            _ => return None,
+        })
+}
+
+/// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by samples.
+fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
+    let booked = || ledger.account.lines.iter().filter(|l| lines(l.id).is_some());
+    let code: f64 = booked().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
+    let idle: f64 = booked().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
+    let charged = |g: &Group| -> f64 { g.waits.iter().filter_map(|w| ledger.split.by_wait.get(&w.wait.wait)).sum() };
+    let waited: Vec<f64> = groups.iter().map(charged).collect();
+    // A release is called elsewhere than the wait: then the library's function decides alone.
+    let (mut exact, mut by_function) = (BTreeMap::new(), BTreeMap::new());
+    for (at, group) in groups.iter().enumerate() {
+        for (view, _) in &group.views {
+            let spot = spot(view);
+            exact.entry(spot).or_insert(at);
+            if let Some(function) = spot.0 {
+                by_function.entry(function).or_insert(at);
+            }
+        }
+    }
+    let mut sampled: Vec<Vec<(View, f64)>> = vec![Vec::new(); groups.len()];
+    for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
+        let site = spot(&view);
+        let owner = exact.get(&site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
+        if let Some(part) = owner.and_then(|g| sampled.get_mut(*g)) {
+            part.push((view, count as f64));
+        }
+    }
+    let sum = |views: &[(View, f64)]| views.iter().map(|(_, count)| count).sum::<f64>();
+    let (all_waited, all_sampled): (f64, f64) = (waited.iter().sum(), sampled.iter().map(|views| sum(views)).sum());
+    let even = 1.0 / groups.len().max(1) as f64;
+    for ((group, waited), sampled) in groups.iter_mut().zip(waited).zip(sampled) {
+        let by_wait = if all_waited > 0.0 { waited / all_waited } else { even };
+        let by_sample = if all_sampled > 0.0 { sum(&sampled) / all_sampled } else { by_wait };
+        group.seconds = idle * by_wait + code * by_sample;
+        if !sampled.is_empty() && idle * by_wait < MIN_SHARE * group.seconds {
+            group.awake = true;
+            group.views = sampled;
+        }
+    }
+}
+
+/// A library by the name that people use: `libc` for `libc.so.6`.
+pub fn library_name(module: &str) -> &str {
+    file_name(module).split(".so").next().unwrap_or(module)
+}

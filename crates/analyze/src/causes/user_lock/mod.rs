@@ -1,0 +1,293 @@
+//! `user-lock`: threads wait for each other at a lock of the program or of its libraries.
+//!
+//! Evidence: futex waits that are classified as a lock's, the idle capacity that the account charges to them, and the
+//! CPU time that lock and futex code takes beyond the smallest count.
+//!
+//! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `sharing`, `statistics`, `words`,
+//! `recording`.
+
+pub mod groups;
+pub mod style;
+
+use crate::causes::shared::blame::by_weight;
+use groups::{Group, groups, library_name};
+use style::{Style, held as held_by, remedies as remedies_for};
+use crate::causes::shared::holders::{Holders, holders};
+use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, heaviest, hidden};
+use crate::account::pieces::Why;
+use crate::account::profile::Doing;
+use crate::account::{Ledger, Unexplained};
+use crate::answer::{Cause, CauseId, Culprit, Evidence, Site};
+use crate::curve::seconds;
+use crate::facts::{Facts, in_proportion, large, significant};
+use crate::model::Traced;
+use crate::model::code::place;
+use crate::model::resources::hand_over::{Timelines, hand_overs};
+use crate::model::resources::is_hidden;
+use crate::model::futex::{FutexWait, Purpose};
+use crate::runtimes::advice::{self, RuntimeLock};
+use crate::runtimes::function_name::plain;
+use crate::runtimes::{self, Called, Primitive};
+use crate::sharing::variable_at;
+use crate::statistics::MIN_SHARE;
+use crate::words::{count_threads, percent};
+use std::collections::BTreeMap;
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const USER_LOCK: CauseId = CauseId::new("user-lock");
+}
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::USER_LOCK,
+    colour: "#e69f00",
+    title: "Waiting for a lock",
+    what: "Threads wait until another thread releases a lock: of the program, or inside a library that it calls.",
+    why: "Only one thread at a time makes progress; putting the others to sleep and waking them costs time as well.",
+    example: "random() takes one lock for the whole process, so threads that draw many numbers run one after another.",
+    disproved_by: "Give each thread its own copy of what the lock protects (even if the result is then wrong): if the \
+                   time at this thread count does not fall, the lock is not the cause.",
+    lines: groups::lines,
+    hides_in: hidden::WAITS,
+    may_be_in: &[],
+    outside: false,
+    samples_needed: shared::UNSEEN,
+    judge,
+};
+
+fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    if facts.ledgers.is_empty() {
+        return Outcome::Unsure(NOT_TRACED.to_owned());
+    }
+    for ledger in facts.in_order() {
+        let found = found(facts, ledger, meta);
+        if !found.is_empty() {
+            return Outcome::Found(found);
+        }
+    }
+    let of_futex = |what: Unexplained| matches!(what, Unexplained::Futex | Unexplained::FutexCode);
+    let unknown = |l: &Ledger| l.unexplained.iter().filter(|u| of_futex(u.0)).map(|u| u.1).sum::<f64>();
+    if let Some(ledger) = facts.ledgers.iter().find(|l| large(l, unknown(l))) {
+        let nameless = |w: &&FutexWait| w.purpose == Purpose::Unknown && w.view.nameless.is_some();
+        let would = match ledger.futexes.values().find(nameless) {
+            Some(_) => "names for the code that is made at run time would (a lock, a queue and a future look alike)",
+            None => "symbols for the program and its libraries would",
+        };
+        return Outcome::Unsure(format!(
+            "{} went to futexes whose purpose neither names nor wake-ups tell; {would}",
+            in_proportion(ledger, unknown(ledger))
+        ));
+    }
+    let behind = facts.in_order().into_iter().find(|l| hidden::behind_tasks(facts, l).is_some());
+    let missing = behind.map(|ledger| behind_tasks(facts, ledger));
+    match heaviest(facts, meta) {
+        Some((ledger, charged)) if large(ledger, charged) => Outcome::Unsure(format!(
+            "{} is booked to locks, but the loss itself is within the noise: more runs would tell",
+            in_proportion(ledger, charged)
+        )),
+        _ => missing.map_or_else(|| Outcome::Clear(little()), Outcome::Unsure),
+    }
+}
+
+/// Why it is clear.
+fn little() -> String {
+    let share = MIN_SHARE * 100.0;
+    format!("waiting for locks and lock code take less than {share:.0} % of the capacity at every count")
+}
+
+/// What is missing where a task may wait for a lock, and its thread goes on with another. Which release ended such sleeps is no
+/// proof, because the task may have waited for a part of them only, but it is where to look first.
+fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
+    let (traced, stacks) = (ledger.traced, &facts.model.stacks);
+    let sleeps = traced.waits.values().filter(|wait| is_hidden(traced, stacks, wait));
+    let (mut releases, mut all): (BTreeMap<Site, f64>, f64) = (BTreeMap::new(), 0.0);
+    for wake in sleeps.filter_map(|wait| traced.wakes.get(&wait.wait)).flatten() {
+        let (view, slept) = (stacks.view(wake.waker_stack, true), wake.blocked_ns as f64);
+        all += slept;
+        if let Some(own) = view.own.filter(|_| view.primitive == Some(Primitive::Lock) && view.parked.is_none()) {
+            *releases.entry(own.site()).or_default() += slept;
+        }
+    }
+    let most = by_weight(releases).into_iter().next().filter(|(_, slept)| *slept > MIN_SHARE * all);
+    let first = most.map(|(site, slept)| {
+        let share = percent(slept / all);
+        format!("; {share} of that time ended when {} released one", place(&site))
+    });
+    format!(
+        "threads find no task that can run, or wait inside an interpreter: whether tasks wait for a lock is not in the \
+         recording{}; the runtime's own profile of locks would tell (of Go, the mutex profile)",
+        first.unwrap_or_default()
+    )
+}
+
+fn found<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec<Cause> {
+    let (total, error) = meta.charged(ledger);
+    if !significant(ledger, (total, error)) {
+        return Vec::new();
+    }
+    let groups = groups(ledger);
+    let part = |g: &Group| (g.seconds, error * (g.seconds / total).clamp(0.0, 1.0));
+    let mut causes: Vec<Cause> = groups
+        .iter()
+        .filter(|g| significant(ledger, part(g)))
+        .map(|g| cause(facts, ledger, Some(g), part(g), meta))
+        .collect();
+    if causes.is_empty() {
+        // Many locks, each too small to be shown: together they are the cause, and the largest stands for them.
+        causes.push(cause(facts, ledger, groups.first(), (total, error), meta));
+    }
+    causes
+}
+
+fn cause<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    group: Option<&Group<'_, 't>>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Cause {
+    let mut culprit = group.and_then(Group::culprit);
+    let object = group.and_then(Group::object);
+    let variable = object.and_then(|address| variable_at(facts.model.tables, ledger.traced.run.run, address));
+    if let Some(culprit) = &mut culprit {
+        culprit.object_name = variable.map(str::to_owned);
+    }
+    let in_library = group.is_some_and(Group::in_library);
+    let held = group.filter(|g| !g.awake).map(|g| held_by(facts, ledger, g));
+    let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(plain).filter(|_| in_library);
+    let runtime_lock = runtime_lock(group, culprit.as_ref());
+    let remedies = runtime_lock.map(RuntimeLock::remedies).or_else(|| known.and_then(advice::for_function));
+    let mut evidence = rows(facts, ledger, group);
+    let style = held.as_ref().map_or(Style::Awake, |h| h.style);
+    let awake = || {
+        let sleeps = if group.is_some_and(|g| g.count() > 0) { "hardly anybody sleeps" } else { "nobody sleeps" };
+        format!("{sleeps}: threads spin for it, or its cache line goes back and forth between them")
+    };
+    let words = held.as_ref().map_or_else(|| Some(awake()), |h| h.words.clone());
+    evidence.extend(held.into_iter().flat_map(|h| h.evidence));
+    let meanwhile = group.filter(|g| !g.awake).and_then(|g| while_held(facts, ledger, g));
+    // How long it is held says more than what the holder does.
+    let words = match &meanwhile {
+        Some(m) if matches!(style, Style::Long | Style::HolderWaits(_)) => words.map_or_else(
+            || Some(format!("it is {}", m.words())),
+            |w| Some(if matches!(style, Style::HolderWaits(_)) { format!("{w}: it is {}", m.words()) } else { w }),
+        ),
+        _ => words,
+    };
+    evidence.extend(meanwhile.iter().flat_map(Holders::rows));
+    Cause {
+        summary: summary(culprit.as_ref(), in_library, runtime_lock, variable, words),
+        evidence,
+        remedies: remedies.unwrap_or_else(|| remedies_for(style)),
+        culprit,
+        ..shared::found(ledger, meta, lost)
+    }
+}
+
+/// What the holders of a lock do while others wait for it.
+fn while_held(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: &Group<'_, '_>) -> Option<Holders> {
+    let waits = group.waits.iter().map(|w| w.wait.wait).collect();
+    let timelines = Timelines::new(ledger.traced);
+    holders(facts, ledger, &hand_overs(ledger.traced, &timelines, &waits).holds)
+}
+
+fn summary(
+    culprit: Option<&Culprit>,
+    in_library: bool,
+    runtime_lock: Option<&RuntimeLock>,
+    variable: Option<&str>,
+    held: Option<String>,
+) -> String {
+    let held = held.map(|h| format!("; {h}")).unwrap_or_default();
+    if let Some(lock) = runtime_lock.filter(|lock| !lock.taken_by_program) {
+        return format!("Threads wait for {}.", lock.called);
+    }
+    let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
+    let caller = culprit.callers.first().map(place);
+    if let Some(lock) = runtime_lock {
+        let taken = caller.map(|c| format!(", which is taken in {c}")).unwrap_or_default();
+        return format!("Threads wait for {}{taken}.", lock.called);
+    }
+    match (&culprit.function, in_library) {
+        (Some(function), true) => {
+            let library = library_name(&culprit.module);
+            let called = caller.map(|c| format!(", called from {c}")).unwrap_or_default();
+            format!("Threads wait for the lock inside {library}'s {}{called}.", plain(function))
+        }
+        _ => match (caller, variable) {
+            (Some(caller), Some(name)) => {
+                format!("Threads wait for the lock \"{name}\", which is taken in {caller}{held}.")
+            }
+            (Some(caller), None) => format!("Threads wait for a lock that is taken in {caller}{held}."),
+            (None, Some(name)) => format!("Threads wait for the lock \"{name}\"{held}."),
+            (None, None) => format!("Threads wait for a lock whose place is not known{held}."),
+        },
+    }
+}
+
+/// The lock of a language's runtime that the threads wait for, where it is one.
+fn runtime_lock(group: Option<&Group<'_, '_>>, culprit: Option<&Culprit>) -> Option<&'static RuntimeLock> {
+    let entered = |c: &Culprit| runtimes::lock_entered(Called { name: c.function.as_deref()?, module: &c.module });
+    let taken = group.and_then(|g| g.views.iter().find_map(|(view, _)| view.runtime_lock));
+    taken.or_else(|| culprit.and_then(entered))
+}
+
+fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group<'_, 't>>) -> Vec<Evidence> {
+    let traced = ledger.traced;
+    let futex = facts.model.numbers.futex;
+    let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, "calls", "syscalls")];
+    let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
+    if let Some(base) = base {
+        let what = format!("futex calls with {}", count_threads(base.run.threads));
+        rows.push(evidence(what, base.calls(futex) as f64, "calls", "syscalls"));
+    }
+    if let Some(group) = group {
+        let (count, blocked) = (group.count(), group.blocked_ns());
+        rows.push(evidence("times a thread blocked", count as f64, "waits", "waits"));
+        rows.push(evidence("time blocked, all threads", blocked * 1e-9, "seconds", "waits"));
+        if count > 0 {
+            rows.push(evidence("mean wait", blocked * 1e-3 / count as f64, "microseconds", "waits"));
+        }
+        rows.push(evidence("threads that waited", group.threads.len() as f64, "threads", "waits"));
+        if group.objects.len() > 1 {
+            rows.push(evidence("locks of this make", group.objects.len() as f64, "locks", "waits"));
+        }
+        rows.extend(releaser(facts, traced, group));
+    }
+    rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), "seconds", "samples"));
+    rows.push(evidence("context switches a second", switches(traced), "1/second", "threads"));
+    if let Some(base) = base {
+        let what = format!("context switches a second with {}", count_threads(base.run.threads));
+        rows.push(evidence(what, switches(base), "1/second", "threads"));
+    }
+    rows
+}
+
+/// On-CPU seconds of the traced run in lock code.
+fn in_lock_code(ledger: &Ledger<'_, '_>) -> f64 {
+    let samples = ledger.profile.counts.get(&Doing::Synchronising(Why::Lock)).copied().unwrap_or(0);
+    let all = ledger.profile.total.max(1);
+    ledger.split.on_cpu * samples as f64 / all as f64
+}
+
+/// Context switches a second of the traced run.
+fn switches(traced: &Traced<'_>) -> f64 {
+    let threads = traced.threads.values();
+    let all = threads.fold(0_u64, |n, t| n.saturating_add(t.voluntary_switches).saturating_add(t.involuntary_switches));
+    let length = seconds(traced.trace.end_ns.saturating_sub(traced.trace.begin_ns));
+    if length > 0.0 { all as f64 / length } else { 0.0 }
+}
+
+/// Where the holder released the lock that most of the blocked time was spent at.
+fn releaser(facts: &Facts<'_, '_>, traced: &Traced<'_>, group: &Group<'_, '_>) -> Option<Evidence> {
+    let mut releases = BTreeMap::new();
+    for wake in group.waits.iter().filter_map(|w| traced.wakes.get(&w.wait.wait)).flatten() {
+        let own = facts.model.stacks.view(wake.waker_stack, true).own;
+        if let (Some(own), Some(_)) = (own, wake.waker) {
+            *releases.entry(place(&own.site())).or_insert(0.0) += wake.blocked_ns as f64;
+        }
+    }
+    let (site, blocked) = by_weight(releases).into_iter().next()?;
+    Some(evidence(format!("blocked time ended by a release in {site}"), blocked * 1e-9, "seconds", "wakes"))
+}

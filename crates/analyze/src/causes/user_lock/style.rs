@@ -1,0 +1,188 @@
+//! How a lock costs its time: held for long, taken too often, handed over to sleepers, or held by a thread that waits.
+
+use crate::causes::shared::blame::{by_weight, named, running};
+use crate::causes::shared::evidence;
+use super::groups::Group;
+use crate::account::Ledger;
+use crate::account::meanwhile::{At, Idle};
+use crate::account::pieces::{Kind, Why};
+use crate::answer::{Culprit, Evidence};
+use crate::facts::Facts;
+use crate::runtimes::Primitive;
+use recording::ThreadId;
+use std::collections::BTreeMap;
+
+/// A hand-over between threads takes a few microseconds (two context switches at about 3 µs); threads that wait ten
+/// times that long on average wait for what the holder does, not for the hand-over.
+const LONG_WAIT_NS: f64 = 30_000.0;
+
+/// When nobody ran for most of the time in which threads waited: more than half, so that what ran cannot be the reason.
+const MOST: f64 = 0.5;
+
+/// How a lock costs its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// The holder works with it for long.
+    Long,
+    /// It is held shortly and taken often.
+    Short,
+    /// It is handed to threads that sleep: most of the time nobody runs because the next one is still waking up.
+    Convoy,
+    /// The holder itself waits for something.
+    HolderWaits(Why),
+    /// Nobody sleeps for it.
+    Awake,
+}
+
+/// How a lock costs its time, with the numbers behind it and advice.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// How.
+    pub style: Style,
+    /// What to add to the cause's sentence.
+    pub words: Option<String>,
+    /// Who held it, and what ran meanwhile.
+    pub evidence: Vec<Evidence>,
+}
+
+fn of_lock(idle: Idle) -> bool {
+    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Lock) | Kind::Woken(Why::Lock)))
+}
+
+/// How the locks of a group cost their time.
+pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> Held {
+    let meanwhile = &ledger.split.meanwhile;
+    let holders = holders(ledger, group);
+    let working = |at: &At| {
+        let in_futex = at.syscall == Some(facts.model.numbers.futex);
+        !in_futex
+            && !matches!(facts.model.stacks.view(at.stack, false).primitive, Some(Primitive::Lock | Primitive::Pool))
+    };
+    let is_holder = |at: &At| holders.is_empty() || holders.iter().any(|(h, _)| *h == at.thread);
+    let all: Vec<(At, f64)> = meanwhile.during(of_lock);
+    let ran: Vec<(At, f64)> = all.iter().filter(|(at, _)| working(at) && is_holder(at)).copied().collect();
+    let (weight, whole): (f64, f64) = (ran.iter().map(|r| r.1).sum(), all.iter().map(|r| r.1).sum());
+    let charged: f64 = [Kind::Blocked(Why::Lock), Kind::Woken(Why::Lock)]
+        .iter()
+        .map(|k| ledger.split.charge_of(Idle::Waiting(*k)))
+        .sum();
+    let nobody: f64 = meanwhile.nobody.iter().filter(|(i, _)| of_lock(**i)).map(|(_, s)| s).sum();
+    let style = style(ledger, group, if charged > 0.0 { nobody / charged } else { 0.0 });
+    let mut rows = Vec::new();
+    if let Some((holder, seconds)) = holders.first() {
+        let name = ledger.traced.threads.get(holder).map_or("?", |t| t.name.as_str());
+        let what = match holders.len() {
+            1 => format!("time blocked while thread {name} held the lock"),
+            n => format!("time blocked while thread {name} held the lock (most of {n} holders)"),
+        };
+        rows.push(evidence(what, *seconds, "seconds", "wakes"));
+    }
+    let who = running(facts, &ran, |_| None).map(|r| r.culprit);
+    if let Some(who) = who.as_ref().filter(|_| whole > 0.0) {
+        rows.push(evidence(
+            format!(
+                "share of what ran meanwhile: work of {}, most in {}",
+                if holders.is_empty() { "other threads" } else { "the holder" },
+                named(who)
+            ),
+            weight / whole,
+            "share",
+            "samples",
+        ));
+    }
+    let words = match style {
+        // The function that takes the lock is named already.
+        Style::Long => who.filter(|w| !takes_it(group, w)).map(|w| match holders.is_empty() {
+            true => format!("meanwhile mostly {} runs", named(&w)),
+            false => format!("the holder works in {}", named(&w)),
+        }),
+        Style::Short => None,
+        Style::Convoy => Some("most of the time nobody runs, because the next owner is still waking up".to_owned()),
+        Style::Awake => None,
+        Style::HolderWaits(why) => Some(format!("the holder itself waits for {} meanwhile", meaning(why))),
+    };
+    if nobody > 0.0 && charged > 0.0 {
+        rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), "share", "slices"));
+    }
+    Held { style, words, evidence: rows }
+}
+
+fn takes_it(group: &Group<'_, '_>, who: &Culprit) -> bool {
+    let functions = group.views.iter().filter_map(|(view, _)| view.own.and_then(|c| c.name()));
+    functions.into_iter().any(|name| Some(name) == who.function.as_deref())
+}
+
+/// Threads that held the lock when others began to wait, with the seconds blocked, most first. Empty when unknown.
+fn holders<'t>(ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> Vec<(ThreadId, f64)> {
+    let mut holders: BTreeMap<ThreadId, f64> = BTreeMap::new();
+    for wake in group.waits.iter().filter_map(|w| ledger.traced.wakes.get(&w.wait.wait)).flatten() {
+        if let Some(holder) = wake.holder {
+            *holders.entry(holder).or_default() += wake.blocked_ns as f64 * 1e-9;
+        }
+    }
+    by_weight(holders)
+}
+
+fn style(ledger: &Ledger<'_, '_>, group: &Group<'_, '_>, nobody: f64) -> Style {
+    if nobody > MOST {
+        let beside = &ledger.split.meanwhile.beside_locks;
+        let waking: f64 = beside.iter().filter(|(k, _)| matches!(k, Kind::Woken(Why::Lock))).map(|(_, s)| s).sum();
+        let mut others: BTreeMap<Why, f64> = BTreeMap::new();
+        for (kind, seconds) in beside {
+            if let Kind::Blocked(why @ (Why::Io | Why::Poll | Why::Sleep | Why::Fault | Why::KernelLock | Why::Call)) =
+                kind
+            {
+                *others.entry(*why).or_default() += seconds;
+            }
+        }
+        match by_weight(others).first() {
+            Some((why, seconds)) if *seconds > waking => return Style::HolderWaits(*why),
+            _ if waking > 0.0 => return Style::Convoy,
+            _ => {}
+        }
+    }
+    match group.blocked_ns() > LONG_WAIT_NS * group.count() as f64 {
+        true => Style::Long,
+        false => Style::Short,
+    }
+}
+
+fn meaning(why: Why) -> &'static str {
+    match why {
+        Why::Io => "a file or a device",
+        Why::Poll => "a pipe, a socket or an event",
+        Why::Sleep => "the clock (it sleeps)",
+        Why::Fault => "a page",
+        Why::KernelLock => "a lock inside the kernel",
+        _ => "a system call",
+    }
+}
+
+/// What to try against a lock whose owner is not known by name.
+pub fn remedies(style: Style) -> Vec<String> {
+    let list: &[&str] = match style {
+        Style::Long => &[
+            "shorten what is done while the lock is held: prepare before, publish after, move input/output out",
+            "divide what the lock protects: a lock per shard, or data per thread that is merged at the end",
+        ],
+        Style::Short => &[
+            "take the lock less often: work in batches, or keep data per thread and merge it at the end",
+            "divide what the lock protects: a lock per shard",
+        ],
+        Style::Convoy => &[
+            "take the lock less often: each time it goes to a thread that sleeps, all wait until that thread runs",
+            "let waiters spin for a moment before they sleep (an adaptive mutex), or use a lock that is not fair",
+        ],
+        Style::Awake => &[
+            "take the lock less often: work in batches, or keep data per thread and merge it at the end",
+            "divide what the lock protects: a lock per shard",
+            "of a read-write lock, readers write the lock's own line too: publish data that is mostly read as a whole new copy \
+             (RCU, an atomic pointer)",
+        ],
+        Style::HolderWaits(_) => &[
+            "do not wait while holding the lock: read, write, sleep and allocate before or after",
+            "divide what the lock protects, so that only those wait that need the same part",
+        ],
+    };
+    list.iter().map(|r| (*r).to_owned()).collect()
+}

@@ -1,0 +1,211 @@
+//! Whose code a frame is: the program's own, a library's, or the kernel's. May import:
+//! `answer`, `runtimes`.
+
+use crate::answer::Site;
+use crate::runtimes::function_name::FunctionName;
+use crate::runtimes::user::{self, UserFunctions};
+use crate::runtimes::{self, Primitive, Theme};
+use recording::tables::{Frame, Module, ModuleKind};
+
+/// Folders where systems keep libraries that are not the user's own.
+const SYSTEM_FOLDERS: &[&str] = &[
+    "/lib/",
+    "/lib64/",
+    "/lib32/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/lib32/",
+    "/usr/libexec/",
+    "/nix/store/",
+    "/snap/",
+];
+
+/// Where systems keep sources that are not the user's own.
+const SYSTEM_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/usr/src/"];
+
+/// Who is responsible for a piece of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// The program's author.
+    Own,
+    /// A library or a language's run-time.
+    Library,
+    /// The kernel, its pages in user space, or nobody known.
+    System,
+}
+
+/// One function in a stack, with what is known about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Code<'t> {
+    /// The frame.
+    pub frame: &'t Frame,
+    /// Path of its module, or empty when the recording does not say.
+    pub module: &'t str,
+    /// What kind of module.
+    pub kind: ModuleKind,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which synchronisation primitive it is, by its name.
+    pub primitive: Option<Primitive>,
+    /// What it is for, by its name.
+    pub theme: Option<Theme>,
+    /// True for code that a virtual machine made and that is no function's.
+    pub stub: bool,
+}
+
+impl<'t> Code<'t> {
+    /// Judges a frame. `user`: what the user said of functions; it comes before what their names tell.
+    /// `carries_c_library`: the program has the C library inside (a static binary).
+    pub fn new(
+        frame: &'t Frame,
+        module: Option<&'t Module>,
+        user: &UserFunctions,
+        carries_c_library: bool,
+    ) -> Code<'t> {
+        let (path, kind) = module.map_or(("", ModuleKind::Anonymous), |m| (m.path.as_str(), m.kind));
+        let name = frame.function.as_deref();
+        let lines = module.is_some_and(|m| m.has_lines);
+        let function = name.map(FunctionName::new);
+        let said = function.as_ref().and_then(|f| user.kind(f));
+        let primitive = said.map_or_else(|| function.as_ref().and_then(runtimes::primitive), user::primitive);
+        let theme = function.as_ref().filter(|_| said.is_none()).and_then(runtimes::theme);
+        let system_source = |f: &str| SYSTEM_SOURCES.iter().any(|s| f.starts_with(s)) || runtimes::is_runtime_source(f);
+        let runtime = frame.file.as_deref().is_some_and(system_source)
+            || said.is_some()
+            || primitive.is_some()
+            || theme.is_some()
+            || function.as_ref().is_some_and(runtimes::is_runtime);
+        let stub = name.is_some_and(runtimes::is_stub);
+        let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && f.name != "main");
+        let inside = carries_c_library && frame.file.is_none();
+        let owner = match kind {
+            ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,
+            // Code made at run time that has a name came from the program (a just-in-time compiler's map).
+            ModuleKind::Anonymous if name.is_none() || stub => Owner::System,
+            ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
+            _ if runtime => Owner::Library,
+            // Of a static binary with lines, the library's part is what has a name and no lines.
+            ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
+            _ => Owner::Own,
+        };
+        Code { frame, module: path, kind, owner, primitive, theme, stub }
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> Option<&'t str> {
+        self.frame.function.as_deref()
+    }
+
+    /// What it is called in an answer.
+    pub fn site(&self) -> Site {
+        Site {
+            function: self.frame.function.clone(),
+            module: file_name(self.module).to_owned(),
+            file: self.frame.file.as_deref().map(|f| file_name(f).to_owned()),
+            path: self.frame.file.clone().filter(|f| f.contains('/')),
+            line: self.frame.line,
+            // Where a method was put at run time says nothing: the next run puts it elsewhere.
+            address: match (self.kind, &self.frame.function) {
+                (ModuleKind::Anonymous, Some(_)) => String::new(),
+                _ => format!("{:#x}", self.frame.address),
+            },
+        }
+    }
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A site in words: `simulate (birthday.c:41)`, or its module and address where there is no symbol.
+pub fn place(site: &Site) -> String {
+    let name = match &site.function {
+        Some(function) => function.clone(),
+        None if site.address.is_empty() => site.module.clone(),
+        None => format!("{}+{}", site.module, site.address),
+    };
+    match (&site.file, site.line) {
+        (Some(file), Some(line)) => format!("{name} ({file}:{line})"),
+        (Some(file), None) => format!("{name} ({file})"),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::{FrameId, ModuleId};
+
+    fn frame(name: Option<&str>, file: Option<&str>) -> Frame {
+        Frame {
+            frame: FrameId(0),
+            depth: 0,
+            module: ModuleId(0),
+            address: 16,
+            function: name.map(str::to_owned),
+            file: file.map(str::to_owned),
+            line: None,
+        }
+    }
+
+    fn owner(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, carries_c_library: bool) -> Owner {
+        let module =
+            Module { module: ModuleId(0), kind, path: path.to_owned(), has_lines: file.is_some() || carries_c_library };
+        let frame = frame(name, file);
+        Code::new(&frame, Some(&module), &UserFunctions::default(), carries_c_library).owner
+    }
+
+    #[test]
+    fn owners() {
+        use ModuleKind::{Anonymous, Kernel, Library, Program};
+        let own = [
+            owner(Program, "/home/u/app", Some("work"), Some("/home/u/app.c"), false),
+            owner(Program, "/home/u/app", None, None, false),
+            owner(Program, "/home/u/app", Some("work"), None, false),
+            owner(Program, "/home/u/app", Some("work"), Some("app.c"), true),
+            owner(Library, "/home/u/libmine.so", Some("work"), None, false),
+            owner(Library, "/opt/x/libmine.so", None, None, false),
+            owner(Anonymous, "", Some("LFoo;bar"), None, false),
+        ];
+        assert_eq!(own, [Owner::Own; 7]);
+        let library = [
+            owner(Library, "/usr/lib/x86_64-linux-gnu/libc.so.6", Some("random"), None, false),
+            owner(Library, "/lib/libz.so", None, None, false),
+            owner(Program, "/home/u/app", Some("core::ptr::drop_in_place<app::X>"), Some("/rustc/1/x.rs"), false),
+            owner(Program, "/home/u/app", Some("helper"), Some("/usr/include/c++/12/mutex"), false),
+            owner(Program, "/home/u/app", Some("random"), None, true),
+            owner(Program, "/home/u/app", Some("msort_with_tmp"), None, true),
+        ];
+        assert_eq!(library, [Owner::Library; 6]);
+        assert_eq!(owner(Kernel, "kernel", Some("futex_wait"), None, false), Owner::System);
+        assert_eq!(owner(Anonymous, "", None, None, false), Owner::System);
+    }
+
+    #[test]
+    fn a_method_made_at_run_time_has_no_address_that_says_anything() {
+        let address = |kind, name: Option<&str>| {
+            let module = Module { module: ModuleId(0), kind, path: "x".to_owned(), has_lines: false };
+            let frame = frame(name, None);
+            Code::new(&frame, Some(&module), &UserFunctions::default(), false).site().address
+        };
+        assert_eq!(address(ModuleKind::Anonymous, Some("Shop.sell")), "");
+        assert_eq!(address(ModuleKind::Anonymous, None), "0x10");
+        assert_eq!(address(ModuleKind::Program, Some("sell")), "0x10");
+    }
+
+    #[test]
+    fn places_in_words() {
+        let mut site = Site {
+            function: Some("work".into()),
+            module: "app".into(),
+            file: Some("app.c".into()),
+            path: None,
+            line: Some(7),
+            address: "0x10".into(),
+        };
+        assert_eq!(place(&site), "work (app.c:7)");
+        (site.function, site.file) = (None, None);
+        assert_eq!(place(&site), "app+0x10");
+    }
+}

@@ -1,0 +1,98 @@
+//! Threads of a program that are there whatever its thread count: a runtime's collectors and compilers, timers, loggers.
+//! May import: recording.
+
+use recording::ThreadId;
+use recording::tables::Thread;
+use std::collections::{BTreeMap, HashSet};
+
+/// The threads of a run.
+type Threads<'t> = BTreeMap<ThreadId, &'t Thread>;
+
+/// Of each run, given with its thread count and in ascending order of these, the threads whose number does not follow the
+/// count. They are told by their names, where numbers stand for any number: of some name there are more with more threads
+/// asked for, of theirs there are not.
+///
+/// None where no name's number follows the count: then the count changes something else than threads, or all threads have
+/// one name.
+pub(super) fn fixed_threads(runs: &[(u32, &Threads<'_>)]) -> Vec<HashSet<ThreadId>> {
+    let nobody = || runs.iter().map(|_| HashSet::new()).collect();
+    let (Some((few, small)), Some((many, large))) = (runs.first(), runs.last()) else { return nobody() };
+    let (small, large) = (numbers(small), numbers(large));
+    // Half of what was asked for more: a pool may hold back a thread, and a runtime may add one by chance.
+    let asked = many.saturating_sub(*few) as usize;
+    let follows = |name: &str| {
+        let more = large.get(name).copied().unwrap_or(0).saturating_sub(small.get(name).copied().unwrap_or(0));
+        more > 0 && 2 * more >= asked
+    };
+    if !large.keys().any(|name| follows(name)) {
+        return nobody();
+    }
+    let stands = |thread: &&&Thread| !follows(&pattern(&thread.name));
+    runs.iter().map(|(_, threads)| threads.values().filter(stands).map(|t| t.thread).collect()).collect()
+}
+
+/// How many threads have each name.
+fn numbers(threads: &Threads<'_>) -> BTreeMap<String, usize> {
+    let mut numbers = BTreeMap::new();
+    for thread in threads.values() {
+        *numbers.entry(pattern(&thread.name)).or_default() += 1;
+    }
+    numbers
+}
+
+/// A name with `#` for each number in it.
+fn pattern(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter.is_ascii_digit() {
+            true if pattern.ends_with('#') => {}
+            true => pattern.push('#'),
+            false => pattern.push(letter),
+        }
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::RunId;
+
+    fn threads(names: &[&str]) -> Vec<Thread> {
+        let thread = |(i, name): (usize, &&str)| Thread {
+            name: (*name).to_owned(),
+            ..Thread::blank(RunId(0), ThreadId(i as u32))
+        };
+        names.iter().enumerate().map(thread).collect()
+    }
+
+    /// The names of the fixed threads of the last run.
+    fn told(runs: &[(u32, &[&str])]) -> Vec<String> {
+        let rows: Vec<(u32, Vec<Thread>)> = runs.iter().map(|(count, names)| (*count, threads(names))).collect();
+        let maps: Vec<(u32, Threads)> =
+            rows.iter().map(|(count, rows)| (*count, rows.iter().map(|t| (t.thread, t)).collect())).collect();
+        let told = fixed_threads(&maps.iter().map(|(count, map)| (*count, map)).collect::<Vec<_>>());
+        let (Some(last), Some((_, rows))) = (told.last(), rows.last()) else { return Vec::new() };
+        rows.iter().filter(|t| last.contains(&t.thread)).map(|t| t.name.clone()).collect()
+    }
+
+    #[test]
+    fn threads_of_a_runtime_do_not_follow_the_count() {
+        let one = ["app", "GC Thread#0", "Compiler", "worker-1"];
+        let four = ["app", "GC Thread#0", "GC Thread#1", "Compiler", "worker-1", "worker-2", "worker-3", "worker-4"];
+        assert_eq!(told(&[(1, &one), (4, &four)]), ["app", "GC Thread#0", "GC Thread#1", "Compiler"]);
+    }
+
+    #[test]
+    fn threads_without_names_of_their_own_are_nobodys() {
+        assert_eq!(told(&[(1, &["app", "app"]), (4, &["app", "app", "app", "app", "app"])]), [""; 0]);
+    }
+
+    #[test]
+    fn where_no_name_follows_the_count_nobody_stands() {
+        let stages = ["reader", "parser", "writer"];
+        assert_eq!(told(&[(1, &stages), (4, &stages)]), [""; 0]);
+        assert_eq!(told(&[(4, &stages)]), [""; 0]);
+        assert_eq!(told(&[]), [""; 0]);
+    }
+}

@@ -1,0 +1,308 @@
+//! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
+//! Rooms: [`purpose`] the answer; [`traffic`] what happened at one address; [`places`] the same at one place of the code.
+//! May import: `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//!
+//! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
+//! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
+//! that wait for a lock are the threads that release it; those that wait for work are woken by those that bring it.
+
+mod places;
+mod purpose;
+mod traffic;
+
+use crate::model::linux::SyscallNumbers;
+use crate::model::run::Traced;
+use crate::model::stack_view::View;
+use crate::model::stacks::Stacks;
+use crate::model::task_sleeps::SleepReason;
+use places::FutexPlace;
+pub use places::Object;
+pub use purpose::Purpose;
+use recording::tables::{Reason, Wait};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet};
+pub use traffic::object;
+use traffic::{by_neighbour, by_structure, crowds, has_lock_value, traffic};
+
+/// Why a purpose is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// A function's name in the stack.
+    Name,
+    /// Who waits and who wakes.
+    Structure,
+    /// Nothing.
+    None,
+}
+
+/// One futex wait, classified.
+#[derive(Debug, Clone, Copy)]
+pub struct FutexWait<'t> {
+    /// The row.
+    pub wait: &'t Wait,
+    /// What for.
+    pub purpose: Purpose,
+    /// Why that is believed.
+    pub ground: Ground,
+    /// Where.
+    pub view: View<'t>,
+}
+
+/// Classifies all futex waits of a run.
+pub fn classify<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    numbers: SyscallNumbers,
+) -> BTreeMap<WaitId, FutexWait<'t>> {
+    let traffic = traffic(traced, stacks, numbers);
+    let mut places_of_code: BTreeMap<(&str, u64), FutexPlace> = BTreeMap::new();
+    let place = |wait: &Wait| {
+        let view = stacks.view(wait.user_stack, true);
+        let at = view.nameless.or(view.responsible());
+        at.map_or(("", 0), |c| (c.module, c.frame.address))
+    };
+    for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
+        let at = places_of_code.entry(place(wait)).or_default();
+        at.wait(wait, object(traced, wait), has_lock_value(wait, stacks));
+        traced.wakes.get(&wait.wait).into_iter().flatten().for_each(|wake| at.wake(wait.thread, wake));
+    }
+    let mut at_futexes: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
+        let sum = at_futexes.entry(wait.thread).or_default();
+        *sum = sum.saturating_add(wait.blocked_ns);
+    }
+    let elsewhere = |thread: ThreadId| {
+        let life = traced.threads.get(&thread).map_or(0, |t| t.end_ns.saturating_sub(t.start_ns));
+        life.saturating_sub(at_futexes.get(&thread).copied().unwrap_or(0)) as f64
+    };
+    let crowds = crowds(traced);
+    let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
+    let mut together: BTreeMap<BTreeSet<(&str, u64)>, FutexPlace> = BTreeMap::new();
+    let mut found = BTreeMap::new();
+    for (object, at) in &traffic {
+        let places: BTreeSet<(&str, u64)> = at.waits.iter().map(|w| place(w)).collect();
+        // Many objects share their places: put together once, or it would be quadratic in them.
+        let around = together.entry(places).or_insert_with_key(|places| {
+            let mut sum = FutexPlace::default();
+            places.iter().filter_map(|p| places_of_code.get(p)).for_each(|p| sum.add(p));
+            sum
+        });
+        let structure = by_structure(at, around, &elsewhere, &tids, crowds.get(object).copied().unwrap_or(0.0));
+        let named = by_neighbour(at, stacks);
+        for wait in &at.waits {
+            let view = stacks.view(wait.user_stack, true);
+            let (purpose, ground) = match (view.primitive, structure, named) {
+                // Threads of a task scheduler hand nothing to each other: their tasks do.
+                _ if view.parked.is_some() => of_task(traced, wait),
+                (Some(primitive), _, _) => (primitive.into(), Ground::Name),
+                (None, Purpose::Unknown, Some(primitive)) => (primitive.into(), Ground::Name),
+                (None, Purpose::Unknown, None) => (Purpose::Unknown, Ground::None),
+                (None, purpose, _) => (purpose, Ground::Structure),
+            };
+            found.insert(wait.wait, FutexWait { wait, purpose, ground, view });
+        }
+    }
+    found
+}
+
+/// What a thread of a task scheduler waits for.
+fn of_task(traced: &Traced<'_>, wait: &Wait) -> (Purpose, Ground) {
+    match traced.task_sleeps.reason(wait.wait) {
+        Some(SleepReason::Waits(primitive)) => (primitive.into(), Ground::Name),
+        _ => (Purpose::Condition, Ground::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use recording::Tables;
+    use recording::synthetic::{Sketch, ms, us};
+
+    /// Nothing but libc without names above the own code.
+    const NAMELESS: &str = "?@libc.so.6 < ?@libc.so.6 < work@app app.c:7";
+
+    fn purposes(tables: &Tables) -> Vec<(Purpose, Ground)> {
+        let model = Model::new(tables);
+        let found = classify(&model.traced[0], &model.stacks, model.numbers);
+        found.values().map(|w| (w.purpose, w.ground)).collect()
+    }
+
+    fn hand_over(expected: u32, stack: &str) -> Tables {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(5), NAMELESS).locks(0x100, ms(5), stack, "b");
+                run.thread("b").locks(0x100, ms(5), stack, "a").runs(ms(5), NAMELESS);
+            })
+            .tables();
+        tables.waits.iter_mut().for_each(|w| w.expected = Some(expected));
+        tables
+    }
+
+    #[test]
+    fn waiters_that_wake_each_other_share_a_lock() {
+        assert_eq!(purposes(&hand_over(2, NAMELESS)), [(Purpose::Lock, Ground::Structure); 2]);
+        assert_eq!(purposes(&hand_over(0x8000_0064, NAMELESS)), [(Purpose::Lock, Ground::Structure); 2]);
+        assert_eq!(purposes(&hand_over(0, NAMELESS)), [(Purpose::Unknown, Ground::None); 2]);
+    }
+
+    #[test]
+    fn a_semaphore_that_its_waiters_post_is_a_lock() {
+        let stack = "?@libc.so.6 < sem_wait@libc.so.6 < work@app app.c:7";
+        assert_eq!(purposes(&hand_over(0, stack)), [(Purpose::Lock, Ground::Structure); 2]);
+    }
+
+    #[test]
+    fn names_come_before_structure() {
+        let stack = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < work@app app.c:7";
+        assert_eq!(purposes(&hand_over(2, stack)), [(Purpose::Condition, Ground::Name); 2]);
+    }
+
+    #[test]
+    fn a_wait_without_a_stack_is_for_what_the_others_there_are_for() {
+        let mut tables = hand_over(0, "?@libc.so.6 < pthread_rwlock_wrlock@libc.so.6 < work@app app.c:7");
+        tables.waits[0].user_stack = None;
+        tables.waits[0].blocked_ns /= 2;
+        assert_eq!(purposes(&tables), [(Purpose::Lock, Ground::Name); 2]);
+    }
+
+    #[test]
+    fn consumers_woken_by_a_producer_wait_for_a_condition() {
+        let tables = Sketch::new(2)
+            .traced(3, |run| {
+                run.thread("producer").runs(ms(10), "make@app app.c:3");
+                run.thread("a").locks(0x100, ms(5), NAMELESS, "producer").runs(ms(5), NAMELESS);
+                run.thread("b").locks(0x100, ms(5), NAMELESS, "producer").runs(ms(5), NAMELESS);
+            })
+            .tables();
+        assert_eq!(purposes(&tables), [(Purpose::Condition, Ground::Structure); 2]);
+    }
+
+    #[test]
+    fn a_parking_lock_without_names_stays_unknown_and_with_names_is_a_lock() {
+        let of = |stack: &str| {
+            Sketch::new(2)
+                .traced(2, |run| {
+                    run.thread("a").runs(ms(5), NAMELESS).locks(0x100, ms(5), stack, "b");
+                    run.thread("b").locks(0x200, ms(5), stack, "a").runs(ms(5), NAMELESS);
+                })
+                .tables()
+        };
+        assert_eq!(purposes(&of(NAMELESS)), [(Purpose::Unknown, Ground::None); 2]);
+        let named = "syscall@libc.so.6 < parking_lot::raw_mutex::RawMutex::lock_slow@app < work@app app.rs:7";
+        assert_eq!(purposes(&of(named)), [(Purpose::Lock, Ground::Name); 2]);
+    }
+
+    /// What the wake-ups of a pair that waits for each other show.
+    #[derive(Clone, Copy)]
+    struct Shown {
+        waited_here: bool,
+        many: bool,
+        expected: fn(u64) -> u32,
+    }
+
+    /// Two threads of which each waits for the other at every turn, at so many futexes.
+    fn turns(count: u64, futexes: u64, shown: Shown) -> Vec<(Purpose, Ground)> {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                let of = |own: u64| (0..count).filter(move |turn| turn % 2 == own);
+                let at = |turn: u64| 0x1000 + 64 * (turn % futexes);
+                of(0).fold(run.thread("a"), |t, n| t.locks(at(n), us(50), NAMELESS, "b").runs(us(50), NAMELESS));
+                of(1).fold(run.thread("b"), |t, n| t.locks(at(n), us(50), NAMELESS, "a").runs(us(50), NAMELESS));
+            })
+            .tables();
+        (0..).zip(&mut tables.waits).for_each(|(n, wait)| wait.expected = Some((shown.expected)(n)));
+        for wake in &mut tables.wakes {
+            (wake.waker_waited_here, wake.wakes_many) = (Some(shown.waited_here), Some(shown.many));
+        }
+        let mut found = purposes(&tables);
+        found.dedup();
+        found
+    }
+
+    const CONDITION: (Purpose, Ground) = (Purpose::Condition, Ground::Structure);
+    const LOCK: (Purpose, Ground) = (Purpose::Lock, Ground::Structure);
+    const UNKNOWN: (Purpose, Ground) = (Purpose::Unknown, Ground::None);
+
+    #[test]
+    fn who_had_waited_for_something_else_releases_no_lock() {
+        let rows = Shown { waited_here: false, many: true, expected: |n| 128 * n as u32 };
+        // A ring of seven counters: both threads come to wait at each of them. And a counter for each row.
+        assert_eq!(turns(100, 7, rows), [CONDITION]);
+        assert_eq!(turns(100, 100, rows), [CONDITION]);
+        // A counter may have a lock's value when a thread first waits for it.
+        let by_chance = |n: u64| if n % 7 == 2 { 2 } else { 128 * n as u32 };
+        assert_eq!(turns(100, 7, Shown { expected: by_chance, ..rows }), [CONDITION]);
+        // The near misses: a lock's threads had waited for it, and what forty rows show may be chance.
+        assert_eq!(turns(100, 7, Shown { waited_here: true, ..rows }), [UNKNOWN]);
+        assert_eq!(turns(40, 7, rows), [UNKNOWN]);
+        // Two futexes, each with one thread that waits at it: a parking lock's are like that.
+        assert_eq!(turns(100, 2, rows), [UNKNOWN]);
+    }
+
+    #[test]
+    fn a_word_that_says_taken_is_a_lock_s() {
+        let lock = Shown { waited_here: true, many: false, expected: |_| 1 };
+        assert_eq!(turns(100, 1, lock), [LOCK]);
+        assert_eq!(turns(100, 7, lock), [LOCK]);
+        // The near misses: a barrier's generation, which starts at one, a flag, whose turn it is, and many locks that hardly
+        // anybody waits for, which nobody can tell from mailboxes.
+        assert_eq!(turns(100, 1, Shown { many: true, ..lock }), [UNKNOWN]);
+        assert_eq!(turns(100, 1, Shown { expected: |_| 0, ..lock }), [UNKNOWN]);
+        assert_eq!(turns(100, 1, Shown { expected: |n| 1 + n as u32 % 2, ..lock }), [UNKNOWN]);
+        assert_eq!(turns(100, 7, Shown { waited_here: false, ..lock }), [UNKNOWN]);
+    }
+
+    #[test]
+    fn a_lock_of_short_use_is_no_barrier() {
+        let lock = |many: bool| {
+            let mut tables = Sketch::new(4)
+                .traced(4, |run| {
+                    for (name, late, waker) in [("a", 0, "d"), ("b", 1, "a"), ("c", 2, "b"), ("d", 3, "c")] {
+                        let thread = run.thread(name).runs(ms(1) + us(late * 20), NAMELESS);
+                        (0..9).fold(thread, |t, _| t.locks(0x100, us(60), NAMELESS, waker).runs(ms(1), NAMELESS));
+                    }
+                })
+                .tables();
+            tables.waits.iter_mut().for_each(|w| w.expected = Some(if many { 0 } else { 1 }));
+            tables.wakes.iter_mut().for_each(|w| (w.waker_waited_here, w.wakes_many) = (Some(true), Some(many)));
+            let mut found = purposes(&tables);
+            found.dedup();
+            found
+        };
+        assert_eq!(lock(false), [LOCK]);
+        // The same ends of waits are a barrier's where one call wakes all.
+        assert_eq!(lock(true), [(Purpose::Barrier, Ground::Structure)]);
+    }
+
+    #[test]
+    fn a_crowd_woken_at_once_stood_at_a_barrier() {
+        let mut tables = Sketch::new(4)
+            .traced(4, |run| {
+                for (name, waker) in [("a", "d"), ("b", "d"), ("c", "d"), ("d", "a")] {
+                    let early = if name == "d" { 9 } else { 3 };
+                    let thread = run.thread(name).runs(ms(early), NAMELESS);
+                    let thread = if name == "d" { thread } else { thread.locks(0x100, ms(6), NAMELESS, waker) };
+                    let late = if name == "a" { 5 } else { 2 };
+                    let thread = thread.runs(ms(late), NAMELESS);
+                    let _ = if name == "a" { thread } else { thread.locks(0x100, ms(3) + us(5), NAMELESS, "a") };
+                }
+            })
+            .tables();
+        tables.waits.iter_mut().for_each(|w| w.expected = Some(0));
+        assert_eq!(purposes(&tables), [(Purpose::Barrier, Ground::Structure); 4]);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_tid_joins() {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("main").blocks(Reason::Futex, ms(9), NAMELESS);
+                run.thread("a").runs(ms(9), NAMELESS);
+            })
+            .tables();
+        tables.waits[0].expected = Some(101);
+        assert_eq!(purposes(&tables), [(Purpose::Join, Ground::Structure)]);
+    }
+}

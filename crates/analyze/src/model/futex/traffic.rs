@@ -1,0 +1,198 @@
+//! What happened at one futex address, over all threads, and what that tells of its purpose without any name.
+
+use super::places::{FutexPlace, MOST, Object};
+use super::purpose::Purpose;
+use crate::model::linux::SyscallNumbers;
+use crate::model::run::Traced;
+use crate::model::stacks::Stacks;
+use crate::runtimes::{self, Primitive};
+use recording::ThreadId;
+use recording::tables::{Reason, State, Wait};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// "Locked, and others wait" in glibc's, musl's internal, Rust's and Go's locks (Drepper 2005, "Futexes are tricky").
+const LOCKED_WITH_WAITERS: u32 = 2;
+
+/// Bit 31 of a futex word that holds its owner's thread id: others wait (FUTEX_WAITERS of futex(2); musl, robust and
+/// priority-inheriting mutexes).
+const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
+
+/// Wake-ups of one barrier follow each other within this time: one call wakes all, each needs some microseconds.
+const AT_ONCE_NS: u64 = 200_000;
+
+/// What happened at one futex address, over all threads.
+#[derive(Debug, Default)]
+pub(super) struct Traffic<'t> {
+    pub(super) waits: Vec<&'t Wait>,
+    waiters: BTreeSet<ThreadId>,
+    blocked: f64,
+    timed: f64,
+    lock_value: f64,
+    /// Blocked time ended by a thread that also waits here, through this address.
+    by_waiter: f64,
+    /// Blocked time ended by a thread that never waits here.
+    by_outsider: f64,
+    /// Blocked time ended at a thread's end.
+    by_exit: f64,
+    outsiders: BTreeMap<ThreadId, f64>,
+    /// Blocked time ended by a thread that is known, however.
+    by_known: f64,
+    /// Wake-ups, and those of them whose thread is known.
+    wakes: u64,
+    known: u64,
+}
+
+impl Traffic<'_> {
+    /// The blocked time of which a share says who wakes. Wake-ups that an interrupt passed on have no thread, and
+    /// their waits are the longest where others have the processors; when most wake-ups are known, these speak for all.
+    fn woken(&self) -> f64 {
+        let mostly = self.known as f64 > MOST * self.wakes as f64;
+        if mostly && self.by_known > 0.0 { self.by_known } else { self.blocked }
+    }
+}
+
+/// The traffic of each futex of a run.
+pub(super) fn traffic<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    numbers: SyscallNumbers,
+) -> BTreeMap<Object, Traffic<'t>> {
+    let mut traffic: BTreeMap<Object, Traffic> = BTreeMap::new();
+    let futexes = || traced.waits.values().filter(|w| w.reason == Reason::Futex);
+    for wait in futexes() {
+        let at = traffic.entry(object(traced, wait)).or_default();
+        at.waits.push(wait);
+        at.waiters.insert(wait.thread);
+        let blocked = wait.blocked_ns as f64;
+        at.blocked += blocked;
+        at.timed += if wait.timed { blocked } else { 0.0 };
+        at.lock_value += if has_lock_value(wait, stacks) { blocked } else { 0.0 };
+    }
+    for wait in futexes() {
+        let Some(at) = traffic.get_mut(&object(traced, wait)) else { continue };
+        for wake in traced.wakes.get(&wait.wait).into_iter().flatten() {
+            let blocked = wake.blocked_ns as f64;
+            at.wakes = at.wakes.saturating_add(wake.count);
+            if wake.waker.is_some() {
+                at.known = at.known.saturating_add(wake.count);
+                at.by_known += blocked;
+            }
+            let exits = wake.waker_syscall.is_some_and(|n| numbers.exit.contains(&n));
+            match wake.waker {
+                _ if exits => at.by_exit += blocked,
+                None => {}
+                Some(waker) if at.waiters.contains(&waker) => {
+                    at.by_waiter += if wake.same_object { blocked } else { 0.0 };
+                }
+                Some(waker) => {
+                    at.by_outsider += blocked;
+                    *at.outsiders.entry(waker).or_default() += blocked;
+                }
+            }
+        }
+    }
+    traffic
+}
+
+/// True when the futex was expected to have a value as locks have it, or is a semaphore.
+pub(super) fn has_lock_value(wait: &Wait, stacks: &Stacks<'_>) -> bool {
+    let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
+    let value = |v: u32| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0;
+    entry.is_some_and(runtimes::is_semaphore) || wait.expected.is_some_and(value)
+}
+
+/// The address and the process that a wait belongs to. Without an address each wait is an object of its own.
+pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
+    match wait.object {
+        Some(address) => (traced.pid(wait.thread).unwrap_or(0), address),
+        None => (u32::MAX, u64::from(wait.wait.0)),
+    }
+}
+
+/// What a futex is for, by who waits and who wakes there. `around`: the same over all futexes that are waited at in the same
+/// places of the code; `elsewhere`: nanoseconds that a thread does not wait at futexes; `tids`: numbers of the run's threads;
+/// `crowd`: see [`crowds`].
+pub(super) fn by_structure(
+    at: &Traffic<'_>,
+    around: &FutexPlace,
+    elsewhere: &dyn Fn(ThreadId) -> f64,
+    tids: &BTreeSet<u32>,
+    crowd: f64,
+) -> Purpose {
+    let most = |part: f64| part > MOST * at.blocked;
+    let most_woken = |part: f64| part > MOST * at.woken();
+    let one_waiter = at.waiters.len() == 1;
+    let for_a_thread = |w: &Wait| !w.timed && w.expected.is_some_and(|v| tids.contains(&v));
+    if one_waiter && (most(at.by_exit) || at.waits.iter().all(|w| for_a_thread(w))) {
+        return Purpose::Join;
+    }
+    if most(at.timed) || at.blocked <= 0.0 {
+        return Purpose::Unknown;
+    }
+    if most_woken(at.by_waiter) {
+        return match () {
+            // At the place, too: a counter comes by a lock's value.
+            () if most(at.lock_value) && around.lock_value > MOST * around.blocked => Purpose::Lock,
+            // All but the last of three or more are woken together: nothing but a barrier does that again and again.
+            () if at.waiters.len() > 2 && crowd > MOST && around.may_wake_all() => Purpose::Barrier,
+            () => shared_by_waiters(around),
+        };
+    }
+    // A futex a thread is how parking locks work: whoever wakes it waits at the same place of the code at other times.
+    // That is no queue, and without a name it cannot be told from two threads that hand work to each other.
+    let shares = |waker: ThreadId| at.waiters.iter().any(|waiter| around.may_share_a_lock(*waiter, waker, elsewhere));
+    let alike: f64 = at.outsiders.iter().filter(|(waker, _)| shares(**waker)).map(|(_, ns)| ns).sum();
+    let alike = alike > MOST * at.by_outsider;
+    match most_woken(at.by_outsider) {
+        true if !alike => Purpose::Condition,
+        true if !around.one_futex_each() => shared_by_waiters(around),
+        _ => Purpose::Unknown,
+    }
+}
+
+/// What futexes are for that the same threads wait at and wake others at. Locks that are hardly ever contended look like
+/// something that is passed on; nobody knows then.
+fn shared_by_waiters(around: &FutexPlace) -> Purpose {
+    match (around.is_taken(), around.passes_on()) {
+        (true, false) => Purpose::Lock,
+        (false, true) => Purpose::Condition,
+        (true, true) | (false, false) => Purpose::Unknown,
+    }
+}
+
+/// What most of the time at an object was for, by the names in the stacks of other waits there: not every wait has one.
+pub(super) fn by_neighbour(at: &Traffic<'_>, stacks: &Stacks<'_>) -> Option<Primitive> {
+    let mut roles: BTreeMap<Primitive, f64> = BTreeMap::new();
+    for wait in &at.waits {
+        if let Some(role) = stacks.view(wait.user_stack, true).primitive {
+            *roles.entry(role).or_default() += wait.blocked_ns as f64;
+        }
+    }
+    roles.into_iter().find(|(_, blocked)| *blocked > MOST * at.blocked).map(|(role, _)| role)
+}
+
+/// For each object: the share of its blocks that ended at once with those of all other waiters but one.
+pub(super) fn crowds(traced: &Traced<'_>) -> BTreeMap<Object, f64> {
+    let mut ends: BTreeMap<Object, Vec<(u64, ThreadId)>> = BTreeMap::new();
+    for slice in traced.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1) {
+        let wait = slice.wait.and_then(|w| traced.waits.get(&w)).filter(|w| w.reason == Reason::Futex);
+        if let Some(wait) = wait {
+            ends.entry(object(traced, wait)).or_default().push((slice.end_ns, slice.thread));
+        }
+    }
+    ends.into_iter().map(|(object, ends)| (object, crowd(ends))).collect()
+}
+
+fn crowd(mut ends: Vec<(u64, ThreadId)>) -> f64 {
+    ends.sort_unstable();
+    let all = ends.iter().map(|e| e.1).collect::<BTreeSet<_>>().len();
+    let (mut together, mut at) = (0_usize, 0_usize);
+    while let Some(first) = ends.get(at) {
+        let group = ends.iter().skip(at).take_while(|e| e.0.saturating_sub(first.0) <= AT_ONCE_NS);
+        let threads: BTreeSet<ThreadId> = group.clone().map(|e| e.1).collect();
+        let size = group.count().max(1);
+        together += if threads.len() + 1 >= all && threads.len() > 1 { size } else { 0 };
+        at += size;
+    }
+    if ends.is_empty() { 0.0 } else { together as f64 / ends.len() as f64 }
+}

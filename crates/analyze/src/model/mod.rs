@@ -1,0 +1,221 @@
+//! What was observed, indexed and typed: runs, threads, waits, wakes, samples, stacks.
+//!
+//! Rooms: [`run`] one observed run; [`chosen_run`] which of several; [`code`] whose code a frame is; [`stacks`] and
+//! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names
+//! and by who waits and who wakes; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose
+//! runtime schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count;
+//! [`similar_threads`] threads that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel. May import: `curve`,
+//! `disturbance`, `runtimes`, `sharing`, `statistics`.
+
+mod chosen_run;
+pub mod code;
+mod fixed_threads;
+pub mod futex;
+pub mod linux;
+pub mod resources;
+mod run;
+pub mod similar_threads;
+pub mod stack_view;
+pub mod stacks;
+pub mod task_sleeps;
+pub mod tasks;
+pub mod window;
+
+use crate::curve::Clean;
+use crate::sharing::Sharing;
+use chosen_run::{distance, measured};
+use fixed_threads::fixed_threads;
+use linux::SyscallNumbers;
+use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
+use recording::{RunId, Tables, WaitId};
+pub use run::Traced;
+use stacks::Stacks;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use task_sleeps::TaskSleeps;
+use tasks::Tasks;
+use window::Part;
+
+/// Everything that the analysis reads, indexed.
+#[derive(Debug)]
+pub struct Model<'t> {
+    /// The recording.
+    pub tables: &'t Tables,
+    /// Its stacks.
+    pub stacks: Stacks<'t>,
+    /// What threads do to each other's memory.
+    pub sharing: Sharing<'t>,
+    /// One traced run a thread count, ascending: of those that ended well the one nearest to the timed runs.
+    pub traced: Vec<Traced<'t>>,
+    /// System-call numbers of its machine.
+    pub numbers: SyscallNumbers,
+    /// What the printed rate is of.
+    pub part: Part,
+    /// Where threads wait for one of a few things, at any count.
+    pub places: resources::Places<'t>,
+}
+
+impl<'t> Model<'t> {
+    /// The name of a system call, or its number where no row names it.
+    pub fn call_name(&self, number: u32) -> String {
+        let row = self.tables.syscalls.iter().find(|s| s.number == number);
+        let site = || self.tables.call_sites.iter().find(|s| s.number == number).map(|s| s.name.clone());
+        row.map(|s| s.name.clone()).or_else(site).unwrap_or_else(|| number.to_string())
+    }
+
+    /// Indexes a recording. Rows of unknown runs are left out.
+    pub fn new(tables: &'t Tables) -> Model<'t> {
+        let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();
+        let mut traced: BTreeMap<u32, Traced> = BTreeMap::new();
+        let observed = tables.runs.iter().filter(|r| r.kind == RunKind::Traced).count();
+        let alone = observed == 1 && !tables.runs.iter().any(|r| r.kind == RunKind::Clean);
+        // What a single run's program was asked for, and how it ended, is its own business.
+        let ended_well = |r: &Run| alone || (r.threads > 0 && r.exit_status.is_none_or(|s| s == 0));
+        let whole = |r: &&Run| r.kind == RunKind::Traced && ended_well(r);
+        // Timed runs do not tell when their measured part was: only what they print is of that part alone.
+        let by_marks = alone || Clean::new(tables).by_throughput;
+        let mut candidates: Vec<(f64, &Run)> =
+            tables.runs.iter().filter(whole).map(|r| (distance(tables, r), r)).collect();
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, run) in candidates {
+            if let Some(trace) = traces.get(&run.run).filter(|t| t.end_ns > t.begin_ns) {
+                traced.entry(run.threads).or_insert_with(|| Traced {
+                    run,
+                    trace,
+                    alone,
+                    measured: match by_marks {
+                        true => measured(tables, trace).unwrap_or((trace.begin_ns, trace.end_ns)),
+                        false => (trace.begin_ns, trace.end_ns),
+                    },
+                    threads: BTreeMap::new(),
+                    slices: Vec::new(),
+                    waits: BTreeMap::new(),
+                    wakes: HashMap::new(),
+                    handed: HashSet::new(),
+                    own_events: false,
+                    task_sleeps: TaskSleeps::default(),
+                    tasks: Tasks::default(),
+                    few_tasks_left: Vec::new(),
+                    fixed_threads: HashSet::new(),
+                    syscalls: Vec::new(),
+                    call_sites: Vec::new(),
+                    kernel_locks: Vec::new(),
+                    fault_sites: Vec::new(),
+                    foreign: Vec::new(),
+                    samples: Vec::new(),
+                });
+            }
+        }
+        let mut traced: Vec<Traced> = traced.into_values().collect();
+        let place: HashMap<RunId, usize> = traced.iter().enumerate().map(|(i, t)| (t.run.run, i)).collect();
+        // Rows come in long stretches of one run: remembering the last saves a look-up for each of a million.
+        macro_rules! deal {
+            ($rows:expr, |$traced:ident, $row:ident| $put:expr) => {
+                let mut last = None;
+                for $row in $rows {
+                    if last.is_none_or(|(run, _)| run != $row.run) {
+                        last = Some(($row.run, place.get(&$row.run).copied()));
+                    }
+                    if let Some($traced) = last.and_then(|(_, i)| i).and_then(|i| traced.get_mut(i)) {
+                        $put;
+                    }
+                }
+            };
+        }
+        deal!(&tables.threads, |t, row| t.threads.insert(row.thread, row));
+        deal!(&tables.slices, |t, row| t.slices.push(row));
+        deal!(&tables.waits, |t, row| t.waits.insert(row.wait, row));
+        deal!(&tables.wakes, |t, row| t.wakes.entry(row.wait).or_default().push(row));
+        deal!(&tables.syscalls, |t, row| t.syscalls.push(row));
+        deal!(&tables.call_sites, |t, row| t.call_sites.push(row));
+        deal!(&tables.kernel_locks, |t, row| t.kernel_locks.push(row));
+        deal!(&tables.fault_sites, |t, row| t.fault_sites.push(row));
+        deal!(&tables.foreign, |t, row| t.foreign.push(row));
+        deal!(&tables.samples, |t, row| {
+            if (t.measured.0..=t.measured.1).contains(&row.time_ns) || t.measured == (t.trace.begin_ns, t.trace.end_ns)
+            {
+                t.samples.push(row);
+            }
+        });
+        let numbers = SyscallNumbers::of(&tables.meta.machine.architecture);
+        let runs: Vec<_> = traced.iter().map(|run| (run.run.threads, &run.threads)).collect();
+        let fixed = fixed_threads(&runs);
+        for (run, fixed) in traced.iter_mut().zip(fixed) {
+            run.own_events = own_events(&run.waits, &run.wakes, &numbers);
+            run.handed = handed(&run.waits, &run.wakes, &numbers, run.own_events);
+            run.fixed_threads = fixed;
+        }
+        let stacks = Stacks::new(tables);
+        let marked = by_marks && traced.iter().any(|t| measured(tables, t.trace).is_some());
+        let part = match (marked, by_marks && !alone) {
+            (true, _) => Part::Marked,
+            (false, false) => Part::Whole,
+            (false, true) => {
+                for run in &mut traced {
+                    run.tasks = Tasks::new(&run.samples, &stacks);
+                }
+                let (part, stretches) = window::infer(tables, &traced);
+                for (run, stretch) in traced.iter_mut().zip(stretches).filter(|(run, s)| run.measured != *s) {
+                    run.measured = stretch;
+                    run.samples.retain(|s| (stretch.0..=stretch.1).contains(&s.time_ns));
+                }
+                part
+            }
+        };
+        for run in &mut traced {
+            run.task_sleeps = TaskSleeps::new(&run.waits, &run.wakes, &stacks, numbers.futex);
+            run.tasks = Tasks::new(&run.samples, &stacks);
+            run.few_tasks_left = run.tasks.fewer_than(run.processors());
+            run.task_sleeps.settle(&run.slices, &run.few_tasks_left);
+        }
+        let sharing = Sharing::new(tables, &stacks);
+        let places = resources::places(&traced, &stacks, numbers);
+        Model { tables, stacks, sharing, traced, numbers, part, places }
+    }
+}
+
+/// So much of the time that threads wait for pipes, sockets and events has to end by threads of the program itself before
+/// all of it is the program's own business.
+///
+/// Decides: whether waiting for a socket is input and output, or waiting for another thread.
+/// From: two servers with their clients in one process (Go's net/http, Netty): more than 99 %. A program that asks another process is
+/// woken by that or by an interrupt.
+/// Shown by: `what_a_program_sends_to_itself_is_no_input`.
+/// Wrong if: a program talks to itself a lot and waits for somebody else now and then: that part is hidden then.
+const OWN_EVENTS: f64 = 0.9;
+
+/// True where a program talks to itself: a server and its clients in one process, event loops that wake each other. What
+/// ended with the process was waited for by nobody.
+fn own_events(waits: &BTreeMap<WaitId, &Wait>, wakes: &HashMap<WaitId, Vec<&Wake>>, numbers: &SyscallNumbers) -> bool {
+    let polls = waits.values().filter(|wait| matches!(wait.reason, Reason::Pipe | Reason::Poll));
+    let ends = |wake: &&&Wake| wake.waker_syscall.is_some_and(|call| numbers.exit.contains(&call));
+    let woken = polls.flat_map(|wait| wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default());
+    let (mut own, mut all) = (0.0, 0.0);
+    for wake in woken.filter(|wake| !ends(wake)) {
+        all += wake.blocked_ns as f64;
+        own += if by_own(wake, numbers) { wake.blocked_ns as f64 } else { 0.0 };
+    }
+    all > 0.0 && own >= OWN_EVENTS * all
+}
+
+/// True for a wake-up by a thread of the same program in a call that hands something over.
+fn by_own(wake: &Wake, numbers: &SyscallNumbers) -> bool {
+    wake.waker.is_some() && wake.waker_syscall.is_some_and(|call| numbers.hand_over.contains(&call))
+}
+
+/// Waits most of whose blocked time ended when a thread of the same program was in a call that hands something over. An
+/// interrupt also wakes in the name of whatever thread it meets, but not just in such a call. Where the program talks to
+/// itself, all its waits for pipes, sockets and events are.
+fn handed(
+    waits: &BTreeMap<WaitId, &Wait>,
+    wakes: &HashMap<WaitId, Vec<&Wake>>,
+    numbers: &SyscallNumbers,
+    own_events: bool,
+) -> HashSet<WaitId> {
+    let mostly = |wait: &&Wait| {
+        let wakes = wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default();
+        let blocked = |wakes: &mut dyn Iterator<Item = &&Wake>| wakes.map(|w| u128::from(w.blocked_ns)).sum::<u128>();
+        2 * blocked(&mut wakes.iter().filter(|wake| by_own(wake, numbers))) > blocked(&mut wakes.iter())
+    };
+    let polls = |wait: &Wait| own_events && matches!(wait.reason, Reason::Pipe | Reason::Poll);
+    waits.values().filter(|wait| polls(wait) || mostly(wait)).map(|wait| wait.wait).collect()
+}

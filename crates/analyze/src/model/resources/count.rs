@@ -1,0 +1,69 @@
+//! How many of the things are held at once.
+
+use super::hand_over::HandOvers;
+use std::collections::BTreeMap;
+
+/// Decides: the number that is called n is held, or one less, for at least this share of the time in which threads wait.
+/// From: while anybody waits, all of a few things are held, but for the time that handing over takes and for holds whose
+/// begin nobody saw because the thread did not wait.
+/// Shown by: the pools of `tests`; threads that share out work hold any number from none to all.
+/// Wrong if: most threads get one without waiting although others wait.
+const STEADY: f64 = 0.6;
+
+/// Decides: the number held at once is the one that is not exceeded in this share of the time in which threads wait.
+/// From: two holds overlap on paper for as long as a hand-over takes, microseconds of a wait of milliseconds.
+/// Shown by: `tests`.
+/// Wrong if: holding takes less than some twenty hand-overs; then n may be told one too high.
+const NOT_EXCEEDED: f64 = 0.95;
+
+/// How many are held while somebody waits.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct HeldAtOnce {
+    /// The most, but for what handing over takes.
+    pub(super) most: usize,
+    /// Share of the time in which as many, or one less, are held.
+    pub(super) steady: f64,
+}
+
+impl HeldAtOnce {
+    /// True when the number is certain.
+    pub(super) fn is_told(&self) -> bool {
+        self.most > 0 && self.steady >= STEADY
+    }
+}
+
+/// How many are held, as far as holds are known.
+pub(super) fn held(events: &HandOvers) -> HeldAtOnce {
+    let mut changes: Vec<(u64, i32, i32)> = Vec::new();
+    for (start, end, _) in &events.blocks {
+        changes.extend([(*start, 0, 1), (*end, 0, -1)]);
+    }
+    // What happened before the first and after the last known hold says nothing.
+    let first = events.holds.iter().map(|h| h.end).min().unwrap_or(u64::MAX);
+    let last = events.holds.iter().map(|h| h.start).max().unwrap_or(0);
+    for hold in events.holds.iter().chain(&events.ends) {
+        changes.extend([(hold.start, 1, 0), (hold.end, -1, 0)]);
+    }
+    changes.sort_unstable();
+    let mut times: BTreeMap<i32, u64> = BTreeMap::new();
+    let (mut holders, mut waiting, mut since) = (0, 0, 0);
+    for (time, held, waits) in changes {
+        let (from, to) = (since.max(first), time.min(last));
+        if waiting > 0 && from < to {
+            *times.entry(holders).or_default() += to - from;
+        }
+        (holders, waiting, since) = (holders + held, waiting + waits, time);
+    }
+    let all: u64 = times.values().sum();
+    let mut sum = 0;
+    let most = times.iter().find(|(_, time)| {
+        sum += **time;
+        sum as f64 >= NOT_EXCEEDED * all as f64
+    });
+    let Some(most) = most.map(|(number, _)| *number).filter(|n| *n > 0 && all > 0) else {
+        return HeldAtOnce::default();
+    };
+    let near = |n: i32| n == most || (most > 1 && n == most - 1);
+    let steady: u64 = times.iter().filter(|(n, _)| near(**n)).map(|(_, time)| time).sum();
+    HeldAtOnce { most: usize::try_from(most).unwrap_or(0), steady: steady as f64 / all as f64 }
+}

@@ -1,0 +1,128 @@
+//! Limited resources: places at which threads wait for one of a few things that others of them hold, whatever the things
+//! are and whatever the waiting is made of.
+//!
+//! Rooms: [`sites`] waits put together by the place that acquires; [`hand_over`] who handed one to whom and when, from the
+//! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource. May import: `code`, `futex`,
+//! `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//!
+//! The model. A thread acquires, holds, releases. Who finds nothing free waits at the place that acquires, and whoever
+//! releases wakes one of those that wait there: it had acquired at the same place itself. While anybody waits, all of them
+//! are held. A queue is fed by others than those that wait at it; a barrier lets all go at once; stages of a pipeline wake
+//! the stage behind them and never the one before.
+
+mod count;
+pub mod hand_over;
+mod sites;
+mod structure;
+#[cfg(test)]
+mod tests;
+
+use super::code::Code;
+use super::futex::{FutexWait, classify};
+use super::linux::SyscallNumbers;
+use super::run::Traced;
+use super::stacks::Stacks;
+use count::HeldAtOnce;
+use hand_over::{Hold, Timelines, hand_overs};
+use recording::tables::Wait;
+use recording::{ThreadId, WaitId};
+pub use sites::is_hidden;
+use sites::{AcquireSite, Said, sites};
+use std::collections::{BTreeMap, BTreeSet};
+use structure::{Finding, finding};
+
+/// Things of one kind that threads wait for.
+#[derive(Debug)]
+pub struct Pool<'t> {
+    /// The program's function that acquires.
+    pub place: Code<'t>,
+    /// The waits for one.
+    pub waits: BTreeSet<WaitId>,
+    /// Threads that waited.
+    pub waiters: BTreeSet<ThreadId>,
+    /// How many were held at once while others waited; none where too few holds could be told.
+    pub size: Option<usize>,
+    /// When threads held one, as far as that could be told.
+    pub holds: Vec<Hold>,
+}
+
+/// A place that looks like it, and why it is not called one.
+#[derive(Debug)]
+pub struct Doubt<'t> {
+    /// The program's function that acquires.
+    pub place: Code<'t>,
+    /// The waits there.
+    pub waits: BTreeSet<WaitId>,
+    /// What is missing, after "because".
+    pub why: &'static str,
+}
+
+/// The limited resources of a run.
+#[derive(Debug, Default)]
+pub struct Resources<'t> {
+    /// Those that are certain, by the place.
+    pub pools: Vec<Pool<'t>>,
+    /// Those that are not.
+    pub doubts: Vec<Doubt<'t>>,
+}
+
+/// Functions that acquire for certain, at some thread count.
+pub type Places<'t> = BTreeSet<AcquireFunction<'t>>;
+
+/// A function of a module; without a name its address.
+type AcquireFunction<'t> = (&'t str, Option<&'t str>, u64);
+
+fn function<'t>(code: &Code<'t>) -> AcquireFunction<'t> {
+    (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
+}
+
+/// Where threads wait for one of a few things for certain, at any of the thread counts.
+pub fn places<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>, numbers: SyscallNumbers) -> Places<'t> {
+    let none = Places::new();
+    let of = |run: &Traced<'t>| resources(run, stacks, &classify(run, stacks, numbers), &none).pools;
+    runs.iter().flat_map(of).map(|pool| function(&pool.place)).collect()
+}
+
+/// Looks for limited resources among the waits of a run. `known`: where other thread counts have shown them.
+pub fn resources<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    futexes: &BTreeMap<WaitId, FutexWait<'t>>,
+    known: &Places<'t>,
+) -> Resources<'t> {
+    let mut found = Resources::default();
+    let sites: Vec<AcquireSite> = sites(traced, stacks, futexes);
+    if sites.is_empty() {
+        return found;
+    }
+    let timelines = Timelines::new(traced);
+    for site in sites {
+        let waits: BTreeSet<WaitId> = site.waits.iter().map(|w: &&Wait| w.wait).collect();
+        let events = hand_overs(traced, &timelines, &waits);
+        let held = count::held(&events);
+        let certain = match finding(traced, stacks, &site, &events, &held) {
+            Finding::Pool => Ok(()),
+            Finding::Few if known.contains(&function(&site.place)) => Ok(()),
+            Finding::Few => Err("two threads that wake each other may as well take turns; more threads would tell"),
+            Finding::Doubt(why) => Err(why),
+            Finding::Other => continue,
+        };
+        match certain {
+            Ok(()) => found.pools.push(Pool {
+                place: site.place,
+                waiters: site.waiters(),
+                size: size(&site, &held),
+                holds: events.holds,
+                waits,
+            }),
+            Err(why) => found.doubts.push(Doubt { place: site.place, waits, why }),
+        }
+    }
+    found
+}
+
+/// How many there are, where enough holds show it.
+fn size(site: &AcquireSite<'_>, held: &HeldAtOnce) -> Option<usize> {
+    let told = held.is_told() || (site.said == Said::ByUser && held.most > 0);
+    told.then_some(held.most)
+}

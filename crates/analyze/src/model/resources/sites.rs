@@ -1,0 +1,178 @@
+//! Waits put together by the place of the program that acquires.
+
+use crate::model::code::{Code, Owner, file_name};
+use crate::model::futex::{FutexWait, Ground, Object, Purpose, object};
+use crate::model::run::Traced;
+use crate::model::stacks::Stacks;
+use crate::model::task_sleeps::SleepReason;
+use crate::runtimes::{self, Primitive};
+use recording::ThreadId;
+use recording::WaitId;
+use recording::tables::{Reason, Wait};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Decides: futexes of one place that are less than so many bytes apart are of one object.
+/// From: a condition of glibc has several futexes in 48 bytes, which may begin in one cache line and end in the next.
+/// Shown by: `tests`.
+/// Wrong if: two pools lie side by side in an array; then they are told as one, and n is their sum.
+const ONE_OBJECT: u64 = 128;
+
+/// What names say of a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// The user: it takes one of several things.
+    ByUser,
+    /// It waits at a semaphore, which is a number of things.
+    Semaphore,
+    /// It waits at a condition, a queue, a channel.
+    Condition,
+    /// It may be a lock.
+    MayBeLock,
+    /// The place is an interpreter's function, which all of its programs wait in.
+    Hidden,
+}
+
+/// Waits at one place of the program.
+#[derive(Debug)]
+pub(super) struct AcquireSite<'t> {
+    /// The program's function that acquires.
+    pub(super) place: Code<'t>,
+    pub(super) said: Said,
+    pub(super) waits: Vec<&'t Wait>,
+    /// True when threads wait at futexes of their own and not at a common one.
+    pub(super) private: bool,
+}
+
+impl AcquireSite<'_> {
+    pub(super) fn waiters(&self) -> BTreeSet<ThreadId> {
+        self.waits.iter().map(|w| w.thread).collect()
+    }
+}
+
+/// What the names of a wait allow; none where it is for something else.
+fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWait<'_>>) -> Option<Said> {
+    let hidden = runtimes::is_interpreter(file_name(own.module));
+    let Some(futex) = futex else {
+        // Who polls waits for any of many things, who reads a pipe for one of those that are put into it.
+        let handed = wait.reason == Reason::Pipe && traced.handed.contains(&wait.wait);
+        return handed.then_some(if hidden { Said::Hidden } else { Said::Condition });
+    };
+    let view = &futex.view;
+    if view.theme.is_some() || view.service || view.parked.is_some() || view.runtime_lock.is_some() {
+        return None;
+    }
+    let semaphore = view.entry.and_then(|c| c.name()).is_some_and(runtimes::is_semaphore);
+    match (view.primitive, futex.purpose) {
+        (Some(Primitive::Pool), _) => Some(Said::ByUser),
+        _ if hidden => Some(Said::Hidden),
+        (None | Some(Primitive::Lock | Primitive::Condition), _) if semaphore => Some(Said::Semaphore),
+        (Some(Primitive::Condition), _) => Some(Said::Condition),
+        (Some(_), _) => None,
+        // What other waits at the address are called.
+        (None, purpose) if futex.ground == Ground::Name => (purpose == Purpose::Condition).then_some(Said::Condition),
+        (None, Purpose::Lock | Purpose::Unknown | Purpose::Condition) => Some(Said::MayBeLock),
+        (None, Purpose::Barrier | Purpose::Join) => None,
+    }
+}
+
+/// True for a worker of an executor that has no task: workers wake each other when they find some.
+fn waits_for_tasks(stacks: &Stacks<'_>, wait: &Wait) -> bool {
+    let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
+    let library = frames.iter().take_while(|c| c.owner != Owner::Own);
+    library.filter_map(Code::name).any(runtimes::is_worker_without_task)
+}
+
+/// True for a wait behind which a task may wait for one of a few things, and nobody can see it: the thread has no task that
+/// could go on, or it waits in an interpreter.
+pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
+    match traced.task_sleeps.reason(wait.wait) {
+        Some(SleepReason::Ended | SleepReason::Spare) => false,
+        Some(_) => true,
+        None => {
+            let view = stacks.view(wait.user_stack, wait.syscall.is_some());
+            let interpreted = || view.own.is_some_and(|c| runtimes::is_interpreter(file_name(c.module)));
+            let futex = wait.reason == Reason::Futex && view.runtime_lock.is_none() && interpreted();
+            futex || waits_for_tasks(stacks, wait)
+        }
+    }
+}
+
+/// The program's function, in a process.
+type SitePlace<'t> = (u32, &'t str, Option<&'t str>, u64, WaitKind);
+
+/// Waits of different kinds at one place are not for the same.
+type WaitKind = (bool, bool);
+
+/// The places at which threads may wait for one of a few things.
+pub(super) fn sites<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    futexes: &BTreeMap<WaitId, FutexWait<'t>>,
+) -> Vec<AcquireSite<'t>> {
+    let mut places: BTreeMap<SitePlace<'_>, (Code<'t>, Said, Vec<&'t Wait>)> = BTreeMap::new();
+    for wait in traced.waits.values().copied().filter(|w| w.blocked_ns > 0) {
+        let futex = futexes.get(&wait.wait);
+        let view = stacks.view(wait.user_stack, wait.syscall.is_some());
+        let Some(own) = view.own.filter(|_| !waits_for_tasks(stacks, wait)) else { continue };
+        let Some(said) = said(traced, wait, &own, futex) else { continue };
+        let address = if own.name().is_some() { 0 } else { own.frame.address };
+        let kind = (futex.is_some(), said == Said::MayBeLock);
+        let key = (traced.pid(wait.thread).unwrap_or(0), own.module, own.name(), address, kind);
+        let (_, known, waits) = places.entry(key).or_insert_with(|| (own, said, Vec::new()));
+        if said == Said::ByUser {
+            *known = said;
+        }
+        waits.push(wait);
+    }
+    places.into_values().flat_map(|(place, said, waits)| by_object(traced, place, said, waits)).collect()
+}
+
+/// The waits of a place, by what they wait at where threads have that in common.
+fn by_object<'t>(traced: &Traced<'t>, place: Code<'t>, said: Said, waits: Vec<&'t Wait>) -> Vec<AcquireSite<'t>> {
+    let key = |wait: &Wait| -> Option<Object> {
+        // A descriptor's number is the same for all threads.
+        match wait.object {
+            Some(_) if wait.reason == Reason::Futex => Some(object(traced, wait)),
+            other => other.map(|number| (traced.pid(wait.thread).unwrap_or(0), number)),
+        }
+    };
+    let mut objects: BTreeMap<Option<Object>, Vec<&Wait>> = BTreeMap::new();
+    for wait in waits {
+        objects.entry(key(wait)).or_default().push(wait);
+    }
+    let mut near: Vec<(Option<Object>, Vec<&Wait>)> = Vec::new();
+    for (object, waits) in objects {
+        let beside = |last: &Option<Object>| match (last, &object) {
+            (Some(a), Some(b)) => {
+                a.0 == b.0
+                    && b.1.saturating_sub(a.1) < ONE_OBJECT
+                    && waits.first().is_some_and(|w| w.reason == Reason::Futex)
+            }
+            _ => false,
+        };
+        match near.last_mut() {
+            Some((last, all)) if beside(last) => {
+                all.extend(waits);
+                *last = object;
+            }
+            _ => near.push((object, waits)),
+        }
+    }
+    let threads = |waits: &[&Wait]| waits.iter().map(|w| w.thread).collect::<BTreeSet<_>>().len();
+    let (shared, own): (Vec<_>, Vec<_>) =
+        near.into_iter().map(|(_, waits)| waits).partition(|waits| threads(waits) > 1);
+    let blocked = |waits: &[Vec<&Wait>]| waits.iter().flatten().map(|w| w.blocked_ns as f64).sum::<f64>();
+    // Who queues with a futex of its own stack may find another one's address by chance.
+    let mostly_own = blocked(&own) > blocked(&shared) || (shared.len() > 2 && threads_each(&shared) < 3.0);
+    let site = |waits: Vec<&'t Wait>, private| AcquireSite { place, said, waits, private };
+    match mostly_own {
+        true => vec![site(shared.into_iter().chain(own).flatten().collect(), true)],
+        false => shared.into_iter().map(|waits| site(waits, false)).collect(),
+    }
+}
+
+/// Threads at an object, on average.
+fn threads_each(objects: &[Vec<&Wait>]) -> f64 {
+    let threads = |waits: &Vec<&Wait>| waits.iter().map(|w| w.thread).collect::<BTreeSet<_>>().len();
+    objects.iter().map(threads).sum::<usize>() as f64 / objects.len().max(1) as f64
+}

@@ -1,0 +1,200 @@
+//! Whether a place at which threads wait is one where each of them takes one of a few things.
+
+use super::count::HeldAtOnce;
+use super::hand_over::HandOvers;
+use super::sites::{AcquireSite, Said};
+use crate::model::run::Traced;
+use crate::model::stacks::Stacks;
+use recording::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Decides: so much of the waiting at a place is ended by threads that wait there themselves at other times.
+/// From: whoever releases had acquired at the same place; the rest is threads that never found all of them taken.
+/// Shown by: `tests`: a queue is fed by others.
+/// Wrong if: many threads release for others, and never acquire.
+const PEERS: f64 = 0.8;
+
+/// Decides: who ended the waits is known of so many of them.
+/// From: whoever releases is a thread of the program, while a clock or a device that wakes is none; the rest are wake-ups
+/// that an interrupt passed on.
+/// Shown by: pools of seven kinds, where 97 % to all were known; threads of an executor that waits with a clock, where half
+/// were.
+/// Wrong if: most threads give up waiting after a time.
+const KNOWN: f64 = 0.8;
+
+/// Decides: a pattern is believed that more than half of what was seen shows, so that two opposite ones cannot both be.
+/// From: the definition of a majority.
+/// Shown by: `tests`.
+/// Wrong if: never both; a pattern that half shows stays open.
+const MOST: f64 = 0.5;
+
+/// Decides: fewer hand-overs than this show no structure.
+/// From: of a queue that two of its eight consumers refill by chance, ten wake-ups in a row are by consumers in one of a
+/// million cases.
+/// Shown by: `tests`.
+/// Wrong if: each thing is held for a large part of the run; then the cause stays open.
+const FEWEST: usize = 10;
+
+/// Decides: nearly each thread wakes always the same next one: they take turns.
+/// From: threads that come back for one of a few things come in the order in which they are done with their work, which
+/// changes; a turn never does. The rest is what a waker that is not known leaves.
+/// Shown by: `tests`, threads that write in order.
+/// Wrong if: all hold for exactly as long and queue in order; then the cause stays open.
+const TURNS: f64 = 0.9;
+
+/// Decides: wake-ups within this time are of one call.
+/// From: one call wakes all, each needs some microseconds; as in `futex::traffic`.
+/// Shown by: `tests`.
+/// Wrong if: things are held for less than this; then all seem to be woken at once and the place is none.
+const AT_ONCE_NS: u64 = 200_000;
+
+/// Decides: so much of what is handed over goes round: who gives one also gets one.
+/// From: whoever releases had acquired; the rest is threads that came once.
+/// Shown by: `tests`, stages that hand on in one direction.
+/// Wrong if: the last stage of a pipeline feeds the first; then turns or a changing number tell.
+const ROUND: f64 = 0.8;
+
+/// What a place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Threads take one of a few things there.
+    Pool,
+    /// It looks like it: what is missing.
+    Doubt(&'static str),
+    /// It looks like it, and two threads may as well take turns. What other counts show of the same place decides.
+    Few,
+    /// Something else.
+    Other,
+}
+
+/// What a place is, by who waits there and who wakes.
+pub(super) fn finding(
+    traced: &Traced<'_>,
+    stacks: &Stacks<'_>,
+    site: &AcquireSite<'_>,
+    events: &HandOvers,
+    held: &HeldAtOnce,
+) -> Finding {
+    if site.said == Said::ByUser {
+        return Finding::Pool;
+    }
+    let waiters = site.waiters();
+    if waiters.len() < 2 || !woken_by_peers(traced, site, &waiters) || !goes_round(events) {
+        return Finding::Other;
+    }
+    let herd = wakes_all(traced, site, events, &waiters);
+    // Of those that are all woken, few get one, and the others wait again.
+    if herd && events.in_vain as f64 <= MOST * events.blocks.len() as f64 {
+        return Finding::Other;
+    }
+    if events.passed.len() < FEWEST || events.holds.len() < FEWEST {
+        return Finding::Doubt("too few threads were seen to hand one on");
+    }
+    // A lock is held by one, and a semaphore of one around a piece of code is a lock.
+    let is_lock = || match site.said {
+        Said::MayBeLock => true,
+        Said::Semaphore => !given_back_elsewhere(traced, stacks, site),
+        Said::ByUser | Said::Condition | Said::Hidden => false,
+    };
+    if held.most < 2 && is_lock() {
+        return Finding::Other;
+    }
+    if !held.is_told() {
+        return Finding::Doubt("how many hold one while others wait changes from moment to moment");
+    }
+    match () {
+        () if site.said == Said::Hidden => {
+            Finding::Doubt("an interpreter hides which of the program's functions waits")
+        }
+        () if herd && held.most < 2 => Finding::Doubt(
+            "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell",
+        ),
+        () if waiters.len() == 2 && site.said != Said::Semaphore => Finding::Few,
+        () if site.private && takes_turns(events) => {
+            Finding::Doubt("each thread wakes always the same next one, as threads that take turns do")
+        }
+        () => Finding::Pool,
+    }
+}
+
+/// True when those that end the waits wait there themselves.
+fn woken_by_peers(traced: &Traced<'_>, site: &AcquireSite<'_>, waiters: &BTreeSet<ThreadId>) -> bool {
+    let (mut peers, mut known, mut all) = (0.0, 0.0, 0.0);
+    for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
+        let count = wake.count as f64;
+        all += count;
+        known += if wake.waker.is_some() { count } else { 0.0 };
+        peers += if wake.waker.is_some_and(|waker| waiters.contains(&waker)) { count } else { 0.0 };
+    }
+    known >= KNOWN * all && peers >= PEERS * known
+}
+
+/// True when another function of the program gives one back than the one that takes it.
+fn given_back_elsewhere(traced: &Traced<'_>, stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
+    let (mut elsewhere, mut all) = (0.0, 0.0);
+    for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
+        let Some(own) = stacks.view(wake.waker_stack, true).own else { continue };
+        all += wake.count as f64;
+        elsewhere += if own.name() == site.place.name() { 0.0 } else { wake.count as f64 };
+    }
+    elsewhere > MOST * all
+}
+
+/// True when one call wakes all, as at a barrier.
+fn wakes_all(traced: &Traced<'_>, site: &AcquireSite<'_>, events: &HandOvers, waiters: &BTreeSet<ThreadId>) -> bool {
+    let (mut many, mut single) = (0_u64, 0_u64);
+    for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
+        match wake.wakes_many {
+            Some(true) => many = many.saturating_add(wake.count),
+            Some(false) => single = single.saturating_add(wake.count),
+            None => {}
+        }
+    }
+    let (mut together, mut at) = (0, 0);
+    while let Some(first) = events.blocks.get(at) {
+        let group = events.blocks.iter().skip(at).take_while(|b| b.1.saturating_sub(first.1) <= AT_ONCE_NS);
+        let threads: BTreeSet<ThreadId> = group.clone().map(|b| b.2).collect();
+        let size = group.count().max(1);
+        together += if threads.len() > 1 && threads.len() + 1 >= waiters.len() { size } else { 0 };
+        at += size;
+    }
+    many > single || together as f64 > MOST * events.blocks.len() as f64
+}
+
+/// True when what is handed over comes round: most of it is between threads of which each gets, on some way, from each other
+/// what it gives. A pipeline hands on in one direction.
+fn goes_round(events: &HandOvers) -> bool {
+    let mut pairs: BTreeMap<(ThreadId, ThreadId), usize> = BTreeMap::new();
+    let mut by: BTreeMap<ThreadId, usize> = BTreeMap::new();
+    for passed in &events.passed {
+        *pairs.entry((passed.from, passed.to)).or_default() += 1;
+        *by.entry(passed.from).or_default() += 1;
+    }
+    let Some((heaviest, _)) = by.iter().max_by_key(|(thread, count)| (**count, **thread)) else { return true };
+    let reached = |forward: bool| {
+        let mut reached = BTreeSet::from([*heaviest]);
+        let mut next = vec![*heaviest];
+        while let Some(at) = next.pop() {
+            for (from, to) in pairs.keys() {
+                let (here, there) = if forward { (from, to) } else { (to, from) };
+                if *here == at && reached.insert(*there) {
+                    next.push(*there);
+                }
+            }
+        }
+        reached
+    };
+    let round: BTreeSet<ThreadId> = reached(true).intersection(&reached(false)).copied().collect();
+    let inside: usize = pairs.iter().filter(|((a, b), _)| round.contains(a) && round.contains(b)).map(|(_, n)| n).sum();
+    inside as f64 >= ROUND * events.passed.len() as f64
+}
+
+/// True when nearly each thread wakes always the same next one.
+fn takes_turns(events: &HandOvers) -> bool {
+    let mut next: BTreeMap<ThreadId, BTreeMap<ThreadId, usize>> = BTreeMap::new();
+    for passed in &events.passed {
+        *next.entry(passed.from).or_default().entry(passed.to).or_default() += 1;
+    }
+    let same: usize = next.values().filter_map(|to| to.values().max()).sum();
+    same as f64 >= TURNS * events.passed.len() as f64
+}

@@ -1,0 +1,222 @@
+//! Sketches of limited resources, and of what nearly is one.
+
+use super::*;
+use crate::model::Model;
+use crate::model::futex::classify;
+use recording::Tables;
+use recording::synthetic::{FUTEX, Sketch, ms, us};
+use recording::tables::Reason;
+use std::collections::VecDeque;
+
+const CONDITION: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < acquire@app pool.c:10 < work@app app.c:5";
+const SEMAPHORE: &str = "?@libc.so.6 < sem_wait@libc.so.6 < acquire@app pool.c:10 < work@app app.c:5";
+const RELEASE: &str = "?@libc.so.6 < release@app pool.c:20 < work@app app.c:7";
+const QUERY: &str = "?@libc.so.6 < usleep@libc.so.6 < query@app db.c:3 < work@app app.c:6";
+
+/// What a thread of a simulated program does, with its length.
+#[derive(Debug, Clone)]
+enum Did {
+    Works(u64),
+    Waits(u64, String),
+    Holds(u64),
+}
+
+/// Threads that take one of so many things, first come, first served; each thread's and each round's times differ a little.
+#[derive(Debug, Clone, Copy)]
+struct Shop {
+    threads: usize,
+    things: usize,
+    rounds: usize,
+    work: u64,
+    hold: u64,
+}
+
+impl Shop {
+    fn run(self) -> Vec<Vec<Did>> {
+        let mut did: Vec<Vec<Did>> = vec![Vec::new(); self.threads];
+        // When each thread comes for one, and how often it still will.
+        let late = |thread: usize, round: usize| us(((thread * 7 + round * 13) % 11) as u64 * 150);
+        let mut coming: Vec<(u64, usize, usize)> = (0..self.threads).map(|t| (self.work + late(t, 0), t, 0)).collect();
+        coming.iter().for_each(|(at, t, _)| did[*t].push(Did::Works(*at)));
+        let mut holding: Vec<(u64, usize, usize)> = Vec::new();
+        let mut queue: VecDeque<(u64, usize, usize)> = VecDeque::new();
+        while !coming.is_empty() || !holding.is_empty() {
+            let next = coming.iter().min().copied();
+            let done = holding.iter().min().copied();
+            if let Some((at, thread, round)) = next.filter(|n| done.is_none_or(|d| n.0 < d.0)) {
+                coming.retain(|c| *c != (at, thread, round));
+                match holding.len() < self.things {
+                    true => {
+                        let until = at + self.hold + late(thread, round + 5);
+                        did[thread].push(Did::Holds(until - at));
+                        holding.push((until, thread, round));
+                    }
+                    false => queue.push_back((at, thread, round)),
+                }
+            } else if let Some((at, thread, round)) = done {
+                holding.retain(|h| *h != (at, thread, round));
+                if let Some((since, waiter, its)) = queue.pop_front() {
+                    did[waiter].push(Did::Waits(at - since, format!("t{thread}")));
+                    let until = at + self.hold + late(waiter, its + 5);
+                    did[waiter].push(Did::Holds(until - at));
+                    holding.push((until, waiter, its));
+                }
+                // It gives it back on a processor.
+                let back = self.work + late(thread, round + 1);
+                did[thread].push(Did::Works(back));
+                if round + 1 < self.rounds {
+                    coming.push((at + back, thread, round + 1));
+                }
+            }
+        }
+        did
+    }
+
+    fn tables(self, wait: &str, object: impl Fn(usize) -> u64, hold: &str) -> Tables {
+        let did = self.run();
+        Sketch::new(2)
+            .traced(self.threads as u32, |run| {
+                for (at, did) in did.iter().enumerate() {
+                    did.iter().fold(run.thread(&format!("t{at}")), |thread, did| match did {
+                        Did::Works(ns) => thread.runs(*ns, "work@app app.c:5"),
+                        Did::Waits(ns, by) => thread.locks(object(at), *ns, wait, by).woken_at(RELEASE),
+                        // Whoever holds one sleeps, and runs for a moment to give it back.
+                        Did::Holds(ns) => {
+                            thread.blocks(Reason::Sleep, ns - us(30), hold).runs(us(30), "work@app app.c:7")
+                        }
+                    });
+                }
+            })
+            .tables()
+    }
+}
+
+const SHOP: Shop = Shop { threads: 8, things: 2, rounds: 20, work: 100_000, hold: 4_000_000 };
+
+/// What is found, as the sizes of pools and the reasons of doubts.
+fn found(tables: &Tables) -> (Vec<Option<usize>>, usize) {
+    let model = Model::new(tables);
+    let run = &model.traced[0];
+    let futexes = classify(run, &model.stacks, model.numbers);
+    let found = resources(run, &model.stacks, &futexes, &Places::new());
+    (found.pools.iter().map(|p| p.size).collect(), found.doubts.len())
+}
+
+#[test]
+fn the_number_of_things_is_the_one_that_is_held_at_once() {
+    for things in [1, 2, 3, 5] {
+        let shop = Shop { things, ..SHOP };
+        assert_eq!(found(&shop.tables(CONDITION, |_| 0x100, QUERY)), (vec![Some(things)], 0), "condition, {things}");
+        assert_eq!(found(&shop.tables(SEMAPHORE, |_| 0x100, QUERY)), (vec![Some(things)], 0), "semaphore, {things}");
+    }
+}
+
+#[test]
+fn who_queues_at_a_futex_of_its_own_waits_for_the_same() {
+    assert_eq!(found(&SHOP.tables(CONDITION, |t| 0x1000 * (1 + t as u64), QUERY)), (vec![Some(2)], 0));
+}
+
+#[test]
+fn a_pool_that_is_large_enough_is_none() {
+    let shop = Shop { things: 8, ..SHOP };
+    assert_eq!(found(&shop.tables(CONDITION, |_| 0x100, QUERY)), (vec![], 0));
+}
+
+#[test]
+fn a_plain_lock_is_no_pool() {
+    let shop = Shop { things: 1, ..SHOP };
+    let named = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < work@app app.c:5";
+    assert_eq!(found(&shop.tables(named, |_| 0x100, QUERY)), (vec![], 0));
+    let nameless = "?@libc.so.6 < ?@libc.so.6 < work@app app.c:5";
+    assert_eq!(found(&shop.tables(nameless, |_| 0x100, QUERY)), (vec![], 0));
+}
+
+#[test]
+fn two_threads_may_as_well_take_turns() {
+    let shop = Shop { threads: 2, things: 1, ..SHOP };
+    assert_eq!(found(&shop.tables(CONDITION, |_| 0x100, QUERY)), (vec![], 1));
+    assert_eq!(found(&shop.tables(SEMAPHORE, |_| 0x100, QUERY)), (vec![Some(1)], 0));
+}
+
+/// So many threads that each wait for a definite other one, whoever that is, again and again.
+fn handed_on(threads: u64, wait: &str, object: impl Fn(u64) -> u64, waker: impl Fn(u64) -> u64) -> Tables {
+    Sketch::new(2)
+        .traced(threads as u32, |run| {
+            for at in 0..threads {
+                let by = format!("t{}", waker(at));
+                let thread = run.thread(&format!("t{at}")).runs(ms(1) * (at + 1), "work@app app.c:5");
+                (0..20).fold(thread, |thread, _| {
+                    thread.locks(object(at), ms(threads - 1), wait, &by).runs(ms(1), "work@app app.c:5")
+                });
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn a_queue_is_filled_by_others() {
+    let tables = Sketch::new(2)
+        .traced(4, |run| {
+            run.thread("producer").runs(ms(400), "make@app app.c:3");
+            for at in 0..3 {
+                let thread = run.thread(&format!("t{at}")).runs(ms(1), "work@app app.c:5");
+                (0..30)
+                    .fold(thread, |t, _| t.locks(0x100, ms(3), CONDITION, "producer").runs(ms(2), "work@app app.c:5"));
+            }
+        })
+        .tables();
+    assert_eq!(found(&tables), (vec![], 0));
+}
+
+#[test]
+fn stages_hand_on_in_one_direction() {
+    // Each stage waits in the same function for the one before it; the first one for nobody.
+    let tables = handed_on(6, CONDITION, |t| 0x1000 * (t + 1), |t| t.saturating_sub(1));
+    assert_eq!(found(&tables), (vec![], 0));
+}
+
+#[test]
+fn threads_that_take_turns_stay_open() {
+    let tables = handed_on(4, CONDITION, |t| 0x1000 * (t + 1), |t| (t + 3) % 4);
+    let (pools, doubts) = found(&tables);
+    assert_eq!((pools, doubts), (vec![], 1));
+}
+
+#[test]
+fn who_is_woken_with_all_others_waits_at_a_barrier_or_for_its_turn() {
+    let all = |many: bool| {
+        let shop = Shop { things: 1, ..SHOP };
+        let mut tables = shop.tables(CONDITION, |_| 0x100, QUERY);
+        tables.wakes.iter_mut().for_each(|w| w.wakes_many = Some(many));
+        found(&tables)
+    };
+    assert_eq!((all(true), all(false)), ((vec![], 0), (vec![Some(1)], 0)));
+}
+
+#[test]
+fn a_pipe_of_tokens_is_a_pool() {
+    let mut tables = SHOP.tables("read@libc.so.6 < take@app pool.c:9 < work@app app.c:5", |_| 3, QUERY);
+    for wait in tables.waits.iter_mut().filter(|w| w.reason == Reason::Futex) {
+        (wait.reason, wait.syscall, wait.operation, wait.expected) = (Reason::Pipe, Some(0), None, None);
+    }
+    tables.wakes.iter_mut().filter(|w| w.waker_syscall == Some(FUTEX)).for_each(|w| w.waker_syscall = Some(1));
+    assert_eq!(found(&tables), (vec![Some(2)], 0));
+}
+
+#[test]
+fn workers_that_have_no_task_are_no_pool() {
+    let idle = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < rayon_core::sleep::Sleep::sleep@app < work@app app.c:5";
+    assert_eq!(found(&SHOP.tables(idle, |_| 0x100, QUERY)), (vec![], 0));
+}
+
+#[test]
+fn an_interpreter_hides_the_place() {
+    let inside = "?@libc.so.6 < sem_clockwait@libc.so.6 < PyThread_acquire_lock_timed@python3.11";
+    let mut tables = SHOP.tables(inside, |t| 0x1000 * (1 + t as u64), QUERY);
+    tables
+        .modules
+        .iter_mut()
+        .filter(|m| m.path.contains("python"))
+        .for_each(|m| m.path = "/usr/bin/python3.11".to_owned());
+    assert_eq!(found(&tables), (vec![], 1));
+}

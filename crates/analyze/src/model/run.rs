@@ -1,0 +1,177 @@
+//! One observed run with its rows at hand: its threads, what they waited for, who woke them, samples. May import: `linux`,
+//! `statistics`, `task_sleeps`, `tasks`.
+
+use super::linux::is_kernel_thread;
+use super::task_sleeps::TaskSleeps;
+use super::tasks::Tasks;
+use crate::statistics::MIN_SHARE;
+use recording::tables::{
+    CallSite, FaultSite, Foreign, KernelLock, Run, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
+};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// More than Linux can be built for (8192); keeps sums of a hostile recording inside their types.
+const MOST_PROCESSORS: u32 = 1 << 16;
+
+/// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
+/// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
+/// cause.
+const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
+
+/// The same for a thread that is there whatever the thread count: it acts when it is called, as collectors and compilers of
+/// a run-time do. The busiest of Java's ran for a twentieth of its life in a program that allocates little; with more than a
+/// fifth a thread is taken for a stage of the program, which others may wait for.
+const FIXED_THREAD_SHARE: f64 = 0.2;
+
+/// One traced run with its rows.
+#[derive(Debug)]
+pub struct Traced<'t> {
+    /// The run.
+    pub run: &'t Run,
+    /// Its trace as a whole.
+    pub trace: &'t Trace,
+    /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
+    pub alone: bool,
+    /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else
+    /// the stretch that its rate is of where that is told, else the whole trace. Nanoseconds.
+    pub measured: (u64, u64),
+    /// Its threads, by handle.
+    pub threads: BTreeMap<ThreadId, &'t Thread>,
+    /// Its timelines, in the order of the recording.
+    pub slices: Vec<&'t Slice>,
+    /// Its waits, by handle.
+    pub waits: BTreeMap<WaitId, &'t Wait>,
+    /// Who ended them.
+    pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
+    /// Waits that the program's own threads and processes end, by writing or reading at the other end.
+    pub handed: HashSet<WaitId>,
+    /// True where what threads wait for at pipes, sockets and events comes from the program's own threads.
+    pub own_events: bool,
+    /// Why threads of a task scheduler sleep.
+    pub task_sleeps: TaskSleeps,
+    /// Its tasks, where samples tell them.
+    pub tasks: Tasks<'t>,
+    /// Times at which fewer of them than processors had yet to run (see [`Tasks::fewer_than`]): begin and end, in order.
+    pub few_tasks_left: Vec<(u64, u64)>,
+    /// Threads that are there whatever the thread count, as far as names tell.
+    pub fixed_threads: HashSet<ThreadId>,
+    /// Its system calls.
+    pub syscalls: Vec<&'t Syscall>,
+    /// Its system calls by place and error.
+    pub call_sites: Vec<&'t CallSite>,
+    /// Its waits for locks inside the kernel.
+    pub kernel_locks: Vec<&'t KernelLock>,
+    /// Where its page faults came from.
+    pub fault_sites: Vec<&'t FaultSite>,
+    /// Other programs that ran meanwhile.
+    pub foreign: Vec<&'t Foreign>,
+    /// Its CPU samples.
+    pub samples: Vec<&'t Sample>,
+}
+
+impl<'t> Traced<'t> {
+    /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose
+    /// program chose its threads by itself, all of them. A program that used more than it was asked to (a pipeline of
+    /// so many threads and two more) could have used those of all its working threads.
+    pub fn processors(&self) -> u32 {
+        let threads = match self.alone {
+            true => self.trace.processors,
+            false if self.uses_more() => self.run.threads.max(self.working()),
+            false => self.run.threads,
+        };
+        threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
+    }
+
+    /// True when the threads ran for more time than as many processors as threads that were asked for have, by more
+    /// than the smallest loss that is called a cause.
+    pub fn uses_more(&self) -> bool {
+        let ran = self.threads.values().fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
+        let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns) as f64;
+        ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)
+    }
+
+    /// Threads that were asked for; for a run alone the most that lived at once and did more than wait, at least 1.
+    pub fn asked(&self) -> u32 {
+        if self.alone { self.working() } else { self.run.threads }
+    }
+
+    /// The most threads that lived at once and did more than wait, at least 1.
+    fn working(&self) -> u32 {
+        let helpers = self.helpers();
+        // In a short run a first thread that starts the others and then waits for them is no helper yet.
+        let waits = |t: &Thread| t.blocked_ns > t.end_ns.saturating_sub(t.start_ns) / 2;
+        let starter = self.main().filter(|t| waits(t)).map(|t| t.thread);
+        let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread) && Some(t.thread) != starter);
+        let mut changes: Vec<(u64, i32)> = workers.flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
+        // At the same instant ends come first: they sort below.
+        changes.sort_unstable();
+        let mut alive = 0;
+        let most = changes.into_iter().map(|(_, change)| {
+            alive += change;
+            alive
+        });
+        most.max().and_then(|most| u32::try_from(most).ok()).unwrap_or(1).max(1)
+    }
+
+    /// Threads that hardly ever run. Where no thread of the program's own does more, these are what it has for workers.
+    pub fn helpers(&self) -> BTreeSet<ThreadId> {
+        let idle = |t: &&&Thread| {
+            let life = t.end_ns.saturating_sub(t.start_ns) as f64;
+            let most = if self.fixed_threads.contains(&t.thread) { FIXED_THREAD_SHARE } else { HELPER_SHARE };
+            (t.running_ns as f64) < most * life && t.blocked_ns as f64 > life / 2.0
+        };
+        let everybody = self.threads.values().filter(|t| !self.fixed_threads.contains(&t.thread)).all(|t| idle(&t));
+        let helps = |t: &&&Thread| idle(t) && (!everybody || self.fixed_threads.contains(&t.thread));
+        self.threads.values().filter(helps).map(|t| t.thread).collect()
+    }
+
+    /// Calls of one number by all threads.
+    pub fn calls(&self, number: u32) -> u64 {
+        self.syscalls.iter().filter(|s| s.number == number).fold(0, |n, s| n.saturating_add(s.count))
+    }
+
+    /// The process of a thread: futexes of several processes may share an address and still differ.
+    pub fn pid(&self, thread: ThreadId) -> Option<u32> {
+        self.threads.get(&thread).map(|t| t.pid)
+    }
+
+    /// The thread that starts the others: the first one, or the only thread that it creates, when all it does itself is to
+    /// wait for that one's end, as the launcher of a Java program does.
+    pub fn main(&self) -> Option<&'t Thread> {
+        let first = self.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))?;
+        let mut created = self.threads.values().filter(|t| t.parent == Some(first.thread));
+        let life = first.end_ns.saturating_sub(first.start_ns) as f64;
+        match (created.next(), created.next()) {
+            (Some(only), None)
+                if (first.running_ns as f64) < HELPER_SHARE * life
+                    && self.threads.values().any(|t| t.parent == Some(only.thread)) =>
+            {
+                Some(only)
+            }
+            _ => Some(first),
+        }
+    }
+
+    /// Wall time of the measured part, nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.measured.1.saturating_sub(self.measured.0)
+    }
+
+    /// Of the time that others had the processors, the share of the kernel's own threads, 0 to 1. They work off what
+    /// programs left behind, this one most of all: freed memory, writes, packets. Nobody can stop them.
+    pub fn kernel_threads(&self) -> f64 {
+        let (mut all, mut kernel) = (0.0, 0.0);
+        for other in &self.foreign {
+            all += other.running_ns as f64;
+            kernel += if is_kernel_thread(&other.name) { other.running_ns as f64 } else { 0.0 };
+        }
+        if all > 0.0 { kernel / all } else { 0.0 }
+    }
+
+    /// The measured part's share of the trace, 0 to 1.
+    pub fn measured_share(&self) -> f64 {
+        let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns);
+        if whole == 0 { 1.0 } else { self.length_ns() as f64 / whole as f64 }
+    }
+}

@@ -1,0 +1,50 @@
+//! Which threads do the same work, by the functions that they are seen in. May import: `code`, `stacks`.
+
+use super::code::{Code, Owner};
+use super::stacks::Stacks;
+use recording::tables::Sample;
+use recording::{StackId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Which of the program's functions called which, by the share of a thread's samples. Functions alone would not do:
+/// threads of different stages often start in one function and compute in another that they share.
+pub type Calls<'t> = BTreeMap<(Option<FunctionKey<'t>>, FunctionKey<'t>), f64>;
+
+/// A function by module and name, or by address where it has none.
+pub type FunctionKey<'t> = (&'t str, Option<&'t str>, u64);
+
+/// The calls of each thread that has samples.
+pub fn calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
+    let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
+    for sample in samples {
+        *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
+    }
+    // In order: sums of fractions are to be the same each time.
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_unstable();
+    let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();
+    for ((thread, stack), seen) in counts {
+        let frames = stack.map(|s| stacks.frames(s)).unwrap_or_default();
+        let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
+        let own: Vec<FunctionKey> = frames.iter().filter(|c| c.owner == Owner::Own).map(name).collect();
+        let edges: BTreeSet<_> = match own.as_slice() {
+            [only] => BTreeSet::from([(None, *only)]),
+            several => {
+                several.iter().zip(several.iter().skip(1)).map(|(callee, caller)| (Some(*caller), *callee)).collect()
+            }
+        };
+        let calls = found.entry(thread).or_default();
+        let each = seen as f64 / edges.len().max(1) as f64;
+        edges.into_iter().for_each(|edge| *calls.entry(edge).or_default() += each);
+    }
+    for calls in found.values_mut() {
+        let all: f64 = calls.values().sum();
+        calls.values_mut().for_each(|share| *share /= all.max(f64::MIN_POSITIVE));
+    }
+    found
+}
+
+/// The share of two threads' time that they spend in the same calls, 0 to 1.
+pub fn overlap(a: &Calls<'_>, b: &Calls<'_>) -> f64 {
+    a.iter().filter_map(|(call, share)| Some(share.min(*b.get(call)?))).sum()
+}

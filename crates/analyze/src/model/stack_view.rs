@@ -1,0 +1,302 @@
+//! What one call stack says: the library's part, the program's, and the primitive between them. May import: `code`,
+//! `runtimes`.
+
+use super::code::{Code, Owner, file_name};
+use crate::runtimes::advice::RuntimeLock;
+use crate::runtimes::{self, CallStack, Called, Parked, Primitive, Theme};
+use recording::FrameId;
+use recording::tables::ModuleKind;
+use std::collections::HashSet;
+
+/// In a static program without symbols, the frames between the system call and the program's own code: the lock's slow
+/// path, and the function that holds it (`pthread_mutex_lock`, `random`; in Rust `syscall` and `lock_contended`).
+const STATIC_WRAPPERS: usize = 2;
+
+/// In a program without symbols that calls the C library's `syscall` itself: the lock's slow path (Rust's).
+const SYSCALL_WRAPPERS: usize = 1;
+
+/// What a stack says about who waits or works there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct View<'t> {
+    /// The innermost function.
+    pub leaf: Option<Code<'t>>,
+    /// The primitive that the stack is in, by the names between the innermost and the first own frame.
+    pub primitive: Option<Primitive>,
+    /// The lock of a runtime itself that is taken, such as an interpreter's.
+    pub runtime_lock: Option<&'static RuntimeLock>,
+    /// What a thread of a task scheduler had done before; absent for any other code.
+    pub parked: Option<Parked>,
+    /// What the library is busy with, by the same names; it says more than the primitive that it uses for that.
+    pub theme: Option<Theme>,
+    /// The library's function that the program called: the outermost frame before the first own one.
+    pub entry: Option<Code<'t>>,
+    /// The first frame of the program's own code.
+    pub own: Option<Code<'t>>,
+    /// True inside a virtual machine's own loop that waits for a call.
+    pub service: bool,
+    /// Where nameless code made at run time called the library.
+    pub nameless: Option<Code<'t>>,
+}
+
+impl<'t> View<'t> {
+    /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
+    /// then the program's own code is responsible.
+    pub fn library(&self) -> Option<Code<'t>> {
+        let wraps = |name: &str| runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name);
+        let owns = |name: &str| !runtimes::is_thread_start(name) && !runtimes::is_semaphore(name) && !wraps(name);
+        self.entry.filter(|e| e.primitive.is_none() && e.name().is_some_and(owns))
+    }
+
+    /// The library function that owns what happens here, else the program's own.
+    pub fn responsible(&self) -> Option<Code<'t>> {
+        self.library().or(self.own)
+    }
+}
+
+/// A function as runtimes look at it.
+pub(super) fn called<'t>(code: &Code<'t>) -> Called<'t> {
+    Called { name: code.name().unwrap_or_default(), module: file_name(code.module) }
+}
+
+/// What a stack says. `in_call`: the innermost frame made a system call. `lock_calls`: where locks are taken whose slow path has
+/// the same return address.
+pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &HashSet<FrameId>) -> View<'t> {
+    // Behind code that any method may run in, a method of the program tells more than that border.
+    let stub = |c: &Code<'_>| is_made_at_run_time(c) && c.name().is_some();
+    let border = frames.iter().position(|c| c.owner == Owner::Own || is_made_at_run_time(c));
+    let method = |from: usize| {
+        let rest = frames.iter().skip(from).take_while(|c| !is_made_at_run_time(c) || stub(c));
+        rest.enumerate().find(|(_, c)| c.owner == Owner::Own && c.kind == ModuleKind::Anonymous).map(|(i, _)| from + i)
+    };
+    let first = match border {
+        Some(at) if frames.get(at).is_some_and(stub) => method(at).or(border),
+        border => border,
+    };
+    let own = match first {
+        Some(at) if in_call => Some(at + wrappers(frames, at)),
+        other => other,
+    };
+    let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
+    let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
+    let entry = match first {
+        Some(_) => before.iter().rev().find(|c| !stub(c)),
+        // No own frame: the outermost with a name that is not a thread's start.
+        None => before.iter().rev().find(|c| c.name().is_some_and(|n| !runtimes::is_thread_start(n))),
+    };
+    let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
+    let functions: Vec<Called> = frames.iter().map(called).collect();
+    let stack = CallStack {
+        functions: &functions,
+        library: before.len(),
+        at_lock_call: caller.is_some_and(|caller| lock_calls.contains(&caller)),
+    };
+    let parked = runtimes::parked(&stack);
+    let runtime_lock = runtimes::lock_taken(&stack);
+    View {
+        leaf: frames.first().copied(),
+        primitive: match parked {
+            Some(Parked::Waits(primitive)) => Some(primitive),
+            _ if runtime_lock.is_some() => Some(Primitive::Lock),
+            _ => runtimes::primitive_of_stack(&stack, before.iter().filter_map(|c| c.primitive)),
+        },
+        runtime_lock,
+        parked,
+        theme: before.iter().find_map(|c| c.theme),
+        entry: entry.filter(|c| c.owner != Owner::System).copied(),
+        service: functions.iter().any(|f| runtimes::is_service_loop(f.name)),
+        nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
+        own: own.and_then(|at| frames.get(at)).copied(),
+    }
+}
+
+/// Code of the program that has no name because it was made at run time: what called into a library from there, and whatever
+/// runs around it, a virtual machine's own code mostly, says nothing about whose the code is.
+fn is_made_at_run_time(code: &Code<'_>) -> bool {
+    code.kind == ModuleKind::Anonymous && (code.name().is_none() || code.stub) && !code.module.is_empty()
+}
+
+/// True when a frame is the program's own wrapper of the futex call, and its caller is the program's, too.
+fn named_wrapper(frames: &[Code<'_>], at: usize) -> bool {
+    let own = |at: usize| frames.get(at).filter(|c| c.owner == Owner::Own);
+    own(at).and_then(Code::name).is_some_and(runtimes::is_futex_wrapper) && own(at + 1).is_some()
+}
+
+/// How many frames at the start of the program's code are a wrapper of the futex call, or its copy of a thread library's.
+fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
+    let nameless = |i: usize| {
+        let code = frames.get(i);
+        code.is_some_and(|c| c.kind == ModuleKind::Program && c.owner == Owner::Own && c.name().is_none())
+    };
+    let caller = at.checked_sub(1).and_then(|i| frames.get(i)).and_then(Code::name);
+    let most = match caller {
+        None if at == 0 => STATIC_WRAPPERS,
+        Some(name) if runtimes::is_syscall_wrapper(name) && named_wrapper(frames, at) => return 1,
+        Some(name) if runtimes::is_syscall_wrapper(name) => SYSCALL_WRAPPERS,
+        _ => 0,
+    };
+    (0..most).take_while(|n| nameless(at + n) && nameless(at + n + 1)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::stacks::Stacks;
+    use recording::StackId;
+    use recording::synthetic::{Sketch, ms};
+
+    /// The view of the only wait of a sketch.
+    fn check(stack: &str, test: impl FnOnce(View<'_>, &Stacks<'_>)) {
+        let tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(1), "?@libc.so.6").locks(1, ms(1), stack, "a");
+            })
+            .tables();
+        let stacks = Stacks::new(&tables);
+        test(stacks.view(tables.waits[0].user_stack, true), &stacks);
+    }
+
+    #[test]
+    fn a_library_lock_belongs_to_the_function_that_was_called() {
+        let stack = "?@libc.so.6 < ?@libc.so.6 < random@libc.so.6 < simulate@birthday birthday.c:41 < run@birthday b.c:9 \
+                     < ?@libc.so.6 < ?@libc.so.6";
+        check(stack, |view, _| {
+            assert_eq!(view.library().and_then(|c| c.name()), Some("random"));
+            assert_eq!(view.own.and_then(|c| c.name()), Some("simulate"));
+            assert_eq!(view.primitive, None);
+        });
+    }
+
+    #[test]
+    fn a_mutex_belongs_to_the_own_code() {
+        check("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < insert@list list.c:40", |view, _| {
+            assert!(view.library().is_none());
+            assert_eq!(view.responsible().and_then(|c| c.name()), Some("insert"));
+            assert_eq!(view.primitive, Some(Primitive::Lock));
+        });
+    }
+
+    #[test]
+    fn code_made_at_run_time_is_where_a_library_was_called_from() {
+        let stack = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < ObjectMonitor::enter(JavaThread*)@libjvm.so < \
+                     Runtime1::monitorenter(JavaThread*, oopDesc*)@libjvm.so < ?@anonymous < JavaCalls::call@libjvm.so < \
+                     thread_native_entry(Thread*)@libjvm.so < start_thread@libc.so.6 < main@launcher";
+        check(stack, |view, _| {
+            let entry = view.entry.and_then(|c| c.name()).unwrap();
+            assert!(entry.starts_with("Runtime1::monitorenter"), "{entry}");
+            assert!(view.own.is_none(), "{:?}", view.own);
+        });
+        let internal = "?@libc.so.6 < GangWorker::loop()@libjvm.so < Thread::call_run()@libjvm.so < \
+                        thread_native_entry(Thread*)@libjvm.so < start_thread@libc.so.6";
+        check(internal, |view, _| assert_eq!(view.entry.and_then(|c| c.name()), Some("GangWorker::loop()")));
+    }
+
+    #[test]
+    fn a_method_behind_the_virtual_machine_s_own_code_is_the_program_s() {
+        let monitor = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < ObjectMonitor::enter(JavaThread*)@libjvm.so < \
+                       SharedRuntime::complete_monitor_locking_C(oopDesc*)@libjvm.so";
+        let stub = "_complete_monitor_locking_Java (HotSpot)@anonymous";
+        check(&format!("{monitor} < {stub} < Shop.sell@anonymous < Interpreter@anonymous"), |view, _| {
+            assert_eq!(view.own.and_then(|c| c.name()), Some("Shop.sell"));
+            let entry = view.entry.and_then(|c| c.name()).unwrap();
+            assert!(entry.starts_with("SharedRuntime::complete_monitor"), "{entry}");
+        });
+        // Not beyond code without a name, and not a program around the virtual machine.
+        for rest in ["?@anonymous < Shop.sell@anonymous", "JavaCalls::call@libjvm.so < main@launcher"] {
+            check(&format!("{monitor} < {stub} < {rest}"), |view, _| assert!(view.own.is_none(), "{:?}", view.own));
+        }
+    }
+
+    #[test]
+    fn a_lock_of_the_program_s_own_make_belongs_to_it() {
+        check("syscall@libc.so.6 < enter@app app.c:11 < work@app app.c:13", |view, _| {
+            assert!(view.library().is_none());
+            assert_eq!(view.responsible().and_then(|c| c.name()), Some("enter"));
+        });
+        check("syscall@libc.so.6 < futex_wait@app app.c:3 < enter@app app.c:11 < work@app app.c:13", |view, _| {
+            assert_eq!(view.responsible().and_then(|c| c.name()), Some("enter"));
+        });
+    }
+
+    #[test]
+    fn a_barrier_made_of_a_condition_is_a_barrier() {
+        let stack = "syscall@libc.so.6 < std::sys::sync::condvar::futex::Condvar::wait@app /rustc/x.rs:1 < \
+                     std::sync::barrier::Barrier::wait@app /rustc/x.rs:2 < work@app w.rs:3";
+        check(stack, |view, _| assert_eq!(view.primitive, Some(Primitive::Barrier)));
+    }
+
+    #[test]
+    fn the_nameless_slow_path_of_a_team_lock_is_told_by_its_return_address() {
+        let (slow, fast) = ("?@libgomp.so.1 < sum@app a.c:9", "GOMP_critical_start@libgomp.so.1 < sum@app a.c:9");
+        let role = |stacks: &[&str]| {
+            let tables = Sketch::new(2)
+                .traced(2, |run| {
+                    let mut thread = run.thread("a").runs(ms(1), "main@app a.c:2");
+                    for stack in stacks {
+                        thread = thread.runs(ms(1), stack);
+                    }
+                })
+                .tables();
+            let stacks = Stacks::new(&tables);
+            let sampled = tables.samples.iter().map(|s| stacks.view(s.user_stack, false));
+            let slow = sampled.filter(|view| view.leaf.is_some_and(|c| c.name().is_none())).map(|view| view.primitive);
+            slow.last().flatten()
+        };
+        assert_eq!(role(&[slow, fast]), Some(Primitive::Lock));
+        assert_eq!(role(&[slow, "GOMP_barrier@libgomp.so.1 < sum@app a.c:9"]), Some(Primitive::Barrier));
+        assert_eq!(role(&[slow, "GOMP_critical_start@libgomp.so.1 < other@app a.c:7"]), Some(Primitive::Barrier));
+    }
+
+    #[test]
+    fn a_team_of_openmp_waits_at_barriers_and_takes_locks() {
+        let role = |stack: &str| {
+            let mut found = None;
+            check(stack, |view, _| found = view.primitive);
+            found
+        };
+        assert_eq!(role("?@libgomp.so.1 < ?@libgomp.so.1 < ?@libgomp.so.1 < ?@libc.so.6"), Some(Primitive::Barrier));
+        assert_eq!(role("?@libgomp.so.1 < GOMP_parallel@libgomp.so.1 < main@app a.c:3"), Some(Primitive::Barrier));
+        assert_eq!(role("?@libgomp.so.1 < GOMP_critical_start@libgomp.so.1 < sum@app a.c:9"), Some(Primitive::Lock));
+        assert_eq!(role("GOMP_loop_dynamic_next@libgomp.so.1 < work._omp_fn.0@app a.c:5"), None);
+        assert_eq!(role("?@libc.so.6 < wait@app a.c:5 < work._omp_fn.0@app a.c:5 < ?@libgomp.so.1"), None);
+    }
+
+    #[test]
+    fn a_lock_made_of_a_condition_is_a_lock() {
+        let stack =
+            "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@python3 < PyEval_Loop@python3 < main@python3";
+        check(stack, |view, _| {
+            assert_eq!((view.primitive, view.own.and_then(|c| c.name())), (Some(Primitive::Lock), Some("PyEval_Loop")));
+        });
+    }
+
+    #[test]
+    fn the_interpreter_s_lock_is_known_without_its_name() {
+        let gil = |stack: &str| {
+            let mut found = None;
+            check(stack, |view, _| found = Some((view.runtime_lock.is_some(), view.primitive)));
+            found.unwrap()
+        };
+        let wait = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6";
+        assert_eq!(
+            gil(&format!("{wait} < ?@python3.11 < PyEval_RestoreThread@python3.11")),
+            (true, Some(Primitive::Lock))
+        );
+        assert!(gil(&format!("{wait} < ?@libpython3.11.so.1.0 < ?@libpython3.11.so.1.0 < main@app")).0);
+        assert_eq!(gil(&format!("{wait} < wait_for@app app.c:3")), (false, Some(Primitive::Condition)));
+        assert!(!gil("sem_clockwait@libc.so.6 < PyThread_acquire_lock_timed@python3.11").0);
+    }
+
+    #[test]
+    fn without_symbols_the_lock_s_own_frames_are_skipped() {
+        let address = |view: View<'_>| view.own.map(|c| c.frame.address);
+        // Frames are numbered from the outermost: sketches give equal texts one address, so name them apart.
+        check("syscall@libc.so.6 < ?@app a:1 < ?@app a:2 < ?@app a:3", |view, stacks| {
+            let frames = stacks.frames(StackId(stacks.stacks.values().map(|s| s.stack.0).max().unwrap()));
+            assert_eq!(address(view), Some(frames[2].frame.address));
+        });
+        check("?@app a:1 < ?@app a:2 < ?@app a:3 < ?@app a:4", |view, stacks| {
+            let frames = stacks.frames(StackId(stacks.stacks.values().map(|s| s.stack.0).max().unwrap()));
+            assert_eq!(address(view), Some(frames[2].frame.address));
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! Call stacks, resolved to code. May import: `code`, `runtimes`, `stack_view`.
+
+use super::code::{Code, file_name};
+use super::stack_view::{View, called, summed_up};
+use crate::runtimes;
+use crate::runtimes::user::UserFunctions;
+use recording::tables::{Module, ModuleKind, Stack};
+use recording::{FrameId, ModuleId, StackId, Tables};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+/// Frames looked at from the innermost outwards. Deeper than the collector unwinds; ends a cycle of parents.
+pub const DEEPEST: usize = 512;
+
+/// All stacks of a recording.
+#[derive(Debug)]
+pub struct Stacks<'t> {
+    pub(super) stacks: HashMap<StackId, &'t Stack>,
+    frames: HashMap<FrameId, Vec<Code<'t>>>,
+    views: RefCell<HashMap<(StackId, bool), View<'t>>>,
+    /// Where locks are taken and released whose slow path is jumped to: it has the same return address as the function
+    /// with the name.
+    lock_calls: HashSet<FrameId>,
+}
+
+impl<'t> Stacks<'t> {
+    /// Indexes stacks, frames and modules. Dangling handles are left out when stacks are read.
+    pub fn new(tables: &'t Tables) -> Stacks<'t> {
+        let modules: HashMap<ModuleId, &Module> = tables.modules.iter().map(|m| (m.module, m)).collect();
+        let is_c_library =
+            |m: &Module| m.kind == ModuleKind::Library && runtimes::is_c_library_module(file_name(&m.path));
+        let carries_c_library = !tables.modules.iter().any(is_c_library);
+        let user = UserFunctions::new(&tables.meta.functions);
+        let mut frames: HashMap<FrameId, Vec<Code>> = HashMap::new();
+        for frame in &tables.frames {
+            let code = Code::new(frame, modules.get(&frame.module).copied(), &user, carries_c_library);
+            frames.entry(frame.frame).or_default().push(code);
+        }
+        for inlined in frames.values_mut() {
+            inlined.sort_by_key(|c| c.frame.depth);
+        }
+        let stacks: HashMap<StackId, &Stack> = tables.stacks.iter().map(|s| (s.stack, s)).collect();
+        let takes_lock =
+            |frame: &FrameId| frames.get(frame).into_iter().flatten().any(|c| runtimes::takes_lock(called(c)));
+        let locks = tables.stacks.iter().filter(|row| takes_lock(&row.frame));
+        let lock_calls = locks.filter_map(|row| stacks.get(&row.parent?)).map(|caller| caller.frame).collect();
+        Stacks { stacks, frames, views: RefCell::default(), lock_calls }
+    }
+
+    /// The functions of a stack, innermost first, inlined ones included; at most [`DEEPEST`].
+    pub fn frames(&self, stack: StackId) -> Vec<Code<'t>> {
+        let mut found = Vec::new();
+        let mut next = Some(stack);
+        for _ in 0..DEEPEST {
+            let Some(row) = next.and_then(|s| self.stacks.get(&s)) else { break };
+            found.extend(self.frames.get(&row.frame).into_iter().flatten().take(DEEPEST - found.len()));
+            if found.len() >= DEEPEST {
+                break;
+            }
+            next = row.parent;
+        }
+        found
+    }
+
+    /// The innermost code address of a stack.
+    pub fn innermost(&self, stack: StackId) -> Option<FrameId> {
+        self.stacks.get(&stack).map(|row| row.frame)
+    }
+
+    /// The functions at a code address, the innermost first.
+    pub fn code(&self, frame: FrameId) -> &[Code<'t>] {
+        self.frames.get(&frame).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What a stack says. `in_call`: the thread was in a system call, so the innermost frame made it.
+    pub fn view(&self, stack: Option<StackId>, in_call: bool) -> View<'t> {
+        let Some(stack) = stack else { return View::default() };
+        if let Some(view) = self.views.borrow().get(&(stack, in_call)) {
+            return *view;
+        }
+        let view = summed_up(&self.frames(stack), in_call, &self.lock_calls);
+        self.views.borrow_mut().insert((stack, in_call), view);
+        view
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::synthetic::{Sketch, ms};
+
+    #[test]
+    fn cycles_and_dangling_handles_end() {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(1), "a@app < b@app");
+            })
+            .tables();
+        tables.stacks[0].parent = Some(tables.stacks[1].stack);
+        let stacks = Stacks::new(&tables);
+        assert_eq!(stacks.frames(tables.stacks[0].stack).len(), DEEPEST);
+        assert!(stacks.frames(StackId(99)).is_empty());
+        tables.stacks[0].frame = FrameId(77);
+        assert!(Stacks::new(&tables).frames(tables.stacks[0].stack).len() <= DEEPEST);
+    }
+}

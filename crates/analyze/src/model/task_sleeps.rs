@@ -1,0 +1,238 @@
+//! Why the threads of a task scheduler sleep: what its tasks (goroutines, say) wait for. May import: `runtimes`, `stack_view`,
+//! `stacks`.
+//!
+//! A task that waits leaves its thread to the scheduler, and the thread sleeps when no other task can run. The stack of
+//! such a sleep goes on with the task that the thread had run last. That task may go on elsewhere while the thread sleeps,
+//! so its name alone proves nothing: who wakes the thread has to fit.
+
+use super::stack_view::View;
+use super::stacks::Stacks;
+use crate::runtimes::{Parked, Primitive};
+use recording::WaitId;
+use recording::tables::{self, Slice, State, Wait, Wake};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What a sleep of a thread of a task scheduler is put down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SleepReason {
+    /// A task waits for this; who wakes the thread fits. The stack shows where.
+    Waits(Primitive),
+    /// The same, and the stack shows another task.
+    Elsewhere(Primitive),
+    /// There are fewer tasks than processors: others have ended, or wait for the end of others.
+    Ended,
+    /// A task sleeps.
+    Sleeps,
+    /// A task waits for a file or a socket.
+    Polls,
+    /// The thread is no worker.
+    Spare,
+    /// Not known.
+    Unknown,
+}
+
+/// The sleeps of a run's threads of a task scheduler.
+#[derive(Debug, Default)]
+pub struct TaskSleeps {
+    reasons: HashMap<WaitId, SleepReason>,
+    /// Single sleeps that ended otherwise than the rest of their wait, by their length in nanoseconds.
+    exceptions: HashSet<(WaitId, u64)>,
+}
+
+impl TaskSleeps {
+    /// Finds them. `futex`: the number of that system call.
+    pub fn new<'t>(
+        waits: &BTreeMap<WaitId, &'t Wait>,
+        wakes: &HashMap<WaitId, Vec<&'t Wake>>,
+        stacks: &Stacks<'t>,
+        futex: u32,
+    ) -> TaskSleeps {
+        let mut found = TaskSleeps::default();
+        let parked: Vec<(&Wait, Parked, View)> = waits
+            .values()
+            .filter_map(|wait| {
+                let view = stacks.view(wait.user_stack, wait.syscall.is_some());
+                Some((*wait, view.parked?, view))
+            })
+            .collect();
+        let ends = |wait: &Wait| wakes.get(&wait.wait).into_iter().flatten().copied();
+        let mut groups: BTreeMap<WaitPlace, Fit> = BTreeMap::new();
+        for (wait, what, view) in &parked {
+            let Parked::Waits(primitive) = *what else { continue };
+            let fit = groups.entry(place(primitive, view)).or_default();
+            // A thread that looks for work sleeps by the clock now and then: who is on the processor when that ends
+            // did not wake it.
+            for wake in ends(wait).filter(|_| wait.reason == tables::Reason::Futex) {
+                match fits(wake, primitive, stacks, futex) {
+                    Some(true) => fit.yes += u128::from(wake.blocked_ns),
+                    Some(false) if wake.count == 1 => {
+                        found.exceptions.insert((wait.wait, wake.blocked_ns));
+                    }
+                    Some(false) => fit.no += u128::from(wake.blocked_ns),
+                    None => {}
+                }
+            }
+        }
+        for (wait, what, view) in &parked {
+            let reason = match *what {
+                Parked::Spare => SleepReason::Spare,
+                Parked::Ended | Parked::Waits(Primitive::Join) => SleepReason::Ended,
+                Parked::Waits(primitive) if groups.get(&place(primitive, view)).is_some_and(Fit::holds) => {
+                    SleepReason::Waits(primitive)
+                }
+                Parked::Sleeps if by_the_clock(ends(wait), stacks, futex) => SleepReason::Sleeps,
+                Parked::Polls => SleepReason::Polls,
+                _ => SleepReason::Unknown,
+            };
+            found.reasons.insert(wait.wait, reason);
+        }
+        let passed_on = found.passed_on(&parked, wakes, stacks);
+        let usual = found.usual(&parked);
+        for (wait, what, _) in &parked {
+            let reason = match *what {
+                Parked::Preempted => passed_on,
+                Parked::Moved => usual,
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                found.reasons.insert(wait.wait, reason);
+            }
+        }
+        found
+    }
+
+    /// Puts sleeps of which nothing is known down to tasks that have ended, when most of their time lies in stretches in
+    /// which fewer are left than processors.
+    pub fn settle(&mut self, slices: &[&Slice], few_left: &[(u64, u64)]) {
+        if few_left.is_empty() {
+            return;
+        }
+        let mut asleep: HashMap<WaitId, (u64, u64)> = HashMap::new();
+        for slice in slices.iter().filter(|s| s.state == State::Blocked && s.end_ns > s.start_ns) {
+            let Some(wait) = slice.wait.filter(|w| self.reasons.get(w) == Some(&SleepReason::Unknown)) else {
+                continue;
+            };
+            // Of a summed-up stretch only a part was slept so.
+            let length = slice.end_ns - slice.start_ns;
+            let within = overlap(few_left, (slice.start_ns, slice.end_ns));
+            let spent = slice.spent_ns.min(length);
+            let part = u128::from(within) * u128::from(spent) / u128::from(length);
+            let sums = asleep.entry(wait).or_default();
+            sums.0 = sums.0.saturating_add(spent);
+            sums.1 = sums.1.saturating_add(part as u64);
+        }
+        for (wait, (all, within)) in asleep {
+            if within > all / 2 {
+                self.reasons.insert(wait, SleepReason::Ended);
+            }
+        }
+    }
+
+    /// What threads sleep for whose task went on elsewhere before they slept: what all tasks wait for mostly, by
+    /// the time of sleeps that are known and not.
+    fn usual(&self, parked: &[(&Wait, Parked, View<'_>)]) -> Option<SleepReason> {
+        let others = parked.iter().filter(|p| !matches!(p.1, Parked::Spare | Parked::Preempted | Parked::Moved));
+        most(others.filter_map(|(wait, _, _)| Some((self.elsewhere(wait.wait)?, wait.blocked_ns))))
+    }
+
+    /// The reason of a sleep, for one whose stack shows another task.
+    fn elsewhere(&self, wait: WaitId) -> Option<SleepReason> {
+        match self.reasons.get(&wait).copied()? {
+            SleepReason::Waits(primitive) => Some(SleepReason::Elsewhere(primitive)),
+            other => Some(other),
+        }
+    }
+
+    /// Why threads sleep whose task's time was up. Such a thread wakes another one, which takes the task, and
+    /// sleeps itself: what the other one had slept for is what there is still to wait for. The answer for most of them.
+    fn passed_on(
+        &self,
+        parked: &[(&Wait, Parked, View<'_>)],
+        wakes: &HashMap<WaitId, Vec<&Wake>>,
+        stacks: &Stacks<'_>,
+    ) -> Option<SleepReason> {
+        let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);
+        let others = parked.iter().filter(|p| p.1 != Parked::Preempted);
+        most(others.filter_map(|(wait, _, _)| {
+            let ended = wakes.get(&wait.wait).into_iter().flatten().filter(by_preempted);
+            Some((self.elsewhere(wait.wait)?, ended.fold(0_u64, |n, w| n.saturating_add(w.count))))
+        }))
+    }
+
+    /// What a wait is put down to; none where its thread is none of a task scheduler.
+    pub fn reason(&self, wait: WaitId) -> Option<SleepReason> {
+        self.reasons.get(&wait).copied()
+    }
+
+    /// True for a single sleep that ended otherwise than the others of its wait.
+    pub fn is_exception(&self, wait: WaitId, ns: u64) -> bool {
+        self.exceptions.contains(&(wait, ns))
+    }
+}
+
+/// How much of a stretch lies in others, which are in order, nanoseconds.
+fn overlap(stretches: &[(u64, u64)], (start, end): (u64, u64)) -> u64 {
+    let first = stretches.partition_point(|(_, to)| *to <= start);
+    let inside = stretches.iter().skip(first).take_while(|(from, _)| *from < end);
+    inside.map(|(from, to)| end.min(*to) - start.max(*from)).sum()
+}
+
+/// The reason that more than half of the weight is for.
+fn most(weights: impl Iterator<Item = (SleepReason, u64)>) -> Option<SleepReason> {
+    let mut sums: Vec<(SleepReason, u128)> = Vec::new();
+    for (reason, weight) in weights {
+        match sums.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, sum)) => *sum += u128::from(weight),
+            None => sums.push((reason, u128::from(weight))),
+        }
+    }
+    let all: u128 = sums.iter().map(|s| s.1).sum();
+    sums.into_iter().find(|(_, sum)| 2 * sum > all).map(|s| s.0)
+}
+
+/// Whether sleeps mostly ended by the clock, which calls nobody or the scheduler, and not by another task.
+fn by_the_clock<'w>(ends: impl Iterator<Item = &'w Wake>, stacks: &Stacks<'_>, futex: u32) -> bool {
+    let mut fit = Fit::default();
+    for wake in ends {
+        // No primitive is that of a clock.
+        match fits(wake, Primitive::Join, stacks, futex) {
+            None => fit.yes += u128::from(wake.blocked_ns),
+            Some(_) => fit.no += u128::from(wake.blocked_ns),
+        }
+    }
+    fit.holds()
+}
+
+/// Where tasks wait: what for, and the program's function that does.
+type WaitPlace<'t> = (Primitive, Option<(&'t str, Option<&'t str>)>);
+
+fn place<'t>(primitive: Primitive, view: &View<'t>) -> WaitPlace<'t> {
+    (primitive, view.own.map(|c| (c.module, c.name())))
+}
+
+/// Nanoseconds asleep that ended as they should, and otherwise.
+#[derive(Debug, Default)]
+struct Fit {
+    yes: u128,
+    no: u128,
+}
+
+impl Fit {
+    fn holds(&self) -> bool {
+        self.yes > self.no
+    }
+}
+
+/// Whether a thread was woken by what its task waits for: a release for a lock, a message for a channel. None where
+/// the wake-up tells nothing: an interrupt, or the scheduler, which wakes the next one when it has found work.
+fn fits(wake: &Wake, primitive: Primitive, stacks: &Stacks<'_>, futex: u32) -> Option<bool> {
+    let view = stacks.view(wake.waker_stack, true);
+    match wake.waker {
+        Some(_) if wake.waker_syscall == Some(futex) && view.parked.is_none() => {
+            Some(view.primitive == Some(primitive))
+        }
+        // The end of the program, or of the thread.
+        Some(_) if wake.waker_syscall.is_some_and(|n| n != futex) && wake.waker_stack.is_some() => Some(false),
+        _ => None,
+    }
+}

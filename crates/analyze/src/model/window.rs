@@ -1,0 +1,350 @@
+//! The measured part of a program that marks none: which stretch of a run the printed rate is of. May import: `run`,
+//! `statistics`, `words`.
+//!
+//! Programs mostly print the rate of their parallel part and leave out what comes before and after: a runtime's start,
+//! imports, loading. Two readings of a rate are weighed against what the runs show: it is of the whole run, or of the stretch
+//! in which the worker threads live. Rate × length is the work done, so under the right reading it is the same in
+//! every run, whatever the runs' noise, and under the wrong one it changes as the rest of the run does.
+
+use super::run::Traced;
+use crate::statistics::{MIN_SHARE, median, quantile};
+use crate::words::count_threads;
+use recording::Tables;
+use recording::tables::{Run, State, Thread};
+
+/// Lengths and rates agree with a reading when the work that they come to differs by less than this share.
+///
+/// Decides: whether the rate can be of a stretch, and whether it can be of the whole run.
+/// From: programs start their clock within a thread's creation of the first worker's start. In 15 sweeps (C++, Java, Python,
+/// Rust, Go; the machine six times overloaded) rate × life of the workers was within 1.7 % from one count to the other, in 13
+/// of them within 0.7 %; rate × wall time of the same timed runs differed by 3 to 15 %.
+/// Shown by: `tests/window.rs`.
+/// Wrong if: a program's clock starts well before or after its workers: then neither reading fits, and it says so.
+const FITS: f64 = 0.02;
+
+/// What the start and the end of a process take by themselves, seconds: a run of that length more fits a reading, too.
+///
+/// Decides: how far rate × wall time of short runs may differ when the rate is of the whole.
+/// From: starting a process of a few libraries took 1 to 3 ms in the timed runs of the lab.
+/// Shown by: `tests/window.rs`.
+/// Wrong if: the loader alone takes longer, and how long differs from run to run.
+const PROCESS: f64 = 0.005;
+
+/// The rest of one run may differ from the rest of another by this share: a start is not the same twice.
+///
+/// Decides: whether a smallest count without workers has the same parts outside as the others.
+/// From: chosen; in 13 sweeps the starts of two counts differed by up to 35 %, on a machine whose load changed, and by less than
+/// 10 % in most.
+/// Shown by: `without_a_worker_at_one_thread_its_part_is_as_long_as_its_rate_says`.
+/// Wrong if: what comes before the workers grows with their number.
+const SAME_REST: f64 = 0.25;
+
+/// This share of the runs must fit a reading: a run may be disturbed in its start alone.
+///
+/// Decides: whether the rate can be of whole runs.
+/// From: chosen: of five timed runs one may be unlike the others.
+/// Shown by: `a_rate_of_the_whole_run_keeps_its_serial_phase`.
+/// Wrong if: more than a quarter of the runs were disturbed outside of what the rate is of.
+const MOST: f64 = 0.75;
+
+/// A stretch below this share of a run is too short to be told from chance.
+///
+/// Decides: which stretches are looked at.
+/// From: chosen: the smallest difference that [`FITS`] can tell.
+/// Shown by: `tests/window.rs`.
+/// Wrong if: a program works in parallel for less than a fiftieth of its run, and prints the rate of that.
+const SHORTEST: f64 = 0.02;
+
+/// What the printed rate is of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// The whole run, or no rate is printed, or nothing to speak of is outside.
+    Whole,
+    /// What the program marks.
+    Marked,
+    /// The stretch of the worker threads.
+    Workers {
+        /// False when the whole run fits as well.
+        certain: bool,
+    },
+    /// Neither fits.
+    Open,
+}
+
+/// Which stretch of a run is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// From the first worker's start to the last one's end.
+    Workers,
+    /// From the first time that a task of the runtime was seen to run to the last.
+    Tasks,
+    /// The longest stretch in which workers live.
+    Longest,
+    /// The last such stretch.
+    Last,
+    /// The longest stretch in which workers do not all wait.
+    Busy,
+}
+
+const KINDS: [Kind; 5] = [Kind::Workers, Kind::Tasks, Kind::Longest, Kind::Last, Kind::Busy];
+
+/// What stays the same when the thread count changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Law {
+    /// Each count does the same work.
+    Total,
+    /// Each thread does the same work.
+    Each,
+    /// Each count works for the same time.
+    Time,
+}
+
+const LAWS: [Law; 3] = [Law::Total, Law::Each, Law::Time];
+
+/// One traced run: its thread count, printed rate, and trace in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    threads: u32,
+    rate: f64,
+    trace: (u64, u64),
+}
+
+/// A stretch of time, nanoseconds.
+type Stretch = (u64, u64);
+
+/// What the rate is of, and where that is in each run, in their order.
+pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretch>) {
+    let seen = |t: &Traced| Some(Seen { threads: t.run.threads, rate: t.run.throughput?, trace: trace(t) });
+    let nothing = || (Part::Whole, traced.iter().map(trace).collect());
+    let Some(runs) = traced.iter().map(seen).collect::<Option<Vec<Seen>>>().filter(|r| r.len() > 1) else {
+        return nothing();
+    };
+    let mut fitting: Vec<(f64, Vec<Stretch>)> = Vec::new();
+    let mut outside = false;
+    for kind in KINDS {
+        let found: Vec<Option<Stretch>> = traced.iter().map(|t| stretch(t, kind).filter(|s| s.1 > s.0)).collect();
+        let large =
+            |(run, s): (&Seen, &Option<Stretch>)| s.is_some_and(|s| length(s) < (1.0 - MIN_SHARE) * length(run.trace));
+        outside |= runs.iter().zip(&found).any(large);
+        if runs.iter().zip(&found).any(large)
+            && let Some(fit) = fit(&runs, &found)
+        {
+            fitting.push(fit);
+        }
+    }
+    if !outside {
+        return nothing();
+    }
+    let whole = fits_whole(tables);
+    // Stretches that fit alike are taken in the order of their kinds.
+    let best = fitting.iter().map(|f| f.0).fold(f64::INFINITY, f64::min);
+    let as_whole: Vec<(Seen, Stretch)> = runs.iter().map(|r| (*r, r.trace)).collect();
+    if whole && best > FITS / 4.0 && closest(&as_whole).is_some_and(|(off, _)| off < best / 2.0) {
+        return nothing();
+    }
+    match fitting.into_iter().find(|f| f.0 <= best + FITS / 2.0) {
+        Some((_, stretches)) => (Part::Workers { certain: !whole }, stretches),
+        None if whole => nothing(),
+        None => (Part::Open, traced.iter().map(trace).collect()),
+    }
+}
+
+/// What the reader should know about what is outside.
+pub(crate) fn warnings(part: &Part, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Vec<String> {
+    match part {
+        Part::Whole | Part::Marked => Vec::new(),
+        Part::Open => vec![
+            "the rate that the program prints fits neither its whole run nor the time of its worker threads: the account \
+             is of the whole run, and what the rate does not count may stand in it"
+                .to_owned(),
+        ],
+        Part::Workers { certain } => outside(*certain, traced, walls).into_iter().collect(),
+    }
+}
+
+fn outside(certain: bool, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Option<String> {
+    let run = traced.last()?;
+    let before = run.measured.0.saturating_sub(run.trace.begin_ns) as f64 * 1e-9;
+    let after = run.trace.end_ns.saturating_sub(run.measured.1) as f64 * 1e-9;
+    let whole = length(trace(run));
+    let mut parts = Vec::new();
+    if before > after * MIN_SHARE {
+        parts.push(format!("{before:.2} s before the workers start"));
+    }
+    if after > before * MIN_SHARE {
+        parts.push(format!("{after:.2} s after they have ended"));
+    }
+    let told = match certain {
+        true => "the rate that the program prints does not count them",
+        false => "the rate that the program prints mostly leaves such a part out; whether this one does cannot be told",
+    };
+    let faster = match (walls.first(), walls.last()) {
+        (Some((few, slow)), Some((many, fast))) if few < many && *fast > 0.0 => {
+            format!(
+                ". As a whole, with {} the program takes {:.2} of its time with {few}",
+                count_threads(*many),
+                fast / slow
+            )
+        }
+        _ => String::new(),
+    };
+    Some(format!(
+        "{} ({:.0} % of the observed run with {}) are outside the measured part: {told}{faster}",
+        parts.join(" and "),
+        100.0 * (before + after) / whole,
+        count_threads(run.run.threads)
+    ))
+}
+
+fn trace(traced: &Traced<'_>) -> Stretch {
+    (traced.trace.begin_ns, traced.trace.end_ns)
+}
+
+/// Seconds.
+fn length((begin, end): Stretch) -> f64 {
+    end.saturating_sub(begin) as f64 * 1e-9
+}
+
+/// What is the same in every run under a law, when this is the time that the rate is of.
+fn constant(law: Law, threads: u32, rate: f64, seconds: f64) -> f64 {
+    match law {
+        Law::Total => rate * seconds,
+        Law::Each => rate * seconds / f64::from(threads.max(1)),
+        Law::Time => seconds,
+    }
+}
+
+/// True when the rate can be of whole runs: under one law its constant is the same in all of them, and from count to
+/// count. All runs tell, the disturbed ones too: a run that takes longer has as much lower a rate.
+fn fits_whole(tables: &Tables) -> bool {
+    let good = |r: &&Run| r.exit_status.is_none_or(|s| s == 0) && r.signal.is_none() && r.wall_ns > 0;
+    let runs = || tables.runs.iter().filter(good).filter_map(|r| Some((r, r.throughput.filter(|t| *t > 0.0)?)));
+    let wall = |r: &Run| r.wall_ns as f64 * 1e-9;
+    let Some(usual) = median(&runs().map(|(r, _)| wall(r)).collect::<Vec<_>>()) else { return false };
+    let may = FITS + PROCESS / usual;
+    LAWS.iter().any(|law| {
+        let value = |(r, rate): (&Run, f64)| constant(*law, r.threads, rate, wall(r)).ln();
+        let all: Vec<f64> = runs().map(value).collect();
+        let Some(middle) = median(&all) else { return false };
+        let mut off: Vec<f64> = all.iter().map(|v| (v - middle).abs()).collect();
+        off.sort_by(f64::total_cmp);
+        let scatter = quantile(&off, MOST).unwrap_or(0.0);
+        let mut counts: Vec<u32> = runs().map(|(r, _)| r.threads).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let usual = |count: &u32| median(&runs().filter(|(r, _)| r.threads == *count).map(value).collect::<Vec<_>>());
+        scatter <= may && range(&counts.iter().filter_map(usual).collect::<Vec<_>>()) <= may
+    })
+}
+
+/// The largest minus the smallest.
+fn range(values: &[f64]) -> f64 {
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    if values.is_empty() { 0.0 } else { most - least }
+}
+
+/// How well the rates fit to stretches of one kind, less being better, and all stretches; absent when they do not fit. A smallest
+/// count that has none, because its main thread does the work, gets what its rate says.
+fn fit(runs: &[Seen], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stretch>)> {
+    let known: Vec<(Seen, Stretch)> = runs.iter().zip(found).filter_map(|(r, s)| Some((*r, (*s)?))).collect();
+    let missing = runs.len() - known.len();
+    let first_only = missing == 0 || (missing == 1 && found.first().is_some_and(Option::is_none));
+    if !first_only || known.is_empty() || known.iter().any(|(r, s)| length(*s) < SHORTEST * length(r.trace)) {
+        return None;
+    }
+    // One stretch alone fits any law. There the main thread works along, and may do so when the workers have ended.
+    if let [(run, stretch)] = known.as_slice()
+        && length((stretch.1, run.trace.1)) > MIN_SHARE * length(run.trace)
+    {
+        return None;
+    }
+    let (off, law) = closest(&known)?;
+    if off.is_nan() || off > FITS {
+        return None;
+    }
+    let stretches = runs.iter().zip(found).map(|(run, s)| s.or_else(|| placed(run, law, &known)));
+    Some((off, stretches.collect::<Option<Vec<_>>>()?))
+}
+
+/// The law that fits best, and how far its constant is apart.
+fn closest(known: &[(Seen, Stretch)]) -> Option<(f64, Law)> {
+    let off = |law: &Law| {
+        let values = known.iter().map(|(r, s)| constant(*law, r.threads, r.rate, length(*s)).ln());
+        (range(&values.collect::<Vec<_>>()), *law)
+    };
+    LAWS.iter().map(off).min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Where the stretch of a run without workers of its own is: as long as its rate says, with what the other runs have before and
+/// after it in proportion. Absent when that rest is not like theirs.
+fn placed(run: &Seen, law: Law, known: &[(Seen, Stretch)]) -> Option<Stretch> {
+    let rest = |(seen, stretch): &(Seen, Stretch)| length(seen.trace) - length(*stretch);
+    let usual = median(&known.iter().map(rest).collect::<Vec<_>>())?;
+    let before = median(&known.iter().map(|(seen, s)| length((seen.trace.0, s.0))).collect::<Vec<_>>())?;
+    let constants = known.iter().map(|(seen, s)| constant(law, seen.threads, seen.rate, length(*s)));
+    let constant = median(&constants.collect::<Vec<_>>())?;
+    let seconds = match law {
+        Law::Total => constant / run.rate,
+        Law::Each => constant * f64::from(run.threads) / run.rate,
+        Law::Time => constant,
+    };
+    let own = length(run.trace) - seconds;
+    if own < 0.0 || seconds <= 0.0 || (own - usual).abs() > SAME_REST * usual.max(own) {
+        return None;
+    }
+    let begin = run.trace.0 + ((own * before / usual.max(f64::MIN_POSITIVE)).min(own) * 1e9) as u64;
+    Some((begin, (begin + (seconds * 1e9) as u64).min(run.trace.1)))
+}
+
+/// The stretch of one kind in a run.
+fn stretch(traced: &Traced<'_>, kind: Kind) -> Option<Stretch> {
+    let (begin, end) = trace(traced);
+    let cut = |(from, to): Stretch| (from.max(begin), to.min(end));
+    match kind {
+        Kind::Workers => cover(lives(traced)),
+        Kind::Tasks => cover(traced.tasks.all().map(|l| (l.first, l.last))),
+        Kind::Longest => joined(lives(traced).collect(), 0).into_iter().max_by_key(|s| s.1 - s.0),
+        Kind::Last => joined(lives(traced).collect(), 0).pop(),
+        Kind::Busy => {
+            let most = (length((begin, end)) * MIN_SHARE * 1e9) as u64;
+            let workers: std::collections::BTreeSet<_> = workers(traced).map(|t| t.thread).collect();
+            let awake = traced.slices.iter().filter(|s| workers.contains(&s.thread) && s.state != State::Blocked);
+            joined(awake.map(|s| (s.start_ns, s.end_ns)).collect(), most).into_iter().max_by_key(|s| s.1 - s.0)
+        }
+    }
+    .map(cut)
+}
+
+/// Threads that do the program's work beside its main thread. Where threads follow the count, those that do.
+fn workers<'a>(traced: &'a Traced<'_>) -> impl Iterator<Item = &'a Thread> {
+    let helpers = traced.helpers();
+    let main = traced.main().map(|t| t.thread);
+    let others = move |t: &&&Thread| !helpers.contains(&t.thread) && Some(t.thread) != main;
+    let follow = |t: &&&Thread| !traced.fixed_threads.contains(&t.thread);
+    let some = traced.threads.values().filter(others.clone()).any(|t| follow(&t));
+    traced.threads.values().filter(others).filter(move |t| !some || follow(t)).copied()
+}
+
+fn lives(traced: &Traced<'_>) -> impl Iterator<Item = Stretch> {
+    workers(traced).map(|t| (t.start_ns, t.end_ns))
+}
+
+/// From the first begin to the last end.
+fn cover(stretches: impl Iterator<Item = Stretch>) -> Option<Stretch> {
+    stretches.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// Stretches that meet, or are no further apart than so many nanoseconds, as one; in order.
+fn joined(mut stretches: Vec<Stretch>, apart: u64) -> Vec<Stretch> {
+    stretches.retain(|s| s.1 >= s.0);
+    stretches.sort_unstable();
+    let mut joined: Vec<Stretch> = Vec::new();
+    for stretch in stretches {
+        match joined.last_mut().filter(|last| stretch.0 <= last.1.saturating_add(apart)) {
+            Some(last) => last.1 = last.1.max(stretch.1),
+            None => joined.push(stretch),
+        }
+    }
+    joined
+}

@@ -1,0 +1,110 @@
+//! How much of a cause could have escaped: what makes *clear* more than *not seen*.
+//!
+//! A cause is bounded by what was booked to it, the error of that, and the samples that could have missed it. What threads
+//! do to each other shows only while they run at the same time: where other programs kept them apart, the bound grows by
+//! as much.
+
+use crate::account::{Booked, Ledger, LineId};
+use crate::answer::Power;
+use crate::causes::Meta;
+use crate::curve::seconds;
+use crate::disturbance::{Usual, disturbance};
+use crate::facts::{Facts, significant};
+use crate::statistics::MIN_SHARE;
+use crate::words::{count_threads, percent};
+use recording::tables::{Run, RunKind};
+
+/// So many standard errors bound a value from one side with 95 % certainty.
+///
+/// Decides: how much more than what was booked a cause may take.
+/// From: the normal distribution.
+/// Wrong if: few samples make the error of a charge, so that it is not normal.
+const ONE_SIDED_95: f64 = 1.645;
+
+/// Below this exposure threads ran together too rarely: what is seen in a tenth of the time is not to be multiplied by ten.
+///
+/// Decides: whether anything can be excluded beside other programs.
+/// From: chosen: beside one program that computes all the time, two threads on two processors run together for a third.
+/// Shown by: `power`'s tests: a lock that costs half of the time and shows in 5 % of the run.
+/// Wrong if: contention grows faster than the time that threads run together.
+const LEAST_EXPOSURE: f64 = 0.2;
+
+/// What could have escaped of a cause, at the count at which most could; absent where no run was observed.
+pub fn power(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Power> {
+    let counts = facts.in_order().into_iter().map(|ledger| at(facts, ledger, meta));
+    counts.max_by(|a, b| a.at_most.total_cmp(&b.at_most))
+}
+
+/// Why so much is too much to call a cause clear; none where it is not.
+pub fn too_weak(power: &Power) -> Option<String> {
+    if power.at_most <= MIN_SHARE {
+        return None;
+    }
+    let bound = format!("{} of the processor time with {}", percent(power.at_most), count_threads(power.threads));
+    Some(match power.exposure < 1.0 - MIN_SHARE {
+        true => format!(
+            "too disturbed to exclude: other programs let threads run side by side for {} of the time that they wanted \
+             to; it may take up to {bound}",
+            percent(power.exposure)
+        ),
+        false => format!("too few samples to exclude, {}: it may take up to {bound}", power.samples),
+    })
+}
+
+fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, meta: &Meta) -> Power {
+    let traced = ledger.traced;
+    let others = seconds(traced.trace.foreign_ns) * traced.measured_share() * (1.0 - traced.kernel_threads());
+    let exposure = ledger.split.exposure(others);
+    let (booked, error) = meta.charged(ledger);
+    let (open, open_error) = elsewhere(ledger, meta);
+    let samples = ledger.profile.total;
+    let a_sample = ledger.split.on_cpu / samples.max(1) as f64 * ledger.on_cpu_scale;
+    let seen = booked.max(0.0) + open + ONE_SIDED_95 * error.hypot(open_error) + meta.samples_needed as f64 * a_sample;
+    let capacity = ledger.account.capacity.max(f64::MIN_POSITIVE);
+    let bound = if exposure < LEAST_EXPOSURE { f64::INFINITY } else { seen / exposure };
+    // No cause takes more than all that is lost.
+    let most = ledger.account.loss_interval.high.max(ledger.loss).max(0.0);
+    // Nor more than what is missing to as many times the speed as there are more threads.
+    let most = match ledger.efficiency.filter(|_| ledger.scales()) {
+        Some((_, low)) => most.min((1.0 - low).max(0.0) * capacity),
+        None => most,
+    };
+    let trials = facts.model.sharing.lines.iter().filter(|line| line.run == traced.run.run);
+    let trials = trials.flat_map(|line| &line.trials).map(|row| u64::from(row.trials)).max().unwrap_or(0);
+    Power {
+        id: meta.id,
+        threads: ledger.account.threads,
+        at_most: (bound.min(most) / capacity).clamp(0.0, 1.0),
+        samples,
+        exposure,
+        undisturbed_runs: undisturbed(facts, ledger.account.threads),
+        trials,
+    }
+}
+
+/// What may be the cause's beside its lines, and the standard error of that: what is too small for a line, and lines that
+/// others claim. What is significant of those was looked at: the cause would not be called clear without a reason.
+fn elsewhere(ledger: &Ledger<'_, '_>, meta: &Meta) -> (f64, f64) {
+    let foreign = |id: LineId| meta.may_be_in.contains(&id) && !meta.claims(id);
+    let part = |booked: &Booked| (booked.seconds, booked.sampling_error);
+    let small = |fits: &dyn Fn(LineId) -> bool| together(ledger.small.iter().filter(|b| fits(b.id)).map(part));
+    let lines = ledger.account.lines.iter().filter(|b| foreign(b.id)).map(part);
+    let lines = lines.filter(|line| !significant(ledger, *line)).chain([small(&foreign)]);
+    let (own, (seconds, error)) = (small(&|id| meta.claims(id)), together(lines));
+    // Code takes no more than all code does: that the timed runs tell.
+    let most = ledger.most_growth.unwrap_or(f64::INFINITY).max(0.0);
+    (own.0 + seconds.min(most), own.1.hypot(error.min(most / ONE_SIDED_95)))
+}
+
+/// Parts of an account: what those sum to that are losses, and the standard error of all.
+fn together(parts: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    parts.fold((0.0, 0.0), |sum, part| (sum.0 + part.0.max(0.0), f64::hypot(sum.1, part.1)))
+}
+
+/// Timed runs of a count that nothing disturbed.
+fn undisturbed(facts: &Facts<'_, '_>, threads: u32) -> u32 {
+    let timed = |run: &&Run| run.kind == RunKind::Clean && run.threads == threads;
+    let runs = || facts.model.tables.runs.iter().filter(timed);
+    let usual = Usual::of(runs(), facts.processors);
+    runs().filter(|run| disturbance(run, &usual, facts.processors).is_none()).count() as u32
+}

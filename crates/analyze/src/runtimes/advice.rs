@@ -1,0 +1,60 @@
+//! What to try against what a runtime is known by name for: its locks, its allocator, its collector. May import: `runtimes`.
+
+use super::{ALL, allocators, glibc};
+
+/// A lock of a runtime itself, or of a kind that it has for its programs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RuntimeLock {
+    /// What threads wait for: the end of a sentence.
+    pub called: &'static str,
+    /// True when the program's function that takes it belongs into that sentence.
+    pub taken_by_program: bool,
+    /// What to try.
+    pub remedies: &'static [&'static str],
+}
+
+/// What to try against the locks inside a family of library functions.
+#[derive(Debug)]
+pub(super) struct Advice {
+    pub(super) functions: &'static [&'static str],
+    pub(super) remedies: &'static [&'static str],
+}
+
+/// What to try for a lock that this function (a C name without underscores) owns; none when it is not known.
+pub fn for_function(name: &str) -> Option<Vec<String>> {
+    let mut known = ALL.iter().flat_map(|runtime| runtime.advice());
+    let advice = known.find(|a| a.functions.contains(&name))?;
+    Some(list(advice.remedies))
+}
+
+/// What to try against the time of an allocator. `module`: the file name of its module, where known. `gives_back`: it
+/// returns memory to the kernel.
+pub fn for_allocator(module: Option<&str>, gives_back: bool) -> Vec<String> {
+    let mut remedies = list(&allocators::REMEDIES);
+    if module.is_some_and(glibc::is_module) {
+        remedies.push(glibc::MORE_ARENAS.to_owned());
+        if gives_back {
+            remedies.push(glibc::KEEP_MEMORY.to_owned());
+        }
+    }
+    remedies
+}
+
+/// What to try against the time of a garbage collector.
+pub fn for_collector() -> Vec<String> {
+    list(&[
+        "allocate less: reuse buffers, keep values instead of pointers",
+        "let the heap grow further between collections (Go: GOGC or GOMEMLIMIT; Java: -Xmx, a parallel collector)",
+    ])
+}
+
+impl RuntimeLock {
+    /// What to try.
+    pub fn remedies(&self) -> Vec<String> {
+        list(self.remedies)
+    }
+}
+
+fn list(remedies: &[&str]) -> Vec<String> {
+    remedies.iter().map(|r| (*r).to_owned()).collect()
+}

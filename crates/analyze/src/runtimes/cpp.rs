@@ -1,0 +1,45 @@
+//! C++: its standard libraries (libstdc++, libc++), Abseil, Boost and other libraries that are compiled into programs.
+//! May import: `names`, `runtimes`.
+
+use super::names::Names;
+use super::{Primitive, Runtime, Theme};
+
+/// C++.
+pub(super) struct Cpp;
+
+impl Runtime for Cpp {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+}
+
+static NAMES: Names = Names {
+    paths: &["std::", "__gnu_cxx::", "__cxxabiv1::", "absl::", "boost::", "asio::", "folly::", "fmt::", "spdlog::"],
+    c_primitives: &[("gthread_mutex_", Primitive::Lock)],
+    path_primitives: &[
+        ("std::mutex::", Primitive::Lock),
+        ("std::timed_mutex::", Primitive::Lock),
+        ("std::recursive_mutex::", Primitive::Lock),
+        ("std::shared_mutex::", Primitive::Lock),
+        ("std::shared_timed_mutex::", Primitive::Lock),
+        ("std::unique_lock", Primitive::Lock),
+        ("std::shared_lock", Primitive::Lock),
+        ("std::lock_guard", Primitive::Lock),
+        ("std::scoped_lock", Primitive::Lock),
+        ("Mutex::LockSlow", Primitive::Lock),
+        ("SpinLock::SlowLock", Primitive::Lock),
+        ("condition_variable", Primitive::Condition),
+        ("CondVar::", Primitive::Condition),
+        ("std::barrier", Primitive::Barrier),
+        ("std::thread::join", Primitive::Join),
+    ],
+    idle_workers: &[
+        "tbb::detail::r1::",
+        "boost::asio::detail::scheduler::do_run_one",
+        "asio::detail::scheduler::do_run_one",
+    ],
+    // `operator new` and `operator delete`, as they are and mangled.
+    c_themes: &[(Theme::Allocator, &["Znwm", "Znam", "ZdlPv", "ZdaPv", "ZdlPvm", "ZdaPvm"])],
+    path_themes: &[(Theme::Allocator, &["operator new", "operator delete"])],
+    ..Names::NONE
+};

@@ -1,0 +1,54 @@
+//! CPython: its global lock, its allocator and its collector. May import: `advice`, `function_name`, `names`, `runtimes`.
+
+use super::advice::RuntimeLock;
+use super::function_name::plain;
+use super::names::Names;
+use super::{CallStack, Called, Primitive, Runtime, Theme};
+
+/// CPython.
+pub(super) struct CPython;
+
+impl Runtime for CPython {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+
+    /// The global lock is taken with a timed wait at a condition (take_gil in Python/ceval_gil.c), and no other condition
+    /// is waited for with a time: its own locks are semaphores. The function has no symbol in most distributions.
+    fn lock_taken(&self, stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
+        let timed = |c: &Called<'_>| {
+            let name = plain(c.name);
+            name.starts_with("pthread_cond_timedwait") || name.starts_with("pthread_cond_clockwait")
+        };
+        let caller = stack.functions.iter().rposition(timed).and_then(|at| stack.functions.get(at + 1));
+        let named = |c: &Called<'_>| plain(c.name) == "take_gil";
+        let takes = caller.is_some_and(|c| is_module(c.module)) || stack.functions.iter().any(named);
+        takes.then_some(&GLOBAL_LOCK)
+    }
+}
+
+pub(super) fn is_module(file: &str) -> bool {
+    file.starts_with("python3") || file.starts_with("libpython3")
+}
+
+static GLOBAL_LOCK: RuntimeLock = RuntimeLock {
+    called: "the Python interpreter's global lock: only the one that holds it runs Python code",
+    taken_by_program: false,
+    remedies: &[
+        "use processes instead of threads for what computes: multiprocessing, concurrent.futures.ProcessPoolExecutor",
+        "move the hot part into code that releases the lock (numpy, a C extension, Cython's nogil)",
+        "or use a free-threaded build of CPython (3.13 or later)",
+    ],
+};
+
+static NAMES: Names = Names {
+    c_primitives: &[("take_gil", Primitive::Lock)],
+    c_themes: &[
+        (
+            Theme::Allocator,
+            &["PyObject_Malloc", "PyObject_Free", "PyObject_Realloc", "PyMem_Malloc", "PyMem_Free", "PyMem_Realloc"],
+        ),
+        (Theme::Collector, &["PyGC_Collect", "gc_collect_main", "gc_collect_region", "deduce_unreachable"]),
+    ],
+    ..Names::NONE
+};

@@ -1,0 +1,106 @@
+//! A demangled function name of Rust, C++, Go, Java or C, taken apart. May import: nothing.
+
+/// A function's name, taken apart once for all that ask.
+#[derive(Debug)]
+pub struct FunctionName<'n> {
+    /// The name as it is.
+    pub name: &'n str,
+    /// The C name in it (see [`plain`]).
+    pub c_name: &'n str,
+    /// True when it is more than a C name: it has a path, or a suffix of the compiler's.
+    pub has_path: bool,
+    /// The paths that it is made of: one, or the type's and the trait's of `<Type as Trait>::function`.
+    pub paths: Vec<String>,
+}
+
+impl<'n> FunctionName<'n> {
+    /// Takes a name apart.
+    pub fn new(name: &'n str) -> FunctionName<'n> {
+        let has_path = name.contains("::") || name.contains('.');
+        FunctionName { name, c_name: plain(name), has_path, paths: paths(name) }
+    }
+}
+
+/// A C name without its leading underscores, its version and what the compiler appended: `__random` and
+/// `random@@GLIBC_2.2.5` are `random`.
+pub fn plain(name: &str) -> &str {
+    let name = name.split('@').next().unwrap_or(name);
+    let end = [".constprop", ".part", ".isra", ".cold", ".lto_priv", ".llvm"].iter().filter_map(|s| name.find(s)).min();
+    name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
+}
+
+/// The paths that a name is made of, without type arguments, parameters and return type: one, or the type's and the
+/// trait's of `<Type as Trait>::function`.
+fn paths(name: &str) -> Vec<String> {
+    let name = name.trim();
+    if name.starts_with('<') {
+        let end = closing(name).unwrap_or(name.len());
+        let inner = name.get(1..end).unwrap_or("");
+        let rest = name.get(end + 1..).unwrap_or("");
+        return match split_as(inner) {
+            Some((of, by)) => vec![bare(of), bare(by) + &bare(rest)],
+            None => vec![bare(inner) + &bare(rest)],
+        };
+    }
+    vec![bare(name)]
+}
+
+/// Index of the `>` that closes the `<` at the start. An arrow's `>` closes nothing.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    let mut previous = b' ';
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' if previous != b'-' && previous != b'=' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(i);
+        }
+        previous = byte;
+    }
+    None
+}
+
+/// Splits at the ` as ` that is not inside brackets.
+fn split_as(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_i32;
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth -= 1,
+            b' ' if depth == 0 => {
+                if let Some(rest) = text.get(i..).and_then(|t| t.strip_prefix(" as ")) {
+                    return Some((text.get(..i)?, rest));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A path without type arguments, parameters, references and return type.
+fn bare(text: &str) -> String {
+    let text = text.trim_start_matches(['&', '*', '[', '(']).trim_start_matches("mut ").trim_start_matches("dyn ");
+    let mut kept = String::with_capacity(text.len());
+    let mut depth = 0_i32;
+    let mut previous = ' ';
+    for (i, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if previous != '-' && previous != '=' => depth = (depth - 1).max(0),
+            // Go's methods and C++'s unnamed namespace have brackets inside the path.
+            '(' if depth == 0 => match text.get(i..) {
+                Some(t) if t.starts_with("(*") || t.starts_with("(anonymous namespace)") => kept.push(c),
+                _ => break,
+            },
+            ' ' if depth == 0 && !kept.ends_with("operator") && !kept.ends_with("(anonymous") => kept.clear(),
+            _ if depth == 0 => kept.push(c),
+            _ => {}
+        }
+        previous = c;
+    }
+    kept
+}

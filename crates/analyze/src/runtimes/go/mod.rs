@@ -1,0 +1,69 @@
+//! Go: its standard library and its runtime, which schedules goroutines over threads. May import: `names`, `runtimes`.
+//!
+//! [`parked`] tells what a thread of the scheduler had done before it slept.
+
+mod parked;
+
+use super::names::Names;
+use super::{CallStack, Parked, Primitive, Runtime, Theme};
+
+/// Go.
+pub(super) struct Go;
+
+impl Runtime for Go {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+
+    fn parked(&self, stack: &CallStack<'_>) -> Option<Parked> {
+        parked::parked(stack)
+    }
+}
+
+static NAMES: Names = Names {
+    paths: &["runtime.", "runtime/", "sync.", "internal/", "syscall."],
+    path_primitives: &[
+        ("runtime.lock", Primitive::Lock),
+        ("runtime.unlock", Primitive::Lock),
+        ("runtime.semacquire", Primitive::Lock),
+        ("sync.(*Mutex).", Primitive::Lock),
+        ("sync.(*RWMutex).", Primitive::Lock),
+        ("internal/poll.(*fdMutex).", Primitive::Lock),
+        ("runtime.chanrecv", Primitive::Condition),
+        ("runtime.chansend", Primitive::Condition),
+        ("runtime.selectgo", Primitive::Condition),
+        ("sync.(*WaitGroup).", Primitive::Join),
+        ("runtime.notesleep", Primitive::Condition),
+        ("runtime.notetsleep", Primitive::Condition),
+        ("sync.(*Cond).", Primitive::Condition),
+    ],
+    path_themes: &[
+        // The allocator is a part of the runtime.
+        (
+            Theme::Allocator,
+            &[
+                "runtime.mallocgc",
+                "runtime.(*mheap)",
+                "runtime.(*mcache)",
+                "runtime.(*mcentral)",
+                "runtime.(*pageAlloc)",
+            ],
+        ),
+        (
+            Theme::Collector,
+            &[
+                "runtime.gc",
+                "runtime.bgsweep",
+                "runtime.bgscavenge",
+                "runtime.scanobject",
+                "runtime.greyobject",
+                "runtime.(*gc",
+            ],
+        ),
+        (Theme::Creation, &["runtime.newm", "runtime.newosproc"]),
+    ],
+    first_task: Some("main.main"),
+    scheduler: Some("runtime."),
+    sources: &["/usr/local/go/src/", "/usr/lib/go"],
+    ..Names::NONE
+};

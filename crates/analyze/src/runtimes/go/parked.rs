@@ -1,0 +1,120 @@
+//! What a thread of Go's runtime had done before it slept (runtime/proc.go, Go 1.26). May import: `runtimes`.
+//!
+//! A goroutine that waits leaves its thread to the scheduler by `mcall`, which gives the goroutine's stack up: in a recording
+//! the goroutine's functions follow those of the scheduler.
+
+use crate::runtimes::function_name::FunctionName;
+use crate::runtimes::{self, CallStack, Parked};
+
+/// What a thread of Go's runtime had done before it slept, from the names in its stack. None for any other thread.
+pub(super) fn parked(stack: &CallStack<'_>) -> Option<Parked> {
+    let functions = stack.functions;
+    let at = |name: &str| functions.iter().position(|f| f.name == name);
+    if at("runtime.sysmon").is_some() {
+        return Some(Parked::Spare);
+    }
+    let switch = at("runtime.mcall");
+    // A goroutine also gives way where it would grow its stack, which is no call of mcall.
+    let inside = |names: &[&str]| {
+        let inner = functions.get(..switch.unwrap_or(functions.len())).unwrap_or_default();
+        inner.iter().any(|f| names.contains(&f.name))
+    };
+    let gave_way = inside(&["runtime.goschedImpl", "runtime.gopreempt_m", "runtime.gosched_m", "runtime.goyield_m"]);
+    if switch.is_none() && !gave_way && !inside(&["runtime.findRunnable", "runtime.schedule"]) {
+        return None;
+    }
+    // Any other caller has handed its right to run goroutines over.
+    let stopped = at("runtime.stopm").map(|stop| functions.get(stop + 1).map(|f| f.name));
+    if stopped.is_some_and(|by| by != Some("runtime.findRunnable")) {
+        return Some(Parked::Spare);
+    }
+    if gave_way {
+        return Some(Parked::Preempted);
+    }
+    if inside(&["runtime.goexit0", "runtime.gdestroy"]) {
+        return Some(Parked::Ended);
+    }
+    let Some(switch) = switch else { return Some(Parked::Unknown) };
+    if switch + 1 == functions.len() {
+        return Some(Parked::Moved);
+    }
+    let waiting = functions.get(switch + 1..stack.library).unwrap_or_default();
+    // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
+    let primitive = waiting.iter().rev().find_map(|f| runtimes::primitive(&FunctionName::new(f.name)));
+    let begins = |start: &str| waiting.iter().any(|f| f.name.starts_with(start));
+    Some(match primitive {
+        _ if begins("time.Sleep") => Parked::Sleeps,
+        _ if begins("internal/poll.(*pollDesc)") || begins("internal/poll.runtime_poll") => Parked::Polls,
+        Some(primitive) => Parked::Waits(primitive),
+        None => Parked::Unknown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::{Called, Primitive};
+
+    const SLEEP: &str = "runtime.futex < runtime.notesleep < runtime.stopm < runtime.findRunnable < runtime.schedule";
+
+    fn check(stack: &str) -> Option<Parked> {
+        let functions: Vec<Called> = stack.split(" < ").map(|name| Called { name, module: "app" }).collect();
+        let library = functions.iter().position(|f| f.name.starts_with("main.")).unwrap_or(functions.len());
+        parked(&CallStack { functions: &functions, library, at_lock_call: false })
+    }
+
+    fn after(rest: &str) -> Option<Parked> {
+        check(&format!("{SLEEP} < {rest}"))
+    }
+
+    #[test]
+    fn a_goroutine_waits_for_what_its_functions_say() {
+        let gone = "runtime.park_m < runtime.mcall < runtime.gopark";
+        let waits = |rest: &str| after(&format!("{gone} < {rest} < runtime.goexit"));
+        let semaphore = "runtime.goparkunlock < runtime.semacquire1";
+        for (rest, expected) in [
+            (
+                format!("{semaphore} < sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f"),
+                Parked::Waits(Primitive::Lock),
+            ),
+            (
+                format!("{semaphore} < sync.(*WaitGroup).Wait < main.main < runtime.main"),
+                Parked::Waits(Primitive::Join),
+            ),
+            ("runtime.chansend < runtime.chansend1 < main.f".to_owned(), Parked::Waits(Primitive::Condition)),
+            ("runtime.selectgo < main.f".to_owned(), Parked::Waits(Primitive::Condition)),
+            ("time.Sleep < main.f".to_owned(), Parked::Sleeps),
+            ("internal/poll.runtime_pollWait < internal/poll.(*FD).Read < main.f".to_owned(), Parked::Polls),
+            // The lock is another function's business: the goroutine waits for a message.
+            ("runtime.chanrecv < main.f < sync.(*Mutex).Lock < main.g".to_owned(), Parked::Waits(Primitive::Condition)),
+            ("runtime.bgsweep".to_owned(), Parked::Unknown),
+        ] {
+            assert_eq!(waits(&rest), Some(expected), "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_thread_without_a_goroutine_that_waits() {
+        assert_eq!(after("runtime.goexit0 < runtime.mcall < runtime.goexit1"), Some(Parked::Ended));
+        let preempted =
+            "runtime.goschedImpl < runtime.gopreempt_m < runtime.asyncPreempt2.func1 < runtime.mcall < main.f";
+        assert_eq!(after(preempted), Some(Parked::Preempted));
+        let wakes_another = "runtime.futex < runtime.notewakeup < runtime.wakep < runtime.goschedImpl < runtime.gopreempt_m < \
+                             runtime.asyncPreempt2.func1 < runtime.mcall < runtime.asyncPreempt2 < main.f";
+        assert_eq!(check(wakes_another), Some(Parked::Preempted));
+        let grows = "runtime.goschedImpl < runtime.gopreempt_m < runtime.newstack < runtime.morestack";
+        assert_eq!((after(grows), check(grows)), (Some(Parked::Preempted), Some(Parked::Preempted)));
+        assert_eq!(after("runtime.park_m < runtime.mcall"), Some(Parked::Moved));
+        assert_eq!(after("runtime.mstart1 < runtime.mstart"), Some(Parked::Unknown));
+        let handed_over = "runtime.futex < runtime.notesleep < runtime.stopm < runtime.startlockedm < runtime.schedule < \
+                           runtime.park_m < runtime.mcall < runtime.gopark < runtime.chanrecv < main.f";
+        assert_eq!(check(handed_over), Some(Parked::Spare));
+        assert_eq!(check("runtime.usleep < runtime.sysmon < runtime.mstart1"), Some(Parked::Spare));
+        // A goroutine that wakes others, one that runs, and other languages.
+        let wakes =
+            "runtime.futex < runtime.notewakeup < runtime.ready < runtime.systemstack < runtime.chansend < main.f";
+        assert_eq!(check(wakes), None);
+        assert_eq!(check("main.f < runtime.goexit"), None);
+        assert_eq!(check("pthread_cond_wait < work < main"), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! Java: its class library (JDK 17) and the HotSpot virtual machine. May import: `advice`, `function_name`, `names`, `runtimes`.
+
+use super::advice::RuntimeLock;
+use super::function_name::FunctionName;
+use super::names::Names;
+use super::{CallStack, Called, Primitive, Runtime, Theme};
+
+/// Java.
+pub(super) struct Java;
+
+impl Runtime for Java {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+
+    fn is_stub(&self, name: &str) -> bool {
+        name.ends_with(" (HotSpot)") || STUBS.iter().any(|stub| name.starts_with(stub))
+    }
+
+    /// Threads wait in one function for locks, queues and all else, and only methods' names tell which: the outermost
+    /// class says what the inner ones are used for.
+    fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
+        let before = stack.in_library();
+        let parks = |c: &Called<'_>| PARK.iter().any(|f| c.name.starts_with(f));
+        let method = |c: &Called<'_>| NAMES.primitive_by_class(&FunctionName::new(c.name));
+        before.iter().any(parks).then(|| before.iter().rev().find_map(method))
+    }
+
+    /// A monitor (`synchronized`), by the machine's own C++ code (ObjectMonitor, ObjectSynchronizer,
+    /// SharedRuntime::complete_monitor_locking_C); its internal mutexes are none.
+    fn lock_entered(&self, called: Called<'_>) -> Option<&'static RuntimeLock> {
+        let parts = ["ObjectMonitor", "ObjectSynchronizer", "complete_monitor", "monitorenter"];
+        let enters = called.module.starts_with("libjvm") && parts.iter().any(|part| called.name.contains(part));
+        enters.then_some(&MONITOR)
+    }
+}
+
+static MONITOR: RuntimeLock = RuntimeLock {
+    called: "a Java monitor (synchronized)",
+    taken_by_program: true,
+    remedies: &[
+        "do less inside the synchronized block, or split the object that it locks",
+        "use java.util.concurrent: ConcurrentHashMap, LongAdder, a lock for each part",
+    ],
+};
+
+/// What the virtual machine calls code that it makes for no method.
+const STUBS: [&str; 5] = ["Interpreter", "StubRoutines", "call_stub", "I2C/C2I adapters", "MethodHandlesAdapterBlob"];
+
+/// Where threads wait for all that the class library offers, and wake each other.
+const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Unsafe_Unpark"];
+
+static NAMES: Names = Names {
+    paths: &["java.", "javax.", "jdk.", "sun.", "com.sun.", "ObjectMonitor::", "ObjectSynchronizer::", "Parker::"],
+    path_primitives: &[
+        ("ObjectMonitor::enter", Primitive::Lock),
+        ("ObjectMonitor::EnterI", Primitive::Lock),
+        ("ObjectMonitor::ReenterI", Primitive::Lock),
+        ("ObjectMonitor::wait", Primitive::Condition),
+        ("ObjectSynchronizer::enter", Primitive::Lock),
+        ("Parker::park", Primitive::Condition),
+    ],
+    class_packages: &["java.util.concurrent.", "java.lang."],
+    class_primitives: &[
+        ("locks.ReentrantLock", Primitive::Lock),
+        ("locks.ReentrantReadWriteLock", Primitive::Lock),
+        ("locks.StampedLock", Primitive::Lock),
+        ("locks.AbstractQueuedSynchronizer$ConditionObject", Primitive::Condition),
+        ("locks.AbstractQueuedSynchronizer", Primitive::Lock),
+        ("concurrent.ArrayBlockingQueue", Primitive::Condition),
+        ("concurrent.LinkedBlockingQueue", Primitive::Condition),
+        ("concurrent.LinkedBlockingDeque", Primitive::Condition),
+        ("concurrent.PriorityBlockingQueue", Primitive::Condition),
+        ("concurrent.DelayQueue", Primitive::Condition),
+        ("concurrent.SynchronousQueue", Primitive::Condition),
+        ("concurrent.LinkedTransferQueue", Primitive::Condition),
+        ("concurrent.Exchanger", Primitive::Condition),
+        ("concurrent.ThreadPoolExecutor", Primitive::Condition),
+        ("concurrent.ForkJoinPool", Primitive::Condition),
+        ("concurrent.CyclicBarrier", Primitive::Barrier),
+        ("concurrent.Phaser", Primitive::Barrier),
+        ("concurrent.CountDownLatch", Primitive::Join),
+        ("concurrent.FutureTask", Primitive::Join),
+        ("concurrent.CompletableFuture", Primitive::Join),
+        ("concurrent.ForkJoinTask", Primitive::Join),
+        ("lang.Thread.join", Primitive::Join),
+        ("lang.Object.wait", Primitive::Condition),
+    ],
+    // Who finds the heap full waits for the collector, in the call that allocates.
+    path_themes: &[(
+        Theme::Allocator,
+        &[
+            "MemAllocator::allocate",
+            "GenCollectedHeap::mem_allocate",
+            "ParallelScavengeHeap::mem_allocate",
+            "G1CollectedHeap::mem_allocate",
+        ],
+    )],
+    class_themes: &[(
+        Theme::Collector,
+        &[
+            "G1",
+            "PSParallelCompact",
+            "PSScavenge",
+            "GCTaskThread",
+            "GangWorker",
+            "ZMark",
+            "VM_GenCollect",
+            "VM_ParallelGC",
+            "VM_ParallelCollect",
+            "VM_SerialCollect",
+        ],
+    )],
+    thread_starts: &["ThreadJavaMain"],
+    // Up to their parameters (os_linux.cpp, thread.cpp).
+    thread_start_prefixes: &[
+        "thread_native_entry(",
+        "Thread::call_run(",
+        "JavaThread::run(",
+        "JavaThread::thread_main_inner(",
+    ],
+    service_loops: &[
+        "CompileQueue::get(",
+        "VMThread::loop(",
+        "ServiceThread::",
+        "MonitorDeflationThread::",
+        "WatcherThread::",
+    ],
+    // Any wait for a condition goes through ForkJoinPool.managedBlock.
+    idle_workers: &[
+        "java.util.concurrent.ForkJoinPool.awaitWork",
+        "java.util.concurrent.ForkJoinPool.runWorker",
+        "java.util.concurrent.ThreadPoolExecutor.getTask",
+    ],
+    ..Names::NONE
+};

@@ -1,0 +1,321 @@
+//! What is known of languages, their libraries and their virtual machines: one file or folder each, behind [`Runtime`].
+//!
+//! Everything outside this folder asks the functions below and names no runtime (`tests/runtime_names.rs`). Names only
+//! sharpen an answer: on most machines the inner functions of the C library have none.
+//!
+//! Rooms: [`function_name`] takes a function's name apart; [`names`] the table that each runtime fills; [`advice`] what to try
+//! against what is known by name; [`user`] what the user said of
+//! functions; the rest one runtime each. May import: `recording`, and nothing of the crate.
+
+pub mod advice;
+mod allocators;
+mod cpp;
+mod cpython;
+pub mod function_name;
+mod glibc;
+mod go;
+mod java;
+mod musl;
+mod names;
+mod openmp;
+mod posix;
+mod rust;
+pub mod user;
+
+use advice::{Advice, RuntimeLock};
+use function_name::FunctionName;
+use names::Names;
+
+/// A synchronisation primitive: what a function does to the thread that calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Primitive {
+    /// Takes or releases a lock.
+    Lock,
+    /// Takes one of several things of a kind, or gives it back. Only users name such functions.
+    Pool,
+    /// Waits for or signals a condition, a channel, or another thread's call to wake it.
+    Condition,
+    /// Waits until all have arrived.
+    Barrier,
+    /// Waits for a thread to end.
+    Join,
+}
+
+/// What a library is busy with.
+///
+/// Each is one cause although its time shows as locks, system calls, page faults and plain code, so the theme of a stack
+/// comes before everything else that it shows. Where an allocator has no symbols its time is booked to what the kernel and
+/// the samples see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Theme {
+    /// Allocating and freeing memory.
+    Allocator,
+    /// Finding memory that is no longer used: the garbage collector of a managed language.
+    Collector,
+    /// Creating and ending threads.
+    Creation,
+}
+
+/// What a sleeping thread had done before, where a runtime schedules its tasks (goroutines, say) over threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Parked {
+    /// It runs no tasks: it watches the others, or gave its right to run them to another thread.
+    Spare,
+    /// Its task ended.
+    Ended,
+    /// Its task waits for this.
+    Waits(Primitive),
+    /// Its task sleeps.
+    Sleeps,
+    /// Its task waits for a file or a socket.
+    Polls,
+    /// Its task's time was up; another thread took it.
+    Preempted,
+    /// Its task waited, and had gone on elsewhere before the thread slept.
+    Moved,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A function of a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Called<'a> {
+    /// Its name; empty when it has none.
+    pub name: &'a str,
+    /// File name of its module.
+    pub module: &'a str,
+}
+
+/// A stack as runtimes look at it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallStack<'a> {
+    /// Its functions, the innermost first.
+    pub functions: &'a [Called<'a>],
+    /// How many of them come before the program's first own.
+    pub library: usize,
+    /// True when the program called from an address where a stack with names takes a lock ([`takes_lock`]).
+    pub at_lock_call: bool,
+}
+
+impl<'a> CallStack<'a> {
+    /// The functions before the program's first own one, the innermost first.
+    pub fn in_library(&self) -> &'a [Called<'a>] {
+        self.functions.get(..self.library).unwrap_or(self.functions)
+    }
+}
+
+/// One language's library, virtual machine or other runtime.
+trait Runtime: Sync {
+    /// What its functions' names tell.
+    fn names(&self) -> &'static Names;
+
+    /// What to try against the locks inside its functions.
+    fn advice(&self) -> &'static [Advice] {
+        &[]
+    }
+
+    /// True for code that is no function's: a virtual machine made it, and the program's functions run around it.
+    fn is_stub(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// What a thread of a task scheduler had done before it slept; none for any other thread.
+    fn parked(&self, _stack: &CallStack<'_>) -> Option<Parked> {
+        None
+    }
+
+    /// The lock of the runtime itself that is taken in this stack.
+    fn lock_taken(&self, _stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
+        None
+    }
+
+    /// The lock that the runtime has for its programs and enters in this function.
+    fn lock_entered(&self, _called: Called<'_>) -> Option<&'static RuntimeLock> {
+        None
+    }
+
+    /// Where threads wait in one function for all that the library offers: what the rest of the stack says that it is for.
+    fn primitive_behind(&self, _stack: &CallStack<'_>) -> Option<Option<Primitive>> {
+        None
+    }
+
+    /// What a stack is in when no function in it has the name of a primitive.
+    fn primitive_without_name(&self, _stack: &CallStack<'_>) -> Option<Primitive> {
+        None
+    }
+
+    /// True for a function with which the runtime takes or releases locks by a jump, so that the slow path has the same
+    /// return address.
+    fn takes_lock(&self, _called: Called<'_>) -> bool {
+        false
+    }
+}
+
+/// All of them. Where several know something of a stack, the first decides.
+const ALL: [&dyn Runtime; 10] = [
+    &go::Go,
+    &cpython::CPython,
+    &java::Java,
+    &posix::Posix,
+    &glibc::Glibc,
+    &musl::Musl,
+    &cpp::Cpp,
+    &rust::Rust,
+    &openmp::OpenMp,
+    &allocators::Allocators,
+];
+
+fn tables() -> impl Iterator<Item = &'static Names> {
+    ALL.iter().map(|runtime| runtime.names())
+}
+
+fn first<T>(ask: impl Fn(&dyn Runtime) -> Option<T>) -> Option<T> {
+    ALL.iter().find_map(|runtime| ask(*runtime))
+}
+
+/// Which primitive a function is.
+pub fn primitive(function: &FunctionName<'_>) -> Option<Primitive> {
+    tables()
+        .find_map(|names| names.primitive_by_path(function))
+        .or_else(|| tables().find_map(|names| names.primitive_by_prefix(function)))
+        .or_else(|| tables().find_map(|names| names.primitive_by_class(function)))
+}
+
+/// What a function is busy with.
+pub fn theme(function: &FunctionName<'_>) -> Option<Theme> {
+    tables().find_map(|names| names.theme(function))
+}
+
+/// True when a function belongs to a language's standard library or runtime, and not to the program.
+pub fn is_runtime(function: &FunctionName<'_>) -> bool {
+    let known = |path: &str| tables().any(|names| names.has_path(path));
+    match function.paths.as_slice() {
+        [path] => known(path),
+        // `<Type as Trait>`: the program's when either is; a type without a path is a parameter and says nothing.
+        [of, by] => known(by) && (known(of) || !of.contains("::")),
+        _ => false,
+    }
+}
+
+/// True for functions of the C library itself, for programs that carry it inside (static binaries).
+pub fn is_c_library(function: &FunctionName<'_>) -> bool {
+    !function.name.contains("::") && tables().any(|names| names.is_carried(function))
+}
+
+/// True for the module (file name) of the C library itself.
+pub fn is_c_library_module(module: &str) -> bool {
+    tables().any(|names| names.modules.iter().any(|start| module.starts_with(start)))
+}
+
+/// True where a source file is a standard library's, as compilers record its path.
+pub fn is_runtime_source(file: &str) -> bool {
+    tables().any(|names| names.sources.iter().any(|start| file.starts_with(start)))
+}
+
+/// True for the outermost functions of a thread: never the owner of anything.
+pub fn is_thread_start(name: &str) -> bool {
+    let c_name = function_name::plain(name);
+    tables().any(|names| names.is_thread_start(name, c_name))
+}
+
+/// True for the function that starts the tasks of a program whose runtime schedules them over threads.
+pub fn is_first_task(name: &str) -> bool {
+    tables().any(|names| names.first_task == Some(name))
+}
+
+/// True for the loops in which a virtual machine's own threads wait to be called: for code to compile, operations, and the
+/// clock. What they wait for is no work of the program, and more processors are nothing to them.
+pub fn is_service_loop(name: &str) -> bool {
+    tables().any(|names| names.service_loops.iter().any(|start| name.starts_with(start)))
+}
+
+/// True for code that a virtual machine made and that is no function's, by what the machine calls it.
+pub fn is_stub(name: &str) -> bool {
+    ALL.iter().any(|runtime| runtime.is_stub(name))
+}
+
+/// True for the function that passes a system call through.
+pub fn is_syscall_wrapper(name: &str) -> bool {
+    posix::is_syscall_wrapper(name)
+}
+
+/// True for the usual names of a program's own function around the futex call: who calls it is to blame, not it.
+pub fn is_futex_wrapper(name: &str) -> bool {
+    posix::is_futex_wrapper(name)
+}
+
+/// True for the functions that wait for a semaphore: a lock where those who wait also post, a queue where others do.
+pub fn is_semaphore(name: &str) -> bool {
+    posix::is_semaphore(name)
+}
+
+/// True for the function in which a worker of an executor waits when it has no task.
+pub fn is_worker_without_task(name: &str) -> bool {
+    tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))
+}
+
+/// True for the module (file name) of a virtual machine whose heap a collector clears: who waits there for memory waits for it.
+pub fn collects_garbage(module: &str) -> bool {
+    module.starts_with("libjvm")
+}
+
+/// True for the module (file name) of an interpreter: its functions stand for any of its program's.
+pub fn is_interpreter(module: &str) -> bool {
+    cpython::is_module(module)
+}
+
+/// True for the functions of spin locks: who waits for one never sleeps.
+pub fn is_spin_lock(name: &str) -> bool {
+    posix::is_spin_lock(name)
+}
+
+/// What a thread of a task scheduler had done before it slept; none for any other thread.
+pub fn parked(stack: &CallStack<'_>) -> Option<Parked> {
+    first(|runtime| runtime.parked(stack))
+}
+
+/// True where every function is one of a task scheduler, and none of the program's or of another library.
+pub fn is_scheduler_alone<'n>(mut functions: impl Iterator<Item = &'n str>) -> bool {
+    let scheduler = |name: &str| tables().any(|names| names.scheduler.is_some_and(|start| name.starts_with(start)));
+    functions.next().is_some_and(scheduler) && functions.all(scheduler)
+}
+
+/// The lock of a runtime itself that is taken in a stack, such as an interpreter's.
+pub fn lock_taken(stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
+    first(|runtime| runtime.lock_taken(stack))
+}
+
+/// The kind of lock that a runtime has for its programs and enters in this function, such as a monitor of a virtual machine.
+pub fn lock_entered(called: Called<'_>) -> Option<&'static RuntimeLock> {
+    first(|runtime| runtime.lock_entered(called))
+}
+
+/// True for a function with which a runtime takes or releases locks by a jump: its caller's return address shows the lock
+/// where the slow path has no name.
+pub fn takes_lock(called: Called<'_>) -> bool {
+    ALL.iter().any(|runtime| runtime.takes_lock(called))
+}
+
+/// The primitive that a stack is in. `innermost`: the primitives of the functions before the program's own, in order.
+///
+/// The innermost decides, but a lock, a barrier or a join around a condition is what it is used for.
+pub fn primitive_of_stack(
+    stack: &CallStack<'_>,
+    mut innermost: impl Iterator<Item = Primitive> + Clone,
+) -> Option<Primitive> {
+    if let Some(told) = first(|runtime| runtime.primitive_behind(stack)) {
+        return told;
+    }
+    let all = innermost.clone();
+    match innermost.next() {
+        Some(Primitive::Condition) => {
+            let mut all = all;
+            Some(all.find(|p| *p != Primitive::Condition).unwrap_or(Primitive::Condition))
+        }
+        Some(other) => Some(other),
+        None => first(|runtime| runtime.primitive_without_name(stack)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

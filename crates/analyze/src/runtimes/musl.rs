@@ -1,0 +1,16 @@
+//! The musl C library, beyond what every C library has. May import: `names`, `runtimes`.
+
+use super::names::Names;
+use super::{Runtime, Theme};
+
+/// The musl C library.
+pub(super) struct Musl;
+
+impl Runtime for Musl {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+}
+
+static NAMES: Names =
+    Names { c_themes: &[(Theme::Allocator, &["libc_malloc_impl"])], modules: &["libc.musl", "ld-musl"], ..Names::NONE };

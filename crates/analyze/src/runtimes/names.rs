@@ -1,0 +1,127 @@
+//! The table that a runtime fills with its names, and how names are looked up in it. May import: `function_name`.
+
+use super::function_name::FunctionName;
+use super::{Primitive, Theme};
+
+/// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// Starts of the paths where its code lies.
+    pub paths: &'static [&'static str],
+    /// Primitives by the start of a C name, without leading underscores.
+    pub c_primitives: &'static [(&'static str, Primitive)],
+    /// Primitives by a part of a path, in code that lies in `paths`. The first part that fits decides.
+    pub path_primitives: &'static [(&'static str, Primitive)],
+    /// Primitives by a part of a path in code of these packages: a class library whose classes are built on each other.
+    pub class_packages: &'static [&'static str],
+    pub class_primitives: &'static [(&'static str, Primitive)],
+    /// Themes by whole C names, without leading underscores.
+    pub c_themes: &'static [(Theme, &'static [&'static str])],
+    /// Themes by the start of a C name.
+    pub c_theme_prefixes: &'static [(Theme, &'static [&'static str])],
+    /// Themes by the start of a path.
+    pub path_themes: &'static [(Theme, &'static [&'static str])],
+    /// Themes by the start of a path that has a class in it.
+    pub class_themes: &'static [(Theme, &'static [&'static str])],
+    /// C functions that are the library's even when it is part of the program (a static binary), without underscores.
+    pub carried: &'static [&'static str],
+    /// The same by the start of the name, with or without underscores.
+    pub carried_prefixes: &'static [&'static str],
+    /// Functions in which threads start, by whole C names without underscores.
+    pub thread_starts: &'static [&'static str],
+    /// The same by the start of the name as it is.
+    pub thread_start_prefixes: &'static [&'static str],
+    /// Starts of the functions in which its own threads wait to be called.
+    pub service_loops: &'static [&'static str],
+    /// Starts of the functions in which a worker waits that has no task; workers wake each other.
+    pub idle_workers: &'static [&'static str],
+    /// The function that starts the tasks of a program.
+    pub first_task: Option<&'static str>,
+    /// The start of the names of its task scheduler's functions.
+    pub scheduler: Option<&'static str>,
+    /// Starts of the file names of its modules, for C libraries.
+    pub modules: &'static [&'static str],
+    /// Where the sources of its library lie, as compilers record it.
+    pub sources: &'static [&'static str],
+}
+
+impl Names {
+    /// No name at all, to be filled.
+    pub(super) const NONE: Names = Names {
+        paths: &[],
+        c_primitives: &[],
+        path_primitives: &[],
+        class_packages: &[],
+        class_primitives: &[],
+        c_themes: &[],
+        c_theme_prefixes: &[],
+        path_themes: &[],
+        class_themes: &[],
+        carried: &[],
+        carried_prefixes: &[],
+        thread_starts: &[],
+        thread_start_prefixes: &[],
+        service_loops: &[],
+        idle_workers: &[],
+        first_task: None,
+        scheduler: None,
+        modules: &[],
+        sources: &[],
+    };
+
+    /// True when a path is this runtime's.
+    pub(super) fn has_path(&self, path: &str) -> bool {
+        self.paths.iter().any(|start| path.starts_with(start))
+    }
+
+    /// The primitive of a function with a path. Only the path counts: a closure's or a parameter's type may carry any name.
+    pub(super) fn primitive_by_path(&self, function: &FunctionName<'_>) -> Option<Primitive> {
+        if self.path_primitives.is_empty() || !function.has_path || !function.paths.iter().any(|p| self.has_path(p)) {
+            return None;
+        }
+        let found = self.path_primitives.iter().find(|(part, _)| function.paths.iter().any(|p| p.contains(part)));
+        found.map(|(_, primitive)| *primitive)
+    }
+
+    /// The primitive of a C function.
+    pub(super) fn primitive_by_prefix(&self, function: &FunctionName<'_>) -> Option<Primitive> {
+        let found = self.c_primitives.iter().find(|(prefix, _)| function.c_name.starts_with(prefix));
+        found.map(|(_, primitive)| *primitive)
+    }
+
+    /// The primitive that a method of a class library is, or is built on.
+    pub(super) fn primitive_by_class(&self, function: &FunctionName<'_>) -> Option<Primitive> {
+        let in_package = |path: &&String| self.class_packages.iter().any(|package| path.starts_with(package));
+        let method = function.paths.iter().find(in_package)?;
+        let found = self.class_primitives.iter().find(|(part, _)| method.contains(part));
+        found.map(|(_, primitive)| *primitive)
+    }
+
+    /// What a function is busy with.
+    pub(super) fn theme(&self, function: &FunctionName<'_>) -> Option<Theme> {
+        let c = function.c_name;
+        if !c.contains([':', '.', ' ', '(']) {
+            let whole = self.c_themes.iter().find(|(_, names)| names.contains(&c));
+            let prefix = || self.c_theme_prefixes.iter().find(|(_, starts)| starts.iter().any(|s| c.starts_with(s)));
+            return whole.or_else(prefix).map(|(theme, _)| *theme);
+        }
+        // `operator new` is a name with a blank: what a path loses of it, the whole name keeps.
+        let named = |start: &&str| start.contains(' ') && function.name.starts_with(*start);
+        let starts = |start: &&str| named(start) || function.paths.iter().any(|p| p.starts_with(*start));
+        let path = self.path_themes.iter().find(|(_, list)| list.iter().any(starts));
+        let class = || self.class_themes.iter().find(|(_, list)| list.iter().any(starts));
+        let found = path.or_else(|| if function.name.contains("::") { class() } else { None });
+        found.map(|(theme, _)| *theme)
+    }
+
+    /// True for a function of a library that may be part of the program.
+    pub(super) fn is_carried(&self, function: &FunctionName<'_>) -> bool {
+        let starts = |start: &&str| function.name.starts_with(*start) || function.c_name.starts_with(*start);
+        self.carried.contains(&function.c_name) || self.carried_prefixes.iter().any(starts)
+    }
+
+    /// True for a function in which threads start.
+    pub(super) fn is_thread_start(&self, name: &str, c_name: &str) -> bool {
+        self.thread_starts.contains(&c_name) || self.thread_start_prefixes.iter().any(|p| name.starts_with(p))
+    }
+}

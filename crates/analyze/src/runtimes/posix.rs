@@ -1,0 +1,126 @@
+//! What every C library offers: POSIX and C11, and the usual names around Linux's futex call. May import: `function_name`, `names`,
+//! `runtimes`.
+
+use super::function_name::plain;
+use super::names::Names;
+use super::{Primitive, Runtime, Theme};
+
+/// The functions of POSIX and C11.
+pub(super) struct Posix;
+
+impl Runtime for Posix {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+}
+
+static NAMES: Names = Names {
+    c_primitives: &[
+        ("pthread_mutex_lock", Primitive::Lock),
+        ("pthread_mutex_timedlock", Primitive::Lock),
+        ("pthread_mutex_clocklock", Primitive::Lock),
+        ("pthread_mutex_trylock", Primitive::Lock),
+        ("pthread_mutex_unlock", Primitive::Lock),
+        ("pthread_rwlock_", Primitive::Lock),
+        ("pthread_spin_", Primitive::Lock),
+        ("mtx_lock", Primitive::Lock),
+        ("mtx_timedlock", Primitive::Lock),
+        ("mtx_unlock", Primitive::Lock),
+        ("pthread_cond_", Primitive::Condition),
+        ("cnd_", Primitive::Condition),
+        ("pthread_barrier_", Primitive::Barrier),
+        ("pthread_join", Primitive::Join),
+        ("pthread_clockjoin", Primitive::Join),
+        ("pthread_timedjoin", Primitive::Join),
+        ("pthread_tryjoin", Primitive::Join),
+        ("thrd_join", Primitive::Join),
+    ],
+    c_themes: &[(Theme::Creation, &["pthread_create", "thrd_create"])],
+    carried: &[
+        "random",
+        "srandom",
+        "random_r",
+        "rand",
+        "rand_r",
+        "srand",
+        "drand48",
+        "lrand48",
+        "mrand48",
+        "malloc",
+        "free",
+        "calloc",
+        "realloc",
+        "memalign",
+        "aligned_alloc",
+        "posix_memalign",
+        "printf",
+        "fprintf",
+        "vfprintf",
+        "fputs",
+        "fputc",
+        "puts",
+        "putchar",
+        "putc",
+        "getc",
+        "fgetc",
+        "fgets",
+        "fread",
+        "fwrite",
+        "fflush",
+        "getenv",
+        "setenv",
+        "localtime",
+        "localtime_r",
+        "gmtime",
+        "mktime",
+        "strftime",
+        "tzset",
+        "qsort",
+        "qsort_r",
+        "memcpy",
+        "memset",
+        "memmove",
+        "syscall",
+        "clone",
+        "clone3",
+        "start",
+        "read",
+        "write",
+        "mmap",
+        "munmap",
+        "nanosleep",
+        "clock_nanosleep",
+        "usleep",
+        "sleep",
+        "exit",
+        "abort",
+        "sem_wait",
+        "sem_post",
+    ],
+    // Names that are reserved to the implementation.
+    carried_prefixes: &["__", "pthread_"],
+    thread_starts: &["clone", "clone3", "start", "main"],
+    ..Names::NONE
+};
+
+pub(super) fn is_syscall_wrapper(name: &str) -> bool {
+    plain(name) == "syscall"
+}
+
+pub(super) fn is_futex_wrapper(name: &str) -> bool {
+    let c = plain(name);
+    !c.contains("::") && ["futex", "sys_futex", "linux_futex"].iter().any(|start| c.starts_with(start))
+}
+
+/// `new_sem_wait` is glibc's inner one; C++ and Java have a class for it.
+pub(super) fn is_semaphore(name: &str) -> bool {
+    let c = plain(name);
+    if ["std::counting_semaphore<", "java.util.concurrent.Semaphore."].iter().any(|start| c.starts_with(start)) {
+        return true;
+    }
+    ["sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_wait"].iter().any(|start| c.starts_with(start))
+}
+
+pub(super) fn is_spin_lock(name: &str) -> bool {
+    plain(name).starts_with("pthread_spin_")
+}

@@ -1,0 +1,113 @@
+use super::function_name::{FunctionName, plain};
+use super::*;
+
+fn role(name: &str) -> Option<Primitive> {
+    primitive(&FunctionName::new(name))
+}
+
+fn is_runtime(name: &str) -> bool {
+    super::is_runtime(&FunctionName::new(name))
+}
+
+fn is_c_library(name: &str) -> bool {
+    super::is_c_library(&FunctionName::new(name))
+}
+
+#[test]
+fn locks_by_name() {
+    for name in [
+        "pthread_mutex_lock",
+        "___pthread_mutex_lock",
+        "__lll_lock_wait_private",
+        "pthread_rwlock_wrlock",
+        "pthread_mutex_lock@@GLIBC_2.2.5",
+        "__pthread_mutex_lock.constprop.0",
+        "std::mutex::lock()",
+        "std::sys::sync::mutex::futex::Mutex::lock_contended",
+        "std::sync::poison::mutex::Mutex<T>::lock",
+        "<parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::lock",
+        "runtime.lock2",
+        "absl::lts_2020::Mutex::LockSlowLoop(absl::SynchWaitParams*, int)",
+        "sync.(*Mutex).Lock",
+        "ObjectMonitor::enter(JavaThread*)",
+    ] {
+        assert_eq!(role(name), Some(Primitive::Lock), "{name}");
+    }
+    assert_eq!(role("pthread_cond_wait"), Some(Primitive::Condition));
+    assert_eq!(role("std::sys::sync::condvar::futex::Condvar::wait"), Some(Primitive::Condition));
+    assert_eq!(role("std::condition_variable::wait(std::unique_lock<std::mutex>&)"), Some(Primitive::Condition));
+    assert_eq!(role("__pthread_clockjoin_ex"), Some(Primitive::Join));
+    assert_eq!(role("pthread_barrier_wait"), Some(Primitive::Barrier));
+    for name in ["random", "mine::Mutex::lock_contended", "lock_the_door", "main.worker", "sem_wait"] {
+        assert_eq!(role(name), None, "{name}");
+    }
+}
+
+#[test]
+fn libraries_that_are_compiled_into_programs_are_no_code_of_their_own() {
+    assert!(is_runtime("boost::asio::detail::scheduler::run(boost::system::error_code&)"));
+    assert!(!is_runtime("Switchboard::boost(int)"));
+    assert!(is_worker_without_task("boost::asio::detail::scheduler::do_run_one(boost::asio::detail::mutex&)"));
+    assert!(!is_worker_without_task("boost::asio::detail::strand_service::do_post(int)"));
+}
+
+#[test]
+fn methods_of_java_by_name() {
+    let queued = "java.util.concurrent.locks.AbstractQueuedSynchronizer";
+    let acquire = format!("int {queued}.acquire({queued}$Node, int, boolean, boolean, boolean, long)");
+    for (name, expected) in [
+        (acquire.as_str(), Some(Primitive::Lock)),
+        ("void java.util.concurrent.locks.ReentrantLock.lock()", Some(Primitive::Lock)),
+        (&format!("void {queued}$ConditionObject.await()"), Some(Primitive::Condition)),
+        ("java.lang.Object java.util.concurrent.ArrayBlockingQueue.take()", Some(Primitive::Condition)),
+        ("java.lang.Object java.util.concurrent.FutureTask.get()", Some(Primitive::Join)),
+        ("void java.util.concurrent.locks.LockSupport.park(java.lang.Object)", None),
+        ("void Shop.lock(java.util.concurrent.locks.ReentrantLock)", None),
+    ] {
+        assert_eq!(role(name), expected, "{name}");
+    }
+    assert!(is_runtime("void jdk.internal.misc.Unsafe.park(boolean, long)") && !is_runtime("void Shop.sell(int)"));
+    assert!(is_stub("StubRoutines (1)") && !is_stub("void Interpreters.run()"));
+}
+
+#[test]
+fn runtime_by_name() {
+    for name in [
+        "<alloc::boxed::Box<F> as core::ops::FnOnce>::call_once",
+        "std::sys::backtrace::__rust_begin_short_backtrace<app::main::{{closure}}, ()>",
+        "void std::__invoke_impl<void, void (*)(int), int>(std::__invoke_other, void (*&&)(int), int&&)",
+        "<F as core::ops::function::FnOnce<()>>::call_once",
+        "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+        "std::thread::_State_impl<std::tuple<void (*)()> >::_M_run()",
+        "runtime.goexit",
+    ] {
+        assert!(is_runtime(name), "{name}");
+    }
+    for name in [
+        "<T as mycrate::Trait>::f",
+        "<alloc::vec::Vec<T> as mycrate::Trait>::f",
+        "work",
+        "main.worker",
+        "<mycrate::Foo as core::fmt::Display>::fmt",
+        "mycrate::run::{{closure}}",
+        "standard::work",
+        "int mine::apply<std::vector<int> >(std::vector<int>&)",
+        "(anonymous namespace)::work(int)",
+    ] {
+        assert!(!is_runtime(name), "{name}");
+    }
+}
+
+#[test]
+fn the_c_library_by_name() {
+    assert!(is_c_library("__random") && is_c_library("pthread_mutex_lock") && is_c_library("malloc"));
+    assert!(!is_c_library("simulate") && !is_c_library("mine::malloc"));
+    assert_eq!(plain("__random@@GLIBC_2.2.5"), "random");
+}
+
+#[test]
+fn odd_names_do_not_panic() {
+    for name in ["", "<", "<<", ">", "<a as ", "operator<", "é<ü as ß>::ö", "(((", "a as b", "->", "<>::x"] {
+        let _ = (role(name), is_runtime(name), is_c_library(name), is_thread_start(name));
+    }
+}

@@ -1,0 +1,38 @@
+//! Programs whose threads mostly wait.
+
+use crate::answer::Point;
+
+/// Decides: a program mostly waits while its threads take less than this share of the processors.
+/// From: twice as many threads still find a processor then.
+/// Shown by: the tests below; programs whose threads wait for answers use a tenth.
+/// Wrong if: threads run all at the same moments; then more of them are in each other's way before that.
+const ROOM: f64 = 0.5;
+
+/// True for a program that mostly waits even with the fewest threads: waiting alone keeps no second thread from waiting as well.
+pub(crate) fn more_could_wait(points: &[Point], processors: u32) -> bool {
+    let [base, _, ..] = points else { return false };
+    base.processors_used < ROOM * f64::from(processors.min(base.threads))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::Clean;
+    use recording::synthetic::Sketch;
+
+    /// Runs with 1, 2 and 4 threads on two processors: how fast, and how many processors they use.
+    fn points(speeds: [f64; 3], used: f64) -> Vec<Point> {
+        let runs = [1, 2, 4].into_iter().zip(speeds).fold(Sketch::new(2), |sketch, (threads, speed)| {
+            let seconds: Vec<f64> = [1.0, 1.01, 0.99].iter().map(|s| s / speed).collect();
+            let cpu: Vec<f64> = seconds.iter().map(|s| s * used * f64::from(threads.min(2))).collect();
+            sketch.clean_cpu(threads, &seconds, &cpu)
+        });
+        Clean::new(&runs.tables()).points()
+    }
+
+    #[test]
+    fn who_waits_with_one_thread_could_wait_with_two() {
+        assert!(more_could_wait(&points([1.0, 1.0, 1.0], 0.1), 2));
+        assert!(!more_could_wait(&points([1.0, 1.0, 1.0], 0.9), 2));
+    }
+}

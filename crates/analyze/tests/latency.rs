@@ -1,0 +1,72 @@
+//! Waits that the work has with one thread, too, are no loss at other counts.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::answer::CauseId;
+use analyze::answer_for;
+use common::*;
+use recording::Tables;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::Reason;
+
+const WORK: &str = "parse@app app.c:5 < work@app app.c:9";
+const QUERY: &str = "clock_nanosleep@libc.so.6 < query@app app.c:7 < work@app app.c:9";
+const POP: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app app.c:20 < work@app app.c:9";
+
+/// A program whose requests run for 1 ms and sleep for 9: 100 of them, shared by so many threads. `queued`: each waits that
+/// much longer for its turn, ms.
+fn requests(threads: &[u32], queued: impl Fn(u32) -> u64 + Copy + 'static) -> Tables {
+    let mut sketch = Sketch::new(2);
+    for count in threads.iter().copied() {
+        let each = u64::from(100 / count) * (10 + queued(count));
+        let seconds = each as f64 * 1e-3;
+        sketch = sketch.clean_cpu(count, &around(seconds), &around(0.1)).traced(count, move |run| {
+            main_joins(run, ms(each));
+            for _ in 0..count {
+                let mut thread = run.thread("worker");
+                for _ in 0..100 / count {
+                    thread = thread.runs(ms(1), WORK).blocks(Reason::Sleep, ms(9), QUERY);
+                    if queued(count) > 0 {
+                        thread = thread.blocks(Reason::Futex, ms(queued(count)), POP);
+                    }
+                }
+            }
+        });
+    }
+    sketch.tables()
+}
+
+#[test]
+fn a_program_that_sleeps_and_scales_loses_nothing() {
+    let answer = answer_for(&requests(&[1, 2, 4], |_| 0));
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
+    assert!(answer.account.iter().all(|a| a.unexplained.abs() < 0.05 * a.capacity), "{:#?}", answer.account);
+}
+
+#[test]
+fn what_is_waited_for_beyond_that_is_the_loss() {
+    let answer = answer_for(&requests(&[1, 2], |threads| if threads > 1 { 10 } else { 0 }));
+    assert_balanced(&answer);
+    let account = &answer.account[1];
+    let waiting: f64 = account.lines.iter().filter(|l| l.what.contains("condition")).map(|l| l.seconds).sum();
+    let sleeping: f64 = account.lines.iter().filter(|l| l.what == "sleeping").map(|l| l.seconds).sum();
+    assert!(waiting > 0.4 * account.capacity && sleeping < 0.05 * account.capacity, "{:#?}", answer.account);
+    assert!(!answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
+}
+
+/// The near miss: nothing but the sleeping is seen, and the program gets no faster. Something keeps it from that.
+#[test]
+fn sleeping_that_does_not_scale_is_not_acquitted() {
+    let mut tables = requests(&[1, 2], |_| 0);
+    for run in tables.runs.iter_mut().filter(|r| r.threads == 2) {
+        run.wall_ns *= 2;
+    }
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    assert!(!answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
+    assert!(!answer.verdict.summary.contains("Nothing but"), "{}", answer.verdict.summary);
+}

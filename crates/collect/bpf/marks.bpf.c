@@ -1,0 +1,84 @@
+/* Marks of the program (knee.h): a uprobe at each, and one program for all, told by its cookie which it is.
+ *
+ * A probe costs about a microsecond. Units of work are summed up in the thread's record and told a few times an epoch.
+ */
+#include <bpf/bpf_tracing.h>
+#include "place.h"
+
+static __always_inline u64 register_of(struct scratch *scratch, u32 word)
+{
+	return scratch->words[word & (HASHED_WORDS - 1)];
+}
+
+/* Extends a value of `size` bytes to 64 bits. */
+static __always_inline u64 extended(u64 value, u32 size, bool is_signed)
+{
+	u32 unused = 64 - 8 * (size & 15);
+	if (!unused || unused > 56)
+		return value;
+	return is_signed ? (u64)((s64)(value << unused) >> unused) : value << unused >> unused;
+}
+
+/* The value of a mark's argument when a thread passes it. */
+static __always_inline u64 argument_of(const struct probe_record *probe, struct pt_regs *regs)
+{
+	u32 zero = 0, size = bpf_core_type_size(struct pt_regs);
+	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
+	if (probe->place == PLACE_CONSTANT)
+		return probe->number;
+	if (!scratch || probe->place == PLACE_NONE)
+		return 0;
+	if (size > sizeof(scratch->words))
+		size = sizeof(scratch->words);
+	if (bpf_probe_read_kernel(scratch->words, size, regs))
+		return 0;
+	if (probe->place == PLACE_REGISTER)
+		return extended(register_of(scratch, probe->word) >> (probe->shift & 63), probe->size, probe->is_signed);
+	u64 address = probe->number, value = 0;
+	if (probe->has_base)
+		address += register_of(scratch, probe->word);
+	if (probe->scale)
+		address += register_of(scratch, probe->index) * probe->scale;
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return extended(value, probe->size, probe->is_signed);
+}
+
+SEC("uprobe")
+int on_mark(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_record *record = record_of(task);
+	u32 index = (u32)bpf_get_attach_cookie(ctx);
+	struct probe_record *probe = bpf_map_lookup_elem(&PROBES, &index);
+	if (!record || record->fresh || !probe)
+		return 0;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u64 now = bpf_ktime_get_ns(), amount = argument_of(probe, regs);
+	if (probe->kind == MARK_WORK) {
+		record->work += amount;
+		if ((u32)(now >> EPOCH_SHIFT) == record->work_epoch)
+			return 0;
+		record->work_epoch = (u32)(now >> EPOCH_SHIFT);
+		amount = record->work;
+	}
+	struct mark_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
+	if (!event) {
+		/* Work stays in the record and is told later; anything else is lost. */
+		if (probe->kind != MARK_WORK)
+			lost(LOSS_MARKS);
+		return 0;
+	}
+	event->header.kind = EVENT_MARK;
+	event->header.thread = record->thread;
+	event->time_ns = now;
+	event->mark = probe->kind;
+	event->padding = 0;
+	event->amount = amount;
+	__builtin_memset(event->name, 0, sizeof(event->name));
+	if (probe->kind == MARK_TASK_BEGIN || probe->kind == MARK_TASK_END)
+		bpf_probe_read_user_str(event->name, sizeof(event->name), (void *)amount);
+	else if (probe->kind == MARK_WORK)
+		record->work = 0;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}

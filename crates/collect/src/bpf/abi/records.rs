@@ -1,0 +1,942 @@
+//! Made from `bpf/shared.h` by `tests/abi`, which says how. Change the header, not this file.
+
+#![allow(dead_code)] // Not all that the header has is asked for on this side.
+
+use std::mem::offset_of;
+
+/// Slots of thread records. A slot is reused when its thread has ended and user space has read it.
+pub(crate) const MAX_SLOTS: usize = 16384;
+/// Values of the task storage that are no slot.
+pub(crate) const SLOT_NONE: u32 = 0;
+/// enrolled by user space, gets a slot when it is first seen
+pub(crate) const SLOT_PENDING: u32 = 0xffff_ffff;
+/// knee itself
+pub(crate) const SLOT_OBSERVER: u32 = 0xffff_fffe;
+/// was alive when observing began, gets a slot when it is first seen
+pub(crate) const SLOT_ATTACHED: u32 = 0xffff_fffd;
+/// had a slot; what is left is the kernel's clean-up
+pub(crate) const SLOT_ENDED: u32 = 0xffff_fffc;
+/// Process images (one an exec) whose code spans tell return addresses from data.
+pub(crate) const MAX_IMAGES: usize = 256;
+pub(crate) const MAX_SPANS: usize = 4;
+/// Functions of Go's runtime that leave the stack of a goroutine: mcall gives it up, systemstack comes back to
+/// it.
+pub(crate) const MAX_LEAVERS: usize = 2;
+pub(crate) const LEAVER_MCALL: usize = 0;
+pub(crate) const LEAVER_SYSTEMSTACK: usize = 1;
+/// Raw timeline events of one thread in one epoch of 2^23 ns (8.4 ms); what comes beyond is summed up.
+pub(crate) const EPOCH_SHIFT: usize = 23;
+pub(crate) const EPOCH_BUDGET: usize = 96;
+/// Wait places that a summed-up stretch tells apart; the rest of its blocked time is in one sum.
+pub(crate) const STRETCH_PLACES: usize = 6;
+/// Stack bytes copied at a new wait or wake place, and at a CPU sample. The copy goes in steps that end at
+/// multiples of the step, so that it gets every byte up to the page where the stack ends; hence one step of
+/// slack.
+pub(crate) const PLACE_STACK: usize = 16384;
+pub(crate) const PLACE_STEP: usize = 1024;
+pub(crate) const SAMPLE_STACK: usize = 8192;
+pub(crate) const SAMPLE_STEP: usize = 1024;
+/// And of the stack that the thread had left for that one.
+pub(crate) const LEFT_STACK: usize = 4096;
+pub(crate) const LEFT_STEP: usize = 1024;
+/// Bytes below the stack pointer that a function which calls no other may use (System V ABI for x86-64).
+pub(crate) const RED_ZONE: usize = 128;
+pub(crate) const KERNEL_FRAMES: usize = 32;
+/// Stack words that are looked at to tell call paths apart.
+pub(crate) const HASHED_WORDS: usize = 32;
+pub(crate) const SYSCALL_CACHE: usize = 16;
+/// Kinds of futex operations that are counted; futex(2) has 14 (0 to 13).
+pub(crate) const FUTEX_OPERATIONS: usize = 16;
+/// System calls of one thread told one by one in an epoch; those beyond are missing from the timeline.
+pub(crate) const EPOCH_CALLS: usize = 48;
+/// Bars of a histogram of durations: bar 0 holds what is below 2^8 ns, bar b what is below 2^(b+8).
+pub(crate) const BARS: usize = 32;
+/// A wait for a kernel lock from this length on is worth a look at the stacks; shorter ones are counted only,
+/// because looking would cost more than they did.
+pub(crate) const LOCK_STACK_NS: usize = 10000;
+/// Hardware events that are read at switches.
+pub(crate) const COUNTERS: usize = 4;
+pub(crate) const THREAD_FREE: u32 = 0;
+pub(crate) const THREAD_ALIVE: u32 = 1;
+pub(crate) const THREAD_ENDED: u32 = 2;
+pub(crate) const PHASE_RUNNING: u32 = 1;
+pub(crate) const PHASE_BLOCKED: u32 = 2;
+pub(crate) const PHASE_WOKEN: u32 = 3;
+pub(crate) const PHASE_PREEMPTED: u32 = 4;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PlaceSum {
+    pub(crate) place: u32,
+    pub(crate) count: u32,
+    pub(crate) ns: u64,
+}
+
+/// A stretch of a thread's time in which switches came too fast to be told one by one.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Stretch {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) running_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) preempted_ns: u64,
+    /// of places beyond those listed
+    pub(crate) blocked_ns: u64,
+    pub(crate) running_count: u32,
+    pub(crate) runnable_count: u32,
+    pub(crate) preempted_count: u32,
+    pub(crate) blocked_count: u32,
+    pub(crate) places: [PlaceSum; STRETCH_PLACES],
+}
+
+/// As bpf_perf_event_read_value gives it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct CounterValue {
+    pub(crate) count: u64,
+    pub(crate) enabled_ns: u64,
+    pub(crate) running_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct SyscallCount {
+    pub(crate) number: u32,
+    pub(crate) count: u32,
+}
+
+/// The call path that a thread was at last, by what is cheap to compare: see place.h.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct LastPath {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    /// sum over the stack words that are looked at
+    pub(crate) words: u64,
+    pub(crate) path: u64,
+}
+
+/// A place that a thread was at last.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct LastPlace {
+    pub(crate) path: u64,
+    pub(crate) object: u64,
+    pub(crate) kind: u32,
+    pub(crate) place: u32,
+    pub(crate) at: LastPath,
+}
+
+/// What a thread's latest waits at one place came to and how they ended, not yet in the tables: most threads wait
+/// at the same place again and again.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PendingWait {
+    pub(crate) object: u64,
+    pub(crate) path: u64,
+    pub(crate) kind: u32,
+    pub(crate) place: u32,
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) longest_ns: u64,
+    pub(crate) bars: [u32; BARS],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PendingEdge {
+    pub(crate) place: u32,
+    pub(crate) waker: u32,
+    pub(crate) waker_place: u32,
+    pub(crate) waker_call: u32,
+    pub(crate) holder: u32,
+    pub(crate) padding: u32,
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+}
+
+/// Everything known about one thread. Written by the processor that runs the thread (or wakes it), read by user
+/// space at any time: totals move only at switches, so a reader adds `now - since` by `phase`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ThreadRecord {
+    pub(crate) state: u32,
+    pub(crate) thread: u32,
+    pub(crate) parent: u32,
+    pub(crate) image: u32,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) phase: u32,
+    pub(crate) processor: u32,
+    /// left the processor
+    pub(crate) off_ns: u64,
+    /// was woken
+    pub(crate) wake_ns: u64,
+    /// came back
+    pub(crate) on_ns: u64,
+    /// where it blocked; 0 when it did not
+    pub(crate) place: u32,
+    pub(crate) was_preempted: u32,
+    /// thread; 0 when not one of ours
+    pub(crate) waker: u32,
+    /// the waker's call site
+    pub(crate) waker_place: u32,
+    /// system call number + 1; 0 when it was in none; with the two below
+    pub(crate) waker_call: u32,
+    /// enrolled, has not yet executed the target
+    pub(crate) fresh: u32,
+    pub(crate) running_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) preempted_ns: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+    pub(crate) migrations: u64,
+    pub(crate) epoch: u64,
+    pub(crate) epoch_events: u32,
+    /// this thread is inside a program that touches maps: do not nest
+    pub(crate) in_program: u32,
+    pub(crate) stretch: Stretch,
+    pub(crate) syscalls: [SyscallCount; SYSCALL_CACHE],
+    /// first argument of the call it blocked in
+    pub(crate) object: u64,
+    pub(crate) place_path: u64,
+    pub(crate) place_kind: u32,
+    pub(crate) padding: u32,
+    /// the futex that the waker woke
+    pub(crate) waker_object: u64,
+    pub(crate) comm: [u8; 16],
+    /// the word beside the futex, where glibc's mutexes write the owner's thread number
+    pub(crate) holder: u32,
+    /// where the parent created it
+    pub(crate) created_place: u32,
+    /// the thread number that the program itself sees
+    pub(crate) inner_tid: u32,
+    pub(crate) lock_flags: u32,
+    /// when it ended; when it was first seen, negated
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) futexes: [u32; FUTEX_OPERATIONS],
+    /// entered the system call that is being timed
+    pub(crate) call_ns: u64,
+    /// time off the processor until then
+    pub(crate) call_off_ns: u64,
+    /// number + 1; 0 for none
+    pub(crate) call: u32,
+    pub(crate) epoch_calls: u32,
+    pub(crate) call_epoch: u32,
+    pub(crate) padding2: u32,
+    pub(crate) calls_skipped: u64,
+    /// kernel lock that it waits for; 0 for none
+    pub(crate) lock: u64,
+    /// since when
+    pub(crate) lock_ns: u64,
+    /// time off the processor until then
+    pub(crate) lock_off_ns: u64,
+    /// spin locks nest inside others
+    pub(crate) spin_lock: u64,
+    pub(crate) spin_ns: u64,
+    pub(crate) spin_flags: u32,
+    pub(crate) work_epoch: u32,
+    /// units of work that are not told yet
+    pub(crate) work: u64,
+    /// when it came to the processor
+    pub(crate) counters_at: [CounterValue; COUNTERS],
+    pub(crate) counters: [u64; COUNTERS],
+    /// when counters_at was read; 0 while it runs uncounted or not at all
+    pub(crate) counters_since_ns: u64,
+    /// of running_ns, what the counters cover
+    pub(crate) counted_ns: u64,
+    /// what the scheduler says that it had run when it came to the processor
+    pub(crate) executed_ns: u64,
+    /// where it last waited at a futex; 0 when it never did
+    pub(crate) last_futex: u64,
+    pub(crate) path: LastPath,
+    pub(crate) waited: LastPlace,
+    pub(crate) woke: LastPlace,
+    pub(crate) wait: PendingWait,
+    pub(crate) edge: PendingEdge,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ImageSpans {
+    pub(crate) spans: [Span; MAX_SPANS],
+    /// length 0 where there are none
+    pub(crate) leavers: [Span; MAX_LEAVERS],
+}
+
+/// a page fault
+pub(crate) const KIND_FAULT: u32 = 0xffff;
+/// woke somebody
+pub(crate) const KIND_WAKER: u32 = 0x10000;
+/// waited for a kernel lock; `object` is the lock
+pub(crate) const KIND_LOCK: u32 = 0x20000;
+/// created a thread or process
+pub(crate) const KIND_CREATE: u32 = 0x40000;
+/// met a page fault
+pub(crate) const KIND_FAULT_SITE: u32 = 0x80000;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PlaceKey {
+    pub(crate) thread: u32,
+    pub(crate) kind: u32,
+    pub(crate) object: u64,
+    pub(crate) path: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PlaceValue {
+    pub(crate) place: u32,
+    /// its stack has reached user space
+    pub(crate) told: u32,
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+    pub(crate) runnable_ns: u64,
+    pub(crate) longest_ns: u64,
+    pub(crate) bars: [u32; BARS],
+}
+
+/// A call path of user space, whoever was on it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct StackValue {
+    pub(crate) stack: u32,
+    pub(crate) told: u32,
+}
+
+/// In a waker's call: it was for the futex that was waited on.
+pub(crate) const SAME_OBJECT: u32 = 1 << 31;
+/// The same: the waker's own latest wait at a futex was at the one that it wakes.
+pub(crate) const WAITED_HERE: u32 = 1 << 30;
+/// The same: it asks to wake more than one thread.
+pub(crate) const WAKES_MANY: u32 = 1 << 29;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct EdgeKey {
+    pub(crate) place: u32,
+    pub(crate) waker: u32,
+    pub(crate) waker_place: u32,
+    /// as in the record, with the three above
+    pub(crate) waker_call: u32,
+    pub(crate) holder: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct EdgeValue {
+    pub(crate) count: u64,
+    pub(crate) blocked_ns: u64,
+}
+
+/// The marks that are attached to, and where their arguments are (crates/resolve/src/probes).
+pub(crate) const MAX_PROBES: u32 = 1024;
+pub(crate) const MARK_BEGIN: u32 = 1;
+pub(crate) const MARK_END: u32 = 2;
+pub(crate) const MARK_TASK_BEGIN: u32 = 3;
+pub(crate) const MARK_TASK_END: u32 = 4;
+pub(crate) const MARK_WORK: u32 = 5;
+pub(crate) const PLACE_NONE: u32 = 0;
+pub(crate) const PLACE_CONSTANT: u32 = 1;
+pub(crate) const PLACE_REGISTER: u32 = 2;
+pub(crate) const PLACE_MEMORY: u32 = 3;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ProbeRecord {
+    pub(crate) kind: u32,
+    pub(crate) place: u32,
+    /// of pt_regs: the register, or the base of an address
+    pub(crate) word: u8,
+    pub(crate) shift: u8,
+    pub(crate) size: u8,
+    pub(crate) is_signed: u8,
+    pub(crate) has_base: u8,
+    pub(crate) index: u8,
+    /// 0 for no index
+    pub(crate) scale: u8,
+    pub(crate) padding: u8,
+    /// the constant, or the displacement
+    pub(crate) number: u64,
+}
+
+/// A call site: a thread, the call path, and how the call ended.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct CallKey {
+    pub(crate) thread: u32,
+    pub(crate) number: u16,
+    /// errno, 0 for success
+    pub(crate) error: u16,
+    pub(crate) path: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct CallValue {
+    pub(crate) place: u32,
+    pub(crate) told: u32,
+    pub(crate) count: u64,
+    pub(crate) total_ns: u64,
+    pub(crate) off_ns: u64,
+    pub(crate) longest_ns: u64,
+    /// Where calls are timed in windows: how they spread over these.
+    pub(crate) window: u32,
+    pub(crate) window_count: u32,
+    pub(crate) windows: u32,
+    pub(crate) padding: u32,
+    /// sum of the squared counts of all windows but the last
+    pub(crate) squares: u64,
+    pub(crate) bars: [u32; BARS],
+}
+
+/// In a lock's flags, beside the kernel's own: the lock of the process's memory map.
+pub(crate) const LOCK_IS_MMAP: u32 = 0x10000;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct LockKey {
+    pub(crate) thread: u32,
+    pub(crate) flags: u32,
+    /// system call or KIND_FAULT
+    pub(crate) kind: u32,
+    /// 0 for waits too short to look
+    pub(crate) place: u32,
+    pub(crate) lock: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct LockValue {
+    pub(crate) count: u64,
+    pub(crate) waited_ns: u64,
+    pub(crate) off_ns: u64,
+    pub(crate) longest_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ForeignValue {
+    pub(crate) running_ns: u64,
+    pub(crate) comm: [u8; 16],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct SyscallKey {
+    pub(crate) thread: u32,
+    pub(crate) number: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ProcessorRecord {
+    pub(crate) since_ns: u64,
+    pub(crate) idle_ns: u64,
+    pub(crate) ours_ns: u64,
+    pub(crate) foreign_ns: u64,
+    pub(crate) observer_ns: u64,
+    /// system calls of ours that were entered there
+    pub(crate) calls: u64,
+    pub(crate) padding: [u64; 2],
+}
+
+/// Why something is missing from the recording.
+/// no slot or no task storage
+pub(crate) const LOSS_THREADS: u32 = 0;
+/// table of places full: waits booked without a place
+pub(crate) const LOSS_PLACES: u32 = 1;
+/// no room for a place's stack; it is tried again at the next hit
+pub(crate) const LOSS_PLACE_RING: u32 = 2;
+pub(crate) const LOSS_EDGES: u32 = 3;
+pub(crate) const LOSS_SYSCALLS: u32 = 4;
+pub(crate) const LOSS_SAMPLES: u32 = 5;
+/// no room for a timeline event; its time is in the next stretch
+pub(crate) const LOSS_TIMELINE: u32 = 6;
+pub(crate) const LOSS_CALL_SITES: u32 = 7;
+/// no room for a call's timeline event
+pub(crate) const LOSS_CALLS: u32 = 8;
+pub(crate) const LOSS_LOCKS: u32 = 9;
+pub(crate) const LOSS_MARKS: u32 = 10;
+pub(crate) const LOSS_FOREIGN: u32 = 11;
+pub(crate) const LOSS_STACKS: u32 = 12;
+/// a thread left its processor unseen; when is told by its execution time
+pub(crate) const LOSS_SWITCHES: u32 = 13;
+pub(crate) const LOSS_KINDS: u32 = 14;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Globals {
+    pub(crate) next_slot: u32,
+    pub(crate) next_thread: u32,
+    pub(crate) next_place: u32,
+    pub(crate) next_image: u32,
+    pub(crate) next_stack: u32,
+    pub(crate) padding: u32,
+    /// system calls are being timed; set by user space
+    pub(crate) timing: u32,
+    /// number of the window in which they are
+    pub(crate) window: u32,
+    /// hardware events that are open
+    pub(crate) counters: u32,
+    /// knee's own; 0 for the initial one
+    pub(crate) pid_namespace: u32,
+    /// when observing of running threads began
+    pub(crate) attached_ns: u64,
+    pub(crate) losses: [u64; 16],
+}
+
+pub(crate) const EVENT_PERIOD: u32 = 1;
+pub(crate) const EVENT_STRETCH: u32 = 2;
+pub(crate) const EVENT_PLACE: u32 = 3;
+pub(crate) const EVENT_EXEC: u32 = 4;
+pub(crate) const EVENT_SAMPLE: u32 = 5;
+pub(crate) const EVENT_CALL: u32 = 6;
+pub(crate) const EVENT_MARK: u32 = 7;
+pub(crate) const EVENT_STACK: u32 = 8;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Header {
+    pub(crate) kind: u32,
+    pub(crate) thread: u32,
+}
+
+/// One cycle of a thread: left the processor at off, was woken at wake, ran from on to end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PeriodEvent {
+    pub(crate) header: Header,
+    pub(crate) off_ns: u64,
+    pub(crate) wake_ns: u64,
+    pub(crate) on_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) place: u32,
+    pub(crate) was_preempted: u32,
+    pub(crate) processor: u32,
+    pub(crate) padding: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct StretchEvent {
+    pub(crate) header: Header,
+    pub(crate) stretch: Stretch,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Registers {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) fp: u64,
+    pub(crate) lr: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct CallEvent {
+    pub(crate) header: Header,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) number: u32,
+    pub(crate) error: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct MarkEvent {
+    pub(crate) header: Header,
+    pub(crate) time_ns: u64,
+    pub(crate) mark: u32,
+    pub(crate) padding: u32,
+    pub(crate) amount: u64,
+    pub(crate) name: [u8; 64],
+}
+
+/// All registers of user space, in the order of the architecture's pt_regs; 34 words are arm64's.
+pub(crate) const ALL_REGISTERS: usize = 34;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PlaceEvent {
+    pub(crate) header: Header,
+    pub(crate) place: u32,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) kind: u32,
+    pub(crate) object: u64,
+    pub(crate) operation: u64,
+    pub(crate) expected: u64,
+    pub(crate) timed: u32,
+    /// inode mode of the descriptor that the object names; 0 when it is none
+    pub(crate) file_mode: u32,
+    pub(crate) stack: u32,
+    pub(crate) padding: u32,
+}
+
+/// Bytes follow it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct StackEvent {
+    pub(crate) header: Header,
+    pub(crate) stack: u32,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) stack_bytes: u32,
+    pub(crate) kernel_frames: u32,
+    /// 0 for no other stack
+    pub(crate) left_bytes: u32,
+    pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+    pub(crate) registers: Registers,
+    /// where the stack goes on that the thread left for this one: a frame that made a call
+    pub(crate) left: Registers,
+    /// bytes from its stack pointer on
+    pub(crate) left_stack: [u8; LEFT_STACK + LEFT_STEP],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ExecEvent {
+    pub(crate) header: Header,
+    pub(crate) time_ns: u64,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) fresh: u32,
+    pub(crate) padding: u32,
+}
+
+/// Bytes follow it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SampleEvent {
+    pub(crate) header: Header,
+    pub(crate) time_ns: u64,
+    pub(crate) pid: u32,
+    pub(crate) image: u32,
+    pub(crate) processor: u32,
+    /// KIND_FAULT or the system call; only for kernel samples
+    pub(crate) kind: u32,
+    pub(crate) in_kernel: u32,
+    pub(crate) kernel_frames: u32,
+    pub(crate) registers: Registers,
+    pub(crate) all_registers: [u64; ALL_REGISTERS],
+    pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+    pub(crate) stack_bytes: u32,
+    /// 0 when they could not be read
+    pub(crate) red_zone_bytes: u32,
+    pub(crate) red_zone: [u8; RED_ZONE],
+}
+
+const _: () = {
+    assert!(size_of::<PlaceSum>() == 16);
+    assert!(offset_of!(PlaceSum, place) == 0);
+    assert!(offset_of!(PlaceSum, count) == 4);
+    assert!(offset_of!(PlaceSum, ns) == 8);
+    assert!(size_of::<Stretch>() == 160);
+    assert!(offset_of!(Stretch, start_ns) == 0);
+    assert!(offset_of!(Stretch, end_ns) == 8);
+    assert!(offset_of!(Stretch, running_ns) == 16);
+    assert!(offset_of!(Stretch, runnable_ns) == 24);
+    assert!(offset_of!(Stretch, preempted_ns) == 32);
+    assert!(offset_of!(Stretch, blocked_ns) == 40);
+    assert!(offset_of!(Stretch, running_count) == 48);
+    assert!(offset_of!(Stretch, runnable_count) == 52);
+    assert!(offset_of!(Stretch, preempted_count) == 56);
+    assert!(offset_of!(Stretch, blocked_count) == 60);
+    assert!(offset_of!(Stretch, places) == 64);
+    assert!(size_of::<CounterValue>() == 24);
+    assert!(offset_of!(CounterValue, count) == 0);
+    assert!(offset_of!(CounterValue, enabled_ns) == 8);
+    assert!(offset_of!(CounterValue, running_ns) == 16);
+    assert!(size_of::<SyscallCount>() == 8);
+    assert!(offset_of!(SyscallCount, number) == 0);
+    assert!(offset_of!(SyscallCount, count) == 4);
+    assert!(size_of::<LastPath>() == 32);
+    assert!(offset_of!(LastPath, ip) == 0);
+    assert!(offset_of!(LastPath, sp) == 8);
+    assert!(offset_of!(LastPath, words) == 16);
+    assert!(offset_of!(LastPath, path) == 24);
+    assert!(size_of::<LastPlace>() == 56);
+    assert!(offset_of!(LastPlace, path) == 0);
+    assert!(offset_of!(LastPlace, object) == 8);
+    assert!(offset_of!(LastPlace, kind) == 16);
+    assert!(offset_of!(LastPlace, place) == 20);
+    assert!(offset_of!(LastPlace, at) == 24);
+    assert!(size_of::<PendingWait>() == 184);
+    assert!(offset_of!(PendingWait, object) == 0);
+    assert!(offset_of!(PendingWait, path) == 8);
+    assert!(offset_of!(PendingWait, kind) == 16);
+    assert!(offset_of!(PendingWait, place) == 20);
+    assert!(offset_of!(PendingWait, count) == 24);
+    assert!(offset_of!(PendingWait, blocked_ns) == 32);
+    assert!(offset_of!(PendingWait, runnable_ns) == 40);
+    assert!(offset_of!(PendingWait, longest_ns) == 48);
+    assert!(offset_of!(PendingWait, bars) == 56);
+    assert!(size_of::<PendingEdge>() == 40);
+    assert!(offset_of!(PendingEdge, place) == 0);
+    assert!(offset_of!(PendingEdge, waker) == 4);
+    assert!(offset_of!(PendingEdge, waker_place) == 8);
+    assert!(offset_of!(PendingEdge, waker_call) == 12);
+    assert!(offset_of!(PendingEdge, holder) == 16);
+    assert!(offset_of!(PendingEdge, padding) == 20);
+    assert!(offset_of!(PendingEdge, count) == 24);
+    assert!(offset_of!(PendingEdge, blocked_ns) == 32);
+    assert!(size_of::<ThreadRecord>() == 1224);
+    assert!(offset_of!(ThreadRecord, state) == 0);
+    assert!(offset_of!(ThreadRecord, thread) == 4);
+    assert!(offset_of!(ThreadRecord, parent) == 8);
+    assert!(offset_of!(ThreadRecord, image) == 12);
+    assert!(offset_of!(ThreadRecord, pid) == 16);
+    assert!(offset_of!(ThreadRecord, tid) == 20);
+    assert!(offset_of!(ThreadRecord, start_ns) == 24);
+    assert!(offset_of!(ThreadRecord, end_ns) == 32);
+    assert!(offset_of!(ThreadRecord, phase) == 40);
+    assert!(offset_of!(ThreadRecord, processor) == 44);
+    assert!(offset_of!(ThreadRecord, off_ns) == 48);
+    assert!(offset_of!(ThreadRecord, wake_ns) == 56);
+    assert!(offset_of!(ThreadRecord, on_ns) == 64);
+    assert!(offset_of!(ThreadRecord, place) == 72);
+    assert!(offset_of!(ThreadRecord, was_preempted) == 76);
+    assert!(offset_of!(ThreadRecord, waker) == 80);
+    assert!(offset_of!(ThreadRecord, waker_place) == 84);
+    assert!(offset_of!(ThreadRecord, waker_call) == 88);
+    assert!(offset_of!(ThreadRecord, fresh) == 92);
+    assert!(offset_of!(ThreadRecord, running_ns) == 96);
+    assert!(offset_of!(ThreadRecord, runnable_ns) == 104);
+    assert!(offset_of!(ThreadRecord, preempted_ns) == 112);
+    assert!(offset_of!(ThreadRecord, blocked_ns) == 120);
+    assert!(offset_of!(ThreadRecord, voluntary) == 128);
+    assert!(offset_of!(ThreadRecord, involuntary) == 136);
+    assert!(offset_of!(ThreadRecord, migrations) == 144);
+    assert!(offset_of!(ThreadRecord, epoch) == 152);
+    assert!(offset_of!(ThreadRecord, epoch_events) == 160);
+    assert!(offset_of!(ThreadRecord, in_program) == 164);
+    assert!(offset_of!(ThreadRecord, stretch) == 168);
+    assert!(offset_of!(ThreadRecord, syscalls) == 328);
+    assert!(offset_of!(ThreadRecord, object) == 456);
+    assert!(offset_of!(ThreadRecord, place_path) == 464);
+    assert!(offset_of!(ThreadRecord, place_kind) == 472);
+    assert!(offset_of!(ThreadRecord, padding) == 476);
+    assert!(offset_of!(ThreadRecord, waker_object) == 480);
+    assert!(offset_of!(ThreadRecord, comm) == 488);
+    assert!(offset_of!(ThreadRecord, holder) == 504);
+    assert!(offset_of!(ThreadRecord, created_place) == 508);
+    assert!(offset_of!(ThreadRecord, inner_tid) == 512);
+    assert!(offset_of!(ThreadRecord, lock_flags) == 516);
+    assert!(offset_of!(ThreadRecord, minor_faults) == 520);
+    assert!(offset_of!(ThreadRecord, major_faults) == 528);
+    assert!(offset_of!(ThreadRecord, futexes) == 536);
+    assert!(offset_of!(ThreadRecord, call_ns) == 600);
+    assert!(offset_of!(ThreadRecord, call_off_ns) == 608);
+    assert!(offset_of!(ThreadRecord, call) == 616);
+    assert!(offset_of!(ThreadRecord, epoch_calls) == 620);
+    assert!(offset_of!(ThreadRecord, call_epoch) == 624);
+    assert!(offset_of!(ThreadRecord, padding2) == 628);
+    assert!(offset_of!(ThreadRecord, calls_skipped) == 632);
+    assert!(offset_of!(ThreadRecord, lock) == 640);
+    assert!(offset_of!(ThreadRecord, lock_ns) == 648);
+    assert!(offset_of!(ThreadRecord, lock_off_ns) == 656);
+    assert!(offset_of!(ThreadRecord, spin_lock) == 664);
+    assert!(offset_of!(ThreadRecord, spin_ns) == 672);
+    assert!(offset_of!(ThreadRecord, spin_flags) == 680);
+    assert!(offset_of!(ThreadRecord, work_epoch) == 684);
+    assert!(offset_of!(ThreadRecord, work) == 688);
+    assert!(offset_of!(ThreadRecord, counters_at) == 696);
+    assert!(offset_of!(ThreadRecord, counters) == 792);
+    assert!(offset_of!(ThreadRecord, counters_since_ns) == 824);
+    assert!(offset_of!(ThreadRecord, counted_ns) == 832);
+    assert!(offset_of!(ThreadRecord, executed_ns) == 840);
+    assert!(offset_of!(ThreadRecord, last_futex) == 848);
+    assert!(offset_of!(ThreadRecord, path) == 856);
+    assert!(offset_of!(ThreadRecord, waited) == 888);
+    assert!(offset_of!(ThreadRecord, woke) == 944);
+    assert!(offset_of!(ThreadRecord, wait) == 1000);
+    assert!(offset_of!(ThreadRecord, edge) == 1184);
+    assert!(size_of::<Span>() == 16);
+    assert!(offset_of!(Span, start) == 0);
+    assert!(offset_of!(Span, length) == 8);
+    assert!(size_of::<ImageSpans>() == 96);
+    assert!(offset_of!(ImageSpans, spans) == 0);
+    assert!(offset_of!(ImageSpans, leavers) == 64);
+    assert!(size_of::<PlaceKey>() == 24);
+    assert!(offset_of!(PlaceKey, thread) == 0);
+    assert!(offset_of!(PlaceKey, kind) == 4);
+    assert!(offset_of!(PlaceKey, object) == 8);
+    assert!(offset_of!(PlaceKey, path) == 16);
+    assert!(size_of::<PlaceValue>() == 168);
+    assert!(offset_of!(PlaceValue, place) == 0);
+    assert!(offset_of!(PlaceValue, told) == 4);
+    assert!(offset_of!(PlaceValue, count) == 8);
+    assert!(offset_of!(PlaceValue, blocked_ns) == 16);
+    assert!(offset_of!(PlaceValue, runnable_ns) == 24);
+    assert!(offset_of!(PlaceValue, longest_ns) == 32);
+    assert!(offset_of!(PlaceValue, bars) == 40);
+    assert!(size_of::<StackValue>() == 8);
+    assert!(offset_of!(StackValue, stack) == 0);
+    assert!(offset_of!(StackValue, told) == 4);
+    assert!(size_of::<EdgeKey>() == 20);
+    assert!(offset_of!(EdgeKey, place) == 0);
+    assert!(offset_of!(EdgeKey, waker) == 4);
+    assert!(offset_of!(EdgeKey, waker_place) == 8);
+    assert!(offset_of!(EdgeKey, waker_call) == 12);
+    assert!(offset_of!(EdgeKey, holder) == 16);
+    assert!(size_of::<EdgeValue>() == 16);
+    assert!(offset_of!(EdgeValue, count) == 0);
+    assert!(offset_of!(EdgeValue, blocked_ns) == 8);
+    assert!(size_of::<ProbeRecord>() == 24);
+    assert!(offset_of!(ProbeRecord, kind) == 0);
+    assert!(offset_of!(ProbeRecord, place) == 4);
+    assert!(offset_of!(ProbeRecord, word) == 8);
+    assert!(offset_of!(ProbeRecord, shift) == 9);
+    assert!(offset_of!(ProbeRecord, size) == 10);
+    assert!(offset_of!(ProbeRecord, is_signed) == 11);
+    assert!(offset_of!(ProbeRecord, has_base) == 12);
+    assert!(offset_of!(ProbeRecord, index) == 13);
+    assert!(offset_of!(ProbeRecord, scale) == 14);
+    assert!(offset_of!(ProbeRecord, padding) == 15);
+    assert!(offset_of!(ProbeRecord, number) == 16);
+    assert!(size_of::<CallKey>() == 16);
+    assert!(offset_of!(CallKey, thread) == 0);
+    assert!(offset_of!(CallKey, number) == 4);
+    assert!(offset_of!(CallKey, error) == 6);
+    assert!(offset_of!(CallKey, path) == 8);
+    assert!(size_of::<CallValue>() == 192);
+    assert!(offset_of!(CallValue, place) == 0);
+    assert!(offset_of!(CallValue, told) == 4);
+    assert!(offset_of!(CallValue, count) == 8);
+    assert!(offset_of!(CallValue, total_ns) == 16);
+    assert!(offset_of!(CallValue, off_ns) == 24);
+    assert!(offset_of!(CallValue, longest_ns) == 32);
+    assert!(offset_of!(CallValue, window) == 40);
+    assert!(offset_of!(CallValue, window_count) == 44);
+    assert!(offset_of!(CallValue, windows) == 48);
+    assert!(offset_of!(CallValue, padding) == 52);
+    assert!(offset_of!(CallValue, squares) == 56);
+    assert!(offset_of!(CallValue, bars) == 64);
+    assert!(size_of::<LockKey>() == 24);
+    assert!(offset_of!(LockKey, thread) == 0);
+    assert!(offset_of!(LockKey, flags) == 4);
+    assert!(offset_of!(LockKey, kind) == 8);
+    assert!(offset_of!(LockKey, place) == 12);
+    assert!(offset_of!(LockKey, lock) == 16);
+    assert!(size_of::<LockValue>() == 32);
+    assert!(offset_of!(LockValue, count) == 0);
+    assert!(offset_of!(LockValue, waited_ns) == 8);
+    assert!(offset_of!(LockValue, off_ns) == 16);
+    assert!(offset_of!(LockValue, longest_ns) == 24);
+    assert!(size_of::<ForeignValue>() == 24);
+    assert!(offset_of!(ForeignValue, running_ns) == 0);
+    assert!(offset_of!(ForeignValue, comm) == 8);
+    assert!(size_of::<SyscallKey>() == 8);
+    assert!(offset_of!(SyscallKey, thread) == 0);
+    assert!(offset_of!(SyscallKey, number) == 4);
+    assert!(size_of::<ProcessorRecord>() == 64);
+    assert!(offset_of!(ProcessorRecord, since_ns) == 0);
+    assert!(offset_of!(ProcessorRecord, idle_ns) == 8);
+    assert!(offset_of!(ProcessorRecord, ours_ns) == 16);
+    assert!(offset_of!(ProcessorRecord, foreign_ns) == 24);
+    assert!(offset_of!(ProcessorRecord, observer_ns) == 32);
+    assert!(offset_of!(ProcessorRecord, calls) == 40);
+    assert!(offset_of!(ProcessorRecord, padding) == 48);
+    assert!(size_of::<Globals>() == 176);
+    assert!(offset_of!(Globals, next_slot) == 0);
+    assert!(offset_of!(Globals, next_thread) == 4);
+    assert!(offset_of!(Globals, next_place) == 8);
+    assert!(offset_of!(Globals, next_image) == 12);
+    assert!(offset_of!(Globals, next_stack) == 16);
+    assert!(offset_of!(Globals, padding) == 20);
+    assert!(offset_of!(Globals, timing) == 24);
+    assert!(offset_of!(Globals, window) == 28);
+    assert!(offset_of!(Globals, counters) == 32);
+    assert!(offset_of!(Globals, pid_namespace) == 36);
+    assert!(offset_of!(Globals, attached_ns) == 40);
+    assert!(offset_of!(Globals, losses) == 48);
+    assert!(size_of::<Header>() == 8);
+    assert!(offset_of!(Header, kind) == 0);
+    assert!(offset_of!(Header, thread) == 4);
+    assert!(size_of::<PeriodEvent>() == 56);
+    assert!(offset_of!(PeriodEvent, header) == 0);
+    assert!(offset_of!(PeriodEvent, off_ns) == 8);
+    assert!(offset_of!(PeriodEvent, wake_ns) == 16);
+    assert!(offset_of!(PeriodEvent, on_ns) == 24);
+    assert!(offset_of!(PeriodEvent, end_ns) == 32);
+    assert!(offset_of!(PeriodEvent, place) == 40);
+    assert!(offset_of!(PeriodEvent, was_preempted) == 44);
+    assert!(offset_of!(PeriodEvent, processor) == 48);
+    assert!(offset_of!(PeriodEvent, padding) == 52);
+    assert!(size_of::<StretchEvent>() == 168);
+    assert!(offset_of!(StretchEvent, header) == 0);
+    assert!(offset_of!(StretchEvent, stretch) == 8);
+    assert!(size_of::<Registers>() == 32);
+    assert!(offset_of!(Registers, ip) == 0);
+    assert!(offset_of!(Registers, sp) == 8);
+    assert!(offset_of!(Registers, fp) == 16);
+    assert!(offset_of!(Registers, lr) == 24);
+    assert!(size_of::<CallEvent>() == 32);
+    assert!(offset_of!(CallEvent, header) == 0);
+    assert!(offset_of!(CallEvent, start_ns) == 8);
+    assert!(offset_of!(CallEvent, end_ns) == 16);
+    assert!(offset_of!(CallEvent, number) == 24);
+    assert!(offset_of!(CallEvent, error) == 28);
+    assert!(size_of::<MarkEvent>() == 96);
+    assert!(offset_of!(MarkEvent, header) == 0);
+    assert!(offset_of!(MarkEvent, time_ns) == 8);
+    assert!(offset_of!(MarkEvent, mark) == 16);
+    assert!(offset_of!(MarkEvent, padding) == 20);
+    assert!(offset_of!(MarkEvent, amount) == 24);
+    assert!(offset_of!(MarkEvent, name) == 32);
+    assert!(size_of::<PlaceEvent>() == 64);
+    assert!(offset_of!(PlaceEvent, header) == 0);
+    assert!(offset_of!(PlaceEvent, place) == 8);
+    assert!(offset_of!(PlaceEvent, pid) == 12);
+    assert!(offset_of!(PlaceEvent, image) == 16);
+    assert!(offset_of!(PlaceEvent, kind) == 20);
+    assert!(offset_of!(PlaceEvent, object) == 24);
+    assert!(offset_of!(PlaceEvent, operation) == 32);
+    assert!(offset_of!(PlaceEvent, expected) == 40);
+    assert!(offset_of!(PlaceEvent, timed) == 48);
+    assert!(offset_of!(PlaceEvent, file_mode) == 52);
+    assert!(offset_of!(PlaceEvent, stack) == 56);
+    assert!(offset_of!(PlaceEvent, padding) == 60);
+    assert!(size_of::<StackEvent>() == 5472);
+    assert!(offset_of!(StackEvent, header) == 0);
+    assert!(offset_of!(StackEvent, stack) == 8);
+    assert!(offset_of!(StackEvent, pid) == 12);
+    assert!(offset_of!(StackEvent, image) == 16);
+    assert!(offset_of!(StackEvent, stack_bytes) == 20);
+    assert!(offset_of!(StackEvent, kernel_frames) == 24);
+    assert!(offset_of!(StackEvent, left_bytes) == 28);
+    assert!(offset_of!(StackEvent, kernel_stack) == 32);
+    assert!(offset_of!(StackEvent, registers) == 288);
+    assert!(offset_of!(StackEvent, left) == 320);
+    assert!(offset_of!(StackEvent, left_stack) == 352);
+    assert!(size_of::<ExecEvent>() == 32);
+    assert!(offset_of!(ExecEvent, header) == 0);
+    assert!(offset_of!(ExecEvent, time_ns) == 8);
+    assert!(offset_of!(ExecEvent, pid) == 16);
+    assert!(offset_of!(ExecEvent, image) == 20);
+    assert!(offset_of!(ExecEvent, fresh) == 24);
+    assert!(offset_of!(ExecEvent, padding) == 28);
+    assert!(size_of::<SampleEvent>() == 736);
+    assert!(offset_of!(SampleEvent, header) == 0);
+    assert!(offset_of!(SampleEvent, time_ns) == 8);
+    assert!(offset_of!(SampleEvent, pid) == 16);
+    assert!(offset_of!(SampleEvent, image) == 20);
+    assert!(offset_of!(SampleEvent, processor) == 24);
+    assert!(offset_of!(SampleEvent, kind) == 28);
+    assert!(offset_of!(SampleEvent, in_kernel) == 32);
+    assert!(offset_of!(SampleEvent, kernel_frames) == 36);
+    assert!(offset_of!(SampleEvent, registers) == 40);
+    assert!(offset_of!(SampleEvent, all_registers) == 72);
+    assert!(offset_of!(SampleEvent, kernel_stack) == 344);
+    assert!(offset_of!(SampleEvent, stack_bytes) == 600);
+    assert!(offset_of!(SampleEvent, red_zone_bytes) == 604);
+    assert!(offset_of!(SampleEvent, red_zone) == 608);
+};

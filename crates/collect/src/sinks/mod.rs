@@ -1,0 +1,9 @@
+//! Where rows go: into a recording, or on a screen. May import: `build`, `events`, `sources` (the traits), `stacks`,
+//! `recording`.
+
+mod live;
+mod recorder;
+
+pub(crate) use live::LiveSink;
+pub use live::Now;
+pub(crate) use recorder::Recorder;

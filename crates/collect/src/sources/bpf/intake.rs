@@ -1,0 +1,184 @@
+//! The kernel side's events as they come, out of its two rings: timelines, places, stacks, marks, samples.
+//!
+//! May import: the BPF side, `thread_time`, `kernel_stack`'s callers, `places`, `shared_memory`, `thread`, `summary`, `build`,
+//! `events`, `sharing`, `stacks`, `recording`, `resolve`.
+
+use super::places::{FirstHit, PathStacks, Places};
+use super::shared_memory;
+use super::summary::Beginning;
+use super::thread::mark;
+use super::thread_time::{self, thread_id};
+use crate::bpf::Programs;
+use crate::bpf::abi::*;
+use crate::build::Builder;
+use crate::events::{CpuSample, Event};
+use crate::procfs::monotonic_ns;
+use crate::sharing::SharingSampler;
+use crate::stacks::{CodeMap, Stacks};
+use recording::tables::Mode;
+use resolve::UserRegisters;
+use std::cell::OnceCell;
+
+/// Takes events out of the rings.
+pub(super) struct Intake<'i, 's> {
+    pub(super) programs: &'i mut Programs,
+    pub(super) beginning: &'i mut Beginning,
+    pub(super) places: &'i mut Places,
+    pub(super) stacks: &'i mut Stacks<'s>,
+    pub(super) to: &'i mut Builder,
+}
+
+impl Intake<'_, '_> {
+    /// All but samples.
+    pub(super) fn take_events(&mut self) {
+        loop {
+            let Some(item) = self.programs.events.next() else { break };
+            let Some((header, _)) = parse::<Header>(&item) else { continue };
+            match header.kind {
+                EVENT_PERIOD => {
+                    if let Some((event, _)) = parse::<PeriodEvent>(&item) {
+                        thread_time::period(&event, self.to);
+                    }
+                }
+                EVENT_STRETCH => {
+                    if let Some((event, _)) = parse::<StretchEvent>(&item) {
+                        thread_time::stretch(event.header.thread, &event.stretch, self.to);
+                    }
+                }
+                EVENT_MARK => {
+                    if let Some((event, _)) = parse::<MarkEvent>(&item) {
+                        self.to.add(mark(&event));
+                    }
+                }
+                EVENT_CALL => {
+                    if let Some((event, _)) = parse::<CallEvent>(&item) {
+                        self.to.add(called(&event));
+                    }
+                }
+                EVENT_PLACE => {
+                    if let Some((event, _)) = parse::<PlaceEvent>(&item) {
+                        self.places.add(event.place, FirstHit::of(&event));
+                    }
+                }
+                EVENT_STACK => {
+                    if let Some((event, bytes)) = parse::<StackEvent>(&item) {
+                        let path = path_stacks(&event, bytes, self.stacks);
+                        self.places.add_path(event.stack, path);
+                    }
+                }
+                EVENT_EXEC => {
+                    if let Some((event, _)) = parse::<ExecEvent>(&item) {
+                        drop(item);
+                        self.exec(&event);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.tell_code(false);
+    }
+
+    /// Samples; `sharing` gets those in user space. Returns how many there were.
+    pub(super) fn take_samples(&mut self, mut sharing: Option<&mut SharingSampler>) -> u64 {
+        let mut sampled = 0;
+        while let Some(item) = self.programs.samples.next() {
+            let Some((event, stack)) = parse::<SampleEvent>(&item) else { continue };
+            let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default();
+            let copied = (registers(&event.registers), stack);
+            let user_stack = self.stacks.user(event.image, event.pid, copied, None, event.time_ns);
+            let in_kernel = event.in_kernel != 0;
+            // A loop that gives its processor away spends its time in that call.
+            let loops = !in_kernel || i64::from(event.kind) == libc::SYS_sched_yield;
+            if let Some(sharing) = sharing.as_deref_mut().filter(|_| loops) {
+                shared_memory::sample(sharing, &event, stack, user_stack, self.stacks);
+            }
+            let goroutine = self.stacks.goroutine(event.image, event.pid, &event.all_registers, event.registers.sp);
+            sampled += 1;
+            self.to.add(Event::Sample(CpuSample {
+                thread: thread_id(event.header.thread),
+                time_ns: event.time_ns,
+                processor: event.processor,
+                mode: if in_kernel { Mode::Kernel } else { Mode::User },
+                syscall: (in_kernel && event.kind != KIND_FAULT).then_some(event.kind),
+                user_stack,
+                kernel_stack: self.stacks.kernel(kernel_code(&event.kernel_stack, event.kernel_frames)),
+                goroutine,
+            }));
+        }
+        self.tell_code(false);
+        sampled
+    }
+
+    /// Reads memory maps that the loader may still be changing.
+    pub(super) fn settle_images(&mut self) {
+        self.stacks.settle();
+        self.tell_code(true);
+    }
+
+    fn exec(&mut self, event: &ExecEvent) {
+        self.tell_code(false);
+        if event.fresh != 0 {
+            self.beginning.set(event.time_ns, self.programs);
+        }
+        self.stacks.execute(event.image, event.pid);
+        self.tell_code(true);
+    }
+
+    /// Tells the kernel side where code lies now; with `marks` also to listen to the marks in it.
+    fn tell_code(&mut self, marks: bool) {
+        for (image, map) in self.stacks.take_moved() {
+            if marks {
+                for file in self.stacks.code_files(image) {
+                    self.programs.listen_to_marks(&file);
+                }
+            }
+            self.programs.images.write(image as usize % MAX_IMAGES, spans(&map));
+        }
+    }
+}
+
+fn called(event: &CallEvent) -> Event {
+    Event::Called {
+        thread: thread_id(event.header.thread),
+        start_ns: event.start_ns,
+        end_ns: event.end_ns,
+        number: event.number,
+        error: (event.error != 0).then_some(event.error),
+    }
+}
+
+fn path_stacks(event: &StackEvent, bytes: &[u8], stacks: &mut Stacks) -> PathStacks {
+    let copied = (registers(&event.registers), bytes.get(..event.stack_bytes as usize).unwrap_or_default());
+    let left = event.left_stack.get(..event.left_bytes as usize).unwrap_or_default();
+    let left = (!left.is_empty()).then_some((registers(&event.left), left));
+    let kernel_code: Vec<u64> = kernel_code(&event.kernel_stack, event.kernel_frames).collect();
+    PathStacks {
+        // The event does not say when it was copied: at most one polling pause ago.
+        user: stacks.user(event.image, event.pid, copied, left, monotonic_ns()),
+        kernel: stacks.kernel(kernel_code.iter().copied()),
+        kernel_code,
+        kernel_side: OnceCell::new(),
+    }
+}
+
+fn registers(registers: &Registers) -> UserRegisters {
+    UserRegisters { ip: registers.ip, sp: registers.sp, bp: registers.fp, lr: registers.lr }
+}
+
+/// Code addresses of a kernel stack, innermost first. All but that one are return addresses: the call is before them.
+fn kernel_code(addresses: &[u64; KERNEL_FRAMES], frames: u32) -> impl Iterator<Item = u64> + '_ {
+    let addresses = addresses.iter().take(frames as usize).enumerate();
+    addresses.map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
+}
+
+fn spans(map: &CodeMap) -> ImageSpans {
+    let mut spans = ImageSpans::default();
+    let span = |(start, end): (u64, u64)| Span { start, length: end.saturating_sub(start) };
+    for (to, range) in spans.spans.iter_mut().zip(&map.code) {
+        *to = span(*range);
+    }
+    for (to, range) in spans.leavers.iter_mut().zip(&map.leavers) {
+        *to = span(*range);
+    }
+    spans
+}

@@ -1,0 +1,210 @@
+//! What the kernel side summed up → events: waits, wake-ups, call sites, kernel locks, faults.
+//!
+//! May import: the BPF side's records, `thread_time`, `estimate`, `kernel_stack`, `places`, `tables`, `build`, `events`, `stacks`,
+//! `recording`.
+
+use super::estimate::{CallGroup, Estimate, TimedCalls};
+use super::kernel_stack::lock_kind;
+use super::places::Places;
+use super::tables::TableRows;
+use super::thread_time::thread_id;
+use crate::bpf::FAULT_PERIOD;
+use crate::bpf::abi::*;
+use crate::build::Builder;
+use crate::events::{CallSums, Event, LockSums, WaitSums, Wakes};
+use crate::stacks::Stacks;
+use recording::tables::Timed;
+use recording::{SiteId, WaitId};
+use std::collections::{BTreeMap, HashMap};
+
+/// How system calls were timed until now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallTiming {
+    /// Windows of time in which they were.
+    pub(super) windows: u32,
+    /// Every one was.
+    pub(super) complete: bool,
+}
+
+/// Which threads numbers stand for.
+#[derive(Debug, Default)]
+pub(super) struct Who {
+    /// The process of each thread.
+    pub(super) processes: HashMap<u32, u32>,
+    /// By process and thread number as the program sees it: who a number beside a futex means.
+    pub(super) owners: HashMap<(u32, u32), u32>,
+}
+
+/// Counts of system calls by thread and number.
+pub(super) type CallCounts = BTreeMap<(u32, u32), u64>;
+
+/// Emits the sums of threads of which nothing is on its way any more.
+pub(super) struct Sums<'m, 's> {
+    pub(super) places: &'m Places,
+    pub(super) who: &'m Who,
+    pub(super) stacks: &'m mut Stacks<'s>,
+    pub(super) timing: CallTiming,
+    pub(super) to: &'m mut Builder,
+}
+
+impl Sums<'_, '_> {
+    /// Everything that was taken out of the kernel's tables, with the calls that were counted beside them. Returns how many
+    /// waits there are, and how many of them have no stack.
+    pub(super) fn emit(mut self, rows: &TableRows, calls: &CallCounts) -> (u64, u64) {
+        let waits = self.waits(rows);
+        self.wakes(rows);
+        self.sites(&rows.calls, calls);
+        let mut locks: Vec<LockSums> = rows.locks.iter().map(|(key, value)| self.kernel_lock(key, value)).collect();
+        locks.sort_by_key(|lock| (lock.thread, lock.address, lock.user_stack, lock.syscall));
+        locks.into_iter().for_each(|lock| self.to.add(Event::KernelLock(lock)));
+        for ((thread, number), count) in calls {
+            self.to.add(Event::Calls { thread: thread_id(*thread), number: *number, count: *count });
+        }
+        waits
+    }
+
+    /// Waits and faults.
+    fn waits(&mut self, rows: &TableRows) -> (u64, u64) {
+        let (mut waits, mut without_stack) = (0, 0);
+        let mut places: Vec<&(PlaceKey, PlaceValue)> = rows.places.iter().collect();
+        places.sort_unstable_by_key(|(_, value)| value.place);
+        for (key, value) in places {
+            match key.kind & !0xffff {
+                0 | KIND_LOCK if value.count > 0 => {
+                    let at = self.places.wait_place(value.place, key.thread, key.kind, key.object, self.stacks);
+                    waits += 1;
+                    without_stack += u64::from(at.user_stack.is_none() && at.kernel_stack.is_none());
+                    let sums = WaitSums {
+                        count: value.count,
+                        blocked_ns: value.blocked_ns,
+                        runnable_ns: value.runnable_ns,
+                        longest_ns: value.longest_ns,
+                    };
+                    self.to.add(Event::Waited { at, sums });
+                    self.to.add(Event::Durations { of: Timed::Wait, id: value.place, bars: value.bars });
+                }
+                KIND_FAULT_SITE => self.to.add(Event::Faults {
+                    thread: thread_id(key.thread),
+                    user_stack: self.places.stack_of(value.place),
+                    sampled: value.count,
+                    period: FAULT_PERIOD,
+                }),
+                _ => {}
+            }
+        }
+        (waits, without_stack)
+    }
+
+    fn wakes(&mut self, rows: &TableRows) {
+        let threads: HashMap<u32, u32> = rows.places.iter().map(|(key, value)| (value.place, key.thread)).collect();
+        let waiting = |place: u32| threads.get(&place).or_else(|| rows.living.get(&place)).copied();
+        let wakes = rows.edges.iter().map(|(key, value)| self.wake(key, value, waiting(key.place)));
+        let mut wakes: Vec<Wakes> = wakes.collect();
+        wakes.sort_by_key(|wake| (wake.wait, wake.waker, wake.waker_stack, wake.waker_syscall, wake.holder));
+        wakes.into_iter().for_each(|wake| self.to.add(Event::Woken(wake)));
+    }
+
+    fn wake(&self, key: &EdgeKey, value: &EdgeValue, waiting: Option<u32>) -> Wakes {
+        let call = key.waker_call & !(SAME_OBJECT | WAITED_HERE | WAKES_MANY);
+        let same_object = key.waker_call & SAME_OBJECT != 0;
+        // The word beside a futex is a thread's number only when it is one of the same process.
+        let process = waiting.and_then(|thread| self.who.processes.get(&thread));
+        let holder = process.and_then(|pid| self.who.owners.get(&(*pid, key.holder))).copied();
+        Wakes {
+            wait: WaitId(key.place),
+            waker: (key.waker != 0).then(|| thread_id(key.waker)),
+            waker_stack: self.places.stack_of(key.waker_place),
+            waker_syscall: call.checked_sub(1),
+            same_object,
+            waker_waited_here: same_object.then_some(key.waker_call & WAITED_HERE != 0),
+            wakes_many: same_object.then_some(key.waker_call & WAKES_MANY != 0),
+            // A thread does not wait for itself.
+            holder: holder.filter(|holder| key.holder != 0 && waiting != Some(*holder)).map(thread_id),
+            count: value.count,
+            blocked_ns: value.blocked_ns,
+        }
+    }
+
+    fn sites(&mut self, calls: &[(CallKey, CallValue)], counts: &CallCounts) {
+        let windows = self.timing.windows;
+        let mut places = self.same_places(calls);
+        places.sort_unstable_by_key(|(_, value)| value.place);
+        let timed = |value: &CallValue| TimedCalls { calls: value.count, squares: value.squares as f64 };
+        let mut sites: BTreeMap<(u32, u32), Vec<TimedCalls>> = BTreeMap::new();
+        for (key, value) in &places {
+            sites.entry((key.thread, u32::from(key.number))).or_default().push(timed(value));
+        }
+        let groups: BTreeMap<(u32, u32), CallGroup> = sites
+            .into_iter()
+            .map(|(call, sites)| {
+                let all = counts.get(&call).copied().unwrap_or(0);
+                (call, CallGroup::new(all, windows, sites.into_iter()))
+            })
+            .collect();
+        for (key, value) in &places {
+            let exact = Estimate { calls: value.count as f64, low: value.count as f64, high: value.count as f64 };
+            let group = groups.get(&(key.thread, u32::from(key.number))).filter(|_| !self.timing.complete);
+            let estimate = group.map_or(exact, |group| group.of(timed(value)));
+            self.to.add(Event::CallSite(CallSums {
+                site: SiteId(value.place),
+                thread: thread_id(key.thread),
+                number: u32::from(key.number),
+                error: key.error,
+                user_stack: self.places.stack_of(value.place),
+                timed: value.count,
+                calls: estimate.calls,
+                calls_low: estimate.low,
+                calls_high: estimate.high,
+                total_ns: value.total_ns,
+                on_cpu_ns: value.total_ns.saturating_sub(value.off_ns),
+                longest_ns: value.longest_ns,
+            }));
+            self.to.add(Event::Durations { of: Timed::CallSite, id: value.place, bars: value.bars });
+        }
+    }
+
+    /// One entry a call path. The kernel side distinguishes paths by a hash of code addresses, which changes when the
+    /// program maps code; the unwound stacks do not. `squares` comes to include the last window.
+    fn same_places(&self, calls: &[(CallKey, CallValue)]) -> Vec<(CallKey, CallValue)> {
+        let mut places: BTreeMap<_, (CallKey, CallValue)> = BTreeMap::new();
+        for (key, value) in calls {
+            let stack = self.places.stack_of(value.place);
+            // A place whose stack is not known is like no other.
+            let alone = if stack.is_none() { value.place } else { 0 };
+            let mut value = *value;
+            value.squares += u64::from(value.window_count) * u64::from(value.window_count);
+            let path = (key.thread, key.number, key.error, stack, alone);
+            places.entry(path).and_modify(|(_, sum)| add(sum, &value)).or_insert((*key, value));
+        }
+        places.into_values().collect()
+    }
+
+    fn kernel_lock(&mut self, key: &LockKey, value: &LockValue) -> LockSums {
+        let path = self.places.stacks_of(key.place);
+        LockSums {
+            thread: thread_id(key.thread),
+            lock: self.places.lock_name(key.place, key.lock, key.flags & LOCK_IS_MMAP != 0, self.stacks),
+            address: key.lock,
+            how: lock_kind(key.flags),
+            syscall: (key.kind != KIND_FAULT).then_some(key.kind),
+            user_stack: path.and_then(|path| path.user),
+            kernel_stack: path.and_then(|path| path.kernel),
+            count: value.count,
+            waited_ns: value.waited_ns,
+            blocked_ns: value.off_ns,
+            longest_ns: value.longest_ns,
+        }
+    }
+}
+
+fn add(sum: &mut CallValue, value: &CallValue) {
+    sum.place = sum.place.min(value.place);
+    sum.count += value.count;
+    sum.total_ns += value.total_ns;
+    sum.off_ns += value.off_ns;
+    sum.longest_ns = sum.longest_ns.max(value.longest_ns);
+    sum.squares += value.squares;
+    for (bar, more) in sum.bars.iter_mut().zip(value.bars) {
+        *bar += more;
+    }
+}

@@ -1,0 +1,154 @@
+//! Rows of the kernel's tables, taken out: of threads that have ended, to make room for others, and at the end the rest. A
+//! program that makes threads all the time would fill the tables otherwise. May import: the BPF side.
+
+use crate::bpf::Programs;
+use crate::bpf::abi::*;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
+/// What was taken out.
+#[derive(Debug, Default)]
+pub(super) struct TableRows {
+    pub(super) places: Vec<(PlaceKey, PlaceValue)>,
+    pub(super) edges: Vec<(EdgeKey, EdgeValue)>,
+    pub(super) calls: Vec<(CallKey, CallValue)>,
+    pub(super) locks: Vec<(LockKey, LockValue)>,
+    pub(super) syscalls: Vec<(SyscallKey, u64)>,
+    /// The threads of places that are not among `places`, because they live on.
+    pub(super) living: HashMap<u32, u32>,
+    /// Addresses of the locks of memory maps, whoever waited for them.
+    pub(super) mmap_locks: HashSet<u64>,
+}
+
+/// Whose rows are taken out.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// Threads that have ended.
+    pub(super) threads: HashSet<u32>,
+    /// Their numbers as the program itself sees them.
+    pub(super) numbers: HashSet<u32>,
+}
+
+impl Gone {
+    /// Whether the wake-ups of a row are all that there will be: its waiter, its waker or the holder has ended. What
+    /// was on its way meanwhile makes another row.
+    fn settles(&self, key: &EdgeKey, waiter: impl Fn(u32) -> bool) -> bool {
+        waiter(key.place) || self.threads.contains(&key.waker) || self.numbers.contains(&key.holder)
+    }
+}
+
+impl TableRows {
+    /// Takes out the rows of threads that have ended.
+    pub(super) fn of_ended(programs: &mut Programs, gone: &Gone) -> TableRows {
+        let mut taken = TableRows::default();
+        // A row that cannot be removed stays: taken as well, it would count twice.
+        macro_rules! move_out {
+            ($table:ident, $gone:expr) => {
+                let rows: Vec<_> = programs.$table.iter().flatten().filter($gone).collect();
+                for (key, value) in rows {
+                    if programs.$table.remove(&key).is_ok() {
+                        taken.$table.push((key, value));
+                    }
+                }
+            };
+        }
+        let mut threads = HashMap::new();
+        move_out!(places, |(key, value)| {
+            threads.insert(value.place, key.thread);
+            gone.threads.contains(&key.thread)
+        });
+        let ended = |place: u32| threads.get(&place).is_some_and(|thread| gone.threads.contains(thread));
+        move_out!(edges, |(key, _)| gone.settles(key, ended));
+        let (edges, living) = (&taken.edges, &mut taken.living);
+        let of_edge = |(key, _): &(EdgeKey, EdgeValue)| Some((key.place, *threads.get(&key.place)?));
+        living.extend(edges.iter().filter_map(of_edge));
+        move_out!(calls, |(key, _)| gone.threads.contains(&key.thread));
+        let mut mmap_locks = HashSet::new();
+        move_out!(locks, |(key, _)| {
+            mmap_locks.extend(mmap_lock(key));
+            gone.threads.contains(&key.thread)
+        });
+        taken.mmap_locks = mmap_locks;
+        move_out!(syscalls, |(key, _)| gone.threads.contains(&key.thread));
+        taken
+    }
+
+    /// Takes out everything that is left.
+    pub(super) fn rest(programs: &Programs) -> TableRows {
+        let locks: Vec<_> = programs.locks.iter().flatten().collect();
+        TableRows {
+            places: programs.places.iter().flatten().collect(),
+            edges: programs.edges.iter().flatten().collect(),
+            calls: programs.calls.iter().flatten().collect(),
+            mmap_locks: locks.iter().filter_map(|(key, _)| mmap_lock(key)).collect(),
+            locks,
+            syscalls: programs.syscalls.iter().flatten().collect(),
+            living: HashMap::new(),
+        }
+    }
+
+    /// Takes what a thread's record holds that is not yet in the tables.
+    pub(super) fn add_pending(&mut self, record: &ThreadRecord) {
+        let (wait, edge) = (&record.wait, &record.edge);
+        if wait.place != 0 && wait.count > 0 {
+            let key = PlaceKey { thread: record.thread, kind: wait.kind, object: wait.object, path: wait.path };
+            let value = PlaceValue {
+                place: wait.place,
+                told: 0,
+                count: wait.count,
+                blocked_ns: wait.blocked_ns,
+                runnable_ns: wait.runnable_ns,
+                longest_ns: wait.longest_ns,
+                bars: wait.bars,
+            };
+            self.places.push((key, value));
+        }
+        if edge.place != 0 && edge.count > 0 {
+            let key = EdgeKey {
+                place: edge.place,
+                waker: edge.waker,
+                waker_place: edge.waker_place,
+                waker_call: edge.waker_call,
+                holder: edge.holder,
+            };
+            self.edges.push((key, EdgeValue { count: edge.count, blocked_ns: edge.blocked_ns }));
+        }
+    }
+
+    /// Adds what records held, and sums up what belongs together.
+    pub(super) fn with(mut self, mut pending: TableRows) -> TableRows {
+        // What records hold was there first: which comes first decides nothing but which of two places names a sum.
+        pending.places.append(&mut self.places);
+        pending.edges.append(&mut self.edges);
+        self.places = sum_up(pending.places, |sum, value: &PlaceValue| {
+            sum.count += value.count;
+            sum.blocked_ns += value.blocked_ns;
+            sum.runnable_ns += value.runnable_ns;
+            sum.longest_ns = sum.longest_ns.max(value.longest_ns);
+            for (bar, more) in sum.bars.iter_mut().zip(value.bars) {
+                *bar += more;
+            }
+        });
+        self.edges = sum_up(pending.edges, |sum, value: &EdgeValue| {
+            sum.count += value.count;
+            sum.blocked_ns += value.blocked_ns;
+        });
+        self
+    }
+}
+
+fn mmap_lock(key: &LockKey) -> Option<u64> {
+    (key.flags & LOCK_IS_MMAP != 0).then_some(key.lock)
+}
+
+/// One row a key.
+fn sum_up<K: Eq + Hash, V>(rows: Vec<(K, V)>, add: impl Fn(&mut V, &V)) -> Vec<(K, V)> {
+    let mut sums: HashMap<K, V> = HashMap::with_capacity(rows.len());
+    for (key, value) in rows {
+        match sums.get_mut(&key) {
+            Some(sum) => add(sum, &value),
+            None => drop(sums.insert(key, value)),
+        }
+    }
+    sums.into_iter().collect()
+}

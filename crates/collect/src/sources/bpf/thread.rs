@@ -1,0 +1,108 @@
+//! A thread's record → its life up to a moment, and its marks. May import: the BPF records, `thread_time`, `events`, `procfs`,
+//! `recording`.
+
+use super::thread_time::thread_id;
+use crate::bpf::abi::*;
+use crate::bpf::hardware;
+use crate::events::{Event, ThreadLife, Times};
+use crate::procfs;
+use recording::StackId;
+use recording::tables::MarkKind;
+
+/// The life of a thread. `counted`: what its counters count.
+pub(super) fn life(
+    record: &ThreadRecord,
+    end_ns: u64,
+    counted: &[hardware::HardwareEvent],
+    created_stack: Option<StackId>,
+) -> ThreadLife {
+    let ended = record.state == THREAD_ENDED;
+    // The beginning of an observed thread may be uncounted: what was counted stands for the rest.
+    let counted = |wanted| {
+        let position = counted.iter().position(|event| *event == wanted)?;
+        let count = u128::from(*record.counters.get(position)?);
+        let scaled = (count * u128::from(record.running_ns)).checked_div(u128::from(record.counted_ns))?;
+        u64::try_from(scaled).ok()
+    };
+    // Until its end a record holds the faults before it was first seen, negated.
+    let faults = if ended { Some((0, 0)) } else { procfs::faults(record.pid, record.tid) };
+    let (minor, major) = (
+        faults.map(|(minor, _)| record.minor_faults.wrapping_add(minor)),
+        faults.map(|(_, major)| record.major_faults.wrapping_add(major)),
+    );
+    let name =
+        if ended { text(&record.comm) } else { procfs::command_name(record.pid, record.tid).unwrap_or_default() };
+    ThreadLife {
+        thread: thread_id(record.thread),
+        pid: record.pid,
+        tid: record.tid,
+        name,
+        parent: (record.parent != 0).then(|| thread_id(record.parent)),
+        start_ns: record.start_ns,
+        end_ns,
+        times: times(record, end_ns),
+        voluntary_switches: record.voluntary,
+        involuntary_switches: record.involuntary,
+        migrations: record.migrations,
+        created_stack,
+        minor_faults: minor,
+        major_faults: major,
+        cycles: counted(hardware::HardwareEvent::Cycles),
+        instructions: counted(hardware::HardwareEvent::Instructions),
+        cache_misses: counted(hardware::HardwareEvent::CacheMisses),
+        stalled_cycles: counted(hardware::HardwareEvent::StalledCycles),
+    }
+}
+
+/// What a thread did with its life up to a time.
+fn times(record: &ThreadRecord, end_ns: u64) -> Times {
+    let ended = record.state == THREAD_ENDED;
+    // Totals move at switches only: the time since the last one is added by what the thread does.
+    let open = |from: u64| if ended { 0 } else { end_ns.saturating_sub(from) };
+    let is = |phase: u32| record.phase == phase;
+    let waiting = record.was_preempted == 0;
+    let woken = record.wake_ns.max(record.off_ns);
+    let blocked = match () {
+        () if is(PHASE_BLOCKED) => open(record.off_ns),
+        () if is(PHASE_WOKEN) && waiting && !ended => woken - record.off_ns,
+        () => 0,
+    };
+    Times {
+        running_ns: record.running_ns + if is(PHASE_RUNNING) { open(record.on_ns) } else { 0 },
+        runnable_ns: record.runnable_ns + if is(PHASE_WOKEN) && waiting { open(woken) } else { 0 },
+        preempted_ns: record.preempted_ns + if !is(PHASE_RUNNING) && !waiting { open(record.off_ns) } else { 0 },
+        blocked_ns: record.blocked_ns + blocked,
+    }
+}
+
+/// Units of work that a thread had counted and not yet reported when it ended.
+pub(super) fn last_work(record: &ThreadRecord, end_ns: u64) -> Option<Event> {
+    let thread = thread_id(record.thread);
+    let (name, amount) = (None, Some(record.work));
+    (record.work > 0).then_some(Event::Mark { thread, time_ns: end_ns, kind: MarkKind::Work, name, amount })
+}
+
+/// A mark.
+pub(super) fn mark(event: &MarkEvent) -> Event {
+    let kind = match event.mark {
+        MARK_BEGIN => MarkKind::Begin,
+        MARK_END => MarkKind::End,
+        MARK_TASK_BEGIN => MarkKind::TaskBegin,
+        MARK_TASK_END => MarkKind::TaskEnd,
+        MARK_WORK => MarkKind::Work,
+        _ => MarkKind::Unknown,
+    };
+    let task = matches!(kind, MarkKind::TaskBegin | MarkKind::TaskEnd);
+    Event::Mark {
+        thread: thread_id(event.header.thread),
+        time_ns: event.time_ns,
+        kind,
+        name: task.then(|| text(&event.name)).filter(|name| !name.is_empty()),
+        amount: (kind == MarkKind::Work).then_some(event.amount),
+    }
+}
+
+/// Bytes that the kernel side copied, up to their first zero.
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}

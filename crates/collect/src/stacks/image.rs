@@ -1,0 +1,251 @@
+//! One program image of the target (one exec): its memory map, kept current, and the unwinding of its stacks.
+//!
+//! May import: `goroutine`, `interner`, `languages`, `jit_code`, `procfs`, `resolve`.
+
+use super::goroutine::Goroutines;
+use super::interner::Interner;
+use super::jit_code::JitCode;
+use super::languages::Language;
+use crate::procfs::monotonic_ns;
+use recording::{FrameId, StackId};
+use resolve::{
+    CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, merge_spans, parse_maps,
+};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+/// The loader maps libraries in the first milliseconds, so the map is read often at first, then only when an address
+/// turns up that lies outside of it. A reading takes a tenth of a millisecond to some; stacks may hold any number of
+/// addresses that are none, so at most one part in so many of the time is spent on it.
+const PART: u64 = 20;
+/// Pages outside of the map that are remembered, so that each is looked for only once.
+const STRANGERS: usize = 4096;
+/// Readings in a row without a change after which the loader is taken to be done.
+const SETTLED: u32 = 3;
+
+/// Functions of Go's runtime that leave the stack of a goroutine, in the order of shared.h.
+const LEAVERS: [&str; 2] = ["runtime.mcall", "runtime.systemstack"];
+
+/// The most ranges that the kernel side takes for the code of one image (MAX_SPANS of shared.h).
+const MOST_RANGES: usize = 4;
+
+/// Registers and bytes of a stack.
+pub(crate) type Copied<'a> = (UserRegisters, &'a [u8]);
+
+/// Ranges of addresses in an image, each from its start to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct CodeMap {
+    /// Its code, as so many ranges as were asked for.
+    pub(crate) code: Vec<(u64, u64)>,
+    /// `runtime.mcall` and `runtime.systemstack` of a Go program.
+    pub(crate) leavers: Vec<(u64, u64)>,
+}
+
+pub(super) struct Image {
+    pid: u32,
+    program: Option<PathBuf>,
+    language: Option<Language>,
+    unwinder: Unwinder,
+    code: Vec<(u64, u64)>,
+    /// Where the functions lie that leave a stack.
+    leavers: Option<[(u64, u64); 2]>,
+    goroutines: Goroutines,
+    /// Frames in files, by lookup address.
+    frames: HashMap<u64, FrameId>,
+    made: JitCode,
+    read_ns: u64,
+    /// How long the last reading of the map took, nanoseconds.
+    reading_ns: u64,
+    /// Pages that lay outside of the map when it was last read.
+    strangers: HashSet<u64>,
+    unchanged: u32,
+    addresses: Vec<CodeAddress>,
+    handles: Vec<FrameId>,
+}
+
+/// What became of a copied stack.
+pub(super) struct Unwound {
+    pub(super) stack: Option<StackId>,
+    pub(super) truncated: bool,
+    /// The memory map was read again, and has changed.
+    pub(super) moved: bool,
+}
+
+impl Image {
+    pub(super) fn new(pid: u32, cache: &ModuleCache) -> Image {
+        Image {
+            pid,
+            program: std::fs::read_link(format!("/proc/{pid}/exe")).ok(),
+            language: None,
+            unwinder: Unwinder::new(cache),
+            code: Vec::new(),
+            leavers: None,
+            goroutines: Goroutines::default(),
+            frames: HashMap::new(),
+            made: JitCode::default(),
+            read_ns: 0,
+            reading_ns: 0,
+            strangers: HashSet::new(),
+            unchanged: 0,
+            addresses: Vec::new(),
+            handles: Vec::new(),
+        }
+    }
+
+    /// Whether the loader may still be mapping libraries.
+    pub(super) fn settling(&self) -> bool {
+        self.unchanged < SETTLED
+    }
+
+    /// Reads the map again. True when it has changed.
+    pub(super) fn refresh(&mut self) -> bool {
+        let before = monotonic_ns();
+        let changed = self.read_map();
+        self.read_ns = monotonic_ns();
+        self.reading_ns = self.read_ns - before;
+        changed
+    }
+
+    fn read_map(&mut self) -> bool {
+        let text = std::fs::read(format!("/proc/{}/maps", self.pid)).ok().filter(|text| !text.is_empty());
+        let Some(mappings) = text.and_then(|text| parse_maps(text).ok()) else {
+            // The process has ended: what was read before stays valid for its stacks.
+            self.unchanged = SETTLED;
+            return false;
+        };
+        if self.program.is_none() {
+            self.program = std::fs::read_link(format!("/proc/{}/exe", self.pid)).ok();
+        }
+        let root = PathBuf::from(format!("/proc/{}/root", self.pid));
+        if !self.unwinder.set_mappings(&mappings, Some(&root)) {
+            self.unchanged += 1;
+            return false;
+        }
+        self.unchanged = 0;
+        self.frames.clear();
+        self.strangers.clear();
+        self.language = Language::of(&mappings);
+        if let Some(tables) = self.made.see(self.pid, &mappings, &self.unwinder) {
+            self.unwinder.set_hotspot(tables);
+        }
+        self.code = merge_spans(&mappings, MOST_RANGES);
+        self.leavers = self.unwinder.go_functions(LEAVERS);
+        true
+    }
+
+    /// Where its code lies.
+    pub(super) fn code_map(&self) -> CodeMap {
+        CodeMap { code: self.code.clone(), leavers: self.leavers.into_iter().flatten().collect() }
+    }
+
+    /// The files that it has mapped as code, as this process can open them.
+    pub(super) fn code_files(&self) -> Vec<PathBuf> {
+        let text = std::fs::read(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let mappings = parse_maps(text).unwrap_or_default();
+        let files = mappings.iter().filter(|mapping| mapping.executable).filter_map(|mapping| match &mapping.path {
+            MappedFile::File(path) => path.strip_prefix("/").ok(),
+            _ => None,
+        });
+        let mut files: Vec<PathBuf> =
+            files.map(|path| PathBuf::from(format!("/proc/{}/root", self.pid)).join(path)).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Unwinds stack bytes that were copied at a time; reads the map again first when an address is unknown. `left`: what
+    /// was copied of a stack that the thread left for this one.
+    pub(super) fn unwind(
+        &mut self,
+        (registers, stack): Copied<'_>,
+        left: Option<Copied<'_>>,
+        time_ns: u64,
+        interner: &mut Interner,
+    ) -> Unwound {
+        let mut moved = self.read_ns == 0 && self.refresh();
+        let mut end = self.try_unwind(&registers, stack);
+        if self.unwinder.stranger().is_some_and(|address| self.worth_reading(address)) {
+            moved |= self.refresh();
+            end = self.try_unwind(&registers, stack);
+        }
+        if let Some((registers, stack)) = left.filter(|_| self.leaves(end)) {
+            let on = self.unwinder.go_on(&registers, stack, &mut self.addresses);
+            end = on.unwrap_or(end);
+        }
+        self.handles.clear();
+        let mut refreshed = false;
+        for address in &self.addresses {
+            let lookup = address.lookup();
+            let frame = match self.frames.get(&lookup) {
+                Some(frame) => *frame,
+                None => match interner.user_frame(&self.unwinder, lookup, self.program.as_deref()) {
+                    Some(frame) => {
+                        self.frames.insert(lookup, frame);
+                        frame
+                    }
+                    None => {
+                        let number = self.made.at(interner, self.program.as_deref(), !refreshed);
+                        refreshed = true;
+                        self.made.frame(interner, number, lookup, time_ns)
+                    }
+                },
+            };
+            self.handles.push(frame);
+        }
+        let truncated = end != StackEnd::Complete;
+        if let Some(outermost) = self.handles.last() {
+            let cut_at = match end {
+                StackEnd::Complete => None,
+                StackEnd::Truncated { why } => Some((*outermost, why)),
+            };
+            interner.notes.count(self.program.as_deref(), self.language, cut_at);
+        }
+        Unwound { stack: interner.stack(&self.handles, truncated), truncated, moved }
+    }
+
+    /// Whether the map should be read again for an address that it does not hold.
+    fn worth_reading(&mut self, address: u64) -> bool {
+        let due = monotonic_ns().saturating_sub(self.read_ns) >= self.reading_ns * PART;
+        if due && self.strangers.len() >= STRANGERS {
+            self.strangers.clear();
+        }
+        due && self.strangers.insert(address >> 12)
+    }
+
+    /// The goroutine that a sample was taken in.
+    pub(super) fn goroutine(&mut self, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
+        self.leavers?;
+        self.goroutines.running(pid, registers, stack_pointer)
+    }
+
+    /// Return addresses of the stack that was unwound last, the nearest first.
+    pub(super) fn callers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.addresses.iter().skip(1).map(|address| address.raw())
+    }
+
+    /// What it has mapped.
+    pub(super) fn unwinder(&self) -> &Unwinder {
+        &self.unwinder
+    }
+
+    /// The handle of a code address; run-time code as it is called at a time. None where no code is known.
+    pub(super) fn frame(&self, address: u64, time_ns: u64, interner: &mut Interner) -> Option<FrameId> {
+        let in_file = interner.user_frame(&self.unwinder, address, self.program.as_deref());
+        in_file.or_else(|| Some(interner.runtime_frame(self.made.number()?, address, time_ns)))
+    }
+
+    /// Whether the stack that was unwound last ends where another one was left.
+    fn leaves(&self, end: StackEnd) -> bool {
+        let Some([mcall, _]) = self.leavers else { return false };
+        let outermost = self.addresses.last().map(|address| address.lookup());
+        match end {
+            StackEnd::Complete => outermost.is_some_and(|at| (mcall.0..mcall.1).contains(&at)),
+            StackEnd::Truncated { why } => why == Truncation::OtherStack,
+        }
+    }
+
+    fn try_unwind(&mut self, registers: &UserRegisters, stack: &[u8]) -> StackEnd {
+        self.addresses.clear();
+        self.unwinder.unwind(registers, stack, &mut self.addresses)
+    }
+}

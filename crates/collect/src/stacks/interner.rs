@@ -1,0 +1,213 @@
+//! Gives out handles for stacks, frames and modules, the same for all runs of a recording, and names them at the end
+//! of each run. May import: `languages`, `procfs`, `recording`, `resolve`.
+
+mod naming;
+
+use super::languages::{Notes, file_name};
+use recording::tables::{ModuleKind, Stack};
+use recording::{FrameId, ModuleId, StackId};
+use resolve::jit::Found;
+use resolve::{MappedFile, ModuleRef, RuntimeCode, Symbolizer, Unwinder};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Where a frame's code lies.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum CodeFile {
+    Kernel,
+    File(PathBuf),
+    Vdso,
+    /// Code that a process image made at run time, by the image's number here: addresses mean nothing in
+    /// another process.
+    Runtime(u32),
+}
+
+/// The run-time code of a process image.
+#[derive(Debug)]
+struct JitModule {
+    program: String,
+    /// Its names, until the rows of its run were handed out.
+    code: Option<RuntimeCode>,
+}
+
+/// A frame in a module: what makes it different from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FrameKey {
+    module: ModuleId,
+    /// Offset in the module's file (the kernel's and run-time code: the address).
+    offset: u64,
+    /// Run-time code: what was there, as a number of `Interner::names`; none while that is not known.
+    name: Option<u32>,
+}
+
+/// What a function of run-time code is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Name {
+    function: String,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+#[derive(Debug)]
+struct ModuleEntry {
+    place: CodeFile,
+    kind: ModuleKind,
+    file: Option<ModuleRef>,
+}
+
+/// Handles given out so far, and the rows that no part holds yet.
+pub(crate) struct Interner {
+    modules: Vec<ModuleEntry>,
+    module_ids: HashMap<CodeFile, ModuleId>,
+    frames: Vec<FrameKey>,
+    frame_ids: HashMap<FrameKey, FrameId>,
+    runtimes: Vec<JitModule>,
+    names: Vec<Name>,
+    name_ids: HashMap<Name, u32>,
+    /// When frames of run-time code without a name were first met.
+    met_ns: HashMap<FrameId, u64>,
+    /// What the user should know about stacks and names.
+    pub(super) notes: Notes,
+    stack_ids: HashMap<(Option<StackId>, FrameId, bool), StackId>,
+    new_stacks: Vec<Stack>,
+    named_modules: usize,
+    named_frames: usize,
+    symbolizer: Symbolizer,
+}
+
+impl Interner {
+    pub(crate) fn new() -> Interner {
+        Interner {
+            modules: Vec::new(),
+            module_ids: HashMap::new(),
+            frames: Vec::new(),
+            frame_ids: HashMap::new(),
+            runtimes: Vec::new(),
+            names: Vec::new(),
+            name_ids: HashMap::new(),
+            met_ns: HashMap::new(),
+            notes: Notes::default(),
+            stack_ids: HashMap::new(),
+            new_stacks: Vec::new(),
+            named_modules: 0,
+            named_frames: 0,
+            symbolizer: Symbolizer::new(),
+        }
+    }
+
+    /// The frame of a code address in user space, as the process of the unwinder has it mapped. None when it lies in no
+    /// file.
+    pub(crate) fn user_frame(&mut self, unwinder: &Unwinder, address: u64, program: Option<&Path>) -> Option<FrameId> {
+        let located = unwinder.locate(address)?;
+        let (place, kind) = match &located.mapping.path {
+            MappedFile::File(path) if program == Some(path) => (CodeFile::File(path.clone()), ModuleKind::Program),
+            MappedFile::File(path) => (CodeFile::File(path.clone()), ModuleKind::Library),
+            MappedFile::Vdso => (CodeFile::Vdso, ModuleKind::Vdso),
+            _ => return None,
+        };
+        Some(self.frame(place, kind, located.module, located.file_offset, None))
+    }
+
+    /// The number of a process image that has code without a file.
+    pub(crate) fn add_runtime(&mut self, program: Option<&Path>) -> u32 {
+        self.runtimes.push(JitModule { program: file_name(program), code: None });
+        (self.runtimes.len() - 1) as u32
+    }
+
+    /// Where the names of an image's run-time code come from.
+    pub(crate) fn set_runtime_code(&mut self, number: u32, code: RuntimeCode) {
+        if let Some(runtime) = self.runtimes.get_mut(number as usize) {
+            runtime.code = Some(code);
+        }
+    }
+
+    /// The names of an image's run-time code.
+    pub(crate) fn runtime_code(&mut self, number: u32) -> Option<&mut RuntimeCode> {
+        self.runtimes.get_mut(number as usize)?.code.as_mut()
+    }
+
+    /// The frame of an address in no file, as it is called at a time.
+    pub(crate) fn runtime_frame(&mut self, number: u32, address: u64, time_ns: u64) -> FrameId {
+        let found = self.runtime_code(number).and_then(|code| code.find(address, time_ns));
+        let name = found.map(|found| self.name(&found, address));
+        let frame = self.frame(CodeFile::Runtime(number), ModuleKind::Anonymous, None, address, name);
+        if name.is_none() {
+            self.met_ns.entry(frame).or_insert(time_ns);
+        }
+        frame
+    }
+
+    fn name(&mut self, found: &Found, address: u64) -> u32 {
+        let line = found.code.line(address.saturating_sub(found.start));
+        let name = Name {
+            function: found.code.name.clone(),
+            file: line.map(|(file, _)| file.to_owned()),
+            line: line.map(|(_, line)| line),
+        };
+        let next = self.names.len() as u32;
+        let number = *self.name_ids.entry(name.clone()).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        number
+    }
+
+    /// The frame of a kernel address.
+    pub(crate) fn kernel_frame(&mut self, address: u64) -> FrameId {
+        self.frame(CodeFile::Kernel, ModuleKind::Kernel, None, address, None)
+    }
+
+    /// The name of a kernel function; empty when it has none.
+    pub(crate) fn kernel_function(&mut self, address: u64) -> String {
+        let frame = self.symbolizer.kernel(address);
+        frame.functions.into_iter().next().and_then(|site| site.function).unwrap_or_default()
+    }
+
+    /// The kernel variable at exactly this address.
+    pub(crate) fn kernel_variable(&mut self, address: u64) -> Option<String> {
+        let frame = self.symbolizer.kernel(address);
+        let name = frame.functions.into_iter().next().and_then(|site| site.function);
+        name.filter(|_| frame.function_start == Some(address))
+    }
+
+    fn frame(
+        &mut self,
+        place: CodeFile,
+        kind: ModuleKind,
+        file: Option<&ModuleRef>,
+        offset: u64,
+        name: Option<u32>,
+    ) -> FrameId {
+        let module = match self.module_ids.get(&place) {
+            Some(module) => *module,
+            None => {
+                let module = ModuleId(self.modules.len() as u32);
+                self.module_ids.insert(place.clone(), module);
+                self.modules.push(ModuleEntry { place, kind, file: file.cloned() });
+                module
+            }
+        };
+        let key = FrameKey { module, offset, name };
+        let next = FrameId(self.frames.len() as u32);
+        let frame = *self.frame_ids.entry(key).or_insert(next);
+        if frame == next {
+            self.frames.push(key);
+        }
+        frame
+    }
+
+    /// The stack of these frames, innermost first; `None` for no frames.
+    pub(crate) fn stack(&mut self, frames: &[FrameId], truncated: bool) -> Option<StackId> {
+        let mut parent = None;
+        for (depth, frame) in frames.iter().rev().enumerate() {
+            let truncated = truncated && depth == 0;
+            let next = StackId(self.stack_ids.len() as u32);
+            let stack = *self.stack_ids.entry((parent, *frame, truncated)).or_insert(next);
+            if stack == next {
+                self.new_stacks.push(Stack { stack, parent, frame: *frame, truncated });
+            }
+            parent = Some(stack);
+        }
+        parent
+    }
+}

@@ -1,0 +1,174 @@
+//! Call stacks of the target: copied bytes → handles, and handles → names.
+//!
+//! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in no
+//! file; `goroutine` what runs on a stack in Go; `interner` gives out handles and names them; `languages` what runtimes need
+//! to be named; `variables` what lies at addresses of data. May import: `procfs`, `sharing` (its questions), `recording`,
+//! `resolve`.
+
+mod goroutine;
+mod image;
+mod interner;
+mod jit_code;
+mod languages;
+mod variables;
+
+pub(crate) use image::{CodeMap, Copied};
+pub(crate) use interner::Interner;
+
+use crate::events::Event;
+use crate::sharing::{ImageCode, SharedRows, SharingSampler};
+use image::Image;
+use recording::tables::{Frame, Module, Stack};
+use recording::{FrameId, RunId, StackId, ThreadId};
+use resolve::ModuleCache;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use variables::{ImageData, Variables};
+
+/// The program images of one run, by the source's numbers, and their stacks.
+pub(crate) struct Stacks<'a> {
+    interner: &'a mut Interner,
+    cache: &'a ModuleCache,
+    images: HashMap<u32, Image>,
+    variables: Variables,
+    /// Images whose memory map has changed since the source asked.
+    moved: Vec<u32>,
+    /// Stacks that were unwound, and those of which the outermost frames are missing.
+    unwound: u64,
+    cut: u64,
+}
+
+impl<'a> Stacks<'a> {
+    pub(crate) fn new(interner: &'a mut Interner, cache: &'a ModuleCache) -> Stacks<'a> {
+        Stacks {
+            interner,
+            cache,
+            images: HashMap::new(),
+            variables: Variables::default(),
+            moved: Vec::new(),
+            unwound: 0,
+            cut: 0,
+        }
+    }
+
+    /// A process executes a program: from now on that is what the image is.
+    pub(crate) fn execute(&mut self, image: u32, pid: u32) {
+        self.images.insert(image, Image::new(pid, self.cache));
+        self.refresh(image);
+    }
+
+    /// Reads the memory maps again that the loader may still be changing.
+    pub(crate) fn settle(&mut self) {
+        let settling: Vec<u32> = self.images.iter().filter(|(_, image)| image.settling()).map(|(id, _)| *id).collect();
+        for image in settling {
+            self.refresh(image);
+        }
+    }
+
+    fn refresh(&mut self, image: u32) {
+        if self.images.get_mut(&image).is_some_and(Image::refresh) {
+            self.add_moved(image);
+        }
+    }
+
+    fn add_moved(&mut self, image: u32) {
+        if !self.moved.contains(&image) {
+            self.moved.push(image);
+        }
+    }
+
+    /// The images whose memory map has changed since the last time, with where their code lies now.
+    pub(crate) fn take_moved(&mut self) -> Vec<(u32, CodeMap)> {
+        let moved = std::mem::take(&mut self.moved).into_iter();
+        moved.filter_map(|number| Some((number, self.images.get(&number)?.code_map()))).collect()
+    }
+
+    /// The files that an image has mapped as code, as this process can open them.
+    pub(crate) fn code_files(&self, image: u32) -> Vec<PathBuf> {
+        self.images.get(&image).map_or_else(Vec::new, Image::code_files)
+    }
+
+    /// The stack of a thread, of which the bytes were copied at a time. `left`: what was copied of a stack that the thread
+    /// left for this one. `pid`: whose the image is, when it is new.
+    pub(crate) fn user(
+        &mut self,
+        image: u32,
+        pid: u32,
+        stack: Copied<'_>,
+        left: Option<Copied<'_>>,
+        time_ns: u64,
+    ) -> Option<StackId> {
+        let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
+        let unwound = entry.unwind(stack, left, time_ns, self.interner);
+        if unwound.moved {
+            self.add_moved(image);
+        }
+        self.unwound += 1;
+        self.cut += u64::from(unwound.truncated);
+        unwound.stack
+    }
+
+    /// The stack of these kernel addresses, innermost first.
+    pub(crate) fn kernel(&mut self, addresses: impl Iterator<Item = u64>) -> Option<StackId> {
+        let frames: Vec<FrameId> = addresses.map(|address| self.interner.kernel_frame(address)).collect();
+        self.interner.stack(&frames, false)
+    }
+
+    /// The name of a kernel function; empty when it has none.
+    pub(crate) fn kernel_function(&mut self, address: u64) -> String {
+        self.interner.kernel_function(address)
+    }
+
+    /// The kernel variable at exactly this address.
+    pub(crate) fn kernel_variable(&mut self, address: u64) -> Option<String> {
+        self.interner.kernel_variable(address)
+    }
+
+    /// Return addresses of the stack that was unwound last in an image, the nearest first.
+    pub(crate) fn callers(&self, image: u32) -> impl Iterator<Item = u64> + '_ {
+        self.images.get(&image).into_iter().flat_map(Image::callers)
+    }
+
+    /// The goroutine that ran in an image with these registers, of which the stack pointer is one.
+    pub(crate) fn goroutine(&mut self, image: u32, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
+        self.images.get_mut(&image)?.goroutine(pid, registers, stack_pointer)
+    }
+
+    /// What is known of the code and data of an image.
+    pub(crate) fn data(&self, image: u32) -> Option<impl ImageCode + '_> {
+        Some(ImageData { image: self.images.get(&image)?, variables: &self.variables })
+    }
+
+    /// The rows of shared memory, with its addresses named.
+    pub(crate) fn name_shared(
+        &mut self,
+        sharing: SharingSampler,
+        run: RunId,
+        thread: &dyn Fn(u32) -> ThreadId,
+        end_ns: u64,
+    ) -> SharedRows {
+        let Stacks { images, variables, interner, .. } = self;
+        let (images, variables) = (&*images, &*variables);
+        let known = |image: u32| {
+            let image = images.get(&image)?;
+            Some(Box::new(ImageData { image, variables }) as Box<dyn ImageCode + '_>)
+        };
+        let mut frame = |image: u32, address: u64| images.get(&image)?.frame(address, end_ns, interner);
+        sharing.finish(run, thread, &known, &mut frame)
+    }
+
+    /// What is missing of stacks.
+    pub(crate) fn lost(&self) -> Event {
+        Event::Lost { what: recording::words::CUT_STACKS, count: self.cut, of: Some(self.unwound) }
+    }
+
+    /// Names everything new and gives out its rows. The run goes on.
+    pub(crate) fn new_rows(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
+        self.interner.new_rows()
+    }
+
+    /// Names everything new and gives out its rows. The run is over.
+    pub(crate) fn last_rows(self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
+        self.interner.last_rows()
+    }
+}

@@ -1,0 +1,112 @@
+//! Before the first run: is the machine quiet? If not, who is busy, and how long is it worth to wait?
+//!
+//! May import: analyze's `disturbance`, collect's `busy` and `Stop`.
+
+use analyze::disturbance::beyond;
+use collect::Stop;
+use collect::busy::{Busy, Look};
+use report::words::percent;
+use std::time::Duration;
+
+/// How long one look takes: /proc counts in ticks of 10 ms, and a build starts a new compiler several times a second.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a user at a terminal is kept waiting when nothing else was said.
+///
+/// Decides: when a sweep starts although the machine is busy.
+/// From: chosen; most single commands on a developer's machine are over by then.
+/// Wrong if: the machine is always busy; then `--no-wait` spares the minute.
+pub(crate) const USUAL: Duration = Duration::from_secs(60);
+
+/// Programs that are named.
+const NAMED: usize = 2;
+
+/// How the look at the machine ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found {
+    /// Nobody else used the processors, or it cannot be known.
+    Quiet,
+    /// The runs start although others do.
+    Busy(Busy),
+}
+
+/// Looks until the machine is quiet, at most so long; at least once. `look` takes [`LOOK`]; `waits` is told before each
+/// further look, with what has been seen and the time waited.
+pub(crate) fn wait(
+    patience: Duration,
+    stop: &Stop,
+    mut look: impl FnMut() -> Option<Busy>,
+    mut waits: impl FnMut(&Busy, Duration),
+) -> Found {
+    let mut waited = Duration::ZERO;
+    loop {
+        let Some(busy) = look() else { return Found::Quiet };
+        if !beyond(busy.share, 0.0) {
+            return Found::Quiet;
+        }
+        if waited >= patience || stop.requested() {
+            return Found::Busy(busy);
+        }
+        waits(&busy, waited);
+        waited += LOOK;
+    }
+}
+
+/// What a machine with so many processors does for the length of a look.
+pub(crate) fn look(processors: u32) -> Option<Busy> {
+    let before = Look::now()?;
+    std::thread::sleep(LOOK);
+    Some(Look::now()?.since(&before, processors))
+}
+
+/// `other programs take 43 % of the processors (cc1plus 31 %, make 9 %)`.
+pub(crate) fn words(busy: &Busy) -> String {
+    let named: Vec<String> =
+        busy.by.iter().take(NAMED).map(|(name, share)| format!("{name} {}", percent(*share))).collect();
+    let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    format!("other programs take {} of the processors{named}", percent(busy.share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busy(share: f64) -> Busy {
+        Busy { share, by: vec![("cc1plus".to_owned(), share * 0.75), ("make".to_owned(), share * 0.25)] }
+    }
+
+    /// The shares seen one after the other; how it ended, and how often it waited.
+    fn waits(patience: u64, shares: &[f64]) -> (Found, usize) {
+        let mut shares = shares.iter();
+        let mut times = 0;
+        let look = || shares.next().map(|share| busy(*share));
+        let found = wait(Duration::from_secs(patience), &Stop::new(), look, |_, _| times += 1);
+        (found, times)
+    }
+
+    #[test]
+    fn a_quiet_machine_is_looked_at_once() {
+        assert_eq!(waits(60, &[0.02, 0.9]), (Found::Quiet, 0));
+        assert_eq!(waits(60, &[]), (Found::Quiet, 0), "where /proc is hidden nothing can be waited for");
+    }
+
+    #[test]
+    fn it_is_waited_until_others_are_done_or_the_patience_is() {
+        assert_eq!(waits(60, &[0.5, 0.4, 0.01]), (Found::Quiet, 2));
+        assert_eq!(waits(2, &[0.5, 0.4, 0.3, 0.0]), (Found::Busy(busy(0.3)), 2));
+        assert_eq!(waits(0, &[0.5, 0.0]), (Found::Busy(busy(0.5)), 0));
+    }
+
+    #[test]
+    fn ctrl_c_ends_the_waiting() {
+        let stop = Stop::new();
+        stop.request();
+        assert_eq!(wait(USUAL, &stop, || Some(busy(0.5)), |_, _| ()), Found::Busy(busy(0.5)));
+    }
+
+    #[test]
+    fn who_is_busy_is_told() {
+        assert_eq!(words(&busy(0.4)), "other programs take 40 % of the processors (cc1plus 30 %, make 10 %)");
+        assert_eq!(words(&Busy { share: 0.4, by: Vec::new() }), "other programs take 40 % of the processors");
+    }
+}

@@ -1,0 +1,80 @@
+//! Numbers as bytes, compressed, as text inside the page; a lane as numbers.
+
+use crate::lanes::Span;
+use crate::lanes::levels::Stretch;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde_json::Value;
+use std::io::{self, Write};
+
+/// Everything that the scripts read.
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    /// What there is, small.
+    pub(crate) index: Value,
+    /// The large parts, by name.
+    parts: Vec<(String, Vec<u8>)>,
+    /// What was left out for the page's size, in sentences.
+    pub(crate) thinned: Vec<String>,
+}
+
+impl Packed {
+    /// Keeps a part that [`compress`] made.
+    pub(crate) fn keep(&mut self, name: String, compressed: Vec<u8>) {
+        self.parts.push((name, compressed));
+    }
+
+    /// As data blocks: elements whose type no browser runs (HTML standard, 4.12.1).
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        for (name, bytes) in &self.parts {
+            writeln!(
+                out,
+                "<script type=\"application/octet-stream\" id=\"{name}\">{}</script>",
+                STANDARD.encode(bytes)
+            )?;
+        }
+        // A `<` in a string could end the element.
+        let index = self.index.to_string().replace('<', "\\u003c");
+        writeln!(out, "<script type=\"application/json\" id=\"index\">{index}</script>")
+    }
+}
+
+/// DEFLATE without a header, as the browsers' `DecompressionStream("deflate-raw")` reads it.
+pub(crate) fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// A number in groups of seven bits, the lowest first, the top bit set where more follow (LEB128).
+pub(crate) fn number(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A lane in buckets: how many stretches, then their length in buckets and kind + 1 (0 for none).
+pub(crate) fn write_stretches(stretches: &[Stretch], bytes: &mut Vec<u8>) {
+    number(stretches.len() as u64, bytes);
+    for (length, kind) in stretches {
+        number(*length, bytes);
+        number(kind.map_or(0, |k| u64::from(k) + 1), bytes);
+    }
+}
+
+/// A lane as it was recorded: how many spans, then their distance from the one before (the first one's from the run's
+/// begin), length in nanoseconds, and kind × 2, odd where the span is summed up.
+pub(crate) fn write_spans(spans: &[Span], begin: u64, bytes: &mut Vec<u8>) {
+    number(spans.len() as u64, bytes);
+    let mut at = begin;
+    for span in spans {
+        number(span.start.saturating_sub(at), bytes);
+        number(span.end - span.start, bytes);
+        number(u64::from(span.kind) * 2 + u64::from(span.mix > 0), bytes);
+        at = span.end;
+    }
+}

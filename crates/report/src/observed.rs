@@ -1,0 +1,165 @@
+//! One traced run of an analysis, and what people call its parts. May import: analyze, recording.
+
+use analyze::Analysis;
+use analyze::account::pieces::Why;
+use analyze::model::code::{self, Code};
+use analyze::model::futex::{FutexWait, Purpose};
+use analyze::model::{Model, Traced};
+use recording::tables::{Reason, Wait, Wake};
+use recording::{StackId, ThreadId, WaitId};
+use std::collections::{BTreeMap, HashMap};
+
+/// One traced run, as the analysis understands it.
+#[derive(Debug, Clone, Copy)]
+pub struct Observed<'a, 't> {
+    /// The run.
+    pub traced: &'a Traced<'t>,
+    /// The recording.
+    pub model: &'a Model<'t>,
+    /// Its futex waits, classified.
+    pub futexes: &'a BTreeMap<WaitId, FutexWait<'t>>,
+    /// What its waits are for.
+    pub reasons: &'a HashMap<WaitId, Why>,
+    /// Units of work that it did; 1 when the run is the unit.
+    pub work: f64,
+}
+
+impl<'a, 't> Observed<'a, 't> {
+    /// The traced runs, ascending by thread count.
+    pub fn all(analysis: &'a Analysis<'_, 't>) -> impl DoubleEndedIterator<Item = Observed<'a, 't>> {
+        analysis.ledgers.iter().map(|ledger| Observed {
+            traced: ledger.traced,
+            model: analysis.model,
+            futexes: &ledger.futexes,
+            reasons: &ledger.reasons,
+            work: ledger.work,
+        })
+    }
+
+    /// The traced run at a thread count; without one the run at the largest.
+    pub fn at(analysis: &'a Analysis<'_, 't>, threads: Option<u32>) -> Option<Observed<'a, 't>> {
+        match threads {
+            Some(threads) => Observed::all(analysis).find(|o| o.traced.run.threads == threads),
+            None => Observed::all(analysis).next_back(),
+        }
+    }
+
+    /// The traced run that others are compared with: at the smallest count that has one.
+    pub fn base(analysis: &'a Analysis<'_, 't>) -> Option<Observed<'a, 't>> {
+        Observed::all(analysis).next()
+    }
+}
+
+/// `simulate (birthday.c:41)`: where the program's own code is responsible, else the innermost function.
+pub(crate) fn place_of(code: Option<Code<'_>>) -> String {
+    code.map(|c| code::place(&c.site())).unwrap_or_default()
+}
+
+impl<'t> Observed<'_, 't> {
+    /// A thread as people tell it from others: its name and its id.
+    pub fn thread(&self, thread: ThreadId) -> String {
+        match self.traced.threads.get(&thread) {
+            Some(t) if t.name.is_empty() => t.tid.to_string(),
+            Some(t) => format!("{} {}", t.name, t.tid),
+            None => format!("thread {thread}"),
+        }
+    }
+
+    /// Where a stack is, in two parts: the library function that was called, and the program's own place.
+    pub fn where_(&self, stack: Option<StackId>, in_call: bool) -> (String, String) {
+        let view = self.model.stacks.view(stack, in_call);
+        let entry = view.entry.or(if view.own.is_none() { view.leaf } else { None });
+        (entry.and_then(|c| c.name()).map(str::to_owned).unwrap_or_default(), place_of(view.own))
+    }
+
+    /// What a wait is for.
+    pub fn why(&self, wait: &Wait) -> Why {
+        self.reasons.get(&wait.wait).copied().unwrap_or(Why::Unknown)
+    }
+
+    /// True for a wait for a lock of the program or its libraries, whatever a library takes it for: the allocator's is one too.
+    pub fn is_for_lock(&self, wait: &Wait) -> bool {
+        self.futexes.get(&wait.wait).is_some_and(|futex| futex.purpose == Purpose::Lock)
+    }
+
+    /// What a wait is for: `kernel lock mmap_lock`, `file or device /tmp/x`.
+    pub(super) fn reason(&self, wait: &Wait) -> String {
+        self.named(self.why(wait), wait)
+    }
+
+    fn named(&self, why: Why, wait: &Wait) -> String {
+        let words = why_in_words(why);
+        // A lock without a name is called `lock taken in` a function.
+        let what = wait.what.as_deref().map(|what| match why {
+            Why::Lock | Why::KernelLock => what.trim_start_matches("lock "),
+            _ => what,
+        });
+        what.map_or_else(|| words.to_owned(), |what| format!("{words} {what}"))
+    }
+
+    /// A wait in words: `lock in random, from simulate (birthday.c:41)`.
+    pub fn wait_in_words(&self, wait: &Wait) -> String {
+        self.block_in_words(self.why(wait), wait)
+    }
+
+    /// The same of a block that may have been for something else than the wait mostly is.
+    pub(crate) fn block_in_words(&self, why: Why, wait: &Wait) -> String {
+        let (entry, own) = self.where_(wait.user_stack, wait.syscall.is_some());
+        let mut words = self.named(why, wait);
+        if wait.reason != Reason::Futex
+            && let Some(number) = wait.syscall
+        {
+            words += &format!(" in {}", self.model.call_name(number));
+        } else if !entry.is_empty() {
+            words += &format!(" in {entry}");
+        }
+        if !own.is_empty() {
+            words += &format!(", from {own}");
+        }
+        words
+    }
+
+    /// The thread that ended a wait; none for the kernel. Whatever thread runs when a device has answered is interrupted
+    /// to wake the one that waits for it: it has ended nothing, unless it was in a call that hands something over.
+    pub(crate) fn ended_by(&self, wait: &Wait, wake: &Wake) -> Option<ThreadId> {
+        wake.waker.filter(|_| self.why(wait) != Why::Io || self.traced.handed.contains(&wait.wait))
+    }
+
+    /// The thread that ended most of a wait's blocked time, and which share of it.
+    pub fn waker(&self, wait: WaitId) -> Option<(ThreadId, f64)> {
+        let rows = self.traced.wakes.get(&wait)?;
+        let all: f64 = rows.iter().map(|w| w.blocked_ns as f64).sum();
+        let mut by: BTreeMap<ThreadId, f64> = BTreeMap::new();
+        for row in rows {
+            if let Some(waker) = row.waker {
+                *by.entry(waker).or_default() += row.blocked_ns as f64;
+            }
+        }
+        by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| all > 0.0).map(|(t, ns)| (t, ns / all))
+    }
+}
+
+/// What a thread waits for, in words that follow "waits for".
+pub fn why_in_words(why: Why) -> &'static str {
+    match why {
+        Why::Lock => "lock",
+        Why::Allocator => "the allocator",
+        Why::Creation => "thread creation",
+        Why::Pool => "one of a few resources",
+        Why::Condition => "condition or queue",
+        Why::Barrier => "barrier",
+        Why::Join => "a thread's end",
+        Why::Futex => "futex",
+        Why::Ended => "other goroutines",
+        Why::Task => "a task",
+        Why::Sleep => "the clock",
+        Why::Io => "file or device",
+        Why::Poll => "pipe, socket or event",
+        Why::Child => "child process",
+        Why::Helper => "a call to act",
+        Why::Fault => "page",
+        Why::KernelLock => "kernel lock",
+        Why::Call => "system call",
+        Why::Unknown => "unknown",
+    }
+}

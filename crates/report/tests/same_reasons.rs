@@ -1,0 +1,274 @@
+//! Tables, lanes, exports and the account say the same of the same wait: on the kept recordings and on synthetic ones.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+#[path = "common/hostile.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod hostile;
+
+use analyze::account::Ledger;
+use analyze::account::pieces::{Kind, ONE, Why, pieces};
+use analyze::model::Model;
+use analyze::model::futex::Purpose;
+use analyze::{Analysis, analyze};
+use recording::synthetic::{Sketch, ms};
+use recording::tables::Reason;
+use recording::{Recording, Tables};
+use report::export::{firefox, perfetto, pprof};
+use report::lanes::{Class, Timeline};
+use report::observed::Observed;
+use report::observed::why_in_words;
+use report::show::view::{Cell, View};
+use report::show::{Pick, locks, threads, waits};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+/// The kept recordings, and sketches of waits that the account takes for something else than the kernel says.
+fn recordings() -> Vec<(String, Tables)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")];
+    while let Some(folder) = folders.pop() {
+        if folder.join("meta.json").exists() {
+            let tables = Recording::open(&folder).and_then(|r| r.tables()).unwrap();
+            found.push((folder.display().to_string(), tables));
+            continue;
+        }
+        let inside = std::fs::read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+        folders.extend(inside.filter(|path| path.is_dir()));
+    }
+    assert!(found.len() >= 8, "{} kept recordings", found.len());
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found.push(("allocator".to_owned(), allocator()));
+    found.push(("helper".to_owned(), helper()));
+    found.push(("many".to_owned(), hostile::many(4, 40)));
+    found
+}
+
+/// Threads that wait for a lock inside malloc.
+fn allocator() -> Tables {
+    let waiting = "__lll_lock_wait_private@libc.so.6 < malloc@libc.so.6 < work@app app.c:10";
+    let sketch = Sketch::new(2).traced(2, |run| {
+        for (name, other) in [("a", "b"), ("b", "a")] {
+            run.thread(name).runs(ms(50), "work@app app.c:10").locks(0x100, ms(50), waiting, other);
+        }
+    });
+    sketch.tables()
+}
+
+/// Two workers, and a thread that waits for its whole life.
+fn helper() -> Tables {
+    let sketch = Sketch::new(2).traced(2, |run| {
+        run.thread("a").runs(ms(500), "work@app app.c:10");
+        run.thread("b").runs(ms(250), "work@app app.c:10").blocks(
+            Reason::Io,
+            ms(250),
+            "read@libc.so.6 < work@app app.c:12",
+        );
+        run.thread("timer")
+            .blocks(Reason::Sleep, ms(499), "nap@libc.so.6 < timer@app app.c:20")
+            .runs(ms(1), "timer@app");
+    });
+    sketch.tables()
+}
+
+/// Calls `check` for each observed run of each recording.
+fn each(check: impl Fn(&str, &Analysis<'_, '_>, &Ledger<'_, '_>, &Observed<'_, '_>)) {
+    let mut runs = 0;
+    for (name, tables) in recordings() {
+        let model = Model::new(&tables);
+        let analysis = analyze(&model);
+        for (ledger, observed) in analysis.ledgers.iter().zip(Observed::all(&analysis)) {
+            assert_eq!(ledger.traced.run.run, observed.traced.run.run);
+            check(&format!("{name}, {} threads", ledger.traced.run.threads), &analysis, ledger, &observed);
+            runs += 1;
+        }
+    }
+    assert!(runs >= 15, "{runs} observed runs");
+}
+
+fn column(view: &View, key: &str) -> usize {
+    view.columns.iter().position(|c| c.key == key).unwrap()
+}
+
+fn text(cell: &Cell) -> &str {
+    if let Cell::Text(text) = cell { text } else { "" }
+}
+
+/// The reason that words begin with: `kernel lock mmap_lock` is a wait for a kernel lock.
+fn reason(words: &str) -> Why {
+    let begins = |why: &Why| {
+        let rest = words.strip_prefix(why_in_words(*why));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let fitting: Vec<Why> = ledger_reasons().filter(begins).collect();
+    assert_eq!(fitting.len(), 1, "{words:?} may be {fitting:?}");
+    fitting[0]
+}
+
+/// Every reason that there is.
+fn ledger_reasons() -> impl Iterator<Item = Why> {
+    Kind::all().filter_map(|kind| if let Kind::Blocked(why) = kind { Some(why) } else { None })
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-6 + 1e-6 * a.abs().max(b.abs())
+}
+
+#[test]
+fn the_rows_of_waits_sum_to_the_ledger_s_by_reason() {
+    each(|name, _, ledger, observed| {
+        let mut expected: BTreeMap<Why, f64> = BTreeMap::new();
+        for wait in ledger.traced.waits.values() {
+            *expected.entry(ledger.reasons[&wait.wait]).or_default() += wait.blocked_ns as f64 / 1e9;
+        }
+        let view = waits::waits(observed, Pick::default());
+        let (why, blocked) = (column(&view, "for"), column(&view, "blocked_s"));
+        let mut shown: BTreeMap<Why, f64> = BTreeMap::new();
+        for row in &view.rows {
+            *shown.entry(reason(text(&row[why]))).or_default() += row[blocked].number().unwrap_or(0.0);
+        }
+        for why in expected.keys().chain(shown.keys()) {
+            let [in_table, in_ledger] = [&shown, &expected].map(|sums| sums.get(why).copied().unwrap_or(0.0));
+            assert!(near(in_table, in_ledger), "{name}: {why:?} {in_table} in the table, {in_ledger} in the ledger");
+        }
+    });
+}
+
+#[test]
+fn the_account_charges_idle_time_to_the_same_reasons() {
+    each(|name, _, ledger, _| {
+        // Of threads of Go's scheduler single sleeps end otherwise than the wait says, and are charged so.
+        let by_slice = |why: Why| matches!(why, Why::Condition | Why::Ended);
+        let mut by_wait: BTreeMap<Why, f64> = BTreeMap::new();
+        for (wait, seconds) in &ledger.split.by_wait {
+            *by_wait.entry(ledger.reasons[wait]).or_default() += seconds;
+        }
+        for why in ledger_reasons().filter(|why| !by_slice(*why)) {
+            let of = |kind: Kind| ledger.split.charged.get(&kind).copied().unwrap_or(0.0);
+            let (charged, waited) = (of(Kind::Blocked(why)) + of(Kind::Woken(why)), by_wait.get(&why).copied());
+            // A block without a row has a kind and no wait.
+            let (alone, waited) = (why == Why::Unknown, waited.unwrap_or(0.0));
+            assert!(near(charged, waited) || (alone && charged >= waited), "{name}: {why:?} {charged} {waited}");
+        }
+    });
+}
+
+#[test]
+fn locks_are_those_that_threads_wait_for_as_for_a_lock() {
+    each(|name, _, ledger, observed| {
+        let locks_waited = ledger.futexes.values().filter(|f| f.purpose == Purpose::Lock);
+        let expected: f64 = locks_waited.map(|f| f.wait.blocked_ns as f64 / 1e9).sum();
+        let view = locks::locks(observed, Pick::default());
+        let (kind, blocked) = (column(&view, "kind"), column(&view, "blocked_s"));
+        let own = view.rows.iter().filter(|row| text(&row[kind]) == "program or library");
+        let shown: f64 = own.filter_map(|row| row[blocked].number()).sum();
+        assert!(near(shown, expected), "{name}: {shown} {expected}");
+        // What waits for a lock in the account is one of them; beyond these only what a library is busy with.
+        for wait in ledger.traced.waits.values().filter(|w| ledger.reasons[&w.wait] == Why::Lock) {
+            assert!(observed.is_for_lock(wait) || wait.reason != Reason::Futex, "{name}: {wait:?}");
+        }
+    });
+}
+
+#[test]
+fn threads_and_who_waits_for_whom_say_the_same() {
+    each(|name, _, ledger, observed| {
+        let view = threads::threads(observed, Pick::default());
+        let blocked = column(&view, "blocked_s");
+        let shown: f64 = view.rows.iter().filter_map(|row| row[blocked].number()).sum();
+        let expected: f64 = ledger.traced.threads.values().map(|t| t.blocked_ns as f64 / 1e9).sum();
+        let imported = observed.model.tables.meta.imported.is_some();
+        assert!(imported || near(shown, expected), "{name}: {shown} {expected}");
+        let reasons: BTreeSet<Why> = ledger.reasons.values().copied().collect();
+        let view = threads::wakers(observed, Pick::default());
+        let longest = column(&view, "mostly_for");
+        for row in &view.rows {
+            let words = text(&row[longest]);
+            let fits = |why: &Why| words.starts_with(why_in_words(*why));
+            assert!(reasons.iter().any(fits), "{name}: {words:?}");
+        }
+    });
+}
+
+/// Nanoseconds of all threads by colour.
+type Coloured = BTreeMap<Class, f64>;
+
+#[test]
+fn lanes_show_what_the_account_counts() {
+    each(|name, _, ledger, observed| {
+        let traced = ledger.traced;
+        // The account is of the measured part, lanes are of the whole.
+        if traced.measured != (traced.trace.begin_ns, traced.trace.end_ns) {
+            return;
+        }
+        let mut counted: Coloured = BTreeMap::new();
+        for piece in pieces(traced, &ledger.reasons) {
+            let class = match piece.kind {
+                Kind::Running => Class::User,
+                // It is no loss that a thread waits which hardly ever runs, whatever it waits for.
+                Kind::Blocked(Why::Helper) => {
+                    Class::of_wait(piece.wait.map_or(Why::Unknown, |wait| ledger.reasons[&wait]))
+                }
+                Kind::Blocked(why) => Class::of_wait(why),
+                Kind::Woken(_) | Kind::Ready => Class::Runnable,
+                Kind::Preempted => Class::Preempted,
+                Kind::Unseen => Class::Unknown,
+            };
+            let spent = (piece.end - piece.start) as f64 * piece.weight as f64 / ONE as f64;
+            *counted.entry(class).or_default() += spent;
+        }
+        let timeline = Timeline::new(observed, usize::MAX);
+        let mut shown: Coloured = BTreeMap::new();
+        for lane in &timeline.lanes {
+            for span in &lane.spans {
+                let whole = [(span.kind, span.end - span.start)];
+                let parts = if span.mix > 0 { lane.mixes[span.mix as usize].as_slice() } else { &whole };
+                for (kind, ns) in parts {
+                    let class = match timeline.class(*kind) {
+                        Class::System => Class::User,
+                        class => class,
+                    };
+                    *shown.entry(class).or_default() += *ns as f64;
+                }
+            }
+        }
+        for key in counted.keys().chain(shown.keys()) {
+            let [in_lane, in_account] = [&shown, &counted].map(|sums| sums.get(key).copied().unwrap_or(0.0) / 1e9);
+            assert!((in_lane - in_account).abs() < 1e-4, "{name}: {key:?} {in_lane} in the lane, {in_account} counted");
+        }
+    });
+}
+
+#[test]
+fn exports_name_the_same_reasons() {
+    each(|name, _, ledger, observed| {
+        let reasons: BTreeSet<Why> = ledger.reasons.values().copied().collect();
+        let mut packed = Vec::new();
+        pprof::render(observed, &mut packed).unwrap();
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
+        let profile = String::from_utf8_lossy(&bytes).into_owned();
+        for why in ledger_reasons() {
+            let named = profile.contains(&format!("[waits: {}]", why_in_words(why)));
+            assert_eq!(named, reasons.contains(&why), "{name}: {why:?} in pprof");
+        }
+        // What is drawn over time comes from the lanes: each kind of a wait is there.
+        let timeline = Timeline::new(observed, usize::MAX);
+        let mut trace = Vec::new();
+        perfetto::render(observed, &mut trace).unwrap();
+        let mut profile = Vec::new();
+        firefox::render(observed, Duration::ZERO, &mut profile).unwrap();
+        let (trace, profile) = (String::from_utf8_lossy(&trace), String::from_utf8_lossy(&profile));
+        let used: BTreeSet<u32> = timeline.lanes.iter().flat_map(|l| &l.spans).map(|s| s.kind).collect();
+        for kind in used.iter().filter_map(|kind| timeline.kinds.get(*kind as usize)) {
+            let wait = !matches!(kind.class, Class::User | Class::System | Class::Runnable | Class::Preempted);
+            if wait && !kind.label.is_empty() && kind.label.is_ascii() && !kind.label.contains(['"', '\\', '\u{1b}']) {
+                let begin: String = kind.label.chars().take(30).collect();
+                assert!(trace.contains(&begin), "{name}: {begin:?} in the trace");
+                assert!(profile.contains(&begin), "{name}: {begin:?} in the profile");
+            }
+        }
+    });
+}

@@ -1,0 +1,197 @@
+//! Which file uses which: by `use` and by paths in code. Re-exports are followed to the file that has the item; a module that
+//! declares its children or hands their items on does not use them. Code for tests does not count.
+
+use crate::tree::{Source, for_tests};
+use std::collections::{BTreeMap, BTreeSet};
+use syn::visit::{self, Visit};
+use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
+
+/// One file uses another one, or a crate.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Used {
+    /// A file of the same crate, by its number among the sources.
+    File(usize),
+    /// Another crate.
+    Crate(String),
+}
+
+/// For each source, by number, what it uses.
+pub fn imports(sources: &[Source]) -> Vec<BTreeSet<Used>> {
+    let index: BTreeMap<(&str, &[String]), usize> =
+        sources.iter().enumerate().map(|(at, each)| ((each.krate.as_str(), each.module.as_slice()), at)).collect();
+    let exports: Vec<Exports> = sources.iter().map(Exports::of).collect();
+    let tree = Tree { sources, index, exports };
+    (0..sources.len()).map(|at| tree.uses(at)).collect()
+}
+
+struct Tree<'a> {
+    sources: &'a [Source],
+    index: BTreeMap<(&'a str, &'a [String]), usize>,
+    exports: Vec<Exports>,
+}
+
+/// What a module hands on: names with the path that they stand for, and paths of which it hands on everything.
+#[derive(Default)]
+struct Exports {
+    named: BTreeMap<String, Vec<String>>,
+    all: Vec<Vec<String>>,
+}
+
+impl Exports {
+    fn of(source: &Source) -> Exports {
+        let mut exports = Exports::default();
+        for item in &source.file.items {
+            if let Item::Use(found) = item
+                && !matches!(found.vis, Visibility::Inherited)
+            {
+                spread(&found.tree, &mut Vec::new(), &mut |path, name| match name {
+                    Some(name) => drop(exports.named.insert(name, path)),
+                    None => exports.all.push(path),
+                });
+            }
+        }
+        exports
+    }
+}
+
+/// Calls with each path of a `use`, and the name that it gets; no name for all that is there.
+fn spread(tree: &UseTree, before: &mut Vec<String>, told: &mut impl FnMut(Vec<String>, Option<String>)) {
+    let with = |before: &[String], name: String| before.iter().cloned().chain([name]).collect::<Vec<_>>();
+    match tree {
+        UseTree::Path(path) => {
+            before.push(path.ident.to_string());
+            spread(&path.tree, before, told);
+            before.pop();
+        }
+        UseTree::Name(name) if name.ident == "self" => told(before.clone(), before.last().cloned()),
+        UseTree::Name(name) => told(with(before, name.ident.to_string()), Some(name.ident.to_string())),
+        UseTree::Rename(name) if name.ident == "self" => told(before.clone(), Some(name.rename.to_string())),
+        UseTree::Rename(name) => told(with(before, name.ident.to_string()), Some(name.rename.to_string())),
+        UseTree::Glob(_) => told(before.clone(), None),
+        UseTree::Group(group) => group.items.iter().for_each(|inner| spread(inner, before, told)),
+    }
+}
+
+impl Tree<'_> {
+    fn uses(&self, at: usize) -> BTreeSet<Used> {
+        let mut paths = Paths { found: Vec::new(), nested: 0, exporting: self.sources[at].is_folder };
+        paths.visit_file(&self.sources[at].file);
+        let used = paths.found.iter().filter_map(|(path, nested)| self.resolve(at, path, *nested, 0));
+        used.filter(|used| *used != Used::File(at)).collect()
+    }
+
+    /// The file that has what a path names. `nested`: how many modules of the file itself the path stands in.
+    fn resolve(&self, at: usize, path: &[String], nested: usize, depth: usize) -> Option<Used> {
+        let source = &self.sources[at];
+        let (first, mut rest) = path.split_first()?;
+        let mut module = source.module.clone();
+        match first.as_str() {
+            "crate" => module.clear(),
+            "self" => {}
+            "super" => {
+                let mut ups = 1;
+                while rest.first().is_some_and(|name| name == "super") {
+                    (ups, rest) = (ups + 1, &rest[1..]);
+                }
+                for _ in 0..ups - nested.min(ups) {
+                    module.pop()?;
+                }
+                if ups <= nested {
+                    return None;
+                }
+            }
+            name => {
+                let child: Vec<String> = module.iter().cloned().chain([name.to_string()]).collect();
+                if !self.index.contains_key(&(source.krate.as_str(), child.as_slice())) {
+                    let is_crate = self.sources.iter().any(|other| other.krate == name && name != source.krate);
+                    // A library's own binary and tests name it.
+                    return is_crate.then(|| Used::Crate(name.to_string()));
+                }
+                rest = path;
+            }
+        }
+        self.descend(&source.krate, module, rest, depth)
+    }
+
+    fn descend(&self, krate: &str, mut module: Vec<String>, rest: &[String], depth: usize) -> Option<Used> {
+        let Some((name, behind)) = rest.split_first() else {
+            return self.index.get(&(krate, module.as_slice())).map(|&at| Used::File(at));
+        };
+        let at = *self.index.get(&(krate, module.as_slice()))?;
+        module.push(name.clone());
+        if self.index.contains_key(&(krate, module.as_slice())) {
+            return self.descend(krate, module, behind, depth);
+        }
+        if depth < 8 {
+            let exports = &self.exports[at];
+            if let Some(path) = exports.named.get(name) {
+                return self.resolve(at, path, 0, depth + 1);
+            }
+            for path in &exports.all {
+                if let Some(Used::File(there)) = self.resolve(at, path, 0, depth + 1)
+                    && defines(&self.sources[there], name)
+                {
+                    return Some(Used::File(there));
+                }
+            }
+        }
+        Some(Used::File(at))
+    }
+}
+
+fn defines(source: &Source, name: &str) -> bool {
+    source.file.items.iter().any(|item| match item {
+        Item::Const(item) => item.ident == name,
+        Item::Enum(item) => item.ident == name,
+        Item::Fn(item) => item.sig.ident == name,
+        Item::Static(item) => item.ident == name,
+        Item::Struct(item) => item.ident == name,
+        Item::Trait(item) => item.ident == name,
+        Item::Type(item) => item.ident == name,
+        _ => false,
+    })
+}
+
+/// Gathers paths.
+struct Paths {
+    found: Vec<(Vec<String>, usize)>,
+    nested: usize,
+    exporting: bool,
+}
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Fn(item) => &item.attrs,
+            Item::Impl(item) => &item.attrs,
+            Item::Mod(item) => &item.attrs,
+            Item::Use(item) => &item.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !for_tests(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        self.nested += 1;
+        visit::visit_item_mod(self, item);
+        self.nested -= 1;
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        let handed_on = self.exporting && self.nested == 0 && !matches!(item.vis, Visibility::Inherited);
+        if !handed_on {
+            let nested = self.nested;
+            spread(&item.tree, &mut Vec::new(), &mut |path, _| self.found.push((path, nested)));
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if names.len() > 1 {
+            self.found.push((names, self.nested));
+        }
+        visit::visit_path(self, path);
+    }
+}

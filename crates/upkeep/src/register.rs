@@ -1,0 +1,116 @@
+//! The register of heuristics: each numeric constant of a room that judges, with what its documentation says of it. One paragraph of
+//! the constant's documentation per heading, each beginning with it: `Decides:`, `From:` (a paper, a manual page, a measurement,
+//! statistics, or that it is chosen), `Shown by:` (the program or test that looks at it; may be missing), `Wrong if:`.
+
+use crate::tree::{Source, documentation, for_tests};
+use quote::ToTokens;
+use std::collections::{BTreeMap, BTreeSet};
+use syn::{Item, Type};
+
+/// The headings, in the order of the table.
+pub const HEADINGS: [&str; 4] = ["Decides", "From", "Shown by", "Wrong if"];
+
+/// What each has to say.
+pub const REQUIRED: [&str; 3] = ["Decides", "From", "Wrong if"];
+
+/// A constant that decides something.
+pub struct Heuristic {
+    /// The file, from the workspace's root.
+    pub path: String,
+    /// The constant's name.
+    pub name: String,
+    /// Its value, as it is written.
+    pub value: String,
+    /// What its documentation says under each heading; what is missing is missing.
+    pub says: BTreeMap<&'static str, String>,
+}
+
+impl Heuristic {
+    /// Whether its documentation says all that it has to.
+    pub fn is_complete(&self) -> bool {
+        REQUIRED.iter().all(|heading| self.says.contains_key(heading))
+    }
+}
+
+/// The numeric constants of the sources whose path begins with one of `rooms`.
+pub fn heuristics(sources: &[Source], rooms: &[&str]) -> Vec<Heuristic> {
+    let mut found = Vec::new();
+    for source in
+        sources.iter().filter(|source| !source.is_test && rooms.iter().any(|room| source.path.starts_with(room)))
+    {
+        gather(&source.path, &source.file.items, &mut found);
+    }
+    found
+}
+
+fn gather(path: &str, items: &[Item], found: &mut Vec<Heuristic>) {
+    for item in items {
+        match item {
+            Item::Const(item) if is_number(&item.ty) => found.push(Heuristic {
+                path: path.to_string(),
+                name: item.ident.to_string(),
+                value: tidy(&item.expr.to_token_stream().to_string()),
+                says: says(&documentation(&item.attrs)),
+            }),
+            Item::Mod(inner) if !for_tests(&inner.attrs) => {
+                gather(path, inner.content.as_ref().map_or(&[], |(_, items)| items.as_slice()), found);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_number(kind: &Type) -> bool {
+    let Type::Path(path) = kind else { return false };
+    let numbers = ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "f32", "f64", "Duration"];
+    path.path.segments.last().is_some_and(|last| numbers.iter().any(|number| last.ident == number))
+}
+
+/// Tokens without the blanks between them that nobody writes.
+fn tidy(tokens: &str) -> String {
+    tokens.replace(" :: ", "::").replace(" (", "(").replace("( ", "(").replace(" )", ")").replace(" . ", ".")
+}
+
+fn says(lines: &[String]) -> BTreeMap<&'static str, String> {
+    let mut says: BTreeMap<&'static str, String> = BTreeMap::new();
+    let mut current = None;
+    for line in lines {
+        let begins =
+            HEADINGS.iter().find_map(|heading| Some((*heading, line.strip_prefix(heading)?.strip_prefix(':')?)));
+        match (begins, current) {
+            (Some((heading, rest)), _) => {
+                current = Some(heading);
+                says.insert(heading, rest.trim().to_string());
+            }
+            (None, Some(heading)) if !line.is_empty() => {
+                let text = says.entry(heading).or_default();
+                text.push(' ');
+                text.push_str(line);
+            }
+            _ => current = None,
+        }
+    }
+    says
+}
+
+/// The page of the book.
+pub fn page(heuristics: &[Heuristic]) -> String {
+    let mut out = String::from(
+        "# Heuristics\n\n<!-- Made from the code by `KNEE_WRITE_DOCS=1 cargo test -p upkeep --test heuristics`. -->\n\n\
+         Every number that decides something in an answer: what it decides, where it comes from, which test or benchmark looks at it, and\n\
+         what would make it wrong. *Chosen* means that nobody measured it. The table is made from the code. What is not yet in it\n\
+         is listed in `crates/upkeep/exceptions.txt`.\n",
+    );
+    let told: Vec<&Heuristic> = heuristics.iter().filter(|each| each.is_complete()).collect();
+    let files: BTreeSet<&str> = told.iter().map(|each| each.path.as_str()).collect();
+    for file in files {
+        let (krate, room) = file.trim_start_matches("crates/").split_once("/src/").unwrap_or(("", file));
+        out += &format!("\n## {krate}: {}\n\n", room.trim_end_matches(".rs"));
+        out += "| constant | decides | from | shown by | wrong if |\n|---|---|---|---|---|\n";
+        for each in told.iter().filter(|each| each.path == file) {
+            let cells = HEADINGS.map(|heading| each.says.get(heading).map_or("", String::as_str).replace('|', "\\|"));
+            out += &format!("| `{}` = `{}` | {} |\n", each.name, each.value.replace('|', "\\|"), cells.join(" | "));
+        }
+    }
+    out
+}

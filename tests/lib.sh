@@ -1,0 +1,92 @@
+# What the programs behind `./dev` share: messages, and installing what a task needs and the machine lacks, each package announced
+# with its reason. Sourced; stands in the workspace's root afterwards.
+# shellcheck shell=bash
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+fail() { printf 'dev: %s\n' "$*" >&2; exit 1; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+apt_updated=
+# need COMMAND PACKAGE REASON
+need() {
+    command -v "$1" >/dev/null && return
+    install_package "$2" "$3"
+}
+install_package() {
+    command -v apt-get >/dev/null || fail "please install $1 ($2); this script only knows apt-get"
+    say "installing $1: $2"
+    if [ -z "$apt_updated" ]; then
+        as_root apt-get update -q >/dev/null
+        apt_updated=1
+    fi
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$1" >/dev/null
+}
+
+need_build() {
+    need cc gcc "compiles the lab's C programs, and links Rust programs"
+    [ -e /usr/include/pthread.h ] || install_package libc6-dev "C headers for the lab's programs"
+    need make make "builds the lab"
+    command -v cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH="$HOME/.cargo/bin:$PATH"
+    if ! command -v cargo >/dev/null; then
+        fail "knee is written in Rust: install a toolchain (1.88 or newer) from https://rustup.rs, then run this again"
+    fi
+    local minor
+    minor=$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')
+    [ "${minor:-99}" -ge 88 ] || fail "$(cargo --version) is too old, knee needs 1.88 or newer: rustup update stable"
+}
+
+# tool COMMAND VERSION REASON [OPTION...]: a program from crates.io, built into target/tools, with options of cargo install
+tool() {
+    grep -qs "\"$1 $2 " target/tools/.crates.toml && return
+    say "building $1 $2 into target/tools (takes some minutes): $3"
+    cargo install --locked --quiet --root target/tools "$1@$2" "${@:4}"
+}
+
+build() {
+    need_build
+    say "building knee and the lab"
+    cargo build --release --locked --bin knee
+    make -s -C lab
+}
+
+# Compiles knee, its tests and its examples as the tests want them: one choice of features, so that everything is compiled once.
+all_tests() {
+    cargo test --workspace --locked --no-run "$@"
+}
+
+venv() {
+    need python3 python3 "runs DuckDB, which checks that other tools can read a recording"
+    if [ ! -x target/venv/bin/python ]; then
+        mkdir -p target
+        python3 -m venv target/venv 2>/dev/null || { rm -rf target/venv; install_package python3-venv "a private place for the duckdb package"; python3 -m venv target/venv; }
+    fi
+    target/venv/bin/python -c 'import duckdb' 2>/dev/null || {
+        say "installing duckdb into target/venv: reads recordings in the tests"
+        target/venv/bin/pip install -q --disable-pip-version-check duckdb
+    }
+    target/venv/bin/python -c 'import pandas, pyarrow' 2>/dev/null || {
+        say "installing pandas and pyarrow into target/venv: the documentation's examples read a recording with them"
+        target/venv/bin/pip install -q --disable-pip-version-check pandas pyarrow
+    }
+    target/venv/bin/python -c 'import perfetto, google.protobuf' 2>/dev/null || {
+        say "installing perfetto and protobuf into target/venv: they read exported traces in the tests"
+        target/venv/bin/pip install -q --disable-pip-version-check perfetto protobuf
+    }
+}
+
+# The browser, its driver, and the type checker.
+need_browser() {
+    need_build
+    need node nodejs "runs the page's tests"
+    need npm npm "installs the browser's driver and the type checker into target/browser"
+    need chromium chromium "the browser that the page is tested in"
+    local place=$PWD/target/browser
+    mkdir -p "$place"
+    if ! cmp -s tests/browser/package.json "$place/package.json"; then
+        say "installing playwright-core (drives the browser) and typescript (checks the scripts) into target/browser"
+        cp tests/browser/package.json "$place/"
+        (cd "$place" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-audit --no-fund) || { rm "$place/package.json"; fail "npm could not install them"; }
+    fi
+}
