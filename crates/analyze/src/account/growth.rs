@@ -22,6 +22,9 @@ pub struct Strength<'a, 't> {
     pub failing: BTreeMap<u32, f64>,
     /// True at the smallest count when creating and ending threads is loss there too.
     pub creating_is_loss: bool,
+    /// At the smallest count, the share of what a runtime's compilers and collectors ran that they ran beside the
+    /// threads that were asked for, on processors that these do not use: no part of the work.
+    pub beside: f64,
 }
 
 /// What a run is compared with.
@@ -66,6 +69,11 @@ impl<'t> Strength<'_, 't> {
     pub fn creation(&self) -> LossPart {
         let (seconds, variance) = self.spent(Doing::Creation);
         LossPart { id: LineId::Creation, seconds, variance }
+    }
+
+    /// Share of the on-CPU time that a runtime's own threads ran beside the threads that were asked for.
+    pub fn served(&self) -> f64 {
+        self.beside * self.profile.serving as f64 / self.profile.total.max(1) as f64
     }
 
     fn failing(&self, number: u32) -> f64 {
@@ -118,7 +126,12 @@ pub fn growth<'t>(
     for doing in keys {
         let (now, error) = run.spent(doing);
         let loss_there_too = |b: &Strength<'_, '_>| doing == Doing::Creation && b.creating_is_loss;
-        let (before, base_error) = base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), |b| b.spent(doing));
+        let inside = |b: &Strength<'_, '_>| match doing {
+            Doing::Compiling | Doing::Collector => 1.0 - b.beside,
+            _ => 1.0,
+        };
+        let spent_before = |b: &Strength<'_, 't>| (b.spent(doing).0 * inside(b), b.spent(doing).1 * inside(b));
+        let (before, base_error) = base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), spent_before);
         let is_function = doing.is_own();
         let certain =
             matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier) | Doing::Spinning);
@@ -186,6 +199,7 @@ fn line(doing: Doing<'_>) -> LineId {
         Doing::Synchronising(why) => LineId::synchronising(why),
         Doing::Allocator(within) => LineId::Allocator(within),
         Doing::Collector => LineId::Collector,
+        Doing::Compiling => LineId::Compiling,
         Doing::Creation => LineId::Creation,
         Doing::KernelLock => LineId::KernelLock,
         Doing::Fault => LineId::Fault,

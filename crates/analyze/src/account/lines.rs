@@ -16,6 +16,8 @@ pub enum LineId {
     Allocator(Within),
     /// On a processor in the garbage collector.
     Collector,
+    /// On a processor, compiling the program while it runs.
+    Compiling,
     /// On a processor, creating or ending threads.
     Creation,
     /// On a processor, getting a lock inside the kernel.
@@ -134,6 +136,7 @@ impl LineId {
     pub fn all() -> impl Iterator<Item = LineId> {
         let single = [
             LineId::Collector,
+            LineId::Compiling,
             LineId::Creation,
             LineId::KernelLock,
             LineId::Fault,

@@ -101,9 +101,10 @@ impl Ledger<'_, '_> {
         (sum, variance.sqrt())
     }
 
-    /// What the machine took: other programs, a quota. It is no loss of the program's own.
+    /// What the machine took, and the virtual machine: other programs, a quota, a compiler. It is no loss of the program's own.
     pub fn to_machine(&self) -> f64 {
-        self.to_others().0.max(0.0) + self.sum(|id| id == LineId::Throttled).0.max(0.0)
+        let others = [LineId::Throttled, LineId::Compiling].map(|line| self.sum(|id| id == line).0.max(0.0));
+        self.to_others().0.max(0.0) + others.iter().sum::<f64>()
     }
 
     /// What is lost beside that: what the program itself loses, processor-seconds per unit of work.
@@ -174,8 +175,11 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .collect();
     let base_count = clean.base().or(drafts.first().map(|d| d.traced.run.threads));
     let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
-    let base_strength =
-        base.map(|b| Strength { creating_is_loss: creating_is_loss(clean, b, &drafts), ..b.strength() });
+    let base_strength = base.map(|b| Strength {
+        creating_is_loss: creating_is_loss(clean, b, &drafts),
+        beside: b.beside(),
+        ..b.strength()
+    });
     let base_cpu = match base {
         Some(base) => base.clean_cpu(clean).unwrap_or_else(|| clean.cpu_per_unit(base.traced.run.threads)),
         None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
@@ -265,7 +269,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let clean_time = clean.seconds_per_unit(threads);
     let (base, clean_useful) = (smallest.strength, &smallest.cpu);
     let strength = draft.strength();
-    let working = 1.0 - base.filter(|_| !traced.alone).map_or(0.0, Strength::creating);
+    let working = 1.0 - base.filter(|_| !traced.alone).map_or(0.0, |b| b.creating() + b.served());
     let traced_useful = match traced.alone {
         true => Some(strength.useful()),
         false => base.map(|b| b.on_cpu * working),
@@ -374,7 +378,13 @@ impl Lines<'_> {
 impl<'m, 't> Draft<'m, 't> {
     fn strength(&self) -> Strength<'_, 't> {
         let (profile, on_cpu) = (&self.profile, self.split.on_cpu / self.work);
-        Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false }
+        Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }
+    }
+
+    /// Of what a runtime's compilers and collectors ran, the share that ran on processors that the capacity does not count.
+    fn beside(&self) -> f64 {
+        let served = self.split.on_cpu * self.profile.serving as f64 / self.profile.total.max(1) as f64;
+        if served > 0.0 { (self.split.surplus / served).min(1.0) } else { 0.0 }
     }
 
     /// Thread-seconds per unit of work that threads were blocked, by line.

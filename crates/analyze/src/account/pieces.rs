@@ -302,7 +302,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         Some(Theme::Allocator) => return Why::Allocator,
         Some(Theme::Creation) => return Why::Creation,
         // A collector's threads wait for work like any others.
-        Some(Theme::Collector) | None => {}
+        Some(Theme::Collector | Theme::Compiler) | None => {}
     }
     if view.service {
         return Why::Helper;

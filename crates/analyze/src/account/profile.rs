@@ -8,7 +8,7 @@ use crate::model::futex::{FutexWait, Purpose};
 use crate::model::stack_view::View;
 use crate::model::{Model, Traced};
 use crate::runtimes::function_name::plain;
-use crate::runtimes::{self, Primitive, Theme};
+use crate::runtimes::{self, Primitive, Service, Theme};
 use crate::sharing::{Held, Kind};
 use recording::tables::Mode;
 use recording::{StackId, WaitId};
@@ -31,6 +31,8 @@ pub enum Doing<'t> {
     Allocator(Within),
     /// The garbage collector.
     Collector,
+    /// A runtime that compiles the program while it runs.
+    Compiling,
     /// Creating or ending a thread.
     Creation,
     /// Trying to take a lock inside the kernel.
@@ -88,6 +90,8 @@ pub struct Profile<'t> {
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
     /// All samples.
     pub total: u64,
+    /// Those of the threads that a runtime started to compile and to collect.
+    pub serving: u64,
 }
 
 impl<'t> Profile<'t> {
@@ -125,7 +129,7 @@ pub fn lock_owners<'t>(
 }
 
 /// All that decides what a sample shows; many samples share it.
-type Seen = (Mode, Option<u32>, Option<StackId>, Option<StackId>);
+type Seen = (Mode, Option<u32>, Option<StackId>, Option<StackId>, Option<Service>);
 
 /// Counts the samples of a run. `owners`: library functions that own a contended lock, of any run.
 pub fn profile<'t>(
@@ -139,18 +143,20 @@ pub fn profile<'t>(
         traced.syscalls.iter().filter(|s| ENDING_CALLS.contains(&s.name.as_str())).map(|s| s.number).collect();
     let mut seen: HashMap<Seen, u64> = HashMap::new();
     for sample in &traced.samples {
-        *seen.entry((sample.mode, sample.syscall, sample.user_stack, sample.kernel_stack)).or_default() += 1;
+        let service = traced.services.get(&sample.thread).copied();
+        *seen.entry((sample.mode, sample.syscall, sample.user_stack, sample.kernel_stack, service)).or_default() += 1;
     }
     let mut found = Profile::default();
     let mut seen: Vec<(Seen, u64)> = seen.into_iter().collect();
     seen.sort_unstable();
     for (seen, count) in seen {
-        let (mode, syscall, user_stack, _) = seen;
+        let (mode, syscall, user_stack, _, service) = seen;
         let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
         let view = model.stacks.view(user_stack, in_futex);
         let doing = doing(model, seen, &view, owners, &purposes, &ending);
         *found.counts.entry(doing).or_default() += count;
         found.total += count;
+        found.serving += if matches!(service, Some(Service::Compiler | Service::Collector)) { count } else { 0 };
         if !matches!(doing, Doing::Function(..) | Doing::Unknown) {
             found.sites.entry((doing, spot(&view))).or_insert((0, view)).0 += count;
         }
@@ -160,7 +166,7 @@ pub fn profile<'t>(
 
 fn doing<'t>(
     model: &Model<'t>,
-    (mode, syscall, user_stack, kernel_stack): Seen,
+    (mode, syscall, user_stack, kernel_stack, service): Seen,
     view: &View<'t>,
     owners: &BTreeSet<LibraryFunction<'t>>,
     purposes: &Purposes<'t>,
@@ -172,6 +178,11 @@ fn doing<'t>(
         true => KernelCode::Other,
         false => kernel_code::of(model, kernel_stack),
     };
+    match (service, view.theme) {
+        (Some(Service::Compiler), _) | (_, Some(Theme::Compiler)) => return Doing::Compiling,
+        (Some(Service::Collector), _) => return Doing::Collector,
+        (Some(Service::Other) | None, _) => {}
+    }
     match view.theme {
         // An interrupt is nobody's fault.
         Some(_) if mode == Mode::Kernel && syscall.is_none() && kernel == KernelCode::Other => return Doing::Interrupt,
@@ -185,7 +196,7 @@ fn doing<'t>(
         }
         Some(Theme::Collector) => return Doing::Collector,
         Some(Theme::Creation) => return Doing::Creation,
-        None => {}
+        Some(Theme::Compiler) | None => {}
     }
     let held = model.sharing.held(&model.stacks, user_stack);
     let yields = syscall == Some(model.numbers.sched_yield);

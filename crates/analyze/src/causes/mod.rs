@@ -39,6 +39,7 @@ causes! {
     cpu_quota
     steal
     heat
+    compilation
     memory_bound
     extra_work
     spin_wait

@@ -22,12 +22,14 @@ pub mod tasks;
 pub mod window;
 
 use crate::curve::Clean;
+use crate::runtimes::{self, Service};
 use crate::sharing::Sharing;
 use chosen_run::{distance, measured};
+use code::Code;
 use fixed_threads::fixed_threads;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
-use recording::{RunId, Tables, WaitId};
+use recording::{RunId, Tables, ThreadId, WaitId};
 pub use run::Traced;
 use stacks::Stacks;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -96,6 +98,7 @@ impl<'t> Model<'t> {
                     tasks: Tasks::default(),
                     few_tasks_left: Vec::new(),
                     fixed_threads: HashSet::new(),
+                    services: HashMap::new(),
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
                     kernel_locks: Vec::new(),
@@ -145,6 +148,9 @@ impl<'t> Model<'t> {
             run.fixed_threads = fixed;
         }
         let stacks = Stacks::new(tables);
+        for run in &mut traced {
+            run.services = services(run, &stacks);
+        }
         let marked = by_marks && traced.iter().any(|t| measured(tables, t.trace).is_some());
         let part = match (marked, by_marks && !alone) {
             (true, _) => Part::Marked,
@@ -171,6 +177,19 @@ impl<'t> Model<'t> {
         let places = resources::places(&traced, &stacks, numbers);
         Model { tables, stacks, sharing, traced, numbers, part, places }
     }
+}
+
+/// Threads that a runtime started for itself: by their names, or by the functions that those who wait started in.
+fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service> {
+    let threads = run.threads.values();
+    let mut services: HashMap<ThreadId, Service> =
+        threads.filter_map(|t| Some((t.thread, runtimes::service_thread(&t.name)?))).collect();
+    for wait in run.waits.values() {
+        let Some(stack) = wait.user_stack.filter(|_| !services.contains_key(&wait.thread)) else { continue };
+        let started = stacks.frames(stack).iter().filter_map(Code::name).find_map(runtimes::service_start);
+        services.extend(started.map(|service| (wait.thread, service)));
+    }
+    services
 }
 
 /// So much of the time that threads wait for pipes, sockets and events has to end by threads of the program itself before

@@ -1,9 +1,10 @@
 //! One observed run with its rows at hand: its threads, what they waited for, who woke them, samples. May import: `linux`,
-//! `statistics`, `task_sleeps`, `tasks`.
+//! `runtimes`, `statistics`, `task_sleeps`, `tasks`.
 
 use super::linux::is_kernel_thread;
 use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
+use crate::runtimes::Service;
 use crate::statistics::MIN_SHARE;
 use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, Run, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
@@ -56,6 +57,8 @@ pub struct Traced<'t> {
     pub few_tasks_left: Vec<(u64, u64)>,
     /// Threads that are there whatever the thread count, as far as names tell.
     pub fixed_threads: HashSet<ThreadId>,
+    /// Threads that a runtime started for itself, and what they do.
+    pub services: HashMap<ThreadId, Service>,
     /// Its system calls.
     pub syscalls: Vec<&'t Syscall>,
     /// Its system calls by place and error.
@@ -84,9 +87,10 @@ impl<'t> Traced<'t> {
     }
 
     /// True when the threads ran for more time than as many processors as threads that were asked for have, by more
-    /// than the smallest loss that is called a cause.
+    /// than the smallest loss that is called a cause. What a runtime's own threads run beside them is not the program's.
     pub fn uses_more(&self) -> bool {
-        let ran = self.threads.values().fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
+        let own = self.threads.values().filter(|t| !self.services.contains_key(&t.thread));
+        let ran = own.fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
         let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns) as f64;
         ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)
     }
@@ -114,15 +118,17 @@ impl<'t> Traced<'t> {
         most.max().and_then(|most| u32::try_from(most).ok()).unwrap_or(1).max(1)
     }
 
-    /// Threads that hardly ever run. Where no thread of the program's own does more, these are what it has for workers.
+    /// Threads that are no workers: a runtime's own, and those that hardly ever run. Where no thread of the program's own does more, these are what it has for workers.
     pub fn helpers(&self) -> BTreeSet<ThreadId> {
         let idle = |t: &&&Thread| {
             let life = t.end_ns.saturating_sub(t.start_ns) as f64;
             let most = if self.fixed_threads.contains(&t.thread) { FIXED_THREAD_SHARE } else { HELPER_SHARE };
             (t.running_ns as f64) < most * life && t.blocked_ns as f64 > life / 2.0
         };
-        let everybody = self.threads.values().filter(|t| !self.fixed_threads.contains(&t.thread)).all(|t| idle(&t));
-        let helps = |t: &&&Thread| idle(t) && (!everybody || self.fixed_threads.contains(&t.thread));
+        let serves = |t: &&&Thread| self.services.contains_key(&t.thread);
+        let stands = |t: &&&Thread| serves(t) || self.fixed_threads.contains(&t.thread);
+        let everybody = self.threads.values().filter(|t| !stands(t)).all(|t| idle(&t));
+        let helps = |t: &&&Thread| serves(t) || idle(t) && (!everybody || stands(t));
         self.threads.values().filter(helps).map(|t| t.thread).collect()
     }
 

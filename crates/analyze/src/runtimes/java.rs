@@ -3,7 +3,7 @@
 use super::advice::RuntimeLock;
 use super::function_name::FunctionName;
 use super::names::Names;
-use super::{CallStack, Called, Primitive, Runtime, Theme};
+use super::{CallStack, Called, Primitive, Runtime, Service, Theme};
 
 /// Java.
 pub(super) struct Java;
@@ -125,6 +125,27 @@ static NAMES: Names = Names {
         "ServiceThread::",
         "MonitorDeflationThread::",
         "WatcherThread::",
+    ],
+    // HotSpot's, of JDK 11 to 21 (compileBroker.cpp, workerThread.cpp, vmThread.cpp, g1*, z*, shenandoah*).
+    service_threads: &[
+        ("C1 CompilerThre", Service::Compiler),
+        ("C2 CompilerThre", Service::Compiler),
+        ("JVMCI CompilerT", Service::Compiler),
+        ("GC Thread#", Service::Collector),
+        ("G1 ", Service::Collector),
+        ("ZDriver", Service::Collector),
+        ("ZWorker", Service::Collector),
+        ("ZDirector", Service::Collector),
+        ("Shenandoah", Service::Collector),
+        ("VM Thread", Service::Other),
+        ("VM Periodic Tas", Service::Other),
+        ("Sweeper thread", Service::Other),
+        ("Monitor Deflati", Service::Other),
+        ("Service Thread", Service::Other),
+        ("Signal Dispatch", Service::Other),
+        ("Reference Handl", Service::Other),
+        ("Common-Cleaner", Service::Other),
+        ("Notification Th", Service::Other),
     ],
     // Any wait for a condition goes through ForkJoinPool.managedBlock.
     idle_workers: &[

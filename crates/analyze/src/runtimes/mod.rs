@@ -11,12 +11,14 @@ pub mod advice;
 mod allocators;
 mod cpp;
 mod cpython;
+mod dotnet;
 pub mod function_name;
 mod glibc;
 mod go;
 mod java;
 mod musl;
 mod names;
+mod node;
 mod openmp;
 mod posix;
 mod rust;
@@ -52,8 +54,21 @@ pub enum Theme {
     Allocator,
     /// Finding memory that is no longer used: the garbage collector of a managed language.
     Collector,
+    /// Compiling the program while it runs.
+    Compiler,
     /// Creating and ending threads.
     Creation,
+}
+
+/// What a thread that a runtime starts for itself does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Compiles the program while it runs.
+    Compiler,
+    /// Collects garbage.
+    Collector,
+    /// Anything else: it carries out operations, looks at the clock, delivers signals.
+    Other,
 }
 
 /// What a sleeping thread had done before, where a runtime schedules its tasks (goroutines, say) over threads.
@@ -152,10 +167,12 @@ trait Runtime: Sync {
 }
 
 /// All of them. Where several know something of a stack, the first decides.
-const ALL: [&dyn Runtime; 10] = [
+const ALL: [&dyn Runtime; 12] = [
     &go::Go,
     &cpython::CPython,
     &java::Java,
+    &dotnet::DotNet,
+    &node::Node,
     &posix::Posix,
     &glibc::Glibc,
     &musl::Musl,
@@ -227,6 +244,18 @@ pub fn is_first_task(name: &str) -> bool {
 /// clock. What they wait for is no work of the program, and more processors are nothing to them.
 pub fn is_service_loop(name: &str) -> bool {
     tables().any(|names| names.service_loops.iter().any(|start| name.starts_with(start)))
+}
+
+/// What a thread does that a runtime starts for itself, by the thread's name; none for the program's own threads.
+pub fn service_thread(name: &str) -> Option<Service> {
+    let known = tables().flat_map(|names| names.service_threads);
+    known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, service)| *service)
+}
+
+/// The same by the function that such a thread started in.
+pub fn service_start(name: &str) -> Option<Service> {
+    let known = tables().flat_map(|names| names.service_starts);
+    known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, service)| *service)
 }
 
 /// True for code that a virtual machine made and that is no function's, by what the machine calls it.

@@ -1,7 +1,7 @@
 //! The table that a runtime fills with its names, and how names are looked up in it. May import: `function_name`.
 
 use super::function_name::FunctionName;
-use super::{Primitive, Theme};
+use super::{Primitive, Service, Theme};
 
 /// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
 #[derive(Debug)]
@@ -33,6 +33,10 @@ pub(super) struct Names {
     pub thread_start_prefixes: &'static [&'static str],
     /// Starts of the functions in which its own threads wait to be called.
     pub service_loops: &'static [&'static str],
+    /// Starts of the names of the threads that it starts for itself, as the kernel has them (15 letters), and what they do.
+    pub service_threads: &'static [(&'static str, Service)],
+    /// The same by the start of the function that they started in.
+    pub service_starts: &'static [(&'static str, Service)],
     /// Starts of the functions in which a worker waits that has no task; workers wake each other.
     pub idle_workers: &'static [&'static str],
     /// The function that starts the tasks of a program.
@@ -62,6 +66,8 @@ impl Names {
         thread_starts: &[],
         thread_start_prefixes: &[],
         service_loops: &[],
+        service_threads: &[],
+        service_starts: &[],
         idle_workers: &[],
         first_task: None,
         scheduler: None,

@@ -88,6 +88,7 @@ fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
     for (doing, samples) in &ledger.profile.counts {
         let group = match doing {
             Doing::Collector => "garbage collection",
+            Doing::Compiling => "the runtime's compiler",
             Doing::Allocator(_) => "the memory allocator",
             Doing::Creation => "creating and ending threads",
             Doing::Synchronising(_) | Doing::KernelLock => "lock and futex code",

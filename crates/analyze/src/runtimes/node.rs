@@ -1,0 +1,45 @@
+//! Node.js and V8. May import: `names`, `runtimes`.
+
+use super::names::Names;
+use super::{Runtime, Service, Theme};
+
+/// Node.js.
+pub(super) struct Node;
+
+impl Runtime for Node {
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+}
+
+static NAMES: Names = Names {
+    // Of Node.js 18 to 22 (node_platform.cc; V8's heap/ and compiler/). What the threads of the platform do beside collecting
+    // shows in their functions.
+    service_starts: &[("node::(anonymous namespace)::PlatformWorkerThread(", Service::Collector)],
+    service_threads: &[("V8Worker", Service::Collector), ("DelayedTaskSche", Service::Other)],
+    service_loops: &["node::(anonymous namespace)::PlatformWorkerThread(", "node::WorkerThreadsTaskRunner::"],
+    path_themes: &[
+        (
+            Theme::Compiler,
+            &[
+                "v8::internal::compiler::",
+                "v8::internal::maglev::",
+                "v8::internal::OptimizingCompileDispatcher",
+                "v8::internal::OptimizedCompilationJob",
+                "v8::internal::baseline::",
+            ],
+        ),
+        (
+            Theme::Collector,
+            &[
+                "v8::internal::ConcurrentMarking",
+                "v8::internal::MarkCompactCollector",
+                "v8::internal::Scavenger",
+                "v8::internal::ScavengerCollector",
+                "v8::internal::Sweeper",
+                "v8::internal::Heap::CollectGarbage",
+            ],
+        ),
+    ],
+    ..Names::NONE
+};

@@ -1,0 +1,79 @@
+//! Threads that a runtime starts for itself, to compile and to collect: what they run is not the program's work.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
+use common::*;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::Reason;
+
+const WORK: &str = "parse@app app.c:5 < work@app app.c:9";
+const SERVE: &str = "Compile::Optimize()@libjvm.so < thread_native_entry(Thread*)@libjvm.so";
+const CALLED: &str = "?@libc.so.6 < thread_native_entry(Thread*)@libjvm.so";
+
+/// A second of work on two processors, beside a thread of this name that runs for 0.4 s at each count. With one thread it has the
+/// other processor. `waits`: how long each of two threads waits at the same place, ms.
+fn beside(name: &'static str, waits: u64) -> Answer {
+    let two = 700 + waits;
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(1.4))
+        .traced(1, move |run| {
+            main_joins(run, ms(1000));
+            run.thread("worker").runs(ms(1000), WORK);
+            run.thread(name).runs(ms(400), SERVE).blocks(Reason::Futex, ms(600), CALLED);
+        })
+        .clean_cpu(2, &around(two as f64 * 1e-3), &around(1.4))
+        .traced(2, move |run| {
+            main_joins(run, ms(two));
+            run.thread("worker").runs(ms(700), WORK).locks(0x10, ms(waits), LOCK, LOCK);
+            run.thread("worker").runnable(ms(400)).runs(ms(300), WORK).locks(0x10, ms(waits), LOCK, LOCK);
+            run.thread(name).runs(ms(400), SERVE).blocks(Reason::Futex, ms(two - 400), CALLED);
+        });
+    let answer = answer_for(&sketch.tables());
+    assert_balanced(&answer);
+    answer
+}
+
+const LOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < append@app app.c:7 < work@app app.c:9";
+
+fn useful(answer: &Answer) -> f64 {
+    answer.account.last().unwrap().useful
+}
+
+#[test]
+fn what_a_compiler_runs_beside_one_thread_is_no_useful_work() {
+    let answer = beside("C2 CompilerThre", 0);
+    assert!((useful(&answer) - 1.0).abs() < 0.02, "{:#?}", answer.account);
+    assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+    let machine = &answer.verdict.machine;
+    assert_eq!(machine.len(), 1, "{machine:#?}");
+    assert_eq!(machine[0].id, CauseId::COMPILATION);
+    assert!((machine[0].share.unwrap() - 0.4 / 1.4).abs() < 0.02, "{machine:#?}");
+    assert!(answer.verdict.summary.contains("The runtime's compiler took 29 %"), "{}", answer.verdict.summary);
+}
+
+#[test]
+fn the_program_s_own_cause_comes_first() {
+    let answer = beside("C1 CompilerThre", 600);
+    assert_eq!(ids(&answer).first(), Some(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
+    assert!(answer.verdict.summary.contains("Apart from compiling at run time"), "{}", answer.verdict.summary);
+}
+
+/// The near miss: a thread of the program's own that does the same is a stage of it, and works.
+#[test]
+fn a_stage_of_the_program_is_useful_work() {
+    let answer = beside("indexer", 0);
+    assert!((useful(&answer) - 1.4).abs() < 0.02, "{:#?}", answer.account);
+    assert!(answer.verdict.machine.is_empty(), "{:#?}", answer.verdict.machine);
+}
+
+#[test]
+fn what_a_collector_runs_beside_one_thread_is_lost_with_two() {
+    let answer = beside("GC Thread#0", 0);
+    assert!((useful(&answer) - 1.0).abs() < 0.02, "{:#?}", answer.account);
+    assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].summary.contains("garbage collector"), "{:#?}", answer.verdict.causes);
+}
