@@ -15,6 +15,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub use lines::{Line, Use};
 
 /// Bytes of a cache line.
+///
+/// Decides: which accesses are to one line.
+/// From: the cache line of x86-64; sharing is looked for on no other architecture.
+/// Shown by: `different_bytes_of_one_line_are_false_sharing_with_their_names`.
+/// Wrong if: a processor fetches lines in pairs: threads at neighbouring lines are in each other's way, and that is not
+/// seen.
 pub const LINE: u64 = 64;
 
 /// How two threads share a line.
@@ -88,8 +94,13 @@ pub fn variable_at(tables: &Tables, run: RunId, address: u64) -> Option<&str> {
     named.find(holds).and_then(|row| row.name.as_deref())
 }
 
-/// A sampled instruction waits for a shared line when this share of its samples in the run show it there; else what else
-/// it does would be booked to the line.
+/// A sampled instruction waits for a shared line when this share of its samples in the run show it there.
+///
+/// Decides: whether the time of an instruction, or of a function that is made at run time, is booked to sharing.
+/// From: chosen: else what else it does would be booked to the line.
+/// Shown by: `nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it`.
+/// Wrong if: one instruction updates all counters of a table in turn, and a third of them is shared: that cost is not
+/// told.
 const MOSTLY: f64 = 0.5;
 
 impl<'t> Sharing<'t> {

@@ -11,6 +11,11 @@ use crate::answer::Interval;
 pub const MIN_SHARE: f64 = 0.05;
 
 /// A 95 % normal interval reaches this many standard errors to each side.
+///
+/// Decides: whether a charge, a growth or a change is certain beside its error.
+/// From: the normal distribution.
+/// Shown by: `what_grows_with_the_threads_comes_first_and_what_does_not_is_left_out`.
+/// Wrong if: few samples make the error, so that it is not normal.
 pub const NORMAL_95: f64 = 1.96;
 
 /// One measured value and the block of runs that it comes from.

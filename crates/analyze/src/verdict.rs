@@ -18,17 +18,35 @@ use recording::words::LossKind;
 
 /// A traced run that took this much longer than the clean ones may have moved the verdict: the goal for tracing in the
 /// worst case, a storm of futex calls, is 1.35.
+///
+/// Decides: whether the answer warns that the observed run was much slower, or much faster, than the timed ones.
+/// From: chosen: that goal. The goals in `README.md` are smaller now (1.02 to 1.20).
+/// Wrong if: observing slows all parts of a program alike: the warning is for nothing.
 const HEAVY_TRACE: f64 = 1.35;
 
-/// What was lost is told when it is more than this share: a fifth of the smallest loss that is called a cause cannot
-/// turn a verdict.
+/// What was lost is told when it is more than this share.
+///
+/// Decides: whether the answer warns of events, samples or frames that were lost.
+/// From: arithmetic: a fifth of the smallest loss that is called a cause cannot turn a verdict.
+/// Shown by: `what_all_traced_runs_lost_is_one_warning`.
+/// Wrong if: what was lost is all of one short phase, which is the one that matters.
 const SMALL_LOSS: f64 = crate::statistics::MIN_SHARE / 5.0;
 
-/// More than this share of the processors' time taken by other programs is worth a warning: it is the smallest loss
-/// that is called a cause.
+/// More than this share of the processors' time taken by other programs is worth a warning.
+///
+/// Decides: whether the answer warns of other programs during the timed runs.
+/// From: the smallest loss that is called a cause.
+/// Shown by: `other_programs_are_blamed_when_they_were_there_in_the_timed_runs`.
+/// Wrong if: another program takes less, but always from the thread that all others wait for.
 const DISTURBED: f64 = crate::statistics::MIN_SHARE;
 
 /// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it too.
+///
+/// Decides: whether the answer warns that each run is taken to do the same work.
+/// From: chosen; no measurement.
+/// Shown by: the snapshots of `birthday_names_the_lock_inside_random` (with) and `the_repaired_birthday_has_no_cause`
+/// (without).
+/// Wrong if: the work grows by a fifth from one thread to two: that looks like a loss, and the reader is not told.
 const POOR_EFFICIENCY: f64 = 0.7;
 
 /// Looks for each of the causes and concludes.
@@ -278,8 +296,13 @@ fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
     kinds.into_iter().map(told).collect()
 }
 
-/// Runs shorter than this say little, seconds: at 1,000 samples a second a twentieth of one rests on fewer than three, and
-/// starting a process takes a few milliseconds.
+/// Runs shorter than this say little, seconds.
+///
+/// Decides: whether the answer warns that runs are too short.
+/// From: arithmetic: at 1,000 samples a second a twentieth of one rests on fewer than three, and starting a process takes
+/// a few milliseconds.
+/// Shown by: `runs_of_a_few_milliseconds_are_called_too_short`.
+/// Wrong if: a runtime needs half a second to start: runs of a second then say as little, and nothing warns.
 const SHORT: f64 = 0.05;
 
 fn short(facts: &Facts<'_, '_>) -> Option<String> {

@@ -9,16 +9,32 @@ use crate::model::stacks::Stacks;
 use recording::StackId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Code counts as running alone when this share of its samples was taken while no other thread ran. The rest is what
-/// the edges of a phase leave: the others end their work, or are woken, within about one sample.
+/// Code counts as running alone when this share of its samples was taken while no other thread ran.
+///
+/// Decides: whether a function is a serial part.
+/// From: chosen: the rest is what the edges of a phase leave, because the others end their work, or are woken, within
+/// about one sample.
+/// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`, `unequal_shares_at_a_barrier_are_no_serial_phase`.
+/// Wrong if: a serial part takes only some samples each time: its edges are then more than a twentieth of it.
 const ALONE_SHARE: f64 = 0.95;
 
-/// Fewer samples of a function do not show that it never ran beside others: with 10, a function that runs beside others
-/// half of the time looks alone in one of a thousand cases.
+/// Fewer samples of a function do not show that it never ran beside others.
+///
+/// Decides: which functions have samples enough to be called serial.
+/// From: statistics: with 10, a function that runs beside others half of the time looks alone in one of a thousand cases.
+/// Shown by: `serial_phase` of `tests/acquitted.rs`, which leaves down to a hundredth of the samples.
+/// Wrong if: a function runs alone nine times in ten, and beside others the rest of the time: ten samples often miss
+/// that.
 const FEWEST_SAMPLES: u64 = 10;
 
 /// When less than this share of the CPU time was spent beside another running thread, everything runs alone (threads that
 /// hand something to each other), and nothing can be told from it.
+///
+/// Decides: whether it is told at all which code runs alone.
+/// From: chosen; no measurement.
+/// Shown by: `threads_that_wait_for_each_others_answers_have_no_slow_stage`.
+/// Wrong if: a program is nearly all serial: a serial part of more than nine tenths of its time stays untold behind a
+/// barrier.
 const PARALLEL_SHARE: f64 = 0.1;
 
 /// A function, or a line of it: module, name (or none), and the line or address when it is one.

@@ -29,6 +29,12 @@ const LOCK_FUNCTIONS: &[&str] = &[
 ];
 
 /// A lock's slow path calls few functions: a frame this far in, or deeper, is the lock's caller.
+///
+/// Decides: whether a sample in the kernel is of getting a lock.
+/// From: chosen; no measurement.
+/// Shown by: `every_kind_of_line_balances`, where the lock's function is the innermost.
+/// Wrong if: a kernel that is built to check its locks calls more functions inside of them: their time is then that of
+/// the call or the fault.
 const LOCK_DEPTH: usize = 6;
 
 /// What a kernel stack shows.

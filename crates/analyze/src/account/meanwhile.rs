@@ -49,7 +49,13 @@ pub struct Seen {
     pub alone: u64,
 }
 
-/// Up to this many running threads a thread runs alone: a tenth is what the fractions of summed-up stretches leave.
+/// Up to this many running threads a thread runs alone.
+///
+/// Decides: whether a sample counts as taken while no other thread ran.
+/// From: chosen: a tenth is what the fractions of summed-up stretches leave.
+/// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`.
+/// Wrong if: a second thread runs beside the first again and again, in short turns that add up to less than a tenth of
+/// the time.
 const ALONE: f64 = 1.1;
 
 /// Who ran while capacity was idle.

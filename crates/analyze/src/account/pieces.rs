@@ -13,6 +13,11 @@ use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
 /// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
+///
+/// Decides: how finely the time of a thread is divided among what it did.
+/// From: arithmetic: 64 bits hold the sum of two thousand million threads then.
+/// Shown by: `every_timeline_balances`.
+/// Wrong if: never; no machine runs as many threads.
 pub const ONE: i64 = 1 << 32;
 
 /// What a blocked thread waited for.

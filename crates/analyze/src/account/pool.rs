@@ -12,15 +12,33 @@ use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// More than half: nobody else can be it.
+///
+/// Decides: which threads do the same work, who ended a wait for a task, and for whom the giver waits.
+/// From: the definition of a majority.
+/// Shown by: `a_stage_that_does_something_else_is_waited_for`,
+/// `a_giver_that_waits_for_somebody_else_may_have_tasks_to_give`.
+/// Wrong if: two stages spend more than half of their time in calls that they have in common: they are taken for one
+/// pool.
 const MOST: f64 = 0.5;
 
 /// Threads of a pool run side by side for at least this share of the time in which any runs. Where they never do, whoever
-/// brings tasks brings one at a time and waits for its result: no share is too large then. The same bound as that below
-/// which a program counts as one that runs alone (see `alone`).
+/// brings tasks brings one at a time and waits for its result: no share is too large then.
+///
+/// Decides: whether waiting for a task may be unequal work.
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::alone`, below which a program counts as one that runs
+/// alone.
+/// Shown by: `tasks_that_are_handed_out_one_at_a_time_are_waited_for`.
+/// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// Who has no task waits for as long as another one of the pool runs and as the giver waits for that one. The rest is what
-/// handing over takes, and time in which who is busy has no processor.
+/// Who has no task waits for as long as another one of the pool runs and as the giver waits for that one: for this share
+/// of the wait at least.
+///
+/// Decides: whether a wait is for a next task, of which there is none.
+/// From: chosen: the rest is what handing over takes, and time in which who is busy has no processor.
+/// Shown by: `a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace`,
+/// `where_none_of_the_pool_runs_none_of_them_has_too_much_to_do`.
+/// Wrong if: other programs take the processor from the busy thread for more than a fifth of the time.
 const THROUGHOUT: f64 = 0.8;
 
 /// Waits at conditions that are for a next task, of which there is none for every thread.

@@ -15,7 +15,13 @@ use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A library function counts as the owner of a contended lock from this share of the run's capacity on that its callers
-/// were blocked in it. A function that made one thread wait once is no lock problem, and its growth has other reasons.
+/// were blocked in it.
+///
+/// Decides: whether time in the code of a library's function is booked to its lock.
+/// From: chosen: a function that made one thread wait once is no lock problem, and its growth has other reasons.
+/// Shown by: `birthday_names_the_lock_inside_random`.
+/// Wrong if: threads spin for a lock inside a library and hardly ever sleep for it: its code is then told as a function
+/// that takes more time.
 const CONTENDED_SHARE: f64 = 0.01;
 
 /// System calls with which a thread ends, made by the C library without any code of the program around them: freeing the

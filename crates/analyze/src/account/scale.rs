@@ -5,13 +5,24 @@
 //! than the clean ones, because it is observed, because others disturbed it, or because the program has two speeds; so
 //! each part is scaled for itself.
 
-/// A traced part is scaled onto the clean one when that makes it at most this much larger; a traced run that shows so
-/// little of the part says nothing about the rest of it. In the other direction there is no limit: a traced run that
-/// lost more still tells how the loss splits.
+/// A traced part is scaled onto the clean one when that makes it at most this much larger. In the other direction there
+/// is no limit: a traced run that lost more still tells how the loss splits.
+///
+/// Decides: whether what the observed run shows speaks for all of the loss of the timed ones.
+/// From: chosen: a traced run that shows so little of the part says nothing about the rest of it.
+/// Shown by: `idle_time_needs_only_to_be_seen`, `an_observed_run_that_hardly_waited_tells_nothing_about_the_rest`.
+/// Wrong if: a program has two speeds and waits five times as long in one of them, for the same reasons: that stays
+/// unexplained.
 const LARGEST_RATIO: f64 = 4.0;
 
-/// A difference of processor times must be this share of the capacity to be scaled as one. Below, it is a small
-/// difference of large numbers.
+/// A difference of processor times must be this share of the capacity to be scaled as one.
+///
+/// Decides: whether a loss on processors is scaled by itself, or by the processor times.
+/// From: chosen: below, it is a small difference of large numbers.
+/// Shown by: `a_loss_is_scaled_by_itself_where_it_is_solid_and_by_the_time_where_it_is_not`,
+/// `small_growth_is_a_difference_of_scaled_times`.
+/// Wrong if: observing makes code dearer that grows by less than this: what that cost is then taken from useful work,
+/// too.
 const SOLID: f64 = 0.1;
 
 /// The same in the traced run and in the clean ones, processor-seconds per unit of work.

@@ -12,17 +12,33 @@ use recording::tables::{
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// More than Linux can be built for (8192); keeps sums of a hostile recording inside their types.
+/// More processors than Linux can be built for; keeps sums of a hostile recording inside their types.
+///
+/// Decides: how many processors a run is taken to have at most.
+/// From: the largest number that Linux can be built for is 8192.
+/// Shown by: `hostile_tables_get_an_answer`.
+/// Wrong if: never; no kernel has as many.
 const MOST_PROCESSORS: u32 = 1 << 16;
 
 /// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
-/// logger, a main thread that waits for the others. Five of them could not make up the smallest loss that is called a
-/// cause.
+/// logger, a main thread that waits for the others.
+///
+/// Decides: whose waiting counts for nothing, and whether a first thread is only a launcher.
+/// From: arithmetic: five of them could not make up the smallest loss that is called a cause.
+/// Shown by: `a_timer_thread_takes_no_blame`, `threads_that_hardly_run_are_the_workers_where_no_other_does`.
+/// Wrong if: a thread hands out all work, waits for a remote answer before each part, and hardly runs: that it waits for
+/// the answer is not told.
 const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
 
-/// The same for a thread that is there whatever the thread count: it acts when it is called, as collectors and compilers of
-/// a run-time do. The busiest of Java's ran for a twentieth of its life in a program that allocates little; with more than a
-/// fifth a thread is taken for a stage of the program, which others may wait for.
+/// The same for a thread that is there whatever the thread count: it acts when it is called, as collectors and compilers
+/// of a run-time do.
+///
+/// Decides: whether such a thread is taken for a stage of the program, which others may wait for.
+/// From: chosen: the busiest of Java's ran for a twentieth of its life in a program that allocates little.
+/// Shown by: `threads_of_a_runtime_that_wait_for_calls_hide_no_serial_phase`,
+/// `a_stage_that_is_busy_for_longer_is_no_runtime_thread`.
+/// Wrong if: a program allocates so much that a collector runs for more than a fifth of its life: it is taken for a
+/// stage.
 const FIXED_THREAD_SHARE: f64 = 0.2;
 
 /// One traced run with its rows.

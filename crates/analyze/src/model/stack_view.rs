@@ -10,9 +10,20 @@ use std::collections::HashSet;
 
 /// In a static program without symbols, the frames between the system call and the program's own code: the lock's slow
 /// path, and the function that holds it (`pthread_mutex_lock`, `random`; in Rust `syscall` and `lock_contended`).
+///
+/// Decides: which nameless frame is told as the place that takes a lock.
+/// From: what the C library's `pthread_mutex_lock` and `random`, and Rust's `syscall` and `lock_contended`, call.
+/// Shown by: `without_symbols_the_lock_s_own_frames_are_skipped`,
+/// `a_static_program_without_symbols_is_named_by_the_address_of_the_call`.
+/// Wrong if: a lock of another make has one frame: the caller of the place that takes it is told.
 const STATIC_WRAPPERS: usize = 2;
 
 /// In a program without symbols that calls the C library's `syscall` itself: the lock's slow path (Rust's).
+///
+/// Decides: the same, below the C library's `syscall`.
+/// From: the frame of Rust's locks.
+/// Shown by: `without_symbols_the_lock_s_own_frames_are_skipped`.
+/// Wrong if: the slow path of a lock of the program is inlined: the caller of the place that takes it is told.
 const SYSCALL_WRAPPERS: usize = 1;
 
 /// What a stack says about who waits or works there.

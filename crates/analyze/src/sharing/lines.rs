@@ -6,24 +6,51 @@ use recording::{RunId, Tables, ThreadId};
 use std::collections::BTreeMap;
 
 /// Both threads must have hit the line in so many of the same trials, of 600 µs each: one that passes by hits in one.
-/// With prototypes, 120 runs of programs without sharing never reached it.
+///
+/// Decides: whether two threads are said to use a line at the same time.
+/// From: measured: with prototypes, 120 runs of programs without sharing never reached it.
+/// Shown by: `without_proof_by_breakpoints_sharing_stays_unsure`, `bench/sharing`.
+/// Wrong if: two threads pass by a line at the same time now and then, in three of forty trials.
 const TRIALS: u32 = 3;
 
-/// Writes further apart than that, at the lower quartile, move the line too seldom to matter: a transfer takes less than
-/// half a microsecond.
+/// Writes further apart than that many nanoseconds, at the lower quartile, move the line too seldom to matter.
+///
+/// Decides: whether a line is written often enough to be told.
+/// From: chosen: a transfer takes less than half a microsecond, a hundredth of that.
+/// Shown by: `without_proof_by_breakpoints_sharing_stays_unsure`, `bench/sharing`.
+/// Wrong if: threads share a hundred lines, each written more seldom than that: together they cost, and none is told.
 const RARE_NS: u64 = 50_000;
 
-/// When threads never come closer to each other than that, at the lower quartile, one hands the line on to the other.
-/// What a trap costs, up to 30 µs in a virtual machine, is in the measured times.
+/// When threads never come closer to each other than that many nanoseconds, at the lower quartile, one hands the line on
+/// to the other.
+///
+/// Decides: whether threads share a line, or one gives it to the other.
+/// From: measured: a trap takes up to 30 µs in a virtual machine, and is in the times.
+/// Shown by: `without_proof_by_breakpoints_sharing_stays_unsure`, `bench/sharing`.
+/// Wrong if: a trap costs more than 30 µs: threads that share a line then seem to hand it on.
 const APART_NS: u64 = 30_000;
 
-/// A thread uses a place in a line when that many of its samples show it, and that share of the line's: who fills in the
-/// first values is not among those who share.
+/// A thread uses a place in a line when that many of its samples show it, and that share of the line's.
+///
+/// Decides: which threads are among those who share a line.
+/// From: chosen: who fills in the first values is not among them.
+/// Shown by: `a_thread_that_fills_in_first_values_is_not_among_those_who_share`, with two samples.
+/// Wrong if: a run is so short that a thread which shares has two samples at the line.
 const FEWEST: usize = 3;
+/// Decides: the same, by the share of the line's samples.
+/// From: chosen: who fills in the first values is not among them.
+/// Shown by: `a_thread_that_fills_in_first_values_is_not_among_those_who_share`, with two samples.
+/// Wrong if: more than a hundred threads share a line alike: none of them has a hundredth of its samples.
 const SHARE: f64 = 0.01;
 
 /// A thread that makes this part of its accesses to a line at bytes which others use too would wait for the line all the
-/// same with everything else moved out of it: whichever access comes first pays.
+/// same with everything else moved out of it.
+///
+/// Decides: whether sharing is told as of the same bytes (true) or of different ones (false).
+/// From: chosen: whichever access comes first pays.
+/// Shown by: `what_a_thread_uses_beside_a_variable_that_all_write_is_not_to_blame`.
+/// Wrong if: a thread adds to a common sum after every eight updates of its own counter beside it: moving the counter
+/// helps most.
 const MIXED: f64 = 0.1;
 
 /// What one thread does with some bytes of a line.

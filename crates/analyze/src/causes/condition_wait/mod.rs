@@ -25,9 +25,21 @@ use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A stage sets the pace when most of the waiting fell into its running time: more than half, so that no other can.
+///
+/// Decides: which stage is named, and whether most of the waiting is of one kind: nobody runs, tasks sleep, a scheduler
+/// finds no task.
+/// From: the definition of a majority.
+/// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`,
+/// `a_pool_without_work_is_no_problem_of_the_program`.
+/// Wrong if: two stages are as busy as each other and share the waiting: neither is named as the one that sets the pace.
 const MOST: f64 = 0.5;
 
 /// From this utilisation on a stage is busy: what is left is what handing over costs it.
+///
+/// Decides: whether a stage is told as the one that the others wait for.
+/// From: chosen: what is left is what handing over costs it; no measurement.
+/// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`, at 100 %.
+/// Wrong if: the slowest stage waits for a device for a third of its time: it sets the pace, and is not named.
 const BUSY: f64 = 0.7;
 
 impl CauseId {

@@ -20,6 +20,11 @@ use crate::facts::{Facts, significant};
 use crate::words::count_threads;
 
 /// The growth of instructions or calls explains the growth of time when it is at least half of it.
+///
+/// Decides: whether more calls or more instructions are told as the reason of more time.
+/// From: chosen; no measurement.
+/// Shown by: `more_instructions_in_a_large_function_are_extra_work`, `as_many_instructions_and_more_misses_are_memory`.
+/// Wrong if: there are a few more calls, each much dearer than the others: more of them is the reason, and is not told.
 const EXPLAINS: f64 = 0.5;
 
 impl CauseId {

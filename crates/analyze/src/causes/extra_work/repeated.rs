@@ -17,15 +17,31 @@ use recording::StackId;
 use recording::tables::Mode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Each thread's time over that of one alone, at the least: times come from samples, a tenth is what those of a hundred
-/// leave, and processors of a virtual machine differ by as much.
+/// Each thread's time over that of one alone, at the least.
+///
+/// Decides: whether a function is one that each thread does all of.
+/// From: statistics: times come from samples, a tenth is what those of a hundred leave; and processors of a virtual
+/// machine differ by as much.
+/// Shown by: `work_that_each_thread_repeats_is_told_without_counters`,
+/// `what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated`.
+/// Wrong if: a function repeats half of its work in each thread and shares the rest: that is more work, and stays unsure.
 const LEAST: f64 = 0.8;
 
-/// The same at the most: processors that are hardware threads of one core make each other's code up to 1.6 times as slow,
-/// more is some other trouble.
+/// The same at the most.
+///
+/// Decides: whether a function takes longer in each thread for some other trouble.
+/// From: chosen: processors that are hardware threads of one core make each other's code up to 1.6 times as slow.
+/// Shown by: `work_that_each_thread_repeats_is_told_without_counters`, at 1.0.
+/// Wrong if: each thread repeats work that also waits for memory: together it takes more than 1.6 times as long, and
+/// stays unsure.
 const MOST: f64 = 1.6;
 
 /// The function's growth explains the growth of code when it is at least half of it.
+///
+/// Decides: whether a repeated function is told as the reason.
+/// From: chosen; no measurement.
+/// Shown by: `repeated_work_is_told_by_the_function_that_holds_it_all`.
+/// Wrong if: each thread repeats three functions, alike in time, that no function of the program holds together.
 const EXPLAINS: f64 = 0.5;
 
 /// A function, by name and module.

@@ -20,20 +20,49 @@ use recording::{StackId, ThreadId};
 use std::collections::BTreeMap;
 
 /// One function is what the goroutines run that are left when it is more than half of what runs then: no other can be.
+///
+/// Decides: whether the function of the goroutines that are left is named.
+/// From: the definition of a majority.
+/// Shown by: `goroutines_of_unequal_shares_are_an_imbalance`.
+/// Wrong if: a goroutine in the background runs more than the last one that has a share of the work: it is the one that
+/// is named.
 const MOST: f64 = 0.5;
 
-/// Several goroutines run a function when at least this share of its time is that of two or more at once: the bound below
-/// which a program counts as one that runs alone (see `account/alone.rs`).
+/// Several goroutines run a function when at least this share of its time is that of two or more at once.
+///
+/// Decides: whether goroutines that are left had a larger share, or are what starts the others.
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account/alone.rs`, below which a program counts as one that runs
+/// alone.
+/// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
+/// Wrong if: the last goroutine runs more than ten times as long as all others beside it, and samples do not tell the
+/// goroutines.
 const SIDE_BY_SIDE: f64 = 0.1;
 
 /// And at least so many samples of it: what one that moves to another thread leaves at the edges is one.
+///
+/// Decides: the same, where goroutines were seen side by side only for a moment.
+/// From: chosen: more than what one that moves to another thread leaves at the edges, which is one sample.
+/// Shown by: `goroutines_of_unequal_shares_are_an_imbalance`, with 300 samples side by side.
+/// Wrong if: all goroutines but the last are done within ten milliseconds: that they ran side by side does not count.
 const FEWEST_SAMPLES: f64 = 10.0;
 
 /// Samples of one thread that are not farther apart than this many usual distances are of one stretch.
+///
+/// Decides: for how long a thread is taken to have run a function.
+/// From: chosen; no measurement.
+/// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
+/// Wrong if: samples come at uneven distances, as on a machine that steals time: stretches break off, and time side by
+/// side is missed.
 const NEAR: f64 = 1.5;
 
-/// A goroutine that waits for something and one that has ended leave the same idle processor behind. Where this share of the
-/// sleeping and less is known to be for something else, ends are what it is: less could not make up a cause.
+/// A goroutine that waits for something and one that has ended leave the same idle processor behind. Where this share of
+/// the sleeping and less is known to be for something else, ends are what it is.
+///
+/// Decides: whether idle processors are put down to goroutines that have ended.
+/// From: the smallest loss that is called a cause: less could not make up one.
+/// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
+/// Wrong if: a program of unequal shares has a goroutine that sleeps by the clock now and then: the imbalance stays
+/// unsure.
 const OTHERWISE: f64 = MIN_SHARE;
 
 fn ended(idle: Idle) -> bool {

@@ -165,9 +165,15 @@ const SLOWER: &str = "those that waited ran as long as a fair share of the work 
                       long as the last one, and what that one ran beyond them is processor time that the work does not \
                       take there: its processor may have been the slower one; repeat it at another time";
 
-/// How near the middle thread's time has to be to that of a fair share, and how near two threads' times are that one processor
-/// may have made different: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and
-/// now and then by more.
+/// How near the middle thread's time has to be to that of a fair share, and how near two threads' times are that one
+/// processor may have made different.
+///
+/// Decides: whether the last thread may only have had a slower processor.
+/// From: chosen: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and now and
+/// then by more.
+/// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`.
+/// Wrong if: one processor is slower than the other by more than that for the whole run, as beside a busy neighbour on
+/// its core.
 const FAIR: f64 = 0.15;
 
 /// Whether the last thread may only have had a slower processor: a virtual machine's differ for seconds or minutes, when

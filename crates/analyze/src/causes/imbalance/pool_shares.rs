@@ -14,6 +14,11 @@ use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread is the one that others wait for when more than half of their waiting falls into its running time.
+///
+/// Decides: whether the thread with the large task is named in the evidence.
+/// From: the definition of a majority.
+/// Shown by: `a_task_that_is_larger_than_what_is_left_is_unequal_work`.
+/// Wrong if: another thread has the last task in each round: nobody is named.
 const MOST: f64 = 0.5;
 
 fn no_task(idle: Idle) -> bool {

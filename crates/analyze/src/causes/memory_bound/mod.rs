@@ -14,9 +14,19 @@ use crate::facts::Facts;
 use crate::statistics::MIN_SHARE;
 
 /// The growth of instructions may explain at most this part of the growth of time.
+///
+/// Decides: whether slower code does the same work as with the smallest count.
+/// From: chosen; no measurement.
+/// Shown by: `as_many_instructions_and_more_misses_are_memory`, `more_instructions_in_a_large_function_are_extra_work`.
+/// Wrong if: threads wait for memory, and do somewhat more work as well: the memory is not told.
 const SAME_WORK: f64 = 0.2;
 
-/// Cache misses grow when there are this many times as many: runs of one program differ by some per cent.
+/// Cache misses grow when there are this many times as many.
+///
+/// Decides: whether slower code is told to wait for memory.
+/// From: chosen: runs of one program differ by some per cent.
+/// Shown by: `as_many_instructions_and_more_misses_are_memory`.
+/// Wrong if: as many misses as before take longer, because the threads use up the memory's bandwidth.
 const MORE_MISSES: f64 = 1.2;
 
 impl CauseId {

@@ -12,6 +12,10 @@ use recording::tables::{ModuleKind, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Call sites named in an answer: more than a reader follows up.
+///
+/// Decides: how many call sites of a culprit an answer names.
+/// From: chosen: more than a reader follows up.
+/// Wrong if: a lock is taken at nine places alike, and the ninth is the one that is easy to change.
 const MOST_CALLERS: usize = 8;
 
 /// What a culprit is.
@@ -69,6 +73,12 @@ pub fn heaviest(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<(bool, Site
 }
 
 /// The function that is named holds this share of the samples: the innermost one that explains nearly all of them.
+///
+/// Decides: which function is told as the one that runs, and whether it is said to run alone.
+/// From: chosen; no measurement.
+/// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`.
+/// Wrong if: a phase does two things, one for a quarter of the time: the function around both is named, which may be
+/// `main`.
 const MOST: f64 = 0.8;
 
 /// Who ran, and how sure that is.

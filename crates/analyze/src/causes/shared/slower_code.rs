@@ -11,11 +11,23 @@ use recording::StackId;
 use recording::tables::Mode;
 use std::collections::BTreeMap;
 
-/// A loop that only waits is small: 40 instructions are more than any lock's or queue's waiting loop has (a test, a pause
-/// and a back-off). Code whose samples need more addresses than that does something.
+/// A loop that only waits is small: code whose samples need more addresses than that does something.
+///
+/// Decides: whether code that takes more time may be a loop that waits.
+/// From: chosen: 40 instructions are more than any lock's or queue's waiting loop has (a test, a pause and a back-off).
+/// Shown by: `a_small_loop_that_one_thread_does_not_run_may_only_wait`,
+/// `a_large_function_that_one_thread_does_not_run_is_extra_work`.
+/// Wrong if: a loop that waits is compiled without optimisation: `OWN` of `resolve::decode::loops` knows some of 80
+/// instructions.
 pub const LARGEST_WAITING_LOOP: usize = 40;
 
 /// Share of a function's samples that decides how many addresses it needs; the rest are stray.
+///
+/// Decides: how many addresses a function is taken to run at.
+/// From: chosen; no measurement.
+/// Shown by: `a_small_loop_that_one_thread_does_not_run_may_only_wait`,
+/// `a_large_function_that_one_thread_does_not_run_is_extra_work`.
+/// Wrong if: a large function spends nine tenths of its time in one short loop that works: more work in it stays unsure.
 const NEARLY_ALL: f64 = 0.9;
 
 /// What grew.

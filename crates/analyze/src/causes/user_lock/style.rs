@@ -12,11 +12,21 @@ use crate::runtimes::Primitive;
 use recording::ThreadId;
 use std::collections::BTreeMap;
 
-/// A hand-over between threads takes a few microseconds (two context switches at about 3 µs); threads that wait ten
-/// times that long on average wait for what the holder does, not for the hand-over.
+/// Threads that wait longer than this on average, nanoseconds, wait for what the holder does, not for the hand-over.
+///
+/// Decides: whether a lock is told to be held for long or to be taken too often.
+/// From: chosen: ten times what a hand-over between threads takes, which is two context switches at about 3 µs.
+/// Shown by: `a_long_critical_section_is_named_by_what_the_holder_does`, `a_short_critical_section_is_taken_too_often`.
+/// Wrong if: many threads queue for a lock that is held shortly: each waits for all before it, which looks like long
+/// holding.
 const LONG_WAIT_NS: f64 = 30_000.0;
 
 /// When nobody ran for most of the time in which threads waited: more than half, so that what ran cannot be the reason.
+///
+/// Decides: whether a lock is told as a convoy, or as held by a thread that waits itself.
+/// From: the definition of a majority.
+/// Shown by: `a_lock_that_is_handed_to_sleepers_is_a_convoy`, `a_holder_that_waits_itself_is_said`.
+/// Wrong if: a program has two locks, one of them a convoy and one held for long: the share is that of both together.
 const MOST: f64 = 0.5;
 
 /// How a lock costs its time.

@@ -6,21 +6,41 @@ use recording::ThreadId;
 use recording::tables::{Wait, Wake};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of an object's blocked time that must show a pattern before the pattern is believed: more than half, so that
-/// two opposite patterns can never both hold.
+/// Share of an object's blocked time that must show a pattern before the pattern is believed.
+///
+/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join.
+/// From: the definition of a majority: more than half, so that two opposite patterns can never both hold.
+/// Shown by: `waiters_that_wake_each_other_share_a_lock`,
+/// `a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups`.
+/// Wrong if: one futex is used for two purposes in turn: the one that takes more time is told for both.
 pub(super) const MOST: f64 = 0.5;
 
-/// Where few of the wake-ups at a place come from a thread whose own latest wait was at the address that it wakes, the place
-/// takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks alike has waited for
-/// the one that it releases in at least one of k cases. Few is less than half of that, and this at the least: with 20 such
-/// locks two threads are in each other's way for less than a twentieth of the time that they hold any, which is no cause.
+/// Where few of the wake-ups at a place come from a thread whose own latest wait was at the address that it wakes, the
+/// place takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks alike has
+/// waited for the one that it releases in at least one of k cases. Few is less than half of that, and this at the least.
+///
+/// Decides: whether a place with many futexes is a condition, and no lock.
+/// From: arithmetic: with 20 such locks two threads are in each other's way for less than a twentieth of the time that
+/// they hold any, which is no cause.
+/// Shown by: `who_had_waited_for_something_else_releases_no_lock`, with 100 futexes.
+/// Wrong if: many threads take some of a hundred locks of one make: who releases one had hardly ever waited for it.
 const FEW_AT_LEAST: f64 = 0.05;
 
-/// And this at the most: threads that wait at other futexes in between have the latest wait there as often.
+/// And this at the most.
+///
+/// Decides: the same, for a place with one futex.
+/// From: chosen: threads that wait at other futexes in between have the latest wait there as often.
+/// Shown by: `a_word_that_says_taken_is_a_lock_s`, with one futex.
+/// Wrong if: a lock's threads wait at several other futexes between two waits for it: it then looks like a condition.
 const FEW_AT_MOST: f64 = 0.25;
 
 /// A lock that keeps a queue of its own has one futex for each thread that waits, or one for each depth of its stack. A
 /// place whose threads wait at more addresses than this is no such lock.
+///
+/// Decides: whether a futex that only one thread waits at may be of a lock.
+/// From: chosen: one for each thread, and some depths of its stack; no measurement.
+/// Shown by: `who_had_waited_for_something_else_releases_no_lock`, with one futex for each thread and with 50.
+/// Wrong if: a program takes such locks inside of each other more than three deep: they may then be told as a condition.
 const FUTEXES_OF_A_THREAD: usize = 3;
 
 /// An address in a process.

@@ -10,14 +10,28 @@ use recording::ThreadId;
 use recording::tables::{Reason, State, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// "Locked, and others wait" in glibc's, musl's internal, Rust's and Go's locks (Drepper 2005, "Futexes are tricky").
+/// "Locked, and others wait", as the value of a futex word.
+///
+/// Decides: whether a wait expected a lock's value.
+/// From: the locks of glibc, musl (internal), Rust and Go (Drepper 2005, "Futexes are tricky").
+/// Shown by: `waiters_that_wake_each_other_share_a_lock`, `who_had_waited_for_something_else_releases_no_lock`.
+/// Wrong if: a program's own counter is 2 when threads wait for it; the place of the code then has to tell.
 const LOCKED_WITH_WAITERS: u32 = 2;
 
-/// Bit 31 of a futex word that holds its owner's thread id: others wait (FUTEX_WAITERS of futex(2); musl, robust and
-/// priority-inheriting mutexes).
+/// Bit 31 of a futex word that holds its owner's thread id: others wait.
+///
+/// Decides: whether a wait expected a lock's value.
+/// From: FUTEX_WAITERS of futex(2); musl, robust and priority-inheriting mutexes.
+/// Shown by: `waiters_that_wake_each_other_share_a_lock`.
+/// Wrong if: a program's own futex word uses its highest bit for something else, such as a flag or a negative number.
 const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 
-/// Wake-ups of one barrier follow each other within this time: one call wakes all, each needs some microseconds.
+/// Wake-ups of one barrier follow each other within this time, nanoseconds.
+///
+/// Decides: whether all that wait at a futex are woken together, as at a barrier.
+/// From: chosen: one call wakes all, each needs some microseconds.
+/// Shown by: `a_crowd_woken_at_once_stood_at_a_barrier`, `a_lock_of_short_use_is_no_barrier`.
+/// Wrong if: so many threads stand at a barrier that waking them takes longer: its purpose may then stay unknown.
 const AT_ONCE_NS: u64 = 200_000;
 
 /// What happened at one futex address, over all threads.
