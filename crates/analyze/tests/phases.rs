@@ -389,7 +389,7 @@ fn beside_a_runtime(busy: u64) -> Tables {
             let parallel = 600 / workers;
             main_joins(run, ms(600 + parallel));
             run.thread("start").runs(ms(600), PARALLEL).blocks(Reason::Futex, ms(parallel), CALL);
-            for name in ["GC Thread#0", "Compiler"] {
+            for name in ["Scanner#0", "Compiler"] {
                 let mut thread = run.thread(name);
                 for _ in 0..(600 + parallel) / 100 {
                     thread = thread.runs(ms(busy), "?@libvm.so < ?@libc.so.6");
