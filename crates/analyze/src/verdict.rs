@@ -60,7 +60,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
             Outcome::Clear(_) => {
                 let power = power::power(facts, meta);
                 let weak = power.as_ref().and_then(power::too_weak);
-                match hidden::hiding(facts, meta).or(weak) {
+                match hidden::hiding(facts, meta).or_else(|| hidden::behind_compiler(facts, meta)).or(weak) {
                     Some(missing) => verdict.unsure.push(Unsure { id: meta.id, missing }),
                     None => verdict.clear.push(meta.id),
                 }

@@ -62,6 +62,32 @@ fn the_program_s_own_cause_comes_first() {
     assert!(answer.verdict.summary.contains("Apart from compiling at run time"), "{}", answer.verdict.summary);
 }
 
+/// Threads that wait while a compiler has the processors leave none idle: nobody is acquitted of that.
+#[test]
+fn what_waits_behind_a_compiler_is_not_clear() {
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(1.9))
+        .traced(1, |run| {
+            main_joins(run, ms(1000));
+            run.thread("worker").runs(ms(1000), WORK);
+            run.thread("C2 CompilerThre").runs(ms(900), SERVE).blocks(Reason::Futex, ms(100), CALLED);
+        })
+        .clean_cpu(2, &around(1.0), &around(1.9))
+        .traced(2, |run| {
+            main_joins(run, ms(1000));
+            run.thread("worker").runs(ms(500), WORK).locks(0x10, ms(500), LOCK, "worker-2");
+            run.thread("worker-2").locks(0x10, ms(500), LOCK, "worker").runs(ms(500), WORK);
+            run.thread("C2 CompilerThre").runs(ms(900), SERVE).blocks(Reason::Futex, ms(100), CALLED);
+        });
+    let answer = answer_for(&sketch.tables());
+    assert_balanced(&answer);
+    assert!((useful(&answer) - 1.0).abs() < 0.02, "{:#?}", answer.account);
+    let missing = missing(&answer, CauseId::USER_LOCK);
+    assert!(missing.contains("the runtime's compiler took"), "{:#?}", answer.verdict);
+    // Nobody waited for a page.
+    assert!(answer.verdict.clear.contains(&CauseId::PAGE_FAULT), "{:#?}", answer.verdict);
+}
+
 /// The near miss: a thread of the program's own that does the same is a stage of it, and works.
 #[test]
 fn a_stage_of_the_program_is_useful_work() {

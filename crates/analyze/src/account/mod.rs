@@ -175,15 +175,15 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .collect();
     let base_count = clean.base().or(drafts.first().map(|d| d.traced.run.threads));
     let base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count);
-    let base_strength = base.map(|b| Strength {
-        creating_is_loss: creating_is_loss(clean, b, &drafts),
-        beside: b.beside(),
-        ..b.strength()
-    });
     let base_cpu = match base {
         Some(base) => base.clean_cpu(clean).unwrap_or_else(|| clean.cpu_per_unit(base.traced.run.threads)),
         None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
     };
+    let base_strength = base.map(|b| Strength {
+        creating_is_loss: creating_is_loss(clean, b, &drafts),
+        beside: b.beside(clean, &base_cpu),
+        ..b.strength()
+    });
     let against = Smallest { count: base_count, cpu: base_cpu, strength: base_strength.as_ref() };
     let mut lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
     // A program that runs more threads than it was asked for waits for its like at the smallest count, too.
@@ -381,10 +381,15 @@ impl<'m, 't> Draft<'m, 't> {
         Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }
     }
 
-    /// Of what a runtime's compilers and collectors ran, the share that ran on processors that the capacity does not count.
-    fn beside(&self) -> f64 {
-        let served = self.split.on_cpu * self.profile.serving as f64 / self.profile.total.max(1) as f64;
-        if served > 0.0 { (self.split.surplus / served).min(1.0) } else { 0.0 }
+    /// Of what a runtime's compilers and collectors ran, the share that ran on processors that the capacity does not count:
+    /// as the observed run shows, and at least what the timed runs, whose processor time is `cpu`, used beyond their capacity.
+    fn beside(&self, clean: &Clean<'_>, cpu: &[Measured]) -> f64 {
+        let served = self.profile.serving as f64 / self.profile.total.max(1) as f64;
+        let observed = self.split.surplus / self.split.on_cpu.max(f64::MIN_POSITIVE);
+        let time = median_of(&clean.seconds_per_unit(self.traced.run.threads));
+        let timed = median_of(cpu).zip(time).map(|(cpu, time)| 1.0 - time * f64::from(self.traced.processors()) / cpu);
+        let beyond = observed.max(timed.filter(|share| share.is_finite()).unwrap_or(0.0));
+        if served > 0.0 { (beyond / served).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// Thread-seconds per unit of work that threads were blocked, by line.

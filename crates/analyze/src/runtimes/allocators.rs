@@ -121,13 +121,19 @@ mod tests {
             "gc_collect_main",
             "G1ParScanThreadState::trim_queue()",
             "VM_GenCollectForAllocation::doit()",
+            "v8::internal::Scavenger::Process(v8::JobDelegate*)",
         ] {
             assert_eq!(theme(name), Some(Theme::Collector), "{name}");
         }
-        for name in ["pthread_create@@GLIBC_2.34", "runtime.newosproc"] {
+        for name in [
+            "pthread_create@@GLIBC_2.34",
+            "runtime.newosproc",
+            "JavaThread::post_run()",
+            "ThreadsSMRSupport::smr_delete(JavaThread*)",
+        ] {
             assert_eq!(theme(name), Some(Theme::Creation), "{name}");
         }
-        for name in ["start_thread", "__clone3", "G1", "main.gc", "spawn", "std::thread::sleep"] {
+        for name in ["start_thread", "__clone3", "G1", "main.gc", "spawn", "std::thread::sleep", "JavaThread::run()"] {
             assert_eq!(theme(name), None, "{name}");
         }
     }

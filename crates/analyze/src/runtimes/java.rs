@@ -86,16 +86,33 @@ static NAMES: Names = Names {
         ("lang.Thread.join", Primitive::Join),
         ("lang.Object.wait", Primitive::Condition),
     ],
-    // Who finds the heap full waits for the collector, in the call that allocates.
-    path_themes: &[(
-        Theme::Allocator,
-        &[
-            "MemAllocator::allocate",
-            "GenCollectedHeap::mem_allocate",
-            "ParallelScavengeHeap::mem_allocate",
-            "G1CollectedHeap::mem_allocate",
-        ],
-    )],
+    path_themes: &[
+        // Who finds the heap full waits for the collector, in the call that allocates.
+        (
+            Theme::Allocator,
+            &[
+                "MemAllocator::allocate",
+                "GenCollectedHeap::mem_allocate",
+                "ParallelScavengeHeap::mem_allocate",
+                "G1CollectedHeap::mem_allocate",
+            ],
+        ),
+        // Starting and ending threads, and the list of all of them (thread.cpp, threadSMR.cpp, jvm.cpp).
+        (
+            Theme::Creation,
+            &[
+                "JVM_StartThread",
+                "JavaThread::prepare",
+                "JavaThread::exit",
+                "JavaThread::post_run",
+                "Threads::add",
+                "Threads::remove",
+                "ThreadsSMRSupport::",
+                "os::create_thread",
+                "java.lang.Thread.start0",
+            ],
+        ),
+    ],
     class_themes: &[(
         Theme::Collector,
         &[

@@ -52,6 +52,25 @@ fn libraries_that_are_compiled_into_programs_are_no_code_of_their_own() {
 }
 
 #[test]
+fn threads_that_runtimes_start_for_themselves() {
+    for (name, service) in [
+        ("C2 CompilerThre", Service::Compiler),
+        (".NET Tiered Com", Service::Compiler),
+        ("GC Thread#1", Service::Collector),
+        ("G1 Conc#0", Service::Collector),
+        ("VM Thread", Service::Other),
+    ] {
+        assert_eq!(service_thread(name), Some(service), "{name}");
+    }
+    for name in ["pool-1-thread-1", "Compiler", "GC", "G1", "java", "node", ".NET TP Worker", ".NET Long Runni"] {
+        assert_eq!(service_thread(name), None, "{name}");
+    }
+    let platform = "node::(anonymous namespace)::PlatformWorkerThread(void*)";
+    assert_eq!(service_start(platform), Some(Service::Collector));
+    assert_eq!(service_start("node::worker::Worker::StartThread(void*)"), None);
+}
+
+#[test]
 fn methods_of_java_by_name() {
     let queued = "java.util.concurrent.locks.AbstractQueuedSynchronizer";
     let acquire = format!("int {queued}.acquire({queued}$Node, int, boolean, boolean, boolean, long)");

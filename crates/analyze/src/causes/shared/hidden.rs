@@ -2,6 +2,8 @@
 
 use super::Meta;
 use super::unexplained::unexplained;
+use crate::account::pieces::Kind;
+use crate::account::timeline::Shape;
 use crate::account::{Ledger, LineId, Unexplained};
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::resources::is_hidden;
@@ -33,6 +35,28 @@ pub(crate) fn hiding(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
                 "{} stays unexplained, and it may be among that: {}",
                 in_proportion(ledger, seconds),
                 names.join(", ")
+            )
+        })
+    })
+}
+
+/// Why a cause that makes threads wait, or leaves them without work, is not clear where a runtime's compiler took what
+/// they left: processors that would have been idle meanwhile do not show.
+pub(crate) fn behind_compiler(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
+    facts.in_order().into_iter().filter(|ledger| !ledger.scales()).find_map(|ledger| {
+        let compiling = ledger.sum(|id| id == LineId::Compiling).0;
+        let waited = ledger.split.spent.iter().filter_map(|(kind, seconds)| match kind {
+            Kind::Blocked(why) if meta.claims(LineId::blocked(*why)) => Some(seconds),
+            _ => None,
+        });
+        // How long threads had no work for is not in their waits.
+        let shape = Shape::ALL.into_iter().any(|shape| meta.claims(LineId::Shape(shape)));
+        let most = if shape { f64::INFINITY } else { waited.sum::<f64>() * ledger.scale };
+        let seconds = compiling.min(most);
+        large(ledger, seconds).then(|| {
+            format!(
+                "the runtime's compiler took up to {} that would have been idle otherwise: with it gone, that would show",
+                in_proportion(ledger, seconds)
             )
         })
     })
