@@ -36,9 +36,17 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
         };
         (!runs.is_empty() && runs.iter().all(fits)).then_some((form, first.unwrap_or_default()))
     };
-    let fitting: Vec<(usize, &str)> = (0..forms.forms.len()).filter_map(fits).collect();
-    let Some(&(best, unit)) = fitting.first() else { return (None, None) };
     let number = |run: &Found, form: usize| run.0.get(form).and_then(|m| m.value);
+    let loose = |form: usize| forms.forms.get(form).is_some_and(|f| f.loose);
+    let all = || (0..forms.forms.len()).filter_map(fits);
+    let mut fitting: Vec<(usize, &str)> = all().filter(|(form, _)| !loose(*form)).collect();
+    if fitting.is_empty() {
+        // A measured rate is never the same twice; a limit, or a speed in the program's own world, is.
+        let differs =
+            |form: usize| runs.iter().any(|run| number(run, form) != runs.first().and_then(|r| number(r, form)));
+        fitting = all().filter(|(form, _)| loose(*form) && differs(*form)).collect();
+    }
+    let Some(&(best, unit)) = fitting.first() else { return (None, None) };
     let same = |form: usize| runs.iter().all(|run| number(run, form) == number(run, best));
     let labelled = forms.forms.get(best).is_some_and(|f| f.labelled);
     if !labelled && !fitting.iter().all(|(form, _)| same(*form)) {
@@ -152,6 +160,35 @@ mod tests {
             "loops: 5",
         ] {
             assert_eq!(recognised(&[output, output]), None, "{output}");
+        }
+    }
+
+    /// Any word may stand for what is counted, where the runs differ in it.
+    #[test]
+    fn rates_of_any_thing() {
+        for (outputs, unit, values) in [
+            (["done\n2137 statements/s\n", "2140 statements/s"], "statements/s", [2137.0, 2140.0]),
+            (["12.5 page renders per second", "25.1 page renders per second"], "page renders/s", [12.5, 25.1]),
+            (["Documents per second: 77", "Documents per second: 78"], "Documents/s", [77.0, 78.0]),
+            (["{\"docs_per_sec\": 77.5}", "{\"docs_per_sec\": 91}"], "docs/s", [77.5, 91.0]),
+            (["quotesPerSecond=5", "quotesPerSecond=9"], "quotes/s", [5.0, 9.0]),
+            (["rate 1234.5/s", "rate 2001/sec"], "units/s", [1234.5, 2001.0]),
+            // One of the usual words comes before any other.
+            (["5 cars/s, 100 ops/s", "5 cars/s, 150 ops/s"], "ops/s", [100.0, 150.0]),
+        ] {
+            assert_eq!(recognised(&outputs), Some((unit.to_owned(), values.to_vec())), "{outputs:?}");
+        }
+        for outputs in [
+            // A limit, a speed, somebody's own part, and what differs in its unit.
+            ["limit: 500 mails/s", "limit: 500 mails/s"],
+            ["wind 12.1 metres per second", "wind 12.5 metres per second"],
+            ["v = 3.1 m/s", "v = 3.2 m/s"],
+            ["41 docs/s per thread", "40 docs/s per thread"],
+            ["1200 ops/s per thread", "1100 ops/s per thread"],
+            ["12 docs/s", "12 pages/s"],
+            ["3 seconds per 100 requests", "4 seconds per 100 requests"],
+        ] {
+            assert_eq!(recognised(&outputs), None, "{outputs:?}");
         }
     }
 

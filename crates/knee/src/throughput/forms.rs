@@ -15,6 +15,25 @@ const THINGS: &str = "ops?|operations?|iops|req(?:uest)?s?|rps|quer(?:y|ies)|eve
 /// Units that say by themselves that they are rates. `Mops` is none: `20 Mops` may be the work that was done.
 const RATES: &str = "[kKMG]?(?:[fqtrFQTR][pP][sS]|iops|IOPS|FLOPS)";
 
+/// What is a rate and no work: speeds of things that a program computes about.
+const NO_WORK: [&str; 14] = [
+    "meter", "meters", "metre", "metres", "mile", "miles", "feet", "rad", "radian", "radians", "deg", "degree",
+    "degrees", "second",
+];
+/// Whose rate a line is of when it is not that of the whole program.
+const OF_ONE: [&str; 10] = [
+    "per thread",
+    "per-thread",
+    "/thread",
+    "each thread",
+    "per worker",
+    "per-worker",
+    "/worker",
+    "per core",
+    "per-core",
+    "/core",
+];
+
 /// One form.
 #[derive(Debug)]
 pub(crate) struct Form {
@@ -25,6 +44,8 @@ pub(crate) struct Form {
     unit: Option<usize>,
     /// True when the output itself calls the number a throughput.
     pub(crate) labelled: bool,
+    /// True when any word may stand for what is counted: it counts where no other form fits, and the runs differ in it.
+    pub(crate) loose: bool,
 }
 
 /// The forms that are looked for: the user's pattern alone, or the common ones.
@@ -49,7 +70,7 @@ impl Forms {
             0 => return Err(format!("the pattern {pattern} has no group; put the number in brackets: tput=([0-9.]+)")),
             n => return Err(format!("the pattern {pattern} has {n} groups; write those around no number as (?:...)")),
         }
-        Forms::new(vec![Form { regex, number: 1, unit: None, labelled: true }], true)
+        Forms::new(vec![Form { regex, number: 1, unit: None, labelled: true, loose: false }], true)
     }
 
     /// The common forms, best first.
@@ -60,8 +81,10 @@ impl Forms {
         let form = |pattern: String, number, unit, labelled| {
             // Without Unicode: its word boundaries are slow on what is no text, and the target would wait for its reader.
             let regex = Regex::new(&format!("(?-u){pattern}")).map_err(|error| error.to_string())?;
-            Ok::<Form, String>(Form { regex, number, unit, labelled })
+            Ok::<Form, String>(Form { regex, number, unit, labelled, loose: false })
         };
+        let loose =
+            |pattern, number, unit| Ok::<Form, String>(Form { loose: true, ..form(pattern, number, unit, false)? });
         let second = r"\s*(?:/|\bper\b)\s*s(?:ec(?:ond)?s?)?";
         // A number without a unit: the line ends, or the next name begins. `95 %` is not one.
         let alone = r"|\s*(?:$|[,;)])|\s+[a-z_][a-z_0-9().]*\s*[=:]";
@@ -92,6 +115,26 @@ impl Forms {
             form(format!(r"(?i)\b({RATES})\s*[=:]\s*{NUMBER}(?:[\s,;)]|$)"), 2, Some(1), false)?,
             // 512.3 MB/s
             form(format!(r"{BEFORE}{NUMBER}\s*([kKMGT]i?B{second})(?:[^A-Za-z0-9]|$)"), 1, Some(2), false)?,
+            // 2137 statements/s; 12.5 page renders per second
+            loose(
+                format!(
+                    r"(?i){BEFORE}{NUMBER}\s*((?:[a-z][a-z_-]{{1,23}}\s){{0,2}}[a-z][a-z_-]{{2,23}}{second})(?:[^a-z0-9]|$)"
+                ),
+                1,
+                Some(2),
+            )?,
+            // Documents per second: 77; docs/sec=77
+            loose(format!(r"(?i)\b([a-z][a-z_-]{{2,23}}{second})\b\s*[=:]\s*{NUMBER}"), 2, Some(1))?,
+            // docs_per_sec=77; "docsPerSecond": 77
+            loose(
+                format!(
+                    r#"\b([A-Za-z][A-Za-z0-9]*(?:[A-Za-z0-9_]*_per_s|PerS)(?:ec(?:ond)?)?)["']?\s*[=:]\s*{NUMBER}"#
+                ),
+                2,
+                Some(1),
+            )?,
+            // 1234.5/s
+            loose(format!(r"(?i){BEFORE}{NUMBER}{second}(?:[^a-z0-9]|$)"), 1, None)?,
         ];
         Forms::new(forms, false)
     }
@@ -104,14 +147,21 @@ impl Forms {
 
 impl Form {
     /// All matches of a line: number and unit. A match whose number is not finite and positive has none.
+    ///
+    /// A line that says that its rate is of one thread has none either.
     pub(crate) fn matches(&self, line: &[u8]) -> Vec<(Option<f64>, String)> {
+        let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
+        if !(self.labelled && self.unit.is_none()) && OF_ONE.iter().any(|words| lower.contains(words)) {
+            return Vec::new();
+        }
         let found = self.regex.captures_iter(line).map(|captures| {
             let text = |group| captures.get(group).map_or(Cow::Borrowed(""), |m| String::from_utf8_lossy(m.as_bytes()));
             let number = text(self.number);
             let value = number.replace(',', "").trim().parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0);
             (value, rate(&self.unit.map_or(Cow::Borrowed(""), text)))
         });
-        found.collect()
+        let work = |unit: &str| !NO_WORK.contains(&unit.trim_end_matches("/s").rsplit(' ').next().unwrap_or_default());
+        found.filter(|(_, unit)| !self.loose || work(&unit.to_ascii_lowercase())).collect()
     }
 }
 
@@ -122,7 +172,8 @@ fn rate(unit: &str) -> String {
         return "units/s".to_owned();
     }
     let lower = unit.to_ascii_lowercase();
-    let cut = lower.find(" per ").or_else(|| lower.find('/')).unwrap_or(unit.len());
+    let ends = [" per ", "/", "_per_", "pers"].into_iter().find_map(|end| lower.find(end).filter(|at| *at > 0));
+    let cut = ends.unwrap_or(unit.len());
     let thing = unit.get(..cut).unwrap_or(unit).trim();
     // `fps`, `IOPS` and `GFLOPS` have their second inside, `Mops` has not.
     let inside = ["fps", "qps", "tps", "rps", "iops", "flops"].iter().any(|rate| lower.ends_with(rate));
