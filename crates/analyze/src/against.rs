@@ -1,5 +1,4 @@
 //! How fast one case of a sweep is against another whose runs were made in the same blocks.
-//! May import: `answer`, `curve`, `intervals`, `paired`, `statistics`.
 
 use crate::answer::Interval;
 use crate::curve::Clean;

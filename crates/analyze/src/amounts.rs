@@ -1,5 +1,4 @@
 //! What a traced run spent per unit of work, thing by thing: the rows that thread counts and recordings are compared by.
-//! May import: `account`, `causes` (locks and the words of lines), `model`.
 
 use crate::account::Ledger;
 use crate::account::profile::Doing;

@@ -1,8 +1,8 @@
 //! The answer: what a sweep's analysis says, and the shape of `--format json`.
 //!
-//! Field names are an interface (see `docs/answer.schema.json`): they may be added to, never renamed. All times are
-//! seconds; those of the account and of causes are processor-seconds per unit of work, where a unit of work is one
-//! whole execution unless the program prints a throughput. May import: serde.
+//! Field names are an interface (see `docs/answer.schema.json`): they may be added to, never renamed. All times are seconds;
+//! those of the account and of causes are processor-seconds per unit of work, where a unit of work is one whole execution
+//! unless the program prints a throughput.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

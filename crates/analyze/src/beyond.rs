@@ -1,5 +1,4 @@
-//! The worst count has its word: why a larger thread count than the one that the verdict is about collapses. May import:
-//! `answer`, `causes`, `facts`, `words`.
+//! The worst count has its word: why a larger thread count than the one that the verdict is about collapses.
 
 use crate::answer::{Beyond, Cause, Culprit, Point};
 use crate::causes::{Meta, Outcome};

@@ -1,5 +1,6 @@
-//! Two recordings compared: before and after a change, or two commands whose runs were interleaved.
-//! Rooms: `summary` the conclusion in words, `drift` how far the machine itself moved, `load` what other programs may have done; here the numbers. May import: everything that `lib` does.
+//! Two recordings compared: before and after a change, or two commands whose runs were interleaved. Rooms: `summary` the
+//! conclusion in words, `drift` how far the machine itself moved, `load` what other programs may have done; here the
+//! numbers.
 
 mod drift;
 mod load;

@@ -1,5 +1,4 @@
 //! What the timed runs of two interleaved cases count differently: processor time, context switches, page faults.
-//! May import: `answer`, `curve`, `facts`, `paired`, `statistics`.
 
 use crate::answer::{Change, Kind};
 use crate::curve::{Clean, median_of, seconds};

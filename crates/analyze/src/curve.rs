@@ -1,5 +1,4 @@
-//! The scaling curve: points with their intervals, from the clean runs alone. May import: `answer`, `intervals`, `paired`,
-//! `statistics`.
+//! The scaling curve: points with their intervals, from the clean runs alone.
 
 use crate::answer::{Point, Spread};
 use crate::intervals::{above, holding, ratio, spread};

@@ -1,4 +1,4 @@
-//! What disturbed a timed run from outside, as far as the machine tells. May import: `facts`, `statistics`, `words`.
+//! What disturbed a timed run from outside, as far as the machine tells.
 //!
 //! A run is judged by what happened on the machine, never by how long it took: leaving out what is slow would make
 //! every program fast. Steal and other load are judged for themselves. The clock and the quota are part of the machine

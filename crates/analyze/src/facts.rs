@@ -1,5 +1,4 @@
 //! What the causes are decided from, and when a loss is large and certain enough to be called one.
-//! May import: `account`, `answer`, `curve`, `model`, `statistics`, `words`.
 
 use crate::account::{Ledger, LineId};
 use crate::answer::{Interval, Point};

@@ -1,5 +1,4 @@
-//! What takes more per unit of work the more threads there are. May import: `account`, `amounts`, `answer`, `facts`,
-//! `model`, `statistics`.
+//! What takes more per unit of work the more threads there are.
 
 use crate::amounts::{Amounts, amounts};
 use crate::answer::{At, Growth, Kind};

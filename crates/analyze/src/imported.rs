@@ -1,7 +1,7 @@
 //! The answer of a recording that another tool's profile was read into: where processor time went, and nothing else.
 //!
 //! Samples do not tell who waited, for what, or how long a run takes alone. So there is no curve, no account and no cause,
-//! and every cause stays unsure. May import: `amounts`, `answer`, `causes`, `growth`, `model`.
+//! and every cause stays unsure.
 
 use crate::amounts::{Amount, Amounts};
 use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unsure, Verdict};

@@ -1,5 +1,5 @@
-//! Intervals of few values: of the centre that they scatter around, of a difference inside blocks, and of the shift
-//! between two samples. May import: `answer`, `paired`, `statistics`.
+//! Intervals of few values: of the centre that they scatter around, of a difference inside blocks, and of the shift between
+//! two samples.
 //!
 //! Nothing here supposes bell-shaped noise, and nothing is resampled: from five runs a percentile bootstrap gives hardly
 //! more than their range, which misses the median once in sixteen times, and less than that for ratios. What is used:

@@ -1,4 +1,4 @@
-//! The knee of the curve: the last thread count worth using. May import: `curve`, `intervals`, `paired`.
+//! The knee of the curve: the last thread count worth using.
 //!
 //! Eager, Zahorjan & Lazowska (1989, "Speedup versus efficiency in parallel systems", IEEE Transactions on Computers
 //! 38(3)): the knee maximises efficiency over execution time, which is speed-up × efficiency.

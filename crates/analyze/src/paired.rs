@@ -1,4 +1,4 @@
-//! Differences inside blocks: one value a block, and what can be said of all of them. May import: `answer`, `statistics`.
+//! Differences inside blocks: one value a block, and what can be said of all of them.
 //!
 //! Where two cases are run in the same blocks, in an order drawn anew for each block, a case that does not differ from
 //! the other is as often the slower as the faster one in a block, whatever the machine did meanwhile (Fisher 1935, "The

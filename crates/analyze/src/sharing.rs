@@ -1,8 +1,8 @@
 //! What the samples show of memory that threads share: cache lines that several of them use at the same time, and loops
 //! in which they wait.
 //!
-//! A line, and a loop, counts only when breakpoints showed who really touches the memory. Rooms of its own: `lines` puts
-//! the accesses of a run together by cache line. May import: `model`, recording.
+//! A line, and a loop, counts only when breakpoints showed who really touches the memory. Rooms of its own: `lines` puts the
+//! accesses of a run together by cache line.
 
 mod lines;
 

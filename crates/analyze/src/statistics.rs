@@ -1,4 +1,4 @@
-//! Medians and quantiles, and what they are taken of. May import: `answer` (for `Interval`).
+//! Medians and quantiles, and what they are taken of.
 
 use crate::answer::Interval;
 

@@ -1,5 +1,4 @@
 //! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
-//! May import: everything but `lib`.
 
 use crate::account::Ledger;
 use crate::answer::{Cause, Condition, Interval, Limitation, Point, Unsure, Verdict};

@@ -1,4 +1,4 @@
-//! Who else uses the processors, before anything is measured. May import: `procfs`.
+//! Who else uses the processors, before anything is measured.
 //!
 //! Two looks at /proc, some time apart, tell how much of the machine was busy in between and which programs that was. It
 //! needs no rights. /proc counts in ticks of 10 ms, so a look over a second cannot tell less than about two per cent.

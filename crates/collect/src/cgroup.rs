@@ -1,5 +1,5 @@
 //! Control groups of this process, which the target inherits: quotas of processor time, and how often they bit. Both
-//! versions. (A cpuset shows in the affinity: see `machine`.) May import: files of /proc and /sys.
+//! versions. (A cpuset shows in the affinity: see `machine`.)
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Counting events of a whole process tree with perf_event_open(2), where the machine counts them.
 //!
-//! Only warm-up runs are counted: a counter that follows every thread costs time at every switch, and the timed runs
-//! are to be left alone. May import: libc.
+//! Only warm-up runs are counted: a counter that follows every thread costs time at every switch, and the timed runs are to
+//! be left alone.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What can go wrong while a target is run and observed. May import: aya's and recording's errors.
+//! What can go wrong while a target is run and observed.
 
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 //!
 //! Programs in the kernel, perf events and /proc are three sources of these events; `build` makes rows of them. A source
 //! that cannot see something never gives the event for it. Handles (threads, waits, stacks) are the source's: it gives out
-//! each once a run. Times are nanoseconds of CLOCK_MONOTONIC. May import: `file_kind`, `sharing` (its rows), `recording`.
+//! each once a run. Times are nanoseconds of CLOCK_MONOTONIC.
 
 use crate::file_kind::FileKind;
 use crate::sharing::SharedRows;

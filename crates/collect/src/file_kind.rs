@@ -1,4 +1,4 @@
-//! What a descriptor stands for, and what a thread waits for that blocks in it. May import: `recording`, libc.
+//! What a descriptor stands for, and what a thread waits for that blocks in it.
 
 use recording::tables::Reason;
 use std::path::Path;

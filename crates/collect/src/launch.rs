@@ -1,8 +1,7 @@
 //! Runs a command once and measures it from outside: time, processor time, switches, faults.
 //!
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
-//! misses nothing. May import: libc, `output`, `counters`, `procfs`, `rights`, `user`,
-//! `stop`, `cgroup`, `processors`.
+//! misses nothing.
 
 use crate::cgroup::Groups;
 use crate::counters::{Counters, Counting};

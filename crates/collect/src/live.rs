@@ -1,8 +1,7 @@
 //! A live view: what the threads of a program did since the last look, again and again, and nothing kept.
 //!
 //! With eBPF it shows what a recording holds but wakers, shared memory and system calls; with /proc alone also no code that
-//! runs. The target is not touched: it goes on when the view ends. May import: `bpf`, `build`, `launch`, `observation`,
-//! `sinks`, `sources`, `stacks`, `tracer`, small rooms of the crate.
+//! runs. The target is not touched: it goes on when the view ends.
 
 use crate::bpf::Programs;
 use crate::bpf::abi::{SLOT_ATTACHED, SLOT_PENDING};

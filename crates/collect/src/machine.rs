@@ -1,5 +1,4 @@
-//! The machine that runs the target, as far as it matters for scaling. May import: libc, `cgroup`, files of /proc and
-//! /sys.
+//! The machine that runs the target, as far as it matters for scaling.
 
 use crate::cgroup::Groups;
 use recording::meta::Machine;

@@ -1,6 +1,4 @@
 //! One run that is observed: a source, polled on a thread of its own, its events, and the recording that they go to.
-//!
-//! May import: `build`, `launch`, `sinks`, `sources` (the trait), `stacks`, `recording`.
 
 use crate::build::{Builder, Totals};
 use crate::error::Error;

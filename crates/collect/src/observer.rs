@@ -1,6 +1,4 @@
 //! With what runs are observed: the best that is allowed here, or what the user asks for.
-//!
-//! May import: `bpf`, `launch`, `machine`, `observation`, `sampling`, `sources`, `stacks`, `tracer`, `recording`.
 
 use crate::bpf::Programs;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! The target's output: read as it comes, handed on, never stored here. May import: libc.
+//! The target's output: read as it comes, handed on, never stored here.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,6 +1,4 @@
 //! What this machine allows, found out by trying, and what each missing thing costs.
-//!
-//! May import: the BPF side, `counters`, `observer` (names), `sources::perf` (trying), caps, files of /proc and /sys.
 
 use crate::bpf::Programs;
 use crate::counters;

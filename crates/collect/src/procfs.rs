@@ -1,4 +1,4 @@
-//! Small readings of /proc that several rooms need. May import: libc, `rights`.
+//! Small readings of /proc that several rooms need.
 
 use std::fs;
 

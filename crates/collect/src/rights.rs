@@ -7,8 +7,6 @@
 //!   the file have it: then the kernel checks every access with the user's own rights.
 //! - What knee starts cannot gain rights when it executes something (`no_new_privs`): the programs in the kernel would go
 //!   on copying stacks of a set-user-id program. A program that runs already is only observed when it has that mark.
-//!
-//! May import: caps, libc, /proc.
 
 use crate::error::Error;
 use caps::{CapSet, Capability, CapsHashSet};

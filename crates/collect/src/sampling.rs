@@ -1,4 +1,4 @@
-//! How often processors are sampled. May import: files of /proc.
+//! How often processors are sampled.
 
 use std::fs;
 

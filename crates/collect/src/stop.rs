@@ -1,4 +1,4 @@
-//! The user's wish to stop, seen by every loop that waits. May import: std.
+//! The user's wish to stop, seen by every loop that waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

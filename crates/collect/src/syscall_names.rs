@@ -1,4 +1,4 @@
-//! Names of system calls, and what a thread blocked in one waits for. May import: syscalls, libc.
+//! Names of system calls, and what a thread blocked in one waits for.
 
 use recording::tables::Reason;
 use syscalls::Sysno;

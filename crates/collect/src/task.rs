@@ -1,6 +1,4 @@
 //! One thread as /proc shows it to its own user: what it sleeps in, how long it ran and queued, how often it switched.
-//!
-//! May import: files of /proc, `syscall_names`.
 
 use recording::tables::Reason;
 use std::fs::{self, File};

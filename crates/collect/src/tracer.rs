@@ -1,6 +1,4 @@
 //! Observing with programs in the kernel: a command from its start, or a program that runs already.
-//!
-//! May import: `bpf`, `launch`, `observation`, `sources::bpf`, `stacks`, `procfs`, `rights`, `recording`, libc.
 
 use crate::bpf::abi::{SLOT_ATTACHED, SLOT_OBSERVER, SLOT_PENDING};
 use crate::bpf::{Enrolment, Programs};

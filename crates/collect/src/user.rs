@@ -1,5 +1,4 @@
 //! Who called: under sudo the target runs as the user who typed the command, and the files are theirs.
-//! May import: libc.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! The text that `perf script` prints, one sample after the other (perf-script(1); `process_event` in the kernel's
-//! tools/perf/builtin-script.c, `sample__fprintf_callchain` in tools/perf/util/evsel_fprintf.c). May import: std.
+//! tools/perf/builtin-script.c, `sample__fprintf_callchain` in tools/perf/util/evsel_fprintf.c).
 //!
 //! A sample is a line `comm pid/tid [cpu] seconds: period event:` with the code address behind it, or with the frames of
 //! the call path on lines of their own, the innermost first, ended by an empty line. `perf script -F` leaves fields out,

@@ -1,4 +1,4 @@
-//! The threads of a profile, and when they were on a processor as far as samples tell. May import: std.
+//! The threads of a profile, and when they were on a processor as far as samples tell.
 //!
 //! A sample stands for one period of running time before it. Nothing is known about the time between: there the thread
 //! may have waited, or run unsampled.

@@ -1,4 +1,4 @@
-//! From variants of a program and values of parameters to the cases of a sweep. May import: `template`.
+//! From variants of a program and values of parameters to the cases of a sweep.
 
 use crate::template::{PLACEHOLDER, Template, placeholder};
 

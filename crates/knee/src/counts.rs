@@ -1,4 +1,4 @@
-//! Thread counts as the user lists them: `1,2,4` and `1-8`. May import: std.
+//! Thread counts as the user lists them: `1,2,4` and `1-8`.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;

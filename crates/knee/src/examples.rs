@@ -1,5 +1,5 @@
 //! Tests that every command line shown to a reader, in help texts and in the documentation, is one that knee takes. What the
-//! commands print is tried by `tests/documentation.rs` and `tests/examples.rs`. May import: clap, `cli`.
+//! commands print is tried by `tests/documentation.rs` and `tests/examples.rs`.
 
 use crate::cli::Cli;
 use clap::error::ErrorKind;

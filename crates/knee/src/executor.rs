@@ -1,4 +1,4 @@
-//! The door to crate `collect`: one run of the target, measured or observed. May import: collect, recording.
+//! The door to crate `collect`: one run of the target, measured or observed.
 
 use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
 use recording::tables::RunKind;

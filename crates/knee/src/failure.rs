@@ -1,4 +1,4 @@
-//! What ends knee without an answer, and the exit status that tells a script which it was. May import: std.
+//! What ends knee without an answer, and the exit status that tells a script which it was.
 
 use std::fmt;
 

@@ -1,5 +1,4 @@
 //! `sweep.json`: what a sweep over several cases holds, so that its comparison can be made again.
-//! May import: report's comparison, serde.
 
 use crate::failure::{Failure, Status};
 use anyhow::Context;

@@ -1,5 +1,4 @@
 //! Ctrl-C and its relatives: the first asks the sweep to finish with what it has, the second ends knee at once.
-//! May import: signal-hook, collect's `Stop` and `rights`.
 
 use anyhow::Context;
 use collect::Stop;

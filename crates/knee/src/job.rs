@@ -1,5 +1,4 @@
 //! What a sweep is to do: from the command line alone, or from a sweep file with the command line's changes.
-//! May import: `cases`, `cli`, `file`, `plan`, `template`, `throughput`, `target`.
 
 use crate::cases::{CaseSpec, Parameter, Variant, expand};
 use crate::cli::{Compare, Making, SweepOptions};

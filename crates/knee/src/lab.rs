@@ -1,4 +1,4 @@
-//! Where the lab's sweep files are. May import: `file`, `failure`.
+//! Where the lab's sweep files are.
 
 use crate::failure::{Failure, Status};
 use crate::file::nearest;

@@ -1,6 +1,5 @@
 //! Mistakes of first days, and what was probably meant: a program without `--`, counts with spaces, a recording that is
 //! elsewhere. clap names what is wrong with the arguments; what to write instead is said here.
-//! May import: clap, `index`, recording's names.
 
 use crate::index;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

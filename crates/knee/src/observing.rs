@@ -1,5 +1,4 @@
 //! With which collector runs are observed: the one asked for, or the best that the machine allows.
-//! May import: collect, recording, `failure`.
 
 use crate::failure::{Failure, Status};
 use collect::Collector;

@@ -1,4 +1,4 @@
-//! The order of the runs. May import: recording's `RunKind`.
+//! The order of the runs.
 //!
 //! Timed runs come in blocks that hold each thread count of each case once, in a random order: what drifts slowly
 //! (temperature, clock frequency, other tenants of the machine) then meets all alike, and the analysis may compare

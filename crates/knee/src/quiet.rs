@@ -1,6 +1,4 @@
 //! Before the first run: is the machine quiet? If not, who is busy, and how long is it worth to wait?
-//!
-//! May import: analyze's `disturbance`, collect's `busy` and `Stop`.
 
 use analyze::disturbance::beyond;
 use collect::Stop;

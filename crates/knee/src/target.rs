@@ -1,5 +1,4 @@
 //! Looks for the program before anything is created, so that a mistyped name leaves no folder behind.
-//! May import: `failure`, `file` (likeness of names).
 
 use crate::failure::{Failure, Status};
 use crate::file::nearest;

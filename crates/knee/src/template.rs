@@ -1,4 +1,4 @@
-//! The command with its placeholders. May import: std.
+//! The command with its placeholders.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

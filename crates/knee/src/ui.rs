@@ -1,5 +1,4 @@
 //! The terminal: the only place that writes to standard output and standard error, and knows what they are.
-//! May import: clap's error, `failure`, `mistakes`, `target`, report, terminal_size.
 
 use crate::failure::{Failure, Status};
 use crate::{mistakes, target};

@@ -1,4 +1,4 @@
-//! Which knee this is: `build.rs` says from which sources. May import: jiff.
+//! Which knee this is: `build.rs` says from which sources.
 
 /// The release.
 pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -2,7 +2,7 @@
 //! concluded by the analysis; here are only the parts of its answers that stand beside each other.
 //!
 //! The JSON of [`Comparison`] is an interface: `docs/comparison.schema.json` describes it, a test holds both together.
-//! Fields may be added, never renamed. The terminal and the page show it. May import: analyze's answer, serde, `words`.
+//! Fields may be added, never renamed. The terminal and the page show it.
 
 use crate::words;
 use analyze::against::Ratio;

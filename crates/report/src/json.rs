@@ -1,4 +1,4 @@
-//! The answer for programs: `--format json` and `verdict.json`. May import: `text`, serde_json.
+//! The answer for programs: `--format json` and `verdict.json`.
 //!
 //! The shape is described in `docs/answer.schema.json`; a test holds both together.
 

@@ -1,4 +1,4 @@
-//! One traced run of an analysis, and what people call its parts. May import: analyze, recording.
+//! One traced run of an analysis, and what people call its parts.
 
 use analyze::Analysis;
 use analyze::account::pieces::Why;

@@ -1,4 +1,4 @@
-//! Text that came from the target, made harmless, and cut to a width. May import: unicode-width.
+//! Text that came from the target, made harmless, and cut to a width.
 //!
 //! Symbols, thread names and paths are whatever the target wants them to be. Shown as they are, they could move the
 //! cursor, recolour or hide text (escape sequences), reorder it (bidirectional marks) or break the layout (characters

@@ -1,4 +1,4 @@
-//! Numbers, and the names of things, as people read them. May import: analyze's answer, recording's metadata.
+//! Numbers, and the names of things, as people read them.
 //!
 //! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
 //! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.

@@ -1,8 +1,8 @@
 //! The parts of an ELF file that the crate needs: segments, sections, and the bytes of one section.
 //!
-//! May import `error`. Files are read, never mapped into memory: a target's program may be rebuilt and truncated while
-//! it is being profiled, and a mapped file would then kill the profiler. All sizes in a file are claims that are
-//! checked before memory is allocated for them.
+//! Files are read, never mapped into memory: a target's program may be rebuilt and truncated while it is being profiled, and
+//! a mapped file would then kill the profiler. All sizes in a file are claims that are checked before memory is allocated
+//! for them.
 
 use std::fs::File;
 use std::io;

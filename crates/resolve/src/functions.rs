@@ -1,7 +1,7 @@
 //! Unwind information of a module: its sections, and where its functions start according to them.
 //!
-//! May import `decode`'s registers, `elf` and `error`. Functions of a stripped file have no names but still have their ranges here, because
-//! exceptions and stack traces need them at run time.
+//! Functions of a stripped file have no names but still have their ranges here, because exceptions and stack traces need
+//! them at run time.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

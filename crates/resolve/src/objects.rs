@@ -1,5 +1,4 @@
-//! The variables of a module: which one covers an address. May import `elf`, `demangle`, `error`, `module`,
-//! `symbol_table` (the preference among names).
+//! The variables of a module: which one covers an address.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! The marks in a program's file: its static user-space probes ("SDT" notes, version 3) of the provider `knee`.
 //!
-//! A mark is a no-op instruction and a note that says where it is and where its arguments are at that moment. May import
-//! nothing of the crate but its own `operand`.
+//! A mark is a no-op instruction and a note that says where it is and where its arguments are at that moment.
 //!
 //! The file is hostile input, and what is found in it decides where a running program gets breakpoints. So every place
 //! is checked: it must be a no-op in an executable segment. Anything else would make the program execute half an

@@ -1,7 +1,7 @@
 //! Code that only ever runs while nothing else does: what a serial phase is made of, whatever the others wait at.
 //!
-//! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work
-//! or for work that only one thread may do shows in what runs meanwhile. May import: `meanwhile`, `model`.
+//! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work or
+//! for work that only one thread may do shows in what runs meanwhile.
 
 use super::meanwhile::{Meanwhile, Seen};
 use crate::model::code::{Code, Owner};

@@ -1,4 +1,4 @@
-//! On-CPU time beyond that of the smallest count, by line. May import: `lines`, `parts`, `profile`, `model`.
+//! On-CPU time beyond that of the smallest count, by line.
 
 use super::lines::{LineId, Unexplained};
 use super::parts::{LossPart, Parts};

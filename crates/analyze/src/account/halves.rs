@@ -1,5 +1,5 @@
 //! Both halves of a loss, idle processors and processor time beyond the useful, brought from the traced run to the clean
-//! ones. May import: `growth`, `lines`, `parts`, `profile`, `scale`, `model`.
+//! ones.
 
 use super::growth::{self, Base, Strength};
 use super::lines::{LineId, Unexplained};

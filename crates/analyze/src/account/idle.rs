@@ -1,4 +1,4 @@
-//! The idle capacity of a run by line. May import: `alone`, `lines`, `meanwhile`, `parts`, `pieces`, `timeline`, `model`, `themes`.
+//! The idle capacity of a run by line.
 
 use super::alone::Alone;
 use super::lines::{LineId, Unexplained};

@@ -3,7 +3,6 @@
 //! Each CPU sample is taken as one share of the idle capacity of its instant, by reason, divided by the threads that ran
 //! then: the threads that run are those that keep the others waiting (criticality stacks: Du Bois, Eyerman, Sartor &
 //! Eeckhout 2013, "Criticality stacks: identifying critical threads in parallel programs using synchronization behavior").
-//! May import: `pieces`, `timeline`'s shapes.
 
 use super::pieces::{Kind, Why};
 use super::timeline::Shape;

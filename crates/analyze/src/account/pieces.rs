@@ -1,5 +1,4 @@
 //! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
-//! May import: `model`, `pool`, `runtimes`.
 
 use super::pool::out_of_work;
 use crate::model::Traced;

@@ -1,4 +1,4 @@
-//! Threads that have no task while another one of their pool is still busy. May import: `model`, `pieces`.
+//! Threads that have no task while another one of their pool is still busy.
 //!
 //! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them apart:
 //! who runs meanwhile does the same work, and who would bring the next task waits itself, for those that run.

@@ -1,5 +1,4 @@
-//! What the processors did, from the CPU samples of one traced run. May import: `kernel_code`, `model`, `pieces`,
-//! `runtimes`, `sharing`.
+//! What the processors did, from the CPU samples of one traced run.
 
 use super::kernel_code::{self, KernelCode};
 use super::pieces::Why;

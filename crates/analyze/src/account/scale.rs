@@ -1,4 +1,4 @@
-//! What a second of the traced run stands for in the clean ones. May import nothing but the standard library.
+//! What a second of the traced run stands for in the clean ones.
 //!
 //! The clean runs tell two parts of their loss exactly: processors were idle for capacity − processor time, and threads
 //! took processor time − useful work too much. The traced run says what each part is made of. It may be slower or faster

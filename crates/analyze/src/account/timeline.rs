@@ -1,5 +1,4 @@
-//! Where the processors' time went in one traced run, instant by instant. May import: `meanwhile`, `model`,
-//! `pieces`.
+//! Where the processors' time went in one traced run, instant by instant.
 //!
 //! At each instant P processors could be used, and R are. What is missing, P − R, is charged to the threads that could
 //! have run and did not: to the first tier in equal parts, none more than itself, what is left to the second, what

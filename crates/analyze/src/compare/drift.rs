@@ -1,4 +1,4 @@
-//! How far a machine moved by itself while a recording was made. May import: `answer`, `curve`, `statistics`, `words`.
+//! How far a machine moved by itself while a recording was made.
 //!
 //! Two recordings made one after the other do not share blocks, so a machine that gets slower looks like a program that
 //! did. Nothing in them tells what happened in between; but what drifts in between mostly drifts within them too. So the

@@ -1,4 +1,4 @@
-//! What other programs may have done to each of two recordings. May import: `answer`, `curve`, `disturbance`.
+//! What other programs may have done to each of two recordings.
 //!
 //! Two recordings made one after the other can differ by nothing but the load of the machine. The timed runs know which share of
 //! the processors others took. From it follows how much longer that can have made a run; a difference has to be larger.

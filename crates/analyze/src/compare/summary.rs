@@ -1,4 +1,4 @@
-//! What a comparison comes to, in words. May import: `answer`, `intervals`, `paired`, `words`.
+//! What a comparison comes to, in words.
 
 use super::half;
 use crate::answer::{CurveChange, Interval, Judgement};

@@ -1,5 +1,4 @@
-//! Which of several observed runs of one thread count is analysed, and which part of it counts. May import: `disturbance`,
-//! `statistics`.
+//! Which of several observed runs of one thread count is analysed, and which part of it counts.
 
 use crate::disturbance::load;
 use crate::statistics::median;

@@ -1,5 +1,4 @@
-//! Whose code a frame is: the program's own, a library's, or the kernel's. May import:
-//! `answer`, `runtimes`.
+//! Whose code a frame is: the program's own, a library's, or the kernel's.
 
 use crate::answer::Site;
 use crate::runtimes::function_name::FunctionName;

@@ -1,5 +1,4 @@
 //! Threads of a program that are there whatever its thread count: a runtime's collectors and compilers, timers, loggers.
-//! May import: recording.
 
 use recording::ThreadId;
 use recording::tables::Thread;

@@ -1,4 +1,4 @@
-//! What the analysis knows of Linux: numbers of system calls, and names of the kernel's own threads. May import: nothing.
+//! What the analysis knows of Linux: numbers of system calls, and names of the kernel's own threads.
 
 /// System-call numbers that the analysis looks at, by architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

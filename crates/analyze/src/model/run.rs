@@ -1,5 +1,4 @@
-//! One observed run with its rows at hand: its threads, what they waited for, who woke them, samples. May import: `linux`,
-//! `runtimes`, `statistics`, `task_sleeps`, `tasks`.
+//! One observed run with its rows at hand: its threads, what they waited for, who woke them, samples.
 
 use super::linux::is_kernel_thread;
 use super::task_sleeps::TaskSleeps;

@@ -1,4 +1,4 @@
-//! Which threads do the same work, by the functions that they are seen in. May import: `code`, `stacks`.
+//! Which threads do the same work, by the functions that they are seen in.
 
 use super::code::{Code, Owner};
 use super::stacks::Stacks;

@@ -1,5 +1,4 @@
-//! What one call stack says: the library's part, the program's, and the primitive between them. May import: `code`,
-//! `runtimes`.
+//! What one call stack says: the library's part, the program's, and the primitive between them.
 
 use super::code::{Code, Owner, file_name};
 use crate::runtimes::advice::RuntimeLock;

@@ -1,4 +1,4 @@
-//! Call stacks, resolved to code. May import: `code`, `runtimes`, `stack_view`.
+//! Call stacks, resolved to code.
 
 use super::code::{Code, file_name};
 use super::stack_view::{View, called, summed_up};

@@ -1,5 +1,4 @@
-//! Why the threads of a task scheduler sleep: what its tasks (goroutines, say) wait for. May import: `runtimes`, `stack_view`,
-//! `stacks`.
+//! Why the threads of a task scheduler sleep: what its tasks (goroutines, say) wait for.
 //!
 //! A task that waits leaves its thread to the scheduler, and the thread sleeps when no other task can run. The stack of
 //! such a sleep goes on with the task that the thread had run last. That task may go on elsewhere while the thread sleeps,

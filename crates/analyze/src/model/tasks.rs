@@ -1,5 +1,4 @@
-//! Tasks of a scheduler (goroutines, say) as samples show them: when each was first and last seen to run. May import: `code`,
-//! `runtimes`, `stacks`.
+//! Tasks of a scheduler (goroutines, say) as samples show them: when each was first and last seen to run.
 //!
 //! Go takes a goroutine off its thread after ten milliseconds whenever another processor is free, so one that is left alone
 //! wanders from thread to thread, and threads that sleep show only that it was taken from them. Which tasks have not run

@@ -1,5 +1,4 @@
-//! The measured part of a program that marks none: which stretch of a run the printed rate is of. May import: `run`,
-//! `statistics`, `words`.
+//! The measured part of a program that marks none: which stretch of a run the printed rate is of.
 //!
 //! Programs mostly print the rate of their parallel part and leave out what comes before and after: a runtime's start,
 //! imports, loading. Two readings of a rate are weighed against what the runs show: it is of the whole run, or of the stretch

@@ -1,24 +1,8 @@
-//! What to try against what a runtime is known by name for: its locks, its allocator, its collector. May import: `runtimes`.
+//! What to try against what a runtime is known by name for: its locks, its allocator, its collector.
 
 use super::{ALL, allocators, glibc};
 
-/// A lock of a runtime itself, or of a kind that it has for its programs.
-#[derive(Debug, PartialEq, Eq)]
-pub struct RuntimeLock {
-    /// What threads wait for: the end of a sentence.
-    pub called: &'static str,
-    /// True when the program's function that takes it belongs into that sentence.
-    pub taken_by_program: bool,
-    /// What to try.
-    pub remedies: &'static [&'static str],
-}
-
-/// What to try against the locks inside a family of library functions.
-#[derive(Debug)]
-pub(super) struct Advice {
-    pub(super) functions: &'static [&'static str],
-    pub(super) remedies: &'static [&'static str],
-}
+pub use super::types::RuntimeLock;
 
 /// What to try for a lock that this function (a C name without underscores) owns; none when it is not known.
 pub fn for_function(name: &str) -> Option<Vec<String>> {
@@ -46,13 +30,6 @@ pub fn for_collector() -> Vec<String> {
         "allocate less: reuse buffers, keep values instead of pointers",
         "let the heap grow further between collections (Go: GOGC or GOMEMLIMIT; Java: -Xmx, a parallel collector)",
     ])
-}
-
-impl RuntimeLock {
-    /// What to try.
-    pub fn remedies(&self) -> Vec<String> {
-        list(self.remedies)
-    }
 }
 
 fn list(remedies: &[&str]) -> Vec<String> {

@@ -1,9 +1,10 @@
-//! Memory allocators: the functions of ISO C and POSIX, and the exports of jemalloc, tcmalloc and mimalloc. May import:
-//! `advice`, `names`, `runtimes`.
+//! Memory allocators: the functions of ISO C and POSIX, and the exports of jemalloc, tcmalloc and mimalloc.
 
-use super::advice::Advice;
+use super::glibc;
 use super::names::Names;
-use super::{Runtime, Theme, glibc};
+use super::runtime::Runtime;
+use super::types::Advice;
+use super::types::Theme;
 
 /// Memory allocators.
 pub(super) struct Allocators;

@@ -1,8 +1,8 @@
 //! C++: its standard libraries (libstdc++, libc++), Abseil, Boost and other libraries that are compiled into programs.
-//! May import: `names`, `runtimes`.
 
 use super::names::Names;
-use super::{Primitive, Runtime, Theme};
+use super::runtime::Runtime;
+use super::types::{Primitive, Theme};
 
 /// C++.
 pub(super) struct Cpp;

@@ -1,4 +1,4 @@
-//! A demangled function name of Rust, C++, Go, Java or C, taken apart. May import: nothing.
+//! A demangled function name of Rust, C++, Go, Java or C, taken apart.
 
 /// A function's name, taken apart once for all that ask.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
-//! The GNU C library: its inner functions, and what to try against its locks. May import: `advice`, `names`, `runtimes`.
+//! The GNU C library: its inner functions, and what to try against its locks.
 
-use super::advice::Advice;
 use super::names::Names;
-use super::{Primitive, Runtime, Theme};
+use super::runtime::Runtime;
+use super::types::Advice;
+use super::types::{Primitive, Theme};
 
 /// The GNU C library.
 pub(super) struct Glibc;

@@ -3,176 +3,39 @@
 //! Everything outside this folder asks the functions below and names no runtime (`tests/runtime_names.rs`). Names only
 //! sharpen an answer: on most machines the inner functions of the C library have none.
 //!
-//! Rooms: [`function_name`] takes a function's name apart; [`names`] the table that each runtime fills; [`advice`] what to try
+//! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name apart; [`names`] the table that each runtime fills; [`advice`] what to try
 //! against what is known by name; [`user`] what the user said of
 //! functions; the rest one runtime each. May import: `recording`, and nothing of the crate.
 
 pub mod advice;
 mod allocators;
 mod cpp;
-mod cpython;
-mod dotnet;
 pub mod function_name;
 mod glibc;
 mod go;
-mod java;
+mod managed;
 mod musl;
 mod names;
-mod node;
 mod openmp;
 mod posix;
+mod runtime;
 mod rust;
+mod types;
 pub mod user;
 
-use advice::{Advice, RuntimeLock};
 use function_name::FunctionName;
 use names::Names;
-
-/// A synchronisation primitive: what a function does to the thread that calls it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Primitive {
-    /// Takes or releases a lock.
-    Lock,
-    /// Takes one of several things of a kind, or gives it back. Only users name such functions.
-    Pool,
-    /// Waits for or signals a condition, a channel, or another thread's call to wake it.
-    Condition,
-    /// Waits until all have arrived.
-    Barrier,
-    /// Waits for a thread to end.
-    Join,
-}
-
-/// What a library is busy with.
-///
-/// Each is one cause although its time shows as locks, system calls, page faults and plain code, so the theme of a stack
-/// comes before everything else that it shows. Where an allocator has no symbols its time is booked to what the kernel and
-/// the samples see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Theme {
-    /// Allocating and freeing memory.
-    Allocator,
-    /// Finding memory that is no longer used: the garbage collector of a managed language.
-    Collector,
-    /// Compiling the program while it runs.
-    Compiler,
-    /// Creating and ending threads.
-    Creation,
-}
-
-/// What a thread that a runtime starts for itself does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Service {
-    /// Compiles the program while it runs.
-    Compiler,
-    /// Collects garbage.
-    Collector,
-    /// Anything else: it carries out operations, looks at the clock, delivers signals.
-    Other,
-}
-
-/// What a sleeping thread had done before, where a runtime schedules its tasks (goroutines, say) over threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Parked {
-    /// It runs no tasks: it watches the others, or gave its right to run them to another thread.
-    Spare,
-    /// Its task ended.
-    Ended,
-    /// Its task waits for this.
-    Waits(Primitive),
-    /// Its task sleeps.
-    Sleeps,
-    /// Its task waits for a file or a socket.
-    Polls,
-    /// Its task's time was up; another thread took it.
-    Preempted,
-    /// Its task waited, and had gone on elsewhere before the thread slept.
-    Moved,
-    /// Nobody knows.
-    Unknown,
-}
-
-/// A function of a stack.
-#[derive(Debug, Clone, Copy)]
-pub struct Called<'a> {
-    /// Its name; empty when it has none.
-    pub name: &'a str,
-    /// File name of its module.
-    pub module: &'a str,
-}
-
-/// A stack as runtimes look at it.
-#[derive(Debug, Clone, Copy)]
-pub struct CallStack<'a> {
-    /// Its functions, the innermost first.
-    pub functions: &'a [Called<'a>],
-    /// How many of them come before the program's first own.
-    pub library: usize,
-    /// True when the program called from an address where a stack with names takes a lock ([`takes_lock`]).
-    pub at_lock_call: bool,
-}
-
-impl<'a> CallStack<'a> {
-    /// The functions before the program's first own one, the innermost first.
-    pub fn in_library(&self) -> &'a [Called<'a>] {
-        self.functions.get(..self.library).unwrap_or(self.functions)
-    }
-}
-
-/// One language's library, virtual machine or other runtime.
-trait Runtime: Sync {
-    /// What its functions' names tell.
-    fn names(&self) -> &'static Names;
-
-    /// What to try against the locks inside its functions.
-    fn advice(&self) -> &'static [Advice] {
-        &[]
-    }
-
-    /// True for code that is no function's: a virtual machine made it, and the program's functions run around it.
-    fn is_stub(&self, _name: &str) -> bool {
-        false
-    }
-
-    /// What a thread of a task scheduler had done before it slept; none for any other thread.
-    fn parked(&self, _stack: &CallStack<'_>) -> Option<Parked> {
-        None
-    }
-
-    /// The lock of the runtime itself that is taken in this stack.
-    fn lock_taken(&self, _stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
-        None
-    }
-
-    /// The lock that the runtime has for its programs and enters in this function.
-    fn lock_entered(&self, _called: Called<'_>) -> Option<&'static RuntimeLock> {
-        None
-    }
-
-    /// Where threads wait in one function for all that the library offers: what the rest of the stack says that it is for.
-    fn primitive_behind(&self, _stack: &CallStack<'_>) -> Option<Option<Primitive>> {
-        None
-    }
-
-    /// What a stack is in when no function in it has the name of a primitive.
-    fn primitive_without_name(&self, _stack: &CallStack<'_>) -> Option<Primitive> {
-        None
-    }
-
-    /// True for a function with which the runtime takes or releases locks by a jump, so that the slow path has the same
-    /// return address.
-    fn takes_lock(&self, _called: Called<'_>) -> bool {
-        false
-    }
-}
+use runtime::Runtime;
+use types::RuntimeLock;
+pub use types::{CallStack, Called, Parked, Primitive, Service, Theme};
 
 /// All of them. Where several know something of a stack, the first decides.
 const ALL: [&dyn Runtime; 12] = [
     &go::Go,
-    &cpython::CPython,
-    &java::Java,
-    &dotnet::DotNet,
-    &node::Node,
+    &managed::cpython::CPython,
+    &managed::java::Java,
+    &managed::dotnet::DotNet,
+    &managed::node::Node,
     &posix::Posix,
     &glibc::Glibc,
     &musl::Musl,
@@ -290,7 +153,7 @@ pub fn collects_garbage(module: &str) -> bool {
 
 /// True for the module (file name) of an interpreter: its functions stand for any of its program's.
 pub fn is_interpreter(module: &str) -> bool {
-    cpython::is_module(module)
+    managed::cpython::is_module(module)
 }
 
 /// True for the functions of spin locks: who waits for one never sleeps.

@@ -1,7 +1,8 @@
-//! The musl C library, beyond what every C library has. May import: `names`, `runtimes`.
+//! The musl C library, beyond what every C library has.
 
 use super::names::Names;
-use super::{Runtime, Theme};
+use super::runtime::Runtime;
+use super::types::Theme;
 
 /// The musl C library.
 pub(super) struct Musl;

@@ -1,7 +1,7 @@
-//! The table that a runtime fills with its names, and how names are looked up in it. May import: `function_name`.
+//! The table that a runtime fills with its names, and how names are looked up in it.
 
 use super::function_name::FunctionName;
-use super::{Primitive, Service, Theme};
+use super::types::{Primitive, Service, Theme};
 
 /// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
-//! OpenMP's runtimes: GCC's libgomp, LLVM's libomp, Intel's libiomp5. May import: `names`, `runtimes`.
+//! OpenMP's runtimes: GCC's libgomp, LLVM's libomp, Intel's libiomp5.
 //!
 //! Their teams wait for their slowest member and for the next parallel part. The inner functions have no symbols in
 //! distributions, so a stack tells by its module and by the functions that have names.
 
 use super::names::Names;
-use super::{CallStack, Called, Primitive, Runtime};
+use super::runtime::Runtime;
+use super::types::{CallStack, Called, Primitive};
 
 /// OpenMP.
 pub(super) struct OpenMp;

@@ -1,9 +1,9 @@
-//! What every C library offers: POSIX and C11, and the usual names around Linux's futex call. May import: `function_name`, `names`,
-//! `runtimes`.
+//! What every C library offers: POSIX and C11, and the usual names around Linux's futex call.
 
 use super::function_name::plain;
 use super::names::Names;
-use super::{Primitive, Runtime, Theme};
+use super::runtime::Runtime;
+use super::types::{Primitive, Theme};
 
 /// The functions of POSIX and C11.
 pub(super) struct Posix;

@@ -1,7 +1,8 @@
-//! Rust: its standard library, and the crates that many programs wait in. May import: `names`, `runtimes`.
+//! Rust: its standard library, and the crates that many programs wait in.
 
 use super::names::Names;
-use super::{Primitive, Runtime, Theme};
+use super::runtime::Runtime;
+use super::types::{Primitive, Theme};
 
 /// Rust.
 pub(super) struct Rust;

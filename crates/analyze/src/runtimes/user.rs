@@ -1,7 +1,7 @@
-//! The user's own table: functions of which the user said what they are. May import: `function_name`, `runtimes`, recording.
+//! The user's own table: functions of which the user said what they are.
 
-use super::Primitive;
 use super::function_name::FunctionName;
+use super::types::Primitive;
 use recording::meta::{FunctionKind, NamedFunction};
 use std::collections::HashMap;
 

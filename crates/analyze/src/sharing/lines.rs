@@ -1,4 +1,4 @@
-//! The accesses of a run by cache line: which thread uses which bytes. May import: `super`, recording.
+//! The accesses of a run by cache line: which thread uses which bytes.
 
 use super::{Kind, LINE, is_near};
 use recording::tables::{Access, AccessKind, Confirmation};

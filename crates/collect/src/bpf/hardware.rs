@@ -1,7 +1,6 @@
 //! Hardware events of every processor, for the programs to read when threads come and go.
 //!
-//! Most virtual machines have none; then nothing is opened and the programs do not look. May import: aya's map type,
-//! libc, `counters`.
+//! Most virtual machines have none; then nothing is opened and the programs do not look.
 
 use super::abi::COUNTERS;
 use crate::counters::{self, CounterKind};

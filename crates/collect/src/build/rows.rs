@@ -1,4 +1,4 @@
-//! Rows that wait to be written, and when a part of them is. May import: `sharing` (its rows), `recording`.
+//! Rows that wait to be written, and when a part of them is.
 
 use crate::sharing::SharedRows;
 use recording::tables::*;

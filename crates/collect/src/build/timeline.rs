@@ -1,4 +1,4 @@
-//! The slices of one run. May import: `rows`, `events`, `recording`.
+//! The slices of one run.
 
 use super::rows::{is_part, write_part};
 use crate::events::Spent;

@@ -1,4 +1,4 @@
-//! What a blocked thread waits for → rows of `waits`. May import: `events`, `syscall_names`, `recording`.
+//! What a blocked thread waits for → rows of `waits`.
 
 use crate::events::{BlockedCall, WaitPlace, WaitSums, Within};
 use crate::syscall_names;

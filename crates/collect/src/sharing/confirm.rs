@@ -3,7 +3,7 @@
 //! A trial of a line watches up to four of its threads, each at the address that it uses most, for a fraction of a
 //! millisecond. A trial of a waiting loop watches all threads for writes to what the loop reads, for longer, because who
 //! releases the waiter may write rarely. Both end for a thread after a few hits, and all of it ends when its budget is
-//! spent. May import: `lines`, `watch`.
+//! spent.
 
 use super::input::LINE;
 use super::lines::{Habit, Lines};

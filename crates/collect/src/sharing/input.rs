@@ -1,5 +1,4 @@
-//! What the caller gives: samples, and what is known of the code and data of a program image. May import: `snapshots`,
-//! `recording`, `resolve`.
+//! What the caller gives: samples, and what is known of the code and data of a program image.
 
 use super::snapshots::Snapshot;
 use recording::StackId;

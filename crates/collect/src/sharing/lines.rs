@@ -1,5 +1,4 @@
 //! Accesses by cache line. Kept in full where several threads meet; of the rest, enough to notice when they do.
-//! May import: nothing of the other rooms.
 
 use super::input::LINE;
 use recording::RunId;

@@ -1,4 +1,4 @@
-//! The memory of a process: its bytes and its map. May import: resolve's maps.
+//! The memory of a process: its bytes and its map.
 
 use recording::tables::Region;
 use resolve::{MappedFile, Mapping, parse_maps};

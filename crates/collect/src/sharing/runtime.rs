@@ -1,9 +1,8 @@
 //! Code that is made at run time (Java, JavaScript, .NET): its bytes as they were when samples fell there.
 //!
 //! Such code moves, is replaced and is gone when the process ends, so its bytes are copied while it lives, in blocks, and
-//! decoded from the copy. A block is read again from time to time when samples fall into it; when it has changed, what
-//! was concluded from it is forgotten, and the old copy is kept with the time until which it held.
-//! May import: `memory`.
+//! decoded from the copy. A block is read again from time to time when samples fall into it; when it has changed, what was
+//! concluded from it is forgotten, and the old copy is kept with the time until which it held.
 
 use super::memory::Memory;
 use recording::RunId;

@@ -1,5 +1,5 @@
-//! Samples at memory that is shared, kept whole: from the registers and the stack of that moment follows, when the
-//! program has ended, which variable of the code points there. May import: resolve's registers.
+//! Samples at memory that is shared, kept whole: from the registers and the stack of that moment follows, when the program
+//! has ended, which variable of the code points there.
 
 use resolve::decode::{Code, Registers, SampledAccess};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Samples in loops that wait, by thread and by what the loop reads. May import: resolve's loops.
+//! Samples in loops that wait, by thread and by what the loop reads.
 
 use super::input::{LINE, Sampled};
 use recording::tables::Loss;

@@ -1,4 +1,4 @@
-//! What lies at the addresses of the other rows. May import: `input`, `memory`, `snapshots`.
+//! What lies at the addresses of the other rows.
 
 use super::input::{ImageCode, NamedVariable};
 use super::memory::Memory;

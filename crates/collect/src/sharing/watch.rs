@@ -1,4 +1,4 @@
-//! Hardware breakpoints on data, through perf_event_open(2). May import: libc.
+//! Hardware breakpoints on data, through perf_event_open(2).
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};

@@ -1,5 +1,4 @@
-//! The windows of a live view. Nothing is kept and nothing written. May import: `build`, `events`, `sources` (the
-//! traits), `stacks`, `recording`.
+//! The windows of a live view. Nothing is kept and nothing written.
 
 use crate::build::{Builder, Rows, thread_row, wait_row};
 use crate::events::{Doing, ThreadLife, Times, WaitSums};

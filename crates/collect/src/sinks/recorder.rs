@@ -1,4 +1,4 @@
-//! Writes the rows of one run into a recording. May import: `build`, `stacks`, `recording`.
+//! Writes the rows of one run into a recording.
 
 use crate::build::Builder;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! Which goroutine a sample was taken in. May import: nothing of the crate.
+//! Which goroutine a sample was taken in.
 //!
 //! Go keeps the address of the running goroutine's record in a register (r14 on x86-64: src/cmd/compile/abi-internal.md of Go,
 //! since 1.17). Code in assembly may use that register otherwise, and a thread's own goroutine, g0, is no goroutine of the

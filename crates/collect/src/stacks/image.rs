@@ -1,6 +1,4 @@
 //! One program image of the target (one exec): its memory map, kept current, and the unwinding of its stacks.
-//!
-//! May import: `goroutine`, `interner`, `languages`, `jit_code`, `procfs`, `resolve`.
 
 use super::goroutine::Goroutines;
 use super::interner::Interner;

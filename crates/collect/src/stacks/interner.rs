@@ -1,5 +1,5 @@
-//! Gives out handles for stacks, frames and modules, the same for all runs of a recording, and names them at the end
-//! of each run. May import: `languages`, `procfs`, `recording`, `resolve`.
+//! Gives out handles for stacks, frames and modules, the same for all runs of a recording, and names them at the end of each
+//! run.
 
 mod naming;
 

@@ -1,4 +1,4 @@
-//! Code of a program image that was generated at run time, and where its names come from. May import: `interner`, `procfs`, `resolve`.
+//! Code of a program image that was generated at run time, and where its names come from.
 
 use super::interner::Interner;
 use crate::procfs::monotonic_ns;

@@ -1,6 +1,4 @@
 //! Notes for the user: which runtimes need help to name their functions, and how many stacks are incomplete.
-//!
-//! May import: `resolve` (memory maps).
 
 use recording::FrameId;
 use resolve::{MappedFile, Mapping, Truncation};

@@ -1,5 +1,4 @@
-//! What lies at addresses of a program image, as the sampling of shared memory asks for it. May import: `image`, `sharing`
-//! (its questions), resolve.
+//! What lies at addresses of a program image, as the sampling of shared memory asks for it.
 
 use super::image::Image;
 use crate::sharing::{ImageCode, NamedVariable, Snapshot};

@@ -1,4 +1,4 @@
-//! The arguments of the commands that read recordings or tell about knee. May import: clap, `values`.
+//! The arguments of the commands that read recordings or tell about knee.
 
 use super::Format;
 use super::values::moment;

@@ -1,5 +1,4 @@
-//! The arguments of the commands that run or observe programs. May import: clap, collect (names), `cases`, `counts`,
-//! `values`.
+//! The arguments of the commands that run or observe programs.
 
 use super::Format;
 use super::values::{collector, duration, parameter, seconds};

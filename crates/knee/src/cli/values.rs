@@ -1,4 +1,4 @@
-//! Values of arguments that are more than words: parameters, times, collectors. May import: clap, collect (names), `cases`.
+//! Values of arguments that are more than words: parameters, times, collectors.
 
 use crate::cases::Parameter;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

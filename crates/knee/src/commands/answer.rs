@@ -1,5 +1,4 @@
-//! From a recording on disk to the answer on the screen. May import: recording, analyze, report, `mistakes`,
-//! `sources`, `ui`.
+//! From a recording on disk to the answer on the screen.
 
 use super::sources;
 use crate::cli::Format;

@@ -1,4 +1,4 @@
-//! `knee compare`: two commands, their runs interleaved. May import: `job`, `sweep`, collect.
+//! `knee compare`: two commands, their runs interleaved.
 
 use super::sweep;
 use crate::cli::Compare;

@@ -1,4 +1,4 @@
-//! `knee completions`: a script that lets a shell complete knee's arguments. May import: clap, `cli`, `lab`, `ui`.
+//! `knee completions`: a script that lets a shell complete knee's arguments.
 
 use super::lab;
 use crate::cli::{Cli, Completions};

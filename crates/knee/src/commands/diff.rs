@@ -1,5 +1,4 @@
-//! `knee diff`: two recordings, before and after a change. May import: `answer`, `failure`, analyze, report,
-//! `ui`.
+//! `knee diff`: two recordings, before and after a change.
 
 use super::answer;
 use crate::cli::{Diff, Format};

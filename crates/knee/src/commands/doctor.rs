@@ -1,4 +1,4 @@
-//! `knee doctor`: what this machine lets knee see. May import: collect's probe, report, `ui`.
+//! `knee doctor`: what this machine lets knee see.
 
 use crate::cli::{Doctor, Format};
 use crate::ui;

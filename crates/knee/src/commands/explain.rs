@@ -1,4 +1,4 @@
-//! `knee explain`: what a cause means. May import: analyze's metas, report's text, `ui`.
+//! `knee explain`: what a cause means.
 
 use crate::cli::{Explain, ExplainFormat};
 use crate::failure::{Failure, Status};

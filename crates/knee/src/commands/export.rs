@@ -1,5 +1,4 @@
 //! `knee export`: one observed run, or a whole recording, in a format of another tool.
-//! May import: `answer`, `show`, analyze, report, `ui`.
 
 use super::{answer, show};
 use crate::cli::{Export, Target};

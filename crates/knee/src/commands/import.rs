@@ -1,4 +1,4 @@
-//! `knee import`: profiles of other tools as a recording. May import: `answer`, import, `ui`.
+//! `knee import`: profiles of other tools as a recording.
 
 use super::answer;
 use super::sweep::default_folder;

@@ -1,4 +1,4 @@
-//! `knee lab`: the lab's programs, from their sweep files. May import: `file`, `job`, `lab`, report, `ui`.
+//! `knee lab`: the lab's programs, from their sweep files.
 
 use super::sweep;
 use crate::cli::{self, LabCommand};

@@ -1,4 +1,4 @@
-//! `knee man`: manual pages, from the same source as the help texts. May import: clap, `cli`, `failure`, `ui`, `version`.
+//! `knee man`: manual pages, from the same source as the help texts.
 
 use crate::cli::{Cli, Man};
 use crate::failure::{Failure, Status, of_io};

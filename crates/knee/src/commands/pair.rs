@@ -1,5 +1,4 @@
-//! From two recordings whose runs were interleaved to what they say of each other. May import: recording, analyze,
-//! report, `answer`, `index`, `ui`.
+//! From two recordings whose runs were interleaved to what they say of each other.
 
 use super::answer;
 use crate::cli::Format;

@@ -1,4 +1,4 @@
-//! `knee sweep --plan`: what would be run. May import: `job`, `plan`, report, `ui`.
+//! `knee sweep --plan`: what would be run.
 
 use crate::job::Job;
 use crate::plan::Amounts;

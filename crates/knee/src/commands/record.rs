@@ -1,5 +1,4 @@
 //! `knee record`: one observed run, of a program that is started or of one that runs already.
-//! May import: everything.
 
 use super::answer;
 use super::sweep::{create, default_folder, explain};

@@ -1,5 +1,4 @@
 //! `knee report`: the answer of a recording, or the comparison of a sweep's, worked out again.
-//! May import: `answer`, `pair`, `side_by_side`, `index`.
 
 use super::{answer, pair, side_by_side};
 use crate::cli::Report;

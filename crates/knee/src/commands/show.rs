@@ -1,4 +1,4 @@
-//! `knee show`: one table, or the lanes, of one observed run. May import: `answer`, analyze, report, `ui`.
+//! `knee show`: one table, or the lanes, of one observed run.
 
 use super::answer;
 use crate::cli::{Show, ShowFormat, Table};

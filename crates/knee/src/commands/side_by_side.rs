@@ -1,5 +1,4 @@
-//! From the recordings of a sweep over several cases to their comparison, side by side. May import: recording, analyze, report,
-//! `answer`, `index`, `ui`.
+//! From the recordings of a sweep over several cases to their comparison, side by side.
 
 use super::answer;
 use crate::cli::Format;

@@ -1,4 +1,4 @@
-//! Reads the source around culprits, so that pages show it. May import: recording, analyze, report.
+//! Reads the source around culprits, so that pages show it.
 //!
 //! A recording may come from anybody, and the paths in it are the target's word, while a page is made to be handed on. So
 //! only what is certainly source is read: regular files with a name as programs' sources have it, text, and not younger

@@ -1,4 +1,4 @@
-//! `knee sweep`: from the options to recordings and their answer. May import: everything.
+//! `knee sweep`: from the options to recordings and their answer.
 
 use super::{answer, pair, plan as dry, side_by_side};
 use crate::cli::{self, Format, Making};

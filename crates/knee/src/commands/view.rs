@@ -1,5 +1,4 @@
-//! `knee view`: the page of a recording with all of its detail, served on this machine. May import: `answer`, `index`,
-//! `interrupt`, `sources`, `view`, report, `ui`.
+//! `knee view`: the page of a recording with all of its detail, served on this machine.
 
 use super::{answer, pair, side_by_side, sources};
 use crate::cli::View;

@@ -1,4 +1,4 @@
-//! `knee watch`: what the threads of a program do now. May import: everything.
+//! `knee watch`: what the threads of a program do now.
 
 use super::record;
 use super::sweep::explain;

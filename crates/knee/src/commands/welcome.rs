@@ -1,4 +1,4 @@
-//! `knee` alone: what it can do, with examples. May import: clap, `cli`, `ui`.
+//! `knee` alone: what it can do, with examples.
 
 use crate::cli::Cli;
 use crate::ui;

@@ -1,5 +1,4 @@
 //! Functions of which the user says what they are: `knee.toml`, or the file that `--primitives` names.
-//! May import: `file`, `problem`, `values`, toml, recording.
 
 use super::problem::{self, Problem};
 use super::values::{Section, Value, section, text, wrong};

@@ -1,5 +1,4 @@
 //! Mistakes in a sweep file as people read them: what, where, the line with a mark under it, what to write instead.
-//! May import: `failure`, annotate-snippets, strsim.
 
 use crate::failure::{Failure, Status};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};

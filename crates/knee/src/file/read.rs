@@ -1,4 +1,4 @@
-//! From the text of a sweep file to what it means, with every mistake noted at its place. May import: `values`, toml.
+//! From the text of a sweep file to what it means, with every mistake noted at its place.
 
 use super::problem::{Problem, nearest};
 use super::values::{Section, Value, entries, one_or_more, prose, scalar, seconds, section, text, whole, wrong};

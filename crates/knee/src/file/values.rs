@@ -1,4 +1,4 @@
-//! The kinds of values in a sweep file, each with the mistake that names what was expected. May import: `problem`, toml.
+//! The kinds of values in a sweep file, each with the mistake that names what was expected.
 
 use super::problem::{Problem, nearest};
 use std::ops::Range;

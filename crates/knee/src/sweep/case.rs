@@ -1,5 +1,4 @@
 //! One case of a sweep while its runs are made: its recording, its form of throughput, its broken counts.
-//! May import: `plan`, `template`, `throughput`, `stray`, analyze's `curve` and `disturbance`, recording.
 
 use super::{Broken, stray};
 use crate::plan::Planned;

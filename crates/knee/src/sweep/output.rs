@@ -1,4 +1,4 @@
-//! What a run printed: its head and its tail are kept, the middle of a long output is counted. May import: `scan`.
+//! What a run printed: its head and its tail are kept, the middle of a long output is counted.
 
 use crate::throughput::{Found, Scanner};
 use collect::{OutputSink, Stream};

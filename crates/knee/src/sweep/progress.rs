@@ -1,4 +1,4 @@
-//! What the user sees while the runs are made. May import: `plan`, report's words.
+//! What the user sees while the runs are made.
 //!
 //! On a terminal one line, rewritten before each run; elsewhere a line now and then, so that a log stays short.
 //! Nothing is written during a run: knee keeps still while it measures.

@@ -1,4 +1,4 @@
-//! A finished run as a row of the recording. May import: collect's `Finished`, recording.
+//! A finished run as a row of the recording.
 
 use crate::plan::Planned;
 use collect::{Exit, Finished};

@@ -1,5 +1,4 @@
-//! Observed runs that are not like the timed ones, and so have to be made again. May import: analyze's `disturbance`,
-//! recording.
+//! Observed runs that are not like the timed ones, and so have to be made again.
 //!
 //! Contended programs can have two speeds: the threads queue for the lock in one run and hardly meet in the next. An
 //! observed run that fell into the other speed explains a loss that the timed runs do not have. So does one that other

@@ -1,4 +1,4 @@
-//! Which form a sweep uses, decided when every count has run once. May import: `forms`, `scan`.
+//! Which form a sweep uses, decided when every count has run once.
 
 use super::forms::Forms;
 use super::scan::Found;

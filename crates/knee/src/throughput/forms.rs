@@ -1,4 +1,4 @@
-//! The forms in which programs print a throughput. May import: regex.
+//! The forms in which programs print a throughput.
 
 use regex::bytes::{Regex, RegexSet};
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! One run's output, scanned line by line as it comes, in bounded memory. May import: `forms`.
+//! One run's output, scanned line by line as it comes, in bounded memory.
 
 use super::forms::Forms;
 

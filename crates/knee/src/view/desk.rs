@@ -1,5 +1,4 @@
 //! What is answered: the page, and stretches of its lanes. No address names a file, so none leads to another.
-//! May import: report's page, form_urlencoded, serde_json.
 
 use report::html::Served;
 use report::html::detail::Stretch;

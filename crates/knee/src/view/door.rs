@@ -1,4 +1,4 @@
-//! Who may come in. Pure: what a request says, against what the server is. May import: nothing.
+//! Who may come in. Pure: what a request says, against what the server is.
 //!
 //! Other users of the machine and other sites in the same browser can both reach a port of the loopback interface. The
 //! token keeps out whoever did not see the address. The host's name keeps out sites that let their own name resolve to

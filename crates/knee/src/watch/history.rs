@@ -1,4 +1,4 @@
-//! The last seconds of what was seen, as the rows of one run. May import: collect, recording.
+//! The last seconds of what was seen, as the rows of one run.
 
 use collect::live::{Now, Window};
 use recording::Tables;

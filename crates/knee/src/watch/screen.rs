@@ -1,5 +1,4 @@
-//! The loop of a live view: what was seen comes in, keys come in, the screen or a text goes out. May import: `history`,
-//! `terminal`, collect, report, `ui`.
+//! The loop of a live view: what was seen comes in, keys come in, the screen or a text goes out.
 
 use super::history::History;
 use super::terminal::{Input, Screen};

@@ -1,5 +1,5 @@
 //! The terminal while a view has it: its own screen, keys as they are typed, and everything as before afterwards, however
-//! the view ends. May import: ratatui, report's keys.
+//! the view ends.
 
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;

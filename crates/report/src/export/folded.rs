@@ -1,5 +1,5 @@
-//! Folded stacks: a line a call path, outermost function first, with its number of samples. Read by flamegraph.pl,
-//! inferno, speedscope. May import: `names`, `show`.
+//! Folded stacks: a line a call path, outermost function first, with its number of samples. Read by flamegraph.pl, inferno,
+//! speedscope.
 
 use super::names::{kernel_of, path};
 use crate::observed::Observed;

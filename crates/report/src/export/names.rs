@@ -1,4 +1,4 @@
-//! Call paths in words, the same in every format. May import: recording, `show`, `text`.
+//! Call paths in words, the same in every format.
 
 use crate::observed::Observed;
 use crate::show::functions::kernel_name;

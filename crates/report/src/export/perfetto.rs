@@ -1,6 +1,5 @@
-//! A trace for Perfetto: a track a thread with its states as slices, arrows from wakers, the program's tasks, and how
-//! many threads run (<https://perfetto.dev/docs/reference/synthetic-track-event>).
-//! May import: `lanes`, `names`, `show`, `wire`.
+//! A trace for Perfetto: a track a thread with its states as slices, arrows from wakers, the program's tasks, and how many
+//! threads run (<https://perfetto.dev/docs/reference/synthetic-track-event>).
 
 use super::names::clean;
 use super::wire::Message;

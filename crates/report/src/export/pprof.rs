@@ -1,6 +1,5 @@
-//! A profile for `go tool pprof` and all that reads its format: samples, processor time, and blocked time by call
-//! path (<https://github.com/google/pprof/blob/main/proto/profile.proto>, compressed by gzip).
-//! May import: flate2, `names`, `show`, `wire`.
+//! A profile for `go tool pprof` and all that reads its format: samples, processor time, and blocked time by call path
+//! (<https://github.com/google/pprof/blob/main/proto/profile.proto>, compressed by gzip).
 
 use super::names::{Place, clean, kernel, kernel_of, path};
 use super::wire::Message;

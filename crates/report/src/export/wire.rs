@@ -1,5 +1,5 @@
 //! Protocol buffers as far as the exports need them: the encoding is four rules
-//! (<https://protobuf.dev/programming-guides/encoding/>). May import: std.
+//! (<https://protobuf.dev/programming-guides/encoding/>).
 
 /// A message being written.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! The account as stacked bars, and as a table. May import: `answer`, `chart`, `markup`, `words`.
+//! The account as stacked bars, and as a table.
 
 use super::answer::title;
 use super::chart::{Axis, ticks};

@@ -1,5 +1,4 @@
-//! The answer in words: verdict, causes, what could not be seen. May import: `markup`, `sources`,
-//! `words`.
+//! The answer in words: verdict, causes, what could not be seen.
 
 use super::markup::Markup;
 use super::sources::Sources;

@@ -1,4 +1,4 @@
-//! Axes of drawings. May import: `words`.
+//! Axes of drawings.
 
 use crate::words;
 

@@ -1,5 +1,4 @@
 //! What a served page asks for: any stretch of a run, at the detail that a screen can show, out of the whole recording.
-//! May import: `lanes`, `markup`, `pack`, serde_json.
 
 use super::data::pack::{number, write_spans, write_stretches};
 use super::markup::readable;

@@ -1,5 +1,4 @@
-//! The wait graph: a circle of threads with arrows from who waits to who is waited for. May import: `markup`, `show`,
-//! `words`.
+//! The wait graph: a circle of threads with arrows from who waits to who is waited for.
 
 use super::markup::{Markup, readable};
 use crate::observed::Observed;

@@ -1,5 +1,4 @@
 //! What grew between two thread counts: functions, lines, and the flame graph's call tree.
-//! May import: `markup`, `tables`, `data`, `show`.
 
 use super::answer::per_work;
 use super::data::names::Names;

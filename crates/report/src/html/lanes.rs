@@ -1,4 +1,4 @@
-//! The lanes: a drawing that needs no script, and the place for the one that zooms. May import: `markup`, `lanes`.
+//! The lanes: a drawing that needs no script, and the place for the one that zooms.
 
 use super::data::pack::Packed;
 use super::markup::{Markup, readable};

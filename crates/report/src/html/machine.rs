@@ -1,4 +1,4 @@
-//! The run: machine, commands, noise, what tracing cost, what was lost. May import: `markup`, `words`.
+//! The run: machine, commands, noise, what tracing cost, what was lost.
 
 use super::Subject;
 use super::markup::Markup;

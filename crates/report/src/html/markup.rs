@@ -1,5 +1,4 @@
 //! The only way to write a text into the page: what came from the target is made harmless and escaped here.
-//! May import: `text`.
 
 use crate::text;
 

@@ -1,4 +1,4 @@
-//! The scaling curve: two drawings and the table. May import: `chart`, `markup`, `words`.
+//! The scaling curve: two drawings and the table.
 
 use super::chart::{Axis, below, short, ticks};
 use super::markup::Markup;

@@ -1,4 +1,4 @@
-//! Contended cache lines, each drawn as its 64 bytes. May import: `markup`, `tables`, `show`.
+//! Contended cache lines, each drawn as its 64 bytes.
 
 use super::markup::{Markup, readable};
 use super::{focus, tables};

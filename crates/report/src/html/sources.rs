@@ -1,5 +1,5 @@
 //! Source lines around a culprit: which are wanted, and how they are shown. Reading them is the caller's: this crate opens
-//! no file. May import: analyze, recording, `markup`.
+//! no file.
 
 use super::markup::{Markup, readable};
 use analyze::answer::{Answer, Site};

@@ -1,4 +1,4 @@
-//! Tables that scripts make sortable. May import: `graph`, `markup`, `show`.
+//! Tables that scripts make sortable.
 
 use super::markup::{Markup, escape};
 use super::{focus, graph};

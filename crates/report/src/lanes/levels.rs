@@ -1,4 +1,4 @@
-//! Lanes in buckets of equal length, each with what took most of it. May import: `timeline`.
+//! Lanes in buckets of equal length, each with what took most of it.
 
 use super::timeline::{Class, Lane, Span, Timeline};
 

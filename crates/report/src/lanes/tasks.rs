@@ -1,4 +1,4 @@
-//! Tasks that the program named by its marks. May import: recording, `observed`.
+//! Tasks that the program named by its marks.
 
 use crate::observed::Observed;
 use recording::ThreadId;

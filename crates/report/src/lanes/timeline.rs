@@ -1,4 +1,4 @@
-//! Slices and system calls as one sequence of spans a thread. May import: analyze, recording, `observed`.
+//! Slices and system calls as one sequence of spans a thread.
 
 use crate::observed::Observed;
 use analyze::account::pieces::{Blocks, Why};

@@ -1,4 +1,4 @@
-//! What is shown: the last seconds of a program. May import: analyze, recording, `show`.
+//! What is shown: the last seconds of a program.
 
 use crate::observed::Observed;
 use crate::show::view::{Cell, View, column};

@@ -1,4 +1,4 @@
-//! The live view as text, for pipes and files. May import: `glance`, `text`, `words`.
+//! The live view as text, for pipes and files.
 
 use super::glance::Glance;
 use crate::text::WIDEST_PROSE;

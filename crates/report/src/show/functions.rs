@@ -1,4 +1,4 @@
-//! Functions and lines by processor time, and what grew. May import: `pick`, `observed`, `view`.
+//! Functions and lines by processor time, and what grew.
 
 use super::pick::{Pick, overlap};
 use super::view::{Cell, View, column};

@@ -1,4 +1,4 @@
-//! Who waits for whom as a graph, and its knots. May import: `observed`, recording.
+//! Who waits for whom as a graph, and its knots.
 //!
 //! A knot is a set of threads each of which waits, directly or through others, for each other one of them: none can get
 //! ahead alone (a strongly connected component; Zhou, Gan, Ma & Wang, *wPerf*, OSDI 2018, look for bottlenecks there).

@@ -1,4 +1,4 @@
-//! Lanes as text: one line a thread, one character a bucket. May import: `lanes`, `pick`, `observed`, `text`.
+//! Lanes as text: one line a thread, one character a bucket.
 
 use super::pick::Pick;
 use crate::lanes::levels::bucketed;

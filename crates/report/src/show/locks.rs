@@ -1,4 +1,4 @@
-//! Locks that threads waited for: the program's and the kernel's. May import: `pick`, `observed`, `view`.
+//! Locks that threads waited for: the program's and the kernel's.
 
 use super::pick::Pick;
 use super::view::{Cell, View, column};

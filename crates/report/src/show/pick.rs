@@ -1,4 +1,4 @@
-//! Which run, which thread, which stretch of time. May import: `observed`.
+//! Which run, which thread, which stretch of time.
 
 use crate::observed::Observed;
 use recording::ThreadId;

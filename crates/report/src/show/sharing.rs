@@ -1,4 +1,4 @@
-//! Cache lines that several threads touch. May import: `pick`, `observed`, `view`.
+//! Cache lines that several threads touch.
 
 use super::pick::Pick;
 use super::view::{Cell, View, column};

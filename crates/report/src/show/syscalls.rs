@@ -1,4 +1,4 @@
-//! System calls by name, place and error. May import: `pick`, `observed`, `view`.
+//! System calls by name, place and error.
 
 use super::pick::{Pick, overlap};
 use super::view::{Cell, View, column};

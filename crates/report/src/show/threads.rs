@@ -1,4 +1,4 @@
-//! The threads of a run, and who wakes whom. May import: `pick`, `observed`, `view`.
+//! The threads of a run, and who wakes whom.
 
 use super::pick::{Pick, overlap};
 use super::view::{Cell, View, column};

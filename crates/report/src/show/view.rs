@@ -1,4 +1,4 @@
-//! A table with typed cells, written as text, JSON or CSV. May import: `text`, `words`, serde_json.
+//! A table with typed cells, written as text, JSON or CSV.
 
 use crate::text;
 use crate::text::WIDEST_PROSE;

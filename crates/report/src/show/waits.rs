@@ -1,4 +1,4 @@
-//! Where threads waited and for what. May import: `pick`, `observed`, `view`.
+//! Where threads waited and for what.
 
 use super::pick::{Pick, overlap};
 use super::view::{Cell, View, column};

@@ -1,4 +1,4 @@
-//! The account: where the processors' time went, one column a thread count. May import: `page`, `table`, `words`.
+//! The account: where the processors' time went, one column a thread count.
 
 use super::page::{Page, Tone};
 use super::table::{Lean, Table};

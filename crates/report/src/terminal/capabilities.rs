@@ -1,4 +1,4 @@
-//! What a machine allows, for `knee doctor`. May import: `page`.
+//! What a machine allows, for `knee doctor`.
 
 use super::Style;
 use super::page::{Page, Tone};

@@ -1,5 +1,4 @@
 //! Several cases side by side: one table, one picture of the curves, the causes in a line each.
-//! May import: `page`, `table`, `plot`, `causes`, `words`.
 
 use super::causes::blame;
 use super::page::{Page, Tone};

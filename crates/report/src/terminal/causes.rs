@@ -1,4 +1,4 @@
-//! The causes: culprit, evidence, what to try, what would disprove it. May import: `page`, `words`.
+//! The causes: culprit, evidence, what to try, what would disprove it.
 
 use super::page::{Page, Tone};
 use crate::text;

@@ -1,4 +1,4 @@
-//! Two recordings compared. May import: `page`, `table`, `words`.
+//! Two recordings compared.
 
 use super::Style;
 use super::page::{Page, Tone};

@@ -1,4 +1,4 @@
-//! The scaling table: one row a thread count. May import: `page`, `table`, `words`.
+//! The scaling table: one row a thread count.
 
 use super::page::{Page, Tone};
 use super::table::{Lean, Table};

@@ -1,4 +1,4 @@
-//! What stays open, what to know before believing the numbers, and where the files are. May import: `page`.
+//! What stays open, what to know before believing the numbers, and where the files are.
 
 use super::Places;
 use super::page::{Page, Tone};

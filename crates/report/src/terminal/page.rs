@@ -1,4 +1,4 @@
-//! The only way to the output: makes every text harmless, keeps to the width, colours. May import: `text`, anstyle.
+//! The only way to the output: makes every text harmless, keeps to the width, colours.
 
 use super::Style;
 use super::table::Table;

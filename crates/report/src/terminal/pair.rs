@@ -1,4 +1,4 @@
-//! Two commands against each other, or one against itself. May import: `comparison`, `page`, `machine`.
+//! Two commands against each other, or one against itself.
 
 use super::comparison::{Names, tables, warnings};
 use super::page::{Page, Tone};

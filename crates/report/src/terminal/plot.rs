@@ -1,4 +1,4 @@
-//! Curves drawn with characters: a letter at each measured value, a thin line between. May import: ratatui's canvas.
+//! Curves drawn with characters: a letter at each measured value, a thin line between.
 //!
 //! Only this file knows the drawing library. It gives plain lines of text without colour: letters tell the curves apart.
 

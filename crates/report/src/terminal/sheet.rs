@@ -1,5 +1,4 @@
 //! Plain sheets of headings and labelled texts, for what is no answer: what a sweep would run, what the lab holds.
-//! May import: `page`.
 
 use super::Style;
 use super::page::{Page, Tone};

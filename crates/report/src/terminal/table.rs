@@ -1,6 +1,5 @@
 //! Columns under their titles, without frames. What does not fit is left out, least important column first; then the widest
 //! column gets narrower, and its texts go on below themselves.
-//! May import: `page` (tones), `text`.
 
 use super::page::Tone;
 use crate::text;

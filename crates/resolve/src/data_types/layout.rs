@@ -1,4 +1,4 @@
-//! Types: their sizes, and the member at a distance from their start. May import `units`.
+//! Types: their sizes, and the member at a distance from their start.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Variables: those of the code at an address, and those with static storage. May import `layout`, `units`.
+//! Variables: those of the code at an address, and those with static storage.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

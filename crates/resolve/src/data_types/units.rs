@@ -1,4 +1,4 @@
-//! The debug information of one file, unit by unit. May import `elf`, `error`.
+//! The debug information of one file, unit by unit.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Where variables are at a sample, and the pointers that they hold. May import `layout`, `scopes`, `units`.
+//! Where variables are at a sample, and the pointers that they hold.
 
 use gimli::{AttributeValue, Expression, Operation, constants};
 

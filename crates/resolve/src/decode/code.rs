@@ -1,9 +1,8 @@
 //! The instructions of one process image that were met so far, and how they follow each other.
 //!
-//! Code is decoded forward from sampled addresses only, along both sides of branches: loops lead back to themselves, so
-//! that even the instructions before a sampled one are found without symbols. Each sample may decode a bounded number
-//! of instructions; what is left is decoded at the next sample of the same code. May import: `instruction`, the
-//! `CodeReader`, how deep `loops` follows calls.
+//! Code is decoded forward from sampled addresses only, along both sides of branches: loops lead back to themselves, so that
+//! even the instructions before a sampled one are found without symbols. Each sample may decode a bounded number of
+//! instructions; what is left is decoded at the next sample of the same code.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::VecDeque;

@@ -1,5 +1,4 @@
-//! Small loops around a sampled instruction, with the small functions that they call. May import: `code`,
-//! `instruction`.
+//! Small loops around a sampled instruction, with the small functions that they call.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

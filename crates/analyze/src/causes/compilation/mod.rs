@@ -26,7 +26,7 @@ pub const META: Meta = Meta {
     title: "Compiling at run time",
     what: "The runtime compiles the program while it runs, on processors that its threads could use.",
     why: "With one thread the compiler has the other processors; with more threads it takes them from the work.",
-    example: "A Java program that works for two seconds, one of which its compiler is busy.",
+    example: "A program on a virtual machine works for two seconds, and its compiler is busy for one of them.",
     disproved_by: "Let the program work ten times longer: the compiler's share falls, and if the program does not get faster \
                    with more threads then, it is not the cause.",
     lines: |id| match id {

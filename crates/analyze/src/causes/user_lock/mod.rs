@@ -176,13 +176,24 @@ fn cause<'t>(
         _ => words,
     };
     evidence.extend(meanwhile.iter().flat_map(Holders::rows));
+    let summary = summary(culprit.as_ref(), in_library, runtime_lock, variable, words);
+    if runtime_lock.is_some_and(|lock| lock.taken_by_program) {
+        culprit = culprit.map(at_own_place);
+    }
     Cause {
-        summary: summary(culprit.as_ref(), in_library, runtime_lock, variable, words),
+        summary,
         evidence,
         remedies: remedies.unwrap_or_else(|| remedies_for(style)),
         culprit,
         ..shared::found(ledger, meta, lost)
     }
+}
+
+/// A culprit at the program's own place where it takes the lock, in place of the runtime's function that does it.
+fn at_own_place(culprit: Culprit) -> Culprit {
+    let Some(site) = culprit.callers.first().cloned() else { return culprit };
+    let Site { function, module, file, path, line, .. } = site;
+    Culprit { function, module, file, path, line, ..culprit }
 }
 
 /// What the holders of a lock do while others wait for it.

@@ -5,7 +5,8 @@
 mod parked;
 
 use super::names::Names;
-use super::{CallStack, Parked, Primitive, Runtime, Theme};
+use super::runtime::Runtime;
+use super::types::{CallStack, Parked, Primitive, Theme};
 
 /// Go.
 pub(super) struct Go;
@@ -16,7 +17,7 @@ impl Runtime for Go {
     }
 
     fn parked(&self, stack: &CallStack<'_>) -> Option<Parked> {
-        parked::parked(stack)
+        parked::parked(stack, &NAMES)
     }
 }
 

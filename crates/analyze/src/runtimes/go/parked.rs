@@ -1,13 +1,14 @@
-//! What a thread of Go's runtime had done before it slept (runtime/proc.go, Go 1.26). May import: `runtimes`.
+//! What a thread of Go's runtime had done before it slept (runtime/proc.go, Go 1.26).
 //!
 //! A goroutine that waits leaves its thread to the scheduler by `mcall`, which gives the goroutine's stack up: in a recording
 //! the goroutine's functions follow those of the scheduler.
 
 use crate::runtimes::function_name::FunctionName;
-use crate::runtimes::{self, CallStack, Parked};
+use crate::runtimes::names::Names;
+use crate::runtimes::types::{CallStack, Parked};
 
 /// What a thread of Go's runtime had done before it slept, from the names in its stack. None for any other thread.
-pub(super) fn parked(stack: &CallStack<'_>) -> Option<Parked> {
+pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     let functions = stack.functions;
     let at = |name: &str| functions.iter().position(|f| f.name == name);
     if at("runtime.sysmon").is_some() {
@@ -40,7 +41,7 @@ pub(super) fn parked(stack: &CallStack<'_>) -> Option<Parked> {
     }
     let waiting = functions.get(switch + 1..stack.library).unwrap_or_default();
     // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
-    let primitive = waiting.iter().rev().find_map(|f| runtimes::primitive(&FunctionName::new(f.name)));
+    let primitive = waiting.iter().rev().find_map(|f| names.primitive_by_path(&FunctionName::new(f.name)));
     let begins = |start: &str| waiting.iter().any(|f| f.name.starts_with(start));
     Some(match primitive {
         _ if begins("time.Sleep") => Parked::Sleeps,
@@ -53,14 +54,14 @@ pub(super) fn parked(stack: &CallStack<'_>) -> Option<Parked> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtimes::{Called, Primitive};
+    use crate::runtimes::types::{Called, Primitive};
 
     const SLEEP: &str = "runtime.futex < runtime.notesleep < runtime.stopm < runtime.findRunnable < runtime.schedule";
 
     fn check(stack: &str) -> Option<Parked> {
         let functions: Vec<Called> = stack.split(" < ").map(|name| Called { name, module: "app" }).collect();
         let library = functions.iter().position(|f| f.name.starts_with("main.")).unwrap_or(functions.len());
-        parked(&CallStack { functions: &functions, library, at_lock_call: false })
+        parked(&CallStack { functions: &functions, library, at_lock_call: false }, &crate::runtimes::go::NAMES)
     }
 
     fn after(rest: &str) -> Option<Parked> {

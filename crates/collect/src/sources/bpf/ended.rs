@@ -1,7 +1,5 @@
 //! Threads that have ended. Their sums are given out as soon as nothing can change them; then all about them is forgotten but
 //! what living threads may still refer to. So memory stays bounded however many threads a program makes.
-//!
-//! May import: the BPF records, `thread_time`, `places`, `sums`, `tables`, `build`, `events`, `stacks`, `recording`.
 
 use super::places::Places;
 use super::sums::{CallCounts, CallTiming, Sums, Who};

@@ -1,4 +1,4 @@
-//! How many calls a site made, where only those in windows of time were seen. May import: nothing.
+//! How many calls a site made, where only those in windows of time were seen.
 //!
 //! The windows are clusters of calls (Cochran 1977, "Sampling Techniques", chapters 6 and 9). All calls of one number by
 //! one thread are counted exactly, so a site's calls are its share of the timed ones times that count: a ratio estimate,

@@ -1,7 +1,4 @@
 //! The kernel side's events as they come, out of its two rings: timelines, places, stacks, marks, samples.
-//!
-//! May import: the BPF side, `thread_time`, `kernel_stack`'s callers, `places`, `shared_memory`, `thread`, `summary`, `build`,
-//! `events`, `sharing`, `stacks`, `recording`, `resolve`.
 
 use super::places::{FirstHit, PathStacks, Places};
 use super::shared_memory;

@@ -1,4 +1,4 @@
-//! What the kernel's functions on a call path say of a wait: its reason, and who takes the lock. May import: `recording`.
+//! What the kernel's functions on a call path say of a wait: its reason, and who takes the lock.
 
 use recording::tables::{KernelWait, Reason};
 

@@ -1,5 +1,4 @@
-//! What threads do now, by their records. May import: `sources` (the trait), the BPF records, `thread`, `events`, `stacks`,
-//! `recording`.
+//! What threads do now, by their records.
 
 use super::{BpfSource, thread};
 use crate::bpf::abi::*;

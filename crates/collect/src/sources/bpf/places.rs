@@ -1,7 +1,5 @@
 //! Places where threads wait or are sampled: what the kernel side reports at the first hit of each, the stacks of call paths,
 //! and the names of kernel locks that follow from these.
-//!
-//! May import: the BPF records, `kernel_stack`, `events`, `file_kind`, `stacks`, `recording`.
 
 use super::kernel_stack::{self, KernelSide};
 use super::thread_time::thread_id;

@@ -1,5 +1,4 @@
-//! The BPF side of the room `sharing`: CPU samples for it, and the threads on which it sets breakpoints. May import: the BPF
-//! side, `sharing`, `stacks`, `procfs`.
+//! The BPF side of the room `sharing`: CPU samples for it, and the threads on which it sets breakpoints.
 
 use crate::bpf::Programs;
 use crate::bpf::abi::{Globals, PHASE_RUNNING, SampleEvent, THREAD_ENDED, THREAD_FREE, ThreadRecord};

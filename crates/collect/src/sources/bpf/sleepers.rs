@@ -1,6 +1,4 @@
 //! Threads that sleep when observing begins: no switch says any more what for, so it is read from /proc.
-//!
-//! May import: `build`, `events`, `procfs`, `stacks`, `task`, `recording`, `resolve`.
 
 use crate::build::Builder;
 use crate::events::*;

@@ -1,5 +1,4 @@
-//! The run as a whole: when it began, what the processors did meanwhile, and what the kernel side lost. May import: the BPF
-//! side, `machine`, `build`, `events`.
+//! The run as a whole: when it began, what the processors did meanwhile, and what the kernel side lost.
 
 use super::thread::text;
 use crate::bpf::Programs;

@@ -1,7 +1,4 @@
 //! What the kernel side summed up → events: waits, wake-ups, call sites, kernel locks, faults.
-//!
-//! May import: the BPF side's records, `thread_time`, `estimate`, `kernel_stack`, `places`, `tables`, `build`, `events`, `stacks`,
-//! `recording`.
 
 use super::estimate::{CallGroup, Estimate, TimedCalls};
 use super::kernel_stack::lock_kind;

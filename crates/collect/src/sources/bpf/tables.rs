@@ -1,5 +1,5 @@
 //! Rows of the kernel's tables, taken out: of threads that have ended, to make room for others, and at the end the rest. A
-//! program that makes threads all the time would fill the tables otherwise. May import: the BPF side.
+//! program that makes threads all the time would fill the tables otherwise.
 
 use crate::bpf::Programs;
 use crate::bpf::abi::*;

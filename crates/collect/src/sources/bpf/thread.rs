@@ -1,5 +1,4 @@
-//! A thread's record → its life up to a moment, and its marks. May import: the BPF records, `thread_time`, `events`, `procfs`,
-//! `recording`.
+//! A thread's record → its life up to a moment, and its marks.
 
 use super::thread_time::thread_id;
 use crate::bpf::abi::*;

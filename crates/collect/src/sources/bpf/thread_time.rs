@@ -1,4 +1,4 @@
-//! A thread's time as the kernel side reports it → events. May import: the BPF records, `build`, `events`, `recording`.
+//! A thread's time as the kernel side reports it → events.
 
 use crate::bpf::abi::*;
 use crate::build::Builder;

@@ -1,8 +1,8 @@
 //! Decides when system calls are timed: always while they are rare, in windows of time when they are not.
 //!
-//! CallClock a call costs some 300 ns and counting it some 100 ns, both measured in a loop of the cheapest calls. So above
-//! a rate, calls are timed for one poll in ten only, drawn anew in each ten so that no rhythm of the program can keep
-//! step with it; counts stay exact. May import: nothing.
+//! CallClock a call costs some 300 ns and counting it some 100 ns, both measured in a loop of the cheapest calls. So above a
+//! rate, calls are timed for one poll in ten only, drawn anew in each ten so that no rhythm of the program can keep step
+//! with it; counts stay exact.
 
 /// Calls a second and processor above which timing all of them would cost more than one per cent of the processor:
 /// 0.01 s / 300 ns.

@@ -1,4 +1,4 @@
-//! Opening events: `struct perf_event_attr`, and the three events of a run. May import: libc.
+//! Opening events: `struct perf_event_attr`, and the three events of a run.
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,4 @@
 //! Inspecting threads that sleep: each block once, as soon as it has been noticed, as far as the budget allows.
-//!
-//! May import: `record`, `sleeping`, `procfs`, `task`.
 
 use super::record::{Record, RecordKind};
 use crate::procfs::monotonic_ns;

@@ -1,7 +1,5 @@
 //! Records as the kernel writes them (perf_event_open(2), "MMAP layout") → typed ones. Bytes that are no whole record
 //! of a known form give `None` or `Other`, never a panic.
-//!
-//! May import: `attribute`'s constants.
 
 use super::attribute::REGISTERS;
 

@@ -1,6 +1,4 @@
 //! The ring of memory that the kernel writes an event's records into (perf_event_open(2), "MMAP layout").
-//!
-//! May import: libc.
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,5 @@
-//! Perf events of the child and of all its descendants, in one ring a processor: what the kernel shows an unprivileged user of
-//! their own programs. Gives their records in the order of time. May import: `attribute`, `record`,
-//! `ring`, `machine`, `procfs`, `resolve`, libc.
+//! Perf events of the child and of all its descendants, in one ring a processor: what the kernel shows an unprivileged user
+//! of their own programs. Gives their records in the order of time.
 
 use super::attribute::{self, Kind, Whom};
 use super::record::{self, Record, UserSample};

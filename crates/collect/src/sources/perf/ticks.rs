@@ -1,4 +1,4 @@
-//! Ticks of the sampling clock of one thread, and those that left no record. May import: nothing.
+//! Ticks of the sampling clock of one thread, and those that left no record.
 //!
 //! The clock ticks each time that the thread has run for a period on a processor, and writes a sample when the tick meets
 //! user space. A tick without a record met the kernel, which is not shown without privileges, or its record was lost.

@@ -1,8 +1,8 @@
 //! One thread's time from its context switches: what it did from when to when, and rows of `slices`.
 //!
-//! A switch says when a thread stopped and when it went on, not when it was woken in between. The scheduler accounts the time
-//! that it queued for a processor as a sum. This sum is read now and then; what it grew by is put at the ends of the blocks
-//! since the last reading, in equal parts. May import: `ticks`, `sleeping`, `build`, `events`, `recording`.
+//! A switch says when a thread stopped and when it went on, not when it was woken in between. The scheduler accounts the
+//! time that it queued for a processor as a sum. This sum is read now and then; what it grew by is put at the ends of the
+//! blocks since the last reading, in equal parts.
 
 use super::ticks::{Silent, Ticks};
 use crate::build::Builder;

@@ -1,8 +1,8 @@
 //! One thread's time from readings of its files in /proc.
 //!
-//! A reading has exact sums (time on a processor, time in the queue, switches) and one moment's state. Between two
-//! readings each state's time is known as a sum only, and is given out as that stretch's sum; what a thread waited for in it is
-//! what it was seen waiting for at its end. May import: `sleeping`, `build`, `events`, `task`, `recording`.
+//! A reading has exact sums (time on a processor, time in the queue, switches) and one moment's state. Between two readings
+//! each state's time is known as a sum only, and is given out as that stretch's sum; what a thread waited for in it is what
+//! it was seen waiting for at its end.
 
 use crate::build::Builder;
 use crate::events::{Doing, Event, Spent, Times, WaitSums};

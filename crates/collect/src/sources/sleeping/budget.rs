@@ -1,4 +1,4 @@
-//! How much looking at threads may cost. May import: nothing.
+//! How much looking at threads may cost.
 
 /// Looking costs at most this share of one processor.
 const SHARE: f64 = 0.01;

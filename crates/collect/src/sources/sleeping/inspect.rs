@@ -1,5 +1,4 @@
-//! What a sleeping thread waits for, with its stack. May import: `events`, `file_kind`, `procfs`, `stacks`, `syscall_names`,
-//! `task`, `recording`, `resolve`.
+//! What a sleeping thread waits for, with its stack.
 
 use crate::events::{BlockedCall, Within};
 use crate::file_kind::FileKind;

@@ -1,5 +1,4 @@
-//! What the processors did during a run, and what knee's own thread did. May import: `events`, `machine`, files of /proc,
-//! libc.
+//! What the processors did during a run, and what knee's own thread did.
 
 use crate::events::RunSummary;
 use crate::machine::usable_processors;

@@ -1,5 +1,4 @@
-//! What threads waited for: waits that were inspected, and waits too short for that. May import: `inspect`, `build`, `events`,
-//! `task`, `recording`.
+//! What threads waited for: waits that were inspected, and waits too short for that.
 //!
 //! A block that was inspected belongs to its place exactly. The others of a thread are summed up by their length, in
 //! octaves. They are taken for waits at a place when inspections of blocks of about that length keep finding the thread there:

@@ -1,4 +1,4 @@
-//! Names what the interner has given handles to. May import: `interner`'s own, `procfs`, `recording`.
+//! Names what the interner has given handles to.
 
 use super::{CodeFile, Interner};
 use crate::procfs::monotonic_ns;

@@ -1,5 +1,4 @@
-//! Several curves in one drawing. Letters at their ends tell them apart, colours only help. May import: `chart`,
-//! `comparison`, `markup`, `words`.
+//! Several curves in one drawing. Letters at their ends tell them apart, colours only help.
 
 use super::letter;
 use crate::comparison::{Comparison, number};

@@ -1,5 +1,4 @@
 //! Speed-up over a parameter and the thread count as a map: a field a case and count, with its number in it.
-//! May import: `comparison`, `markup`, `words`.
 
 use crate::comparison::{Case, Comparison, number};
 use crate::html::markup::Markup;

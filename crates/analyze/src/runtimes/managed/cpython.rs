@@ -1,12 +1,13 @@
-//! CPython: its global lock, its allocator and its collector. May import: `advice`, `function_name`, `names`, `runtimes`.
+//! CPython: its global lock, its allocator and its collector.
 
-use super::advice::RuntimeLock;
-use super::function_name::plain;
-use super::names::Names;
-use super::{CallStack, Called, Primitive, Runtime, Theme};
+use crate::runtimes::function_name::plain;
+use crate::runtimes::names::Names;
+use crate::runtimes::runtime::Runtime;
+use crate::runtimes::types::RuntimeLock;
+use crate::runtimes::types::{CallStack, Called, Primitive, Theme};
 
 /// CPython.
-pub(super) struct CPython;
+pub(crate) struct CPython;
 
 impl Runtime for CPython {
     fn names(&self) -> &'static Names {
@@ -27,7 +28,7 @@ impl Runtime for CPython {
     }
 }
 
-pub(super) fn is_module(file: &str) -> bool {
+pub(crate) fn is_module(file: &str) -> bool {
     file.starts_with("python3") || file.starts_with("libpython3")
 }
 

@@ -1,10 +1,11 @@
-//! Node.js and V8. May import: `names`, `runtimes`.
+//! Node.js and V8.
 
-use super::names::Names;
-use super::{Runtime, Service, Theme};
+use crate::runtimes::names::Names;
+use crate::runtimes::runtime::Runtime;
+use crate::runtimes::types::{Service, Theme};
 
 /// Node.js.
-pub(super) struct Node;
+pub(crate) struct Node;
 
 impl Runtime for Node {
     fn names(&self) -> &'static Names {

@@ -1,12 +1,13 @@
-//! Java: its class library (JDK 17) and the HotSpot virtual machine. May import: `advice`, `function_name`, `names`, `runtimes`.
+//! Java: its class library (JDK 17) and the HotSpot virtual machine.
 
-use super::advice::RuntimeLock;
-use super::function_name::FunctionName;
-use super::names::Names;
-use super::{CallStack, Called, Primitive, Runtime, Service, Theme};
+use crate::runtimes::function_name::FunctionName;
+use crate::runtimes::names::Names;
+use crate::runtimes::runtime::Runtime;
+use crate::runtimes::types::RuntimeLock;
+use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme};
 
 /// Java.
-pub(super) struct Java;
+pub(crate) struct Java;
 
 impl Runtime for Java {
     fn names(&self) -> &'static Names {

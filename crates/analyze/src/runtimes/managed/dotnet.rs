@@ -1,10 +1,11 @@
-//! .NET: the threads that its runtime starts for itself. May import: `names`, `runtimes`.
+//! .NET: the threads that its runtime starts for itself.
 
-use super::names::Names;
-use super::{Runtime, Service};
+use crate::runtimes::names::Names;
+use crate::runtimes::runtime::Runtime;
+use crate::runtimes::types::Service;
 
 /// .NET.
-pub(super) struct DotNet;
+pub(crate) struct DotNet;
 
 impl Runtime for DotNet {
     fn names(&self) -> &'static Names {

@@ -1,0 +1,7 @@
+//! Virtual machines and interpreters: they start threads for themselves, and run code that no file has. One file each.
+//! May import: `advice`, `function_name`, `names`, `runtime`, `types`.
+
+pub(super) mod cpython;
+pub(super) mod dotnet;
+pub(super) mod java;
+pub(super) mod node;

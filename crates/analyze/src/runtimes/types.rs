@@ -1,0 +1,117 @@
+//! What runtimes tell of threads, stacks and functions.
+
+/// A synchronisation primitive: what a function does to the thread that calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Primitive {
+    /// Takes or releases a lock.
+    Lock,
+    /// Takes one of several things of a kind, or gives it back. Only users name such functions.
+    Pool,
+    /// Waits for or signals a condition, a channel, or another thread's call to wake it.
+    Condition,
+    /// Waits until all have arrived.
+    Barrier,
+    /// Waits for a thread to end.
+    Join,
+}
+
+/// What a library is busy with.
+///
+/// Each is one cause although its time shows as locks, system calls, page faults and plain code, so the theme of a stack
+/// comes before everything else that it shows. Where an allocator has no symbols its time is booked to what the kernel and
+/// the samples see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Theme {
+    /// Allocating and freeing memory.
+    Allocator,
+    /// Finding memory that is no longer used: the garbage collector of a managed language.
+    Collector,
+    /// Compiling the program while it runs.
+    Compiler,
+    /// Creating and ending threads.
+    Creation,
+}
+
+/// What a thread that a runtime starts for itself does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Compiles the program while it runs.
+    Compiler,
+    /// Collects garbage.
+    Collector,
+    /// Anything else: it carries out operations, looks at the clock, delivers signals.
+    Other,
+}
+
+/// What a sleeping thread had done before, where a runtime schedules its tasks (goroutines, say) over threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Parked {
+    /// It runs no tasks: it watches the others, or gave its right to run them to another thread.
+    Spare,
+    /// Its task ended.
+    Ended,
+    /// Its task waits for this.
+    Waits(Primitive),
+    /// Its task sleeps.
+    Sleeps,
+    /// Its task waits for a file or a socket.
+    Polls,
+    /// Its task's time was up; another thread took it.
+    Preempted,
+    /// Its task waited, and had gone on elsewhere before the thread slept.
+    Moved,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A function of a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Called<'a> {
+    /// Its name; empty when it has none.
+    pub name: &'a str,
+    /// File name of its module.
+    pub module: &'a str,
+}
+
+/// A stack as runtimes look at it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallStack<'a> {
+    /// Its functions, the innermost first.
+    pub functions: &'a [Called<'a>],
+    /// How many of them come before the program's first own.
+    pub library: usize,
+    /// True when the program called from an address where a stack with names takes a lock ([`takes_lock`]).
+    pub at_lock_call: bool,
+}
+
+impl<'a> CallStack<'a> {
+    /// The functions before the program's first own one, the innermost first.
+    pub fn in_library(&self) -> &'a [Called<'a>] {
+        self.functions.get(..self.library).unwrap_or(self.functions)
+    }
+}
+
+/// A lock of a runtime itself, or of a kind that it has for its programs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RuntimeLock {
+    /// What threads wait for: the end of a sentence.
+    pub called: &'static str,
+    /// True when the program's function that takes it belongs into that sentence.
+    pub taken_by_program: bool,
+    /// What to try.
+    pub remedies: &'static [&'static str],
+}
+
+/// What to try against the locks inside a family of library functions.
+#[derive(Debug)]
+pub(super) struct Advice {
+    pub(super) functions: &'static [&'static str],
+    pub(super) remedies: &'static [&'static str],
+}
+
+impl RuntimeLock {
+    /// What to try.
+    pub fn remedies(&self) -> Vec<String> {
+        self.remedies.iter().map(|r| (*r).to_owned()).collect()
+    }
+}
