@@ -154,6 +154,14 @@ impl Kind {
         }
     }
 
+    /// What it is charged as in a thread that a runtime started for itself.
+    fn of_service(self) -> Kind {
+        match self {
+            Kind::Blocked(_) => Kind::Blocked(Why::Helper),
+            other => other,
+        }
+    }
+
     /// When it is charged.
     pub fn tier(self) -> Tier {
         match self {
@@ -241,7 +249,9 @@ pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
         let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
         let made = pieces.len();
         cut(stretch, after, &blocks, &mut pieces);
-        if helpers.contains(&first.thread) {
+        if traced.services.contains_key(&first.thread) {
+            pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_service());
+        } else if helpers.contains(&first.thread) {
             pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_helper());
         }
         let blocked = stretch.iter().rev().find(|s| s.state == State::Blocked);
@@ -327,6 +337,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
             Purpose::Condition => Why::Condition,
             Purpose::Barrier => Why::Barrier,
             Purpose::Join => Why::Join,
+            Purpose::Sleep => Why::Sleep,
             Purpose::Unknown => Why::Futex,
         },
     }
@@ -341,6 +352,7 @@ fn of_task(reason: SleepReason) -> Why {
             Primitive::Condition => Why::Condition,
             Primitive::Barrier => Why::Barrier,
             Primitive::Join => Why::Ended,
+            Primitive::Sleep => Why::Sleep,
         },
         SleepReason::Ended => Why::Ended,
         SleepReason::Sleeps => Why::Sleep,

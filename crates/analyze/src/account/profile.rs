@@ -278,7 +278,8 @@ fn most(counts: &BTreeMap<Purpose, u64>) -> Purpose {
 fn of_purpose(purpose: Purpose) -> Why {
     match purpose {
         Purpose::Lock => Why::Lock,
-        Purpose::Condition => Why::Condition,
+        // What calls cost does not depend on whether anybody ends them.
+        Purpose::Condition | Purpose::Sleep => Why::Condition,
         Purpose::Barrier => Why::Barrier,
         Purpose::Join => Why::Join,
         Purpose::Unknown => Why::Futex,

@@ -68,11 +68,13 @@ impl<'t> Code<'t> {
         let said = function.as_ref().and_then(|f| user.kind(f));
         let primitive = said.map_or_else(|| function.as_ref().and_then(runtimes::primitive), user::primitive);
         let theme = function.as_ref().filter(|_| said.is_none()).and_then(runtimes::theme);
+        let theme = theme.or_else(|| runtimes::module_theme(file_name(path)));
         let system_source = |f: &str| SYSTEM_SOURCES.iter().any(|s| f.starts_with(s)) || runtimes::is_runtime_source(f);
         let runtime = frame.file.as_deref().is_some_and(system_source)
             || said.is_some()
             || primitive.is_some()
             || theme.is_some()
+            || runtimes::is_runtime_module(file_name(path))
             || function.as_ref().is_some_and(runtimes::is_runtime);
         let stub = name.is_some_and(runtimes::is_stub);
         let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && f.name != "main");

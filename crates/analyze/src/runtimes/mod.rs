@@ -87,9 +87,19 @@ pub fn is_c_library_module(module: &str) -> bool {
     tables().any(|names| names.modules.iter().any(|start| module.starts_with(start)))
 }
 
-/// True where a source file is a standard library's, as compilers record its path.
+/// True for the module (file name) of a language's virtual machine or interpreter: what runs there is never the program's own.
+pub fn is_runtime_module(module: &str) -> bool {
+    tables().any(|names| names.has_module(module))
+}
+
+/// What a runtime's module (file name) is busy with as a whole, whatever its functions are called.
+pub fn module_theme(module: &str) -> Option<Theme> {
+    tables().find_map(|names| names.module_theme(module))
+}
+
+/// True where a source file is a standard library's or a package's, as compilers and runtimes record its path.
 pub fn is_runtime_source(file: &str) -> bool {
-    tables().any(|names| names.sources.iter().any(|start| file.starts_with(start)))
+    tables().any(|names| names.has_source(file))
 }
 
 /// True for the outermost functions of a thread: never the owner of anything.
@@ -148,7 +158,7 @@ pub fn is_worker_without_task(name: &str) -> bool {
 
 /// True for the module (file name) of a virtual machine whose heap a collector clears: who waits there for memory waits for it.
 pub fn collects_garbage(module: &str) -> bool {
-    module.starts_with("libjvm")
+    module.starts_with("libjvm") || managed::dotnet::is_core(module)
 }
 
 /// True for the module (file name) of an interpreter: its functions stand for any of its program's.

@@ -45,8 +45,14 @@ pub(super) struct Names {
     pub scheduler: Option<&'static str>,
     /// Starts of the file names of its modules, for C libraries.
     pub modules: &'static [&'static str],
+    /// File names of its other modules: what runs in them is never the program's own. A `*` at the end stands for any rest.
+    pub own_modules: &'static [&'static str],
+    /// What its modules do that have no names inside, by file name as above.
+    pub module_themes: &'static [(Theme, &'static [&'static str])],
     /// Where the sources of its library lie, as compilers record it.
     pub sources: &'static [&'static str],
+    /// Parts of the paths of such sources, which users install anywhere.
+    pub source_folders: &'static [&'static str],
 }
 
 impl Names {
@@ -72,7 +78,10 @@ impl Names {
         first_task: None,
         scheduler: None,
         modules: &[],
+        own_modules: &[],
+        module_themes: &[],
         sources: &[],
+        source_folders: &[],
     };
 
     /// True when a path is this runtime's.
@@ -126,8 +135,29 @@ impl Names {
         self.carried.contains(&function.c_name) || self.carried_prefixes.iter().any(starts)
     }
 
+    /// True for a module of this runtime.
+    pub(super) fn has_module(&self, file: &str) -> bool {
+        fits(self.own_modules, file)
+    }
+
+    /// What a module does as a whole.
+    pub(super) fn module_theme(&self, file: &str) -> Option<Theme> {
+        self.module_themes.iter().find(|(_, modules)| fits(modules, file)).map(|(theme, _)| *theme)
+    }
+
+    /// True where a source file is this runtime's.
+    pub(super) fn has_source(&self, file: &str) -> bool {
+        let within = || self.source_folders.iter().any(|folder| file.contains(folder));
+        self.sources.iter().any(|start| file.starts_with(start)) || within()
+    }
+
     /// True for a function in which threads start.
     pub(super) fn is_thread_start(&self, name: &str, c_name: &str) -> bool {
         self.thread_starts.contains(&c_name) || self.thread_start_prefixes.iter().any(|p| name.starts_with(p))
     }
+}
+
+/// True for a file name in a list, where `*` at the end stands for any rest.
+fn fits(list: &[&str], file: &str) -> bool {
+    list.iter().any(|name| name.strip_suffix('*').map_or(file == *name, |start| file.starts_with(start)))
 }

@@ -13,6 +13,8 @@ pub enum Primitive {
     Barrier,
     /// Waits for a thread to end.
     Join,
+    /// Waits for the clock.
+    Sleep,
 }
 
 /// What a library is busy with.

@@ -142,7 +142,7 @@ impl Interner {
         let name = Name {
             function: found.code.name.clone(),
             file: line.map(|(file, _)| file.to_owned()),
-            line: line.map(|(_, line)| line),
+            line: line.and_then(|(_, line)| line),
         };
         let next = self.names.len() as u32;
         let number = *self.name_ids.entry(name.clone()).or_insert(next);

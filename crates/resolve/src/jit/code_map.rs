@@ -23,6 +23,7 @@ pub struct Code {
 pub(crate) struct Line {
     pub(crate) distance: u64,
     pub(crate) file: Arc<str>,
+    /// Counted from one; 0 where the runtime told the file alone.
     pub(crate) line: u32,
 }
 
@@ -31,11 +32,11 @@ impl Code {
         Code { name, lines: Vec::new() }
     }
 
-    /// The source file and the line of the byte at this distance from the start.
-    pub fn line(&self, distance: u64) -> Option<(&str, u32)> {
+    /// The source file of the byte at this distance from the start, and the line where that is known.
+    pub fn line(&self, distance: u64) -> Option<(&str, Option<u32>)> {
         let after = self.lines.partition_point(|line| line.distance <= distance);
         let line = self.lines.get(after.checked_sub(1)?)?;
-        Some((&line.file, line.line))
+        Some((&line.file, (line.line > 0).then_some(line.line)))
     }
 }
 
@@ -168,8 +169,8 @@ mod tests {
         let line = |distance, line| Line { distance, file: "a.js".into(), line };
         let code = Code { name: "f".into(), lines: vec![line(4, 10), line(8, 12)] };
         assert_eq!(code.line(3), None);
-        assert_eq!(code.line(7), Some(("a.js", 10)));
-        assert_eq!(code.line(1000), Some(("a.js", 12)));
+        assert_eq!(code.line(7), Some(("a.js", Some(10))));
+        assert_eq!(code.line(1000), Some(("a.js", Some(12))));
     }
 
     proptest! {

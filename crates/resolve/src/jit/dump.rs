@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::code_map::{Code, CodeMap, Line};
+use super::script;
 use crate::demangle::{bounded, demangle};
 
 /// The first word of a file in this machine's byte order.
@@ -148,7 +149,8 @@ impl DumpFile {
         let (start, size) = (long(record, 16), long(record, 24));
         let name = text(&record[40..]).0;
         let Some(end) = start.checked_add(size).filter(|&end| end > start && !name.is_empty()) else { return };
-        let mut code = Code::named(demangle(&String::from_utf8_lossy(name)));
+        let name = demangle(&String::from_utf8_lossy(name));
+        let mut code = script::code(&name).unwrap_or_else(|| Code::named(name));
         if let Some((_, lines)) = lines.filter(|(address, _)| *address == start) {
             code.lines = lines;
         }
@@ -295,9 +297,9 @@ mod tests {
         assert!(map.find(0x1000).is_none());
         let moved = map.find(0x3000).unwrap();
         assert_eq!((moved.code.name.as_str(), moved.since_ns), ("f", 70));
-        assert_eq!(moved.code.line(0), Some(("a.js", 3)));
-        assert_eq!(moved.code.line(5), Some(("b.js", 9)));
-        assert_eq!(moved.code.line(9), Some(("a.js", 4)));
+        assert_eq!(moved.code.line(0), Some(("a.js", Some(3))));
+        assert_eq!(moved.code.line(5), Some(("b.js", Some(9))));
+        assert_eq!(moved.code.line(9), Some(("a.js", Some(4))));
         assert_eq!(map.find(0x200f).unwrap().code.name, "g");
     }
 

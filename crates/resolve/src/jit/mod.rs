@@ -8,18 +8,22 @@
 //! |---|---|
 //! | `code_map` | which code is at an address now |
 //! | `perf_map`, `dump` | the two kinds of files, read as they grow |
+//! | `dotnet` | names of .NET in the form of its sources |
 //! | `hotspot` | the names that the HotSpot virtual machine has in its memory |
+//! | `script` | names of Node.js and Python, with the files in them |
 //! | `origin` | the process that writes them, and where |
 //! | `names` | all of it for one process |
 //!
 //! May import: `demangle`, `maps` (numbers, mapped files), `module` (opening files).
 
 mod code_map;
+mod dotnet;
 mod dump;
 mod hotspot;
 mod names;
 mod origin;
 mod perf_map;
+mod script;
 
 pub use code_map::{Code, Found};
 pub use dump::is_dump;

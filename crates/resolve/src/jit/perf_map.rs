@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 use super::code_map::{Code, CodeMap};
+use super::{dotnet, script};
 use crate::demangle::demangle;
 use crate::maps::hexadecimal;
 
@@ -85,7 +86,8 @@ impl PerfMapFile {
         }
         match parse(line) {
             Some((start, end, name)) => {
-                map.insert(start, end, now_ns, Arc::new(Code::named(name)));
+                let code = script::code(&name).unwrap_or_else(|| Code::named(name));
+                map.insert(start, end, now_ns, Arc::new(code));
                 true
             }
             None => {
@@ -109,6 +111,7 @@ fn parse(line: &[u8]) -> Option<(u64, u64, String)> {
     let (start, size) = (number()?, number()?);
     let end = start.checked_add(size).filter(|&end| end > start)?;
     let name = String::from_utf8_lossy(fields.next()?.trim_ascii()).into_owned();
+    let name = dotnet::tidy(&name).unwrap_or(name);
     (!name.is_empty()).then(|| (start, end, demangle(&name)))
 }
 
@@ -127,9 +130,9 @@ mod tests {
         let text = "7f00 10 LazyCompile:*work /app/main.js:3\n7f20 0x8 py::run:/x y.py\nnonsense\n7f30 zz f\n7f40 0 empty\n\
                     ffffffffffffffff 2 over\n7f50 10 \n\n7f60 4\n";
         assert!(file.take(text.as_bytes(), 5, &mut map));
-        assert_eq!(name(&map, 0x7f0f).as_deref(), Some("LazyCompile:*work /app/main.js:3"));
+        assert_eq!(name(&map, 0x7f0f).as_deref(), Some("work"));
         assert_eq!(name(&map, 0x7f10), None);
-        assert_eq!(name(&map, 0x7f27).as_deref(), Some("py::run:/x y.py"));
+        assert_eq!(name(&map, 0x7f27).as_deref(), Some("run"));
         assert_eq!((map.len(), file.broken_lines, map.find(0x7f20).unwrap().since_ns), (2, 6, 5));
     }
 

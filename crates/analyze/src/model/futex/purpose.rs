@@ -13,6 +13,8 @@ pub enum Purpose {
     Barrier,
     /// The end of a thread.
     Join,
+    /// A time. Virtual machines sleep at a condition that nobody signals.
+    Sleep,
     /// Not known.
     Unknown,
 }
@@ -24,6 +26,7 @@ impl From<Primitive> for Purpose {
             Primitive::Condition => Purpose::Condition,
             Primitive::Barrier => Purpose::Barrier,
             Primitive::Join => Purpose::Join,
+            Primitive::Sleep => Purpose::Sleep,
         }
     }
 }

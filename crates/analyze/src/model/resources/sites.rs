@@ -71,7 +71,7 @@ fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWa
         // What other waits at the address are called.
         (None, purpose) if futex.ground == Ground::Name => (purpose == Purpose::Condition).then_some(Said::Condition),
         (None, Purpose::Lock | Purpose::Unknown | Purpose::Condition) => Some(Said::MayBeLock),
-        (None, Purpose::Barrier | Purpose::Join) => None,
+        (None, Purpose::Barrier | Purpose::Join | Purpose::Sleep) => None,
     }
 }
 

@@ -1,8 +1,11 @@
-//! .NET: the threads that its runtime starts for itself.
+//! .NET: its class library and CoreCLR. Methods have names where the program writes a map file; CoreCLR's own functions have
+//! names in some builds and none in others; its modules always have.
 
+use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
 use crate::runtimes::runtime::Runtime;
-use crate::runtimes::types::Service;
+use crate::runtimes::types::RuntimeLock;
+use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme};
 
 /// .NET.
 pub(crate) struct DotNet;
@@ -11,9 +14,134 @@ impl Runtime for DotNet {
     fn names(&self) -> &'static Names {
         &NAMES
     }
+
+    fn is_stub(&self, name: &str) -> bool {
+        STUBS.iter().any(|stub| name.contains(stub))
+    }
+
+    /// Threads wait in one function for locks, queues and all else. The outermost method of the class library says what for;
+    /// where nothing on the way has a name, nothing does.
+    fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
+        let before = stack.in_library();
+        let mut inside = before.iter().filter(|c| is_core(c.module)).peekable();
+        inside.peek()?;
+        let method = |c: &Called<'_>| NAMES.primitive_by_class(&FunctionName::new(c.name));
+        let method = before.iter().rev().find_map(method);
+        match (method, inside.all(|c| c.name.is_empty())) {
+            (None, false) => None,
+            (told, _) => Some(told),
+        }
+    }
+
+    /// A monitor (`lock`), by the virtual machine's own functions.
+    fn lock_entered(&self, called: Called<'_>) -> Option<&'static RuntimeLock> {
+        let enters = |name: &str| MONITOR_FUNCTIONS.iter().any(|start| name.starts_with(start));
+        (is_core(called.module) && enters(called.name)).then_some(&MONITOR)
+    }
 }
 
+/// True for the virtual machine's own library.
+pub(crate) fn is_core(module: &str) -> bool {
+    module.starts_with("libcoreclr.so")
+}
+
+static MONITOR: RuntimeLock = RuntimeLock {
+    called: "a .NET monitor (lock)",
+    taken_by_program: true,
+    remedies: &[
+        "do less inside the lock statement, or split the object that it locks",
+        "use ConcurrentDictionary, Interlocked, or a copy for each thread that is merged at the end",
+    ],
+};
+
+/// Where monitors are entered and left (jithelpers.cpp, syncblk.cpp of .NET Core 3.1 to .NET 8).
+const MONITOR_FUNCTIONS: [&str; 5] = [
+    "JIT_Mon",
+    "AwareLock::",
+    "ObjHeader::EnterObjMonitor",
+    "ObjHeader::LeaveObjMonitor",
+    "Object::TryEnterObjMonitor",
+];
+
+/// Code that the runtime makes for calls between parts of a program (perfmap.cpp).
+const STUBS: [&str; 3] = ["stub<", "ILStubClass.", "dynamicClass.IL_STUB"];
+
 static NAMES: Names = Names {
+    paths: &[
+        "System.",
+        "Microsoft.",
+        "Internal.",
+        "Interop.",
+        "AwareLock::",
+        "ObjHeader::",
+        "Object::TryEnterObjMonitor",
+        "SyncBlock::",
+        "ThreadNative::",
+    ],
+    c_primitives: &[("JIT_Mon", Primitive::Lock)],
+    path_primitives: &[
+        ("AwareLock::", Primitive::Lock),
+        ("ObjHeader::EnterObjMonitor", Primitive::Lock),
+        ("ObjHeader::LeaveObjMonitor", Primitive::Lock),
+        ("Object::TryEnterObjMonitor", Primitive::Lock),
+        ("SyncBlock::Wait", Primitive::Condition),
+        ("ThreadNative::Join", Primitive::Join),
+        ("ThreadNative::DoJoin", Primitive::Join),
+        ("ThreadNative::Sleep", Primitive::Sleep),
+    ],
+    class_packages: &["System.Threading.", "System.Collections.Concurrent."],
+    class_primitives: &[
+        ("Threading.Monitor.Wait", Primitive::Condition),
+        ("Threading.Monitor.ObjWait", Primitive::Condition),
+        ("Threading.Monitor.", Primitive::Lock),
+        ("Threading.Lock.", Primitive::Lock),
+        ("Threading.ReaderWriterLock", Primitive::Lock),
+        ("Threading.Mutex.", Primitive::Lock),
+        ("Threading.SpinLock.", Primitive::Lock),
+        ("Threading.Barrier.", Primitive::Barrier),
+        ("Threading.CountdownEvent.", Primitive::Join),
+        ("Threading.Thread.Join", Primitive::Join),
+        ("Threading.Thread.Sleep", Primitive::Sleep),
+        ("Tasks.Task.", Primitive::Join),
+        ("Tasks.Parallel.", Primitive::Join),
+        ("Threading.SemaphoreSlim.", Primitive::Condition),
+        ("Threading.ManualResetEventSlim.", Primitive::Condition),
+        ("Threading.WaitHandle.", Primitive::Condition),
+        ("Concurrent.BlockingCollection.", Primitive::Condition),
+    ],
+    // Allocating with a helper of the compiler's, and waiting for the end of a collection (gchelpers.cpp, gc.cpp).
+    c_theme_prefixes: &[(Theme::Allocator, &["JIT_New"]), (Theme::Compiler, &["UnsafeJitFunction", "ThePreStub"])],
+    path_themes: &[
+        (
+            Theme::Collector,
+            &[
+                "WKS::gc_heap::gc1",
+                "SVR::gc_heap::gc1",
+                "WKS::gc_heap::garbage_collect",
+                "SVR::gc_heap::garbage_collect",
+                "WKS::gc_heap::bgc_thread",
+                "SVR::gc_heap::bgc_thread",
+                "SVR::gc_heap::gc_thread",
+                "WKS::GCHeap::GarbageCollect",
+                "SVR::GCHeap::GarbageCollect",
+                "ThreadSuspend::SuspendEE",
+            ],
+        ),
+        (
+            Theme::Allocator,
+            &[
+                "WKS::GCHeap::Alloc",
+                "SVR::GCHeap::Alloc",
+                "WKS::GCHeap::WaitUntilGCComplete",
+                "SVR::GCHeap::WaitUntilGCComplete",
+                "WKS::gc_heap::wait_for_gc_done",
+                "SVR::gc_heap::wait_for_gc_done",
+                "Thread::RareDisablePreemptiveGC",
+            ],
+        ),
+        (Theme::Compiler, &["MethodDesc::DoPrestub", "TieredCompilationManager::", "TieredCompilation::"]),
+        (Theme::Creation, &["ThreadNative::Start", "Thread::CreateNewThread", "Thread::CreateNewOSThread"]),
+    ],
     // CoreCLR's, of .NET 6 to 9 (tieredcompilation.cpp, gcenv.ee.cpp, finalizerthread.cpp).
     service_threads: &[
         (".NET Tiered Com", Service::Compiler),
@@ -23,8 +151,44 @@ static NAMES: Names = Names {
         (".NET SigHandler", Service::Other),
         (".NET SynchManag", Service::Other),
         (".NET EventPipe", Service::Other),
+        (".NET DebugPipe", Service::Other),
+        (".NET Debugger", Service::Other),
         (".NET TP Gate", Service::Other),
+        (".NET ThreadPool Gate", Service::Other),
         (".NET Timer", Service::Other),
     ],
+    // The same of builds that have symbols and give their threads no names (.NET Core 3.1).
+    service_starts: &[
+        ("WKS::gc_heap::bgc_thread_stub", Service::Collector),
+        ("SVR::gc_heap::bgc_thread_stub", Service::Collector),
+        ("SVR::gc_heap::gc_thread_stub", Service::Collector),
+        ("CorUnix::CPalSynchronizationManager::WorkerThread(", Service::Other),
+        ("DbgTransportSession::TransportWorker", Service::Other),
+        ("DebuggerRCThread::ThreadProc", Service::Other),
+        ("DiagnosticsServerThread", Service::Other),
+        ("FinalizerThread::FinalizerThreadStart", Service::Other),
+        ("ThreadpoolMgr::TimerThreadStart", Service::Other),
+        ("ThreadpoolMgr::GateThreadStart", Service::Other),
+        ("ThreadpoolMgr::WaitThreadStart", Service::Other),
+    ],
+    idle_workers: &[
+        "System.Threading.LowLevelLifoSemaphore.",
+        "System.Threading.PortableThreadPool.",
+        "CLRLifoSemaphore::WaitForSignal(",
+    ],
+    // CoreCLR itself may have no names; the compiler and, where it is one, the collector are libraries of their own.
+    own_modules: &[
+        "dotnet",
+        "libcoreclr.so",
+        "libcoreclrtraceptprovider.so",
+        "libhostfxr.so",
+        "libhostpolicy.so",
+        "libSystem.*",
+        "System.*",
+        "Microsoft.*",
+        "mscorlib.dll",
+        "netstandard.dll",
+    ],
+    module_themes: &[(Theme::Compiler, &["libclrjit.so"]), (Theme::Collector, &["libclrgc.so", "libclrgcexp.so"])],
     ..Names::NONE
 };

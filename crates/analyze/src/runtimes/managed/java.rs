@@ -61,6 +61,18 @@ static NAMES: Names = Names {
         ("ObjectSynchronizer::enter", Primitive::Lock),
         ("Parker::park", Primitive::Condition),
     ],
+    own_modules: &[
+        "java",
+        "libjvm.so",
+        "libjava.so",
+        "libjli.so",
+        "libjimage.so",
+        "libnet.so",
+        "libnio.so",
+        "libzip.so",
+        "libverify.so",
+    ],
+    c_primitives: &[("JVM_Sleep", Primitive::Sleep)],
     class_packages: &["java.util.concurrent.", "java.lang."],
     class_primitives: &[
         ("locks.ReentrantLock", Primitive::Lock),
@@ -85,6 +97,7 @@ static NAMES: Names = Names {
         ("concurrent.CompletableFuture", Primitive::Join),
         ("concurrent.ForkJoinTask", Primitive::Join),
         ("lang.Thread.join", Primitive::Join),
+        ("lang.Thread.sleep", Primitive::Sleep),
         ("lang.Object.wait", Primitive::Condition),
     ],
     path_themes: &[

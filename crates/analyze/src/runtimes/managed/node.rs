@@ -11,9 +11,19 @@ impl Runtime for Node {
     fn names(&self) -> &'static Names {
         &NAMES
     }
+
+    fn is_stub(&self, name: &str) -> bool {
+        STUBS.iter().any(|kind| name.starts_with(kind))
+    }
 }
 
+/// What V8 calls code that it makes for no function of the program (`LogEventListener::CodeTag`, builtins of the library).
+const STUBS: [&str; 6] = ["Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Callback:"];
+
 static NAMES: Names = Names {
+    own_modules: &["node", "nodejs", "libnode.so*"],
+    sources: &["node:"],
+    source_folders: &["/node_modules/"],
     // Of Node.js 18 to 22 (node_platform.cc; V8's heap/ and compiler/). What the threads of the platform do beside collecting
     // shows in their functions.
     service_starts: &[("node::(anonymous namespace)::PlatformWorkerThread(", Service::Collector)],
