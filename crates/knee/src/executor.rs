@@ -1,5 +1,6 @@
 //! The door to crate `collect`: one run of the target, measured or observed.
 
+use crate::naming;
 use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
 use recording::tables::RunKind;
 use recording::{RunId, Writer};
@@ -52,8 +53,11 @@ impl Processes {
 
 impl Executor for Processes {
     fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error> {
-        let command =
-            collect::Command { argv: request.argv.clone(), env: request.env.clone(), cwd: request.folder.clone() };
+        let mut env = request.env.clone();
+        if request.kind == RunKind::Traced {
+            env.extend(naming::variables(&request.argv, &request.env, |name| std::env::var_os(name)));
+        }
+        let command = collect::Command { argv: request.argv.clone(), env, cwd: request.folder.clone() };
         // Counting costs time at every switch, so timed runs are left alone.
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };

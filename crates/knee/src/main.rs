@@ -22,6 +22,7 @@ mod interrupt;
 mod job;
 mod lab;
 mod mistakes;
+mod naming;
 mod observing;
 mod plan;
 mod quiet;

@@ -24,6 +24,7 @@ pub(super) fn tidy(raw: &str) -> Option<String> {
         }
     }
     match (made_by_compiler(method), within) {
+        (Some((None, _)), _) => push(&mut name, "lambda"),
         (Some((Some(of), rest)), _) => {
             push(&mut name, of);
             // `<Main>g__Sum|0_1` is a function inside Main, `<Main>b__0_1` a lambda.
@@ -92,6 +93,7 @@ mod tests {
             ("instance void [App] Program+<>c__DisplayClass0_0::<Main>b__1()[QuickJitted]", "Program.Main.lambda"),
             ("instance void [App] App.Job+<RunAsync>d__5::MoveNext()[OptimizedTier1]", "App.Job.RunAsync"),
             ("int32 [App] Program::<Main>g__Sum|0_1(int32)", "Program.Main.Sum"),
+            ("void [App] Program::<>m__0()[Tier0]", "Program.lambda"),
             (
                 "instance !0 [System.Private.CoreLib] System.Collections.Generic.List`1+Enumerator[System.Int32]::get_Current()[PreJIT]",
                 "System.Collections.Generic.List.Enumerator.get_Current",

@@ -1,0 +1,151 @@
+//! What observed runs ask of virtual machines and interpreters, so that functions made at run time have names.
+//!
+//! Only the variables that each of them reads for that: .NET and Python take one that turns it on, Node.js takes options. Java
+//! needs none. Timed runs are never asked. What the user sets, for the run or around knee, stays as it is.
+//!
+//! Imports nothing of the crate.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What makes a runtime write down the names of its code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    DotNet,
+    Node,
+    Python,
+}
+
+/// The variable of Node.js for options; others may stand in it.
+const NODE_OPTIONS: &str = "NODE_OPTIONS";
+/// Names for compiled functions, and for those that are interpreted.
+const NODE_NAMES: &str = "--perf-basic-prof --interpreted-frames-native-stack";
+
+/// How much of a script's first line is read, bytes: as much as the kernel does (`BINPRM_BUF_SIZE`).
+const FIRST_LINE: usize = 256;
+
+/// Variables for an observed run of this command, beside its own. `around`: a variable of knee's own environment.
+pub(crate) fn variables(
+    argv: &[OsString],
+    own: &[(OsString, OsString)],
+    around: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(OsString, OsString)> {
+    let Some(program) = argv.first() else { return Vec::new() };
+    let value = |name: &str| {
+        let set = own.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.clone());
+        set.or_else(|| around(name))
+    };
+    let unless_set = |name: &str| match value(name) {
+        Some(_) => Vec::new(),
+        None => vec![(name.into(), "1".into())],
+    };
+    match asked(program, around("PATH")) {
+        None => Vec::new(),
+        Some(Asked::Python) => unless_set("PYTHONPERFSUPPORT"),
+        // .NET Core 2 to 5 know the older name alone, and every later one still does.
+        Some(Asked::DotNet) if value("DOTNET_PerfMapEnabled").is_some() => Vec::new(),
+        Some(Asked::DotNet) => unless_set("COMPlus_PerfMapEnabled"),
+        Some(Asked::Node) => match value(NODE_OPTIONS) {
+            Some(options) if options.to_string_lossy().contains("--perf-") => Vec::new(),
+            Some(mut options) => {
+                options.push(" ");
+                options.push(NODE_NAMES);
+                vec![(NODE_OPTIONS.into(), options)]
+            }
+            None => vec![(NODE_OPTIONS.into(), NODE_NAMES.into())],
+        },
+    }
+}
+
+/// The runtime that a program is or starts, by its name, the file that the name leads to, and a script's first line.
+fn asked(program: &OsStr, search_path: Option<OsString>) -> Option<Asked> {
+    let path = found(program, search_path.as_deref());
+    let real = path.as_ref().and_then(|path| path.canonicalize().ok());
+    let names = [Some(Path::new(program)), real.as_deref()];
+    let named = names.into_iter().flatten().filter_map(|path| by_name(path.file_name()?.to_str()?)).next();
+    named.or_else(|| {
+        let path = path?;
+        let mut settings = path.clone().into_os_string();
+        settings.push(".runtimeconfig.json");
+        if Path::new(&settings).is_file() { Some(Asked::DotNet) } else { by_first_line(&path) }
+    })
+}
+
+/// Where execvp(3) would find the program.
+fn found(program: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    if program.to_string_lossy().contains('/') {
+        return Some(PathBuf::from(program));
+    }
+    std::env::split_paths(search_path?).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+fn by_name(name: &str) -> Option<Asked> {
+    let version = |start: &str| {
+        name.strip_prefix(start).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b't'))
+    };
+    match name {
+        "dotnet" => Some(Asked::DotNet),
+        "node" | "nodejs" => Some(Asked::Node),
+        _ if version("python") => Some(Asked::Python),
+        _ => None,
+    }
+}
+
+/// The interpreter of a script: `#!/usr/bin/python3`, `#!/usr/bin/env node`.
+fn by_first_line(path: &Path) -> Option<Asked> {
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(FIRST_LINE as u64).read_to_end(&mut text).ok()?;
+    let line = text.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line).into_owned();
+    line.split_whitespace().filter_map(|word| by_name(word.rsplit('/').next()?)).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(program: &str, own: &[(&str, &str)], around: &[(&str, &str)]) -> Vec<String> {
+        let own: Vec<(OsString, OsString)> = own.iter().map(|(n, v)| (n.into(), v.into())).collect();
+        let around = |name: &str| around.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v));
+        let set = variables(&[program.into(), "x".into()], &own, around);
+        set.iter().map(|(n, v)| format!("{}={}", n.to_string_lossy(), v.to_string_lossy())).collect()
+    }
+
+    #[test]
+    fn each_runtime_is_asked_in_its_own_way() {
+        assert_eq!(told("/opt/dotnet/dotnet", &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
+        assert_eq!(told("python3.12", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
+        assert_eq!(told("node", &[], &[]), [format!("NODE_OPTIONS={NODE_NAMES}")]);
+        assert!(told("./app", &[], &[]).is_empty() && told("pythonic", &[], &[]).is_empty());
+    }
+
+    #[test]
+    fn what_the_user_sets_stays() {
+        assert!(told("dotnet", &[("DOTNET_PerfMapEnabled", "0")], &[]).is_empty());
+        assert!(told("python3", &[], &[("PYTHONPERFSUPPORT", "0")]).is_empty());
+        let kept = told("node", &[], &[("NODE_OPTIONS", "--max-old-space-size=512")]);
+        assert_eq!(kept, [format!("NODE_OPTIONS=--max-old-space-size=512 {NODE_NAMES}")]);
+        assert!(told("node", &[("NODE_OPTIONS", "--perf-prof")], &[]).is_empty());
+    }
+
+    #[test]
+    fn scripts_and_published_programs_are_known_by_their_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_string_lossy().into_owned()
+        };
+        assert_eq!(told(&write("tool", "#!/usr/bin/env node\n"), &[], &[]).len(), 1);
+        assert_eq!(told(&write("job", "#!/usr/bin/python3 -u\n"), &[], &[]), ["PYTHONPERFSUPPORT=1"]);
+        assert!(told(&write("other", "#!/bin/sh\nnode x\n"), &[], &[]).is_empty());
+        let app = write("Shop", "\u{7f}ELF");
+        assert!(told(&app, &[], &[]).is_empty());
+        write("Shop.runtimeconfig.json", "{}");
+        assert_eq!(told(&app, &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
+        let found = told("job", &[], &[("PATH", &folder.path().to_string_lossy())]);
+        assert_eq!(found, ["PYTHONPERFSUPPORT=1"]);
+    }
+}
