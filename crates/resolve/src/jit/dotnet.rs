@@ -1,7 +1,7 @@
 //! The names that .NET writes into a map file, in the form of its sources.
 //!
 //! CoreCLR's own form (perfmap.cpp) has the return type, the assembly, the classes that the compiler made for lambdas and
-//! state machines, and how far the code is optimized. Imports nothing of the crate.
+//! state machines, and how far the code is optimized.
 
 /// `instance void [App] App.Cache+<>c::<Get>b__0(string)[Tier0]` as `App.Cache.Get.lambda`; none for a name of another form.
 pub(super) fn tidy(raw: &str) -> Option<String> {

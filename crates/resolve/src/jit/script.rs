@@ -1,6 +1,4 @@
 //! The names that Node.js and Python tell of their code, taken apart: function, file, and where it begins.
-//!
-//! May import: `code_map`.
 
 use super::code_map::{Code, Line};
 

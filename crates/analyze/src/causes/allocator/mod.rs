@@ -14,6 +14,7 @@ use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::facts::Facts;
 use crate::model::code::place;
+use crate::model::stack_view::View;
 use crate::runtimes::{self, Theme, advice};
 use crate::runtimes::function_name::plain;
 use std::collections::BTreeMap;
@@ -62,7 +63,7 @@ fn explain<'t>(
     let all: f64 = views.iter().map(|v| v.1).sum::<f64>() + collector;
     let collects = collector > all / 2.0;
     let who = match collects {
-        true => culprit(&sources(facts, ledger, |_| false, |d| d == Doing::Collector), Blamed::Responsible),
+        true => who_allocates(facts, ledger, &views),
         false => culprit(&views, Blamed::Responsible),
     };
     let waits_for_it = !collects && who.as_ref().is_some_and(|c| runtimes::collects_garbage(&c.module));
@@ -79,6 +80,15 @@ fn explain<'t>(
     }])
 }
 
+/// The program's own place where most of the collector's work was called for, or waited for; none where only threads of the
+/// runtime's own were seen. The collector's functions are no place that anybody could change.
+fn who_allocates<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, asks: &[(View<'t>, f64)]) -> Option<Culprit> {
+    let mut views = sources(facts, ledger, |_| false, |d| d == Doing::Collector);
+    views.extend(asks);
+    views.retain(|(view, _)| view.own.is_some());
+    culprit(&views, Blamed::Own)
+}
+
 /// Threads that allocate wait until the collector has made room.
 fn for_collector(culprit: Option<&Culprit>) -> String {
     let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", in {}", place(s)));
@@ -87,8 +97,10 @@ fn for_collector(culprit: Option<&Culprit>) -> String {
 
 fn summary(culprit: Option<&Culprit>, collects: bool) -> String {
     if collects {
-        return "The garbage collector takes the processors: the program allocates more than it needs to keep."
-            .to_owned();
+        let most = culprit.and_then(|c| c.callers.first()).map(|site| format!(", most in {}", place(site))).unwrap_or_default();
+        return format!(
+            "The garbage collector takes the processors: the program allocates more than it needs to keep{most}."
+        );
     }
     let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s)));
     match culprit.and_then(|c| c.function.as_deref()) {
