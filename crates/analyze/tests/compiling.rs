@@ -65,14 +65,25 @@ fn the_program_s_own_cause_comes_first() {
 /// Threads that wait while a compiler has the processors leave none idle: nobody is acquitted of that.
 #[test]
 fn what_waits_behind_a_compiler_is_not_clear() {
+    waits_behind_a_compiler(1.9);
+}
+
+/// The same where the timed runs leave no processor idle at all: there is no idle time to bring to their scale.
+#[test]
+fn nor_is_it_where_the_timed_runs_are_never_idle() {
+    waits_behind_a_compiler(2.0);
+}
+
+/// `cpu`: seconds that the timed runs used in their second on two processors.
+fn waits_behind_a_compiler(cpu: f64) {
     let sketch = Sketch::new(2)
-        .clean_cpu(1, &around(1.0), &around(1.9))
+        .clean_cpu(1, &around(1.0), &around(cpu))
         .traced(1, |run| {
             main_joins(run, ms(1000));
             run.thread("worker").runs(ms(1000), WORK);
             run.thread("C2 CompilerThre").runs(ms(900), SERVE).blocks(Reason::Futex, ms(100), CALLED);
         })
-        .clean_cpu(2, &around(1.0), &around(1.9))
+        .clean_cpu(2, &around(1.0), &around(cpu))
         .traced(2, |run| {
             main_joins(run, ms(1000));
             run.thread("worker").runs(ms(500), WORK).locks(0x10, ms(500), LOCK, "worker-2");
@@ -81,7 +92,7 @@ fn what_waits_behind_a_compiler_is_not_clear() {
         });
     let answer = answer_for(&sketch.tables());
     assert_balanced(&answer);
-    assert!((useful(&answer) - 1.0).abs() < 0.02, "{:#?}", answer.account);
+    assert!((useful(&answer) - 1.0).abs() < 0.06, "{:#?}", answer.account);
     let missing = missing(&answer, CauseId::USER_LOCK);
     assert!(missing.contains("the runtime's compiler took"), "{:#?}", answer.verdict);
     // Nobody waited for a page.

@@ -133,8 +133,10 @@ pub fn growth<'t>(
         let spent_before = |b: &Strength<'_, 't>| (b.spent(doing).0 * inside(b), b.spent(doing).1 * inside(b));
         let (before, base_error) = base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), spent_before);
         let is_function = doing.is_own();
-        let certain =
-            matches!(doing, Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier) | Doing::Spinning);
+        let certain = matches!(
+            doing,
+            Doing::Synchronising(Why::Lock | Why::Condition | Why::Barrier | Why::Pool) | Doing::Spinning
+        );
         match base {
             Base::Unknown if !certain => continue,
             Base::Alone if is_function => {

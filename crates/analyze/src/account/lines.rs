@@ -127,7 +127,7 @@ impl LineId {
     pub fn synchronising(why: Why) -> LineId {
         match why {
             Why::Futex => LineId::Unexplained(Unexplained::FutexCode),
-            Why::Lock | Why::Condition | Why::Barrier => LineId::Synchronising(why),
+            Why::Lock | Why::Condition | Why::Barrier | Why::Pool => LineId::Synchronising(why),
             _ => LineId::Synchronising(Why::Join),
         }
     }

@@ -213,6 +213,12 @@ fn doing<'t>(
     let owned = library_function(view).is_some_and(|f| owners.contains(&f));
     let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
     match view.primitive {
+        // Who looks again for a while, or tries to be first, at a place where threads wait for one of a few things.
+        Some(Primitive::Lock | Primitive::Pool | Primitive::Condition)
+            if (in_futex || user) && view.own.as_ref().is_some_and(|own| model.is_place_of_pool(own)) =>
+        {
+            Doing::Synchronising(Why::Pool)
+        }
         Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
         _ if owned && (in_futex || user && same_library()) => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),

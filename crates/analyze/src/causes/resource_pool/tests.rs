@@ -72,3 +72,23 @@ fn who_computes_with_the_only_one_is_told_to_do_less() {
     assert!(cause.summary.contains("running in render (render.c:9)"), "{}", cause.summary);
     assert!(cause.remedies[0].contains("do less while holding one"), "{:?}", cause.remedies);
 }
+
+/// Threads look again for a while before they sleep: what that takes is the pool's, as the waiting is.
+#[test]
+fn code_that_acquires_is_the_pool_s() {
+    let mut tables = one_for_three(false);
+    let answer = answer_for(&tables);
+    let before = pool(&answer).lost_seconds;
+    let traced = tables.runs.iter().filter(|r| r.threads == 3).map(|r| r.run).max().unwrap();
+    let acquires = tables.waits.iter().find(|w| w.object == Some(0x100)).and_then(|w| w.user_stack).unwrap();
+    let samples: Vec<_> = tables.samples.iter().filter(|s| s.run == traced).step_by(3).cloned().collect();
+    for sample in samples {
+        let stack = tables.stacks.iter().find(|s| s.stack == acquires).unwrap().parent;
+        tables.samples.iter_mut().filter(|s| **s == sample).for_each(|s| s.user_stack = stack);
+    }
+    let answer = answer_for(&tables);
+    let lines = &answer.account.last().unwrap().lines;
+    let line = lines.iter().find(|l| l.what == "code of acquiring one of a few resources").unwrap();
+    assert!(line.seconds > 0.2, "{lines:#?}");
+    assert!(pool(&answer).lost_seconds > before, "{:#?}", answer.verdict);
+}

@@ -51,7 +51,7 @@ pub(crate) fn behind_compiler(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Stri
         });
         // How long threads had no work for is not in their waits.
         let shape = Shape::ALL.into_iter().any(|shape| meta.claims(LineId::Shape(shape)));
-        let most = if shape { f64::INFINITY } else { waited.sum::<f64>() * ledger.scale };
+        let most = if shape { f64::INFINITY } else { waited.sum::<f64>() / ledger.work };
         let seconds = compiling.min(most);
         large(ledger, seconds).then(|| {
             format!(

@@ -21,7 +21,8 @@ use crate::answer::{Cause, CauseId, Culprit, Evidence, Site};
 use crate::curve::seconds;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::Traced;
-use crate::model::code::place;
+use crate::model::code::{file_name, place};
+use crate::model::stack_view::View;
 use crate::model::resources::hand_over::{Timelines, hand_overs};
 use crate::model::resources::is_hidden;
 use crate::model::futex::{FutexWait, Purpose};
@@ -241,7 +242,12 @@ fn summary(
 fn runtime_lock(group: Option<&Group<'_, '_>>, culprit: Option<&Culprit>) -> Option<&'static RuntimeLock> {
     let entered = |c: &Culprit| runtimes::lock_entered(Called { name: c.function.as_deref()?, module: &c.module });
     let taken = group.and_then(|g| g.views.iter().find_map(|(view, _)| view.runtime_lock));
-    taken.or_else(|| culprit.and_then(entered))
+    let through = |view: &View<'_>| {
+        let entry = view.entry?;
+        runtimes::lock_entered(Called { name: entry.name()?, module: file_name(entry.module) })
+    };
+    let by_the_program = || group.and_then(|g| g.views.iter().find_map(|(view, _)| through(view)));
+    taken.or_else(|| culprit.and_then(entered)).or_else(by_the_program)
 }
 
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group<'_, 't>>) -> Vec<Evidence> {

@@ -70,9 +70,10 @@ pub struct Resources<'t> {
 pub type Places<'t> = BTreeSet<AcquireFunction<'t>>;
 
 /// A function of a module; without a name its address.
-type AcquireFunction<'t> = (&'t str, Option<&'t str>, u64);
+pub type AcquireFunction<'t> = (&'t str, Option<&'t str>, u64);
 
-fn function<'t>(code: &Code<'t>) -> AcquireFunction<'t> {
+/// How such a place is called.
+pub fn function<'t>(code: &Code<'t>) -> AcquireFunction<'t> {
     (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
 }
 
