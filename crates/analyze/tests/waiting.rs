@@ -516,3 +516,34 @@ fn a_larger_part_that_is_not_explained_is_in_the_summary() {
     let answer = answer_for(&tables(2000));
     assert!(!answer.verdict.summary.contains("A larger part"), "{}", answer.verdict.summary);
 }
+
+/// A first thread that prepares for 100 ms, starts two workers, and waits at an event loop, where it runs for `ran` ms in 20
+/// pieces. One worker has 1,000 ms of work, the other 300.
+fn waits_at_a_loop(ran: u64) -> Tables {
+    let at_loop = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < run_loop@app loop.c:30 < main@app app.c:90";
+    with_base(Sketch::new(2).clean(1, &around(1.4)).clean_cpu(2, &around(1.1), &around(1.4)), WORK)
+        .traced(2, |run| {
+            let mut main = run.thread("app").runs(ms(100), "main@app app.c:80");
+            for _ in 0..20 {
+                main = main.locks(0x900, ms(50) - us(ran * 50), at_loop, "b").runs(us(ran * 50), "main@app app.c:91");
+            }
+            run.thread_at("app", ms(100)).runs(ms(1000), WORK);
+            run.thread_at("b", ms(100)).runs(ms(300), WORK);
+        })
+        .tables()
+}
+
+/// Whatever it waits in, it is for the end of the others.
+#[test]
+fn who_starts_the_others_and_then_waits_is_no_worker() {
+    let answer = answer_for(&waits_at_a_loop(20));
+    assert_eq!(ids(&answer).first(), Some(&CauseId::IMBALANCE), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The near miss: it does a part of the work, and waits for more.
+#[test]
+fn who_hands_out_the_work_is_one() {
+    let answer = answer_for(&waits_at_a_loop(400));
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+}

@@ -6,7 +6,7 @@ use super::tasks::Tasks;
 use crate::runtimes::Service;
 use crate::statistics::MIN_SHARE;
 use recording::tables::{
-    CallSite, FaultSite, Foreign, KernelLock, Run, Sample, Slice, Syscall, Thread, Trace, Wait, Wake,
+    CallSite, FaultSite, Foreign, KernelLock, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait, Wake,
 };
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -135,7 +135,11 @@ impl<'t> Traced<'t> {
 
     /// Threads that are no workers: a runtime's own, and those that hardly ever run. Where no thread of the program's own does more, these are what it has for workers.
     pub fn helpers(&self) -> BTreeSet<ThreadId> {
+        let starter = self.starter();
         let idle = |t: &&&Thread| {
+            if let Some(since) = starter.filter(|s| s.thread == t.thread) {
+                return since.only_waits();
+            }
             let life = t.end_ns.saturating_sub(t.start_ns) as f64;
             let most = if self.fixed_threads.contains(&t.thread) { FIXED_THREAD_SHARE } else { HELPER_SHARE };
             (t.running_ns as f64) < most * life && t.blocked_ns as f64 > life / 2.0
@@ -145,6 +149,23 @@ impl<'t> Traced<'t> {
         let everybody = self.threads.values().filter(|t| !stands(t)).all(|t| idle(&t));
         let helps = |t: &&&Thread| serves(t) || idle(t) && (!everybody || stands(t));
         self.threads.values().filter(helps).map(|t| t.thread).collect()
+    }
+
+    /// The first thread, from when it starts others on; none where it starts nobody, or its times are not known.
+    fn starter(&self) -> Option<Starter> {
+        let main = self.main()?;
+        let others = self.threads.values().filter(|t| t.parent == Some(main.thread));
+        let own = others.filter(|t| !self.services.contains_key(&t.thread));
+        let since = own.map(|t| t.start_ns).min()?;
+        let mut found = Starter { thread: main.thread, life: main.end_ns.saturating_sub(since), ran: 0, blocked: 0 };
+        for slice in self.slices.iter().filter(|s| s.thread == main.thread && s.start_ns >= since) {
+            match slice.state {
+                State::Running => found.ran = found.ran.saturating_add(slice.spent_ns),
+                State::Blocked => found.blocked = found.blocked.saturating_add(slice.spent_ns),
+                _ => {}
+            }
+        }
+        (found.blocked > 0).then_some(found)
     }
 
     /// Calls of one number by all threads.
@@ -194,5 +215,32 @@ impl<'t> Traced<'t> {
     pub fn measured_share(&self) -> f64 {
         let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns);
         if whole == 0 { 1.0 } else { self.length_ns() as f64 / whole as f64 }
+    }
+}
+
+/// The thread that starts the others, since it did so. Nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Starter {
+    thread: ThreadId,
+    life: u64,
+    ran: u64,
+    blocked: u64,
+}
+
+/// A first thread that has run for less than this share of its time since it started the others waits for them, whatever
+/// it waits in: an event loop, a channel, a condition.
+///
+/// Decides: whether the waiting of that thread counts for nothing.
+/// From: arithmetic: one thread that runs for less than the smallest loss that is called a cause could not bring one by
+/// not running.
+/// Shown by: `who_starts_the_others_and_then_waits_is_no_worker`, `who_hands_out_the_work_is_one`.
+/// Wrong if: the others wait for what it hands out, and it needs longer to be woken than to do it: that they wait is
+/// still told, and that it waits is not.
+const STARTER_SHARE: f64 = MIN_SHARE;
+
+impl Starter {
+    /// True where it does nothing but wait for the others.
+    fn only_waits(&self) -> bool {
+        (self.ran as f64) < STARTER_SHARE * self.life as f64 && self.blocked as f64 > self.life as f64 / 2.0
     }
 }
