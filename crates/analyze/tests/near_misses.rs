@@ -423,3 +423,57 @@ fn lock_code_in_place_of_condition_code_is_no_lock() {
     let answer = answer_for(&tables("work@app app.c:5"));
     assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
 }
+
+/// `threads` meet in `arrive` after each of 20 rounds; the first has 10 ms of work in each, the others 3. `woken_in`: where the
+/// last wakes the others; `again`: how often each is woken in vain before.
+fn meets(threads: u64, woken_in: &str, again: u64) -> Answer {
+    let wait = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < arrive@app gate.c:30 < work@app app.c:50";
+    let stretch = ms(7) / (again + 1);
+    let rounds = 20;
+    let sketch = Sketch::new(4)
+        .clean(1, &around(20.0 * (10.0 + 3.0 * (threads - 1) as f64) * 1e-3))
+        .clean(threads as u32, &around(0.2));
+    let sketch = sketch
+        .traced(1, |run| {
+            run.thread("app").runs(ms(rounds * (10 + 3 * (threads - 1))), "cell@app app.c:40 < work@app app.c:49");
+        })
+        .traced(threads as u32, |run| {
+            main_joins(run, ms(10 * rounds));
+            run.thread("slow").runs(ms(10 * rounds), "cell@app app.c:40 < work@app app.c:49");
+            for at in 1..threads {
+                let mut thread = run.thread(&format!("quick-{at}"));
+                for _ in 0..rounds {
+                    thread = thread.runs(ms(3) - us(10) * again, "cell@app app.c:40 < work@app app.c:49");
+                    for _ in 0..again {
+                        thread = thread.locks(0x100, stretch, wait, "slow").woken_at(woken_in).runs(us(10), wait);
+                    }
+                    thread = thread.locks(0x100, stretch, wait, "slow").woken_at(woken_in);
+                }
+            }
+        });
+    answer_for(&sketch.tables())
+}
+
+const ARRIVES: &str = "pthread_cond_broadcast@libc.so.6 < arrive@app gate.c:33 < work@app app.c:50";
+const FEEDS: &str = "pthread_cond_broadcast@libc.so.6 < publish@app gate.c:13 < work@app app.c:48";
+
+#[test]
+fn a_barrier_that_the_program_built_is_one() {
+    let answer = meets(4, ARRIVES, 0);
+    assert_eq!(ids(&answer), [CauseId::IMBALANCE], "{:#?}", answer.verdict);
+}
+
+#[test]
+fn who_feeds_the_others_in_another_function_is_a_stage() {
+    assert_eq!(ids(&meets(4, FEEDS, 0)), [CauseId::CONDITION_WAIT]);
+}
+
+#[test]
+fn threads_that_are_woken_in_vain_gather_nowhere() {
+    assert_eq!(ids(&meets(4, ARRIVES, 2)), [CauseId::CONDITION_WAIT]);
+}
+
+#[test]
+fn two_threads_alone_show_no_barrier() {
+    assert_eq!(ids(&meets(2, ARRIVES, 0)), [CauseId::CONDITION_WAIT]);
+}

@@ -32,7 +32,7 @@ use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
 use recording::{RunId, Tables, ThreadId, WaitId};
 pub use run::Traced;
 use stacks::Stacks;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use task_sleeps::TaskSleeps;
 use tasks::Tasks;
 use window::Part;
@@ -102,6 +102,7 @@ impl<'t> Model<'t> {
                     task_sleeps: TaskSleeps::default(),
                     tasks: Tasks::default(),
                     few_tasks_left: Vec::new(),
+                    gatherings: BTreeSet::new(),
                     fixed_threads: HashSet::new(),
                     services: HashMap::new(),
                     syscalls: Vec::new(),
@@ -178,6 +179,8 @@ impl<'t> Model<'t> {
             run.few_tasks_left = run.tasks.fewer_than(run.processors());
             run.task_sleeps.settle(&run.slices, &run.few_tasks_left);
         }
+        let gatherings = futex::gatherings(&traced, &stacks);
+        traced.iter_mut().zip(gatherings).for_each(|(run, waits)| run.gatherings = waits);
         let sharing = Sharing::new(tables, &stacks);
         let places = resources::places(&traced, &stacks, numbers);
         Model { tables, stacks, sharing, traced, numbers, part, places }

@@ -70,6 +70,8 @@ pub struct Traced<'t> {
     pub tasks: Tasks<'t>,
     /// Times at which fewer of them than processors had yet to run (see [`Tasks::fewer_than`]): begin and end, in order.
     pub few_tasks_left: Vec<(u64, u64)>,
+    /// Waits for a condition at which threads gather, as at a barrier.
+    pub gatherings: BTreeSet<WaitId>,
     /// Threads that are there whatever the thread count, as far as names tell.
     pub fixed_threads: HashSet<ThreadId>,
     /// Threads that a runtime started for itself, and what they do.

@@ -1,11 +1,13 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
-//! Rooms: [`purpose`] the answer; [`traffic`] what happened at one address; [`places`] the same at one place of the code.
+//! Rooms: [`purpose`] the answer; [`traffic`] what happened at one address; [`places`] the same at one place of the code;
+//! [`gathering`] barriers that programs build themselves.
 //! May import: `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
 //! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
 //! that wait for a lock are the threads that release it; those that wait for work are woken by those that bring it.
 
+mod gathering;
 mod places;
 mod purpose;
 mod traffic;
@@ -15,6 +17,7 @@ use crate::model::run::Traced;
 use crate::model::stack_view::View;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
+pub use gathering::gatherings;
 use places::FutexPlace;
 pub use places::Object;
 pub use purpose::Purpose;
@@ -94,6 +97,7 @@ pub fn classify<'t>(
             let (purpose, ground) = match (view.primitive, structure, named) {
                 // Threads of a task scheduler hand nothing to each other: their tasks do.
                 _ if view.parked.is_some() => of_task(traced, wait),
+                _ if traced.gatherings.contains(&wait.wait) => (Purpose::Barrier, Ground::Structure),
                 (Some(primitive), _, _) => (primitive.into(), Ground::Name),
                 (None, Purpose::Unknown, Some(primitive)) => (primitive.into(), Ground::Name),
                 (None, Purpose::Unknown, None) => (Purpose::Unknown, Ground::None),

@@ -32,7 +32,7 @@ const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 /// From: chosen: one call wakes all, each needs some microseconds.
 /// Shown by: `a_crowd_woken_at_once_stood_at_a_barrier`, `a_lock_of_short_use_is_no_barrier`.
 /// Wrong if: so many threads stand at a barrier that waking them takes longer: its purpose may then stay unknown.
-const AT_ONCE_NS: u64 = 200_000;
+pub(super) const AT_ONCE_NS: u64 = 200_000;
 
 /// What happened at one futex address, over all threads.
 #[derive(Debug, Default)]

@@ -1,0 +1,106 @@
+//! Barriers that programs build of a lock and a condition: who comes last wakes all others, in the function where they wait.
+//!
+//! A queue is fed in one function and emptied in another; threads that take turns are woken together too, and all but one
+//! wait again at once. One thread that is always the last never waits, so that who waits does not tell.
+
+use super::places::MOST;
+use super::traffic::AT_ONCE_NS;
+use crate::model::code::Code;
+use crate::model::run::Traced;
+use crate::model::stacks::Stacks;
+use crate::runtimes::Primitive;
+use recording::tables::{Reason, State, Wait};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A function of a module.
+type Function<'t> = (&'t str, &'t str);
+
+/// Threads that take part, at the least: of two, each may as well hand something to the other.
+///
+/// Decides: at how many threads a function is looked at; at other counts it is then the same.
+/// From: arithmetic: with two, one waits and one wakes, as at a queue.
+/// Shown by: `a_barrier_that_the_program_built_is_one`, `two_threads_alone_show_no_barrier`.
+/// Wrong if: only two threads ever meet there: the answer is that one waits for the stage that the other is.
+const FEWEST: usize = 3;
+
+/// Rounds that were seen, at the least.
+///
+/// Decides: whether waking all at once is a habit.
+/// From: chosen: all of three threads are woken at once by chance in one round, hardly in four.
+/// Shown by: `a_barrier_that_the_program_built_is_one`.
+/// Wrong if: a program has three phases with barriers between them: it is then told as threads that wait for a stage.
+const ROUNDS: usize = 4;
+
+/// The waits of one run at such functions, which are looked for in all runs.
+pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<WaitId>> {
+    let functions: BTreeSet<Function<'t>> = runs.iter().flat_map(|run| of_run(run, stacks)).collect();
+    let there = |wait: &&&Wait| place(stacks, wait).is_some_and(|f| functions.contains(&f));
+    runs.iter().map(|run| run.waits.values().filter(there).map(|w| w.wait).collect()).collect()
+}
+
+/// The program's function in which a thread waits for a condition.
+fn place<'t>(stacks: &Stacks<'t>, wait: &Wait) -> Option<Function<'t>> {
+    let view = stacks.view(wait.user_stack, true);
+    let at_condition = wait.reason == Reason::Futex && view.primitive == Some(Primitive::Condition);
+    function(&view.own.filter(|_| at_condition && view.parked.is_none() && view.theme.is_none())?)
+}
+
+fn function<'t>(code: &Code<'t>) -> Option<Function<'t>> {
+    Some((code.module, code.name()?))
+}
+
+/// The functions of one run in which threads gather.
+fn of_run<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> Vec<Function<'t>> {
+    let mut waits: BTreeMap<Function<'t>, BTreeSet<WaitId>> = BTreeMap::new();
+    for wait in run.waits.values() {
+        if let Some(function) = place(stacks, wait) {
+            waits.entry(function).or_default().insert(wait.wait);
+        }
+    }
+    waits.into_iter().filter(|(at, waits)| gathers(run, stacks, *at, waits)).map(|(at, _)| at).collect()
+}
+
+fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: Function<'t>, waits: &BTreeSet<WaitId>) -> bool {
+    let (mut threads, mut within, mut known): (BTreeSet<ThreadId>, f64, f64) = (BTreeSet::new(), 0.0, 0.0);
+    for wait in waits.iter().filter_map(|w| run.waits.get(w)) {
+        threads.insert(wait.thread);
+        for wake in run.wakes.get(&wait.wait).into_iter().flatten() {
+            let Some(waker) = wake.waker else { continue };
+            known += wake.blocked_ns as f64;
+            if stacks.view(wake.waker_stack, true).own.as_ref().and_then(function) == Some(at) {
+                within += wake.blocked_ns as f64;
+                threads.insert(waker);
+            }
+        }
+    }
+    threads.len() >= FEWEST && within > MOST * known && meets(run, waits, threads.len())
+}
+
+/// True when most blocks end together with those of all others but the last, and hardly anybody waits again at once.
+fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
+    let single = run.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1);
+    let mut blocks: Vec<(u64, u64, ThreadId)> = single
+        .filter(|s| s.wait.is_some_and(|wait| waits.contains(&wait)))
+        .map(|s| (s.end_ns, s.start_ns, s.thread))
+        .collect();
+    blocks.sort_unstable();
+    let (mut together, mut rounds, mut at) = (0, 0, 0);
+    while let Some(first) = blocks.get(at) {
+        let group = blocks.iter().skip(at).take_while(|b| b.0.saturating_sub(first.0) <= AT_ONCE_NS);
+        let woken: BTreeSet<ThreadId> = group.clone().map(|b| b.2).collect();
+        let size = group.count().max(1);
+        if woken.len() > 1 && woken.len() + 1 >= threads {
+            (together, rounds) = (together + size, rounds + 1);
+        }
+        at += size;
+    }
+    let mut ended: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    let mut in_vain = 0;
+    for (end, start, thread) in &blocks {
+        let before = ended.insert(*thread, *end);
+        in_vain += usize::from(before.is_some_and(|before| start.saturating_sub(before) <= AT_ONCE_NS));
+    }
+    let most = |part: usize| part as f64 > MOST * blocks.len() as f64;
+    rounds >= ROUNDS && most(together) && !most(in_vain)
+}
