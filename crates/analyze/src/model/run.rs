@@ -153,12 +153,15 @@ impl<'t> Traced<'t> {
         self.threads.values().filter(helps).map(|t| t.thread).collect()
     }
 
-    /// The first thread, from when it starts others on; none where it starts nobody, or its times are not known.
+    /// The first thread, from when it starts others that work; none where it starts nobody, or its times are not known.
     fn starter(&self) -> Option<Starter> {
         let main = self.main()?;
         let others = self.threads.values().filter(|t| t.parent == Some(main.thread));
-        let own = others.filter(|t| !self.services.contains_key(&t.thread));
-        let since = own.map(|t| t.start_ns).min()?;
+        let works = |t: &&&Thread| {
+            let life = t.end_ns.saturating_sub(t.start_ns) as f64;
+            !self.services.contains_key(&t.thread) && t.running_ns as f64 >= HELPER_SHARE * life
+        };
+        let since = others.filter(works).map(|t| t.start_ns).min()?;
         let mut found = Starter { thread: main.thread, life: main.end_ns.saturating_sub(since), ran: 0, blocked: 0 };
         for slice in self.slices.iter().filter(|s| s.thread == main.thread && s.start_ns >= since) {
             match slice.state {

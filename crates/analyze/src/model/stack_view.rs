@@ -52,7 +52,9 @@ impl<'t> View<'t> {
     /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
     /// then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {
-        let wraps = |name: &str| runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name);
+        let wraps = |name: &str| {
+            runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name) || runtimes::is_border(name)
+        };
         let owns = |name: &str| !runtimes::is_thread_start(name) && !runtimes::is_semaphore(name) && !wraps(name);
         self.entry.filter(|e| e.primitive.is_none() && e.name().is_some_and(owns))
     }

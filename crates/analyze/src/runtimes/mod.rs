@@ -141,6 +141,11 @@ pub fn is_syscall_wrapper(name: &str) -> bool {
     posix::is_syscall_wrapper(name)
 }
 
+/// True for a function that passes calls of the program on to a virtual machine.
+pub fn is_border(name: &str) -> bool {
+    tables().any(|names| names.borders.iter().any(|start| name.starts_with(start)))
+}
+
 /// True for the usual names of a program's own function around the futex call: who calls it is to blame, not it.
 pub fn is_futex_wrapper(name: &str) -> bool {
     posix::is_futex_wrapper(name)

@@ -43,6 +43,8 @@ pub(super) struct Names {
     pub first_task: Option<&'static str>,
     /// The start of the names of its task scheduler's functions.
     pub scheduler: Option<&'static str>,
+    /// Starts of the functions through which programs call all that is in its modules: they own nothing.
+    pub borders: &'static [&'static str],
     /// Starts of the file names of its modules, for C libraries.
     pub modules: &'static [&'static str],
     /// File names of its other modules: what runs in them is never the program's own. A `*` at the end stands for any rest.
@@ -77,6 +79,7 @@ impl Names {
         idle_workers: &[],
         first_task: None,
         scheduler: None,
+        borders: &[],
         modules: &[],
         own_modules: &[],
         module_themes: &[],

@@ -27,6 +27,7 @@ impl Runtime for Node {
 const STUBS: [&str; 6] = ["Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Callback:"];
 
 static NAMES: Names = Names {
+    borders: &["Builtins_CEntry"],
     own_modules: &["node", "nodejs", "libnode.so*"],
     sources: &["node:"],
     source_folders: &["/node_modules/"],
