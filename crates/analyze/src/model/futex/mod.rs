@@ -1,7 +1,7 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
 //! Rooms: [`purpose`] the answer; [`traffic`] what happened at one address; [`places`] the same at one place of the code;
 //! [`gathering`] barriers that programs build themselves.
-//! May import: `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! May import: `code`, `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
 //! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
