@@ -5,6 +5,7 @@ use super::sweep::{create, default_folder, explain};
 use crate::cli;
 use crate::failure::{Failure, Status};
 use crate::file::functions;
+use crate::naming;
 use crate::observing;
 use crate::plan::Planned;
 use crate::sweep::record::row;
@@ -67,7 +68,8 @@ fn start(
     writer: &mut Writer,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<(Run, bool)> {
-    let command = Command { argv: options.command.clone(), env, cwd: None };
+    let named = naming::variables(&options.command, &env, |name| std::env::var_os(name));
+    let command = Command { argv: options.command.clone(), env: env.into_iter().chain(named).collect(), cwd: None };
     let run_options = RunOptions { interactive: true, ..RunOptions::default() };
     let mut observer = Observer::new(collector);
     let finished = observer.run(&command, &run_options, &mut Terminal, stop, writer, RUN);
