@@ -80,8 +80,10 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         let rest = frames.iter().skip(from).take_while(|c| !is_made_at_run_time(c) || stub(c));
         rest.enumerate().find(|(_, c)| c.owner == Owner::Own && c.kind == ModuleKind::Anonymous).map(|(i, _)| from + i)
     };
+    // An interpreter's functions stand for any of its program's, where those have no names of their own.
+    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
     let first = match border {
-        Some(at) if frames.get(at).is_some_and(stub) => method(at).or(border),
+        Some(at) if frames.get(at).is_some_and(|c| stub(c) || interpreter(c)) => method(at).or(border),
         border => border,
     };
     let own = match first {
@@ -91,7 +93,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
     let entry = match first {
-        Some(_) => before.iter().rev().find(|c| !stub(c)),
+        Some(_) => before.iter().rev().find(|c| !stub(c) && !interpreter(c)),
         // No own frame: the outermost with a name that is not a thread's start.
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !runtimes::is_thread_start(n))),
     };
@@ -279,6 +281,19 @@ mod tests {
         check(stack, |view, _| {
             assert_eq!((view.primitive, view.own.and_then(|c| c.name())), (Some(Primitive::Lock), Some("PyEval_Loop")));
         });
+    }
+
+    /// Where the interpreter tells the names of the program's functions, these are what the user looks for.
+    #[test]
+    fn a_function_of_the_program_comes_before_the_interpreter_s() {
+        let stack = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@python3.12 < \
+                     _PyEval_EvalFrameDefault@python3.12 < compute@anonymous < _PyEval_Vector@python3.12 < main@anonymous";
+        check(stack, |view, _| {
+            assert_eq!((view.runtime_lock.is_some(), view.own.and_then(|c| c.name())), (true, Some("compute")));
+            assert!(view.library().is_none_or(|c| c.primitive.is_some()), "{:?}", view.library());
+        });
+        let alone = "_PyEval_EvalFrameDefault@python3.12 < run_mod@python3.12 < main@python3.12";
+        check(alone, |view, _| assert_eq!(view.own.and_then(|c| c.name()), Some("_PyEval_EvalFrameDefault")));
     }
 
     #[test]
