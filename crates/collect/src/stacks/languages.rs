@@ -54,7 +54,7 @@ impl Language {
             }
             Language::Node => {
                 "JavaScript functions have no names in this recording: run with --env \
-                 'NODE_OPTIONS=--perf-basic-prof --interpreted-frames-native-stack'"
+                 'NODE_OPTIONS=--perf-basic-prof-only-functions --interpreted-frames-native-stack'"
             }
             Language::Python => {
                 "Python functions have no names in this recording, only those of the interpreter: run with --env \
