@@ -275,6 +275,20 @@ pub struct Culprit {
     pub callers: Vec<Site>,
 }
 
+impl Culprit {
+    /// Where it is; without the address, which it does not have.
+    pub fn site(&self) -> Site {
+        Site {
+            function: self.function.clone(),
+            module: self.module.clone(),
+            file: self.file.clone(),
+            path: self.path.clone(),
+            line: self.line,
+            address: String::new(),
+        }
+    }
+}
+
 /// A place in the program's code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Site {

@@ -159,6 +159,36 @@ fn the_python_interpreter_s_lock_is_called_by_its_name() {
     assert!(lock(&answer).remedies[0].contains("processes"), "{:?}", lock(&answer).remedies);
 }
 
+/// Of each five waits two are in another function, and the others at two lines of one: that function is where to look.
+#[test]
+fn who_waits_for_an_interpreter_s_lock_is_told_by_the_function_of_the_program() {
+    let at = |place: &str| {
+        format!(
+            "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@libpython3.11.so.1.0 < {place} < \
+             method_vectorcall@libpython3.11.so.1.0 < Thread.run@anonymous /usr/lib/python3.11/threading.py:982"
+        )
+    };
+    let places = ["tokenize@anonymous words.py:6", "count@anonymous words.py:14", "tokenize@anonymous words.py:7"];
+    let order = [0, 1, 2, 1, 0].map(|i| at(places[i]));
+    let tables = flat()
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..200 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(5), places[0]),
+                        false => thread.locks(0x100, ms(5), &order[round / 2 % 5], other),
+                    };
+                }
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    let culprit = lock(&answer).culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.line), (Some("tokenize"), Some(6)), "{culprit:?}");
+    assert!(lock(&answer).summary.ends_with("Most wait in tokenize (words.py:6)."), "{}", lock(&answer).summary);
+}
+
 #[test]
 fn a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups() {
     const SEM: &str = "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < critical@app app.c:5 < work@app app.c:9";

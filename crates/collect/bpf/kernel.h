@@ -89,7 +89,16 @@ struct sched_entity {
 	u64 sum_exec_runtime;
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#endif
+
 struct task_struct {
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 	unsigned int __state;
 	unsigned int flags;
 	int pid;
@@ -123,6 +132,9 @@ struct pt_regs {
 #define REGS_LR(r) 0
 /* Where Go keeps the goroutine that runs (cmd/compile/abi-internal.md). */
 #define REGS_GOROUTINE(r) ((r)->r14)
+/* What pthread_self() gives in glibc and musl. The kernel has the number of a task that runs, too: only writes to the
+ * register by the program itself (wrfsbase) would pass it by, and threads do not move their own storage. */
+#define PTHREAD_SELF(task) ((task)->thread.fsbase)
 #define REGS_SYSCALL(r) ((s64)(r)->orig_ax)
 #define REGS_ARG1(r) ((r)->di)
 #define REGS_ARG2(r) ((r)->si)

@@ -31,6 +31,14 @@ struct {
 	__type(value, struct image_spans);
 } IMAGES SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAX_IMAGES);
+	__type(key, u32);
+	__type(value, struct python);
+} PYTHONS SEC(".maps");
+
 /* Sized to the machine by the loader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -11,13 +11,7 @@
 #define KNEE_PLACE_H
 
 #include "maps.h"
-
-static __always_inline u64 mix(u64 hash, u64 word)
-{
-	/* Fibonacci hashing's constant, 2^64 / golden ratio. */
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ (hash >> 29);
-}
+#include "python.h"
 
 /* Where the stack goes on that the current thread left for the one that it is on. Go's scheduler and other parts of its
  * runtime run on a stack of the thread, which belongs to a goroutine of its own: g0. Two functions go there. `mcall` gives
@@ -122,6 +116,11 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		words = mix(words, left);
 		path = mix(path, left);
 	}
+	u64 python = python_path(record);
+	if (python) {
+		words = mix(words, python);
+		path = mix(path, python);
+	}
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
 		return last->path;
 	path = mix_code(path, scratch->words, spans);
@@ -224,6 +223,7 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 	if (spans && spans->leavers[LEAVER_MCALL].length && left_stack(regs, spans, &left))
 		event->left_bytes = COPY_STACK(event->left_stack, LEFT_STACK, LEFT_STEP, left.sp);
 	event->left = left;
+	event->python_frames = python_frames(record, &event->python);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	value->told = 1;
 	return value->stack;

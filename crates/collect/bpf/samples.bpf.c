@@ -50,6 +50,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		event->kernel_frames = bytes > 0 ? (u32)bytes / 8 : 0;
 	}
 	read_registers(&event->registers, regs);
+	event->python_frames = python_frames(record, &event->python);
 	u64 sp = event->registers.sp;
 	event->stack_bytes = COPY_STACK(event->stack, SAMPLE_STACK, SAMPLE_STEP, sp);
 	s64 failed = bpf_probe_read_user(event->red_zone, sizeof(event->red_zone), (void *)(sp - RED_ZONE));

@@ -44,6 +44,11 @@
 #define KERNEL_FRAMES 32
 /* Stack words that are looked at to tell call paths apart. */
 #define HASHED_WORDS 32
+/* Functions of Python that are told with a stack, and those of them that tell call paths apart. */
+#define PYTHON_FRAMES 32
+#define PYTHON_HASHED 8
+/* Threads of a Python program among which the current one is looked for. */
+#define PYTHON_THREADS 256
 
 #define SYSCALL_CACHE 16
 /* Kinds of futex operations that are counted; futex(2) has 14 (0 to 13). */
@@ -220,6 +225,7 @@ struct thread_record {
 
 	u64 executed_ns; /* what the scheduler says that it had run when it came to the processor */
 	u64 last_futex;  /* where it last waited at a futex; 0 when it never did */
+	u64 python;      /* its PyThreadState; 0 for none, or not looked for */
 
 	struct last_path path;
 	struct last_place waited;
@@ -236,6 +242,42 @@ struct span {
 struct image_spans {
 	struct span spans[MAX_SPANS];
 	struct span leavers[MAX_LEAVERS]; /* length 0 where there are none */
+};
+
+/* How the frames of Python that one frame of the C stack runs end. */
+enum python_border {
+	PYTHON_EACH = 1, /* each frame of Python has a frame of the C stack */
+	PYTHON_FLAG,     /* the outermost of them has a byte that is not zero */
+	PYTHON_OWNER,    /* after them is a frame of no function, in which a byte is PYTHON_OWNER_C or more */
+};
+#define PYTHON_OWNER_C 3
+
+/* Where CPython keeps the frames of its threads; crates/resolve/src/python/layout.rs has the numbers. Offsets in bytes. */
+struct python {
+	u64 interpreter; /* address of the pointer to the main interpreter; 0 where no Python runs */
+	u32 first;       /* of the interpreter: its first thread */
+	u32 next;        /* of a thread: the next one */
+	u32 identity;    /* of a thread: what pthread_self() gives in it */
+	u32 frame;       /* of a thread: its innermost frame */
+	u32 indirect;    /* 1 when a pointer is at `frame` to what has the innermost frame at `inner` */
+	u32 inner;
+	u32 back; /* of a frame: who called it */
+	u32 code; /* of a frame: its function */
+	u32 at;   /* of a frame: where in the function it is */
+	u32 border;
+	u32 border_at; /* of a frame: the byte that tells the border */
+	u32 padding;
+};
+
+/* In the code of a frame: it is the outermost that a frame of the C stack runs. */
+#define PYTHON_OUTERMOST 1
+struct python_frame {
+	u64 code; /* address of the code object, and PYTHON_OUTERMOST */
+	u64 at;   /* before 3.11 how far it is in the code, in 32 bits; since then the address of the instruction */
+};
+
+struct python_frames {
+	struct python_frame frames[PYTHON_FRAMES]; /* innermost first */
 };
 
 /* Places: where a thread waited, woke somebody, and so on. `kind` is the system call number, or KIND_FAULT, with one of
@@ -492,6 +534,9 @@ struct stack_event {
 	u64 kernel_stack[KERNEL_FRAMES];
 	struct registers registers;
 	struct registers left; /* where the stack goes on that the thread left for this one: a frame that made a call */
+	u32 python_frames;
+	u32 padding;
+	struct python_frames python;
 	u8 left_stack[LEFT_STACK + LEFT_STEP]; /* bytes from its stack pointer on */
 	FOLLOWS u8 bytes[PLACE_STACK + PLACE_STEP];
 };
@@ -517,6 +562,9 @@ struct sample_event {
 	struct registers registers;
 	u64 all_registers[ALL_REGISTERS];
 	u64 kernel_stack[KERNEL_FRAMES];
+	u32 python_frames;
+	u32 padding;
+	struct python_frames python;
 	u32 stack_bytes;
 	u32 red_zone_bytes; /* 0 when they could not be read */
 	u8 red_zone[RED_ZONE];
@@ -526,9 +574,12 @@ struct sample_event {
 /* A change of these is a change of what both sides exchange; tests/abi.rs holds the Rust side to it. */
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed its size")
 SIZE(stretch, 160);
-SIZE(thread_record, 1224);
+SIZE(thread_record, 1232);
 SIZE(probe_record, 24);
 SIZE(image_spans, 96);
+SIZE(python, 56);
+SIZE(python_frame, 16);
+SIZE(python_frames, 512);
 SIZE(place_key, 24);
 SIZE(place_value, 168);
 SIZE(edge_key, 20);
@@ -546,9 +597,9 @@ SIZE(stretch_event, 168);
 SIZE(call_event, 32);
 SIZE(mark_event, 96);
 SIZE(place_event, 64);
-SIZE(stack_event, 22880);
+SIZE(stack_event, 23400);
 SIZE(stack_value, 8);
 SIZE(exec_event, 32);
-SIZE(sample_event, 9952);
+SIZE(sample_event, 10472);
 
 #endif

@@ -9,6 +9,7 @@ use collect::{Command, RunOptions, Stop, Tracer};
 use common::{Kept, command};
 use recording::tables::{Reason, Wait};
 use recording::{Recording, RunId, StackId, Tables, Writer, synthetic};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn target(name: &str) -> PathBuf {
@@ -120,14 +121,15 @@ fn java_methods_have_names_without_any_option() {
     assert!(entering > 10 && told * 10 > entering * 9, "{told} of {entering}");
 }
 
-/// Pythons of at least a version, by their programs.
-fn pythons(minor: u32) -> Vec<String> {
+/// Pythons with the global lock of these minor versions, by their programs.
+fn pythons(minors: std::ops::Range<u32>) -> Vec<String> {
     let home = std::env::var("HOME").unwrap_or_default();
     let managed = std::fs::read_dir(format!("{home}/.pyenv/versions")).into_iter().flatten().flatten();
     let managed = managed.map(|version| version.path().join("bin/python3").to_string_lossy().into_owned());
+    let std::ops::Range { start, end } = minors;
     let check = format!(
-        "import sys; sys.exit(sys.version_info < (3, {minor}) or not sys._is_gil_enabled()) \
-                         if hasattr(sys, '_is_gil_enabled') else sys.exit(sys.version_info < (3, {minor}))"
+        "import sys; locked = getattr(sys, '_is_gil_enabled', lambda: True)(); \
+         sys.exit(not locked or not (3, {start}) <= sys.version_info < (3, {end}))"
     );
     let fits = |python: &String| {
         let output = std::process::Command::new(python).args(["-c", &check]).output();
@@ -136,36 +138,47 @@ fn pythons(minor: u32) -> Vec<String> {
     managed.chain(["/usr/bin/python3".to_owned()]).filter(fits).collect()
 }
 
+/// The lines of `compute_slowly` in targets/runtimes/contended.py.
+const COMPUTES: std::ops::RangeInclusive<u32> = 6..=10;
+
+/// A run of the same work by three threads.
+fn python(python: &str) -> (Tables, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path(), &[python, target("contended.py").to_str().unwrap(), "3", "2000000"], &[])
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn python_functions_have_names_where_the_interpreter_tells_them() {
-    let pythons = pythons(12);
-    if pythons.is_empty() {
-        eprintln!("NOT TESTED: no Python 3.12 or newer here");
+fn python_functions_have_names_and_lines_without_any_option() {
+    let pythons = pythons(8..14);
+    if pythons.is_empty() || cfg!(not(target_arch = "x86_64")) {
+        eprintln!("NOT TESTED: no Python 3.8 to 3.13 here, or another processor than x86-64");
+        return;
     }
-    for python in pythons {
-        let folder = tempfile::tempdir().unwrap();
-        let argv = [python.as_str(), target("contended.py").to_str().unwrap(), "3", "2000000"].map(str::to_owned);
-        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
-        let (tables, notes) = trace(folder.path(), &argv, &[("PYTHONPERFSUPPORT", "1")]);
+    for program in pythons {
+        let (tables, notes) = python(&program);
         let (share, complete) = shares(&tables, "compute_slowly");
-        assert!(share > 0.3 && complete > 0.9, "{python} {share} {complete}");
-        assert!(waits_below(&tables, Reason::Futex, &["compute_slowly"]) > 0, "{python}");
-        assert!(!notes.iter().any(|note| note.contains("no names")), "{python} {notes:?}");
+        assert!(share > 0.3 && complete > 0.9, "{program} {share} {complete}");
+        // Each is called by the one below it, through the interpreter's own functions or without.
+        for chain in [["compute_slowly", "worker"], ["worker", "run"]] {
+            assert!(waits_below(&tables, Reason::Futex, &chain) > 0, "{program} {chain:?}");
+        }
+        let lines = tables.frames.iter().filter(|f| f.function.as_deref() == Some("compute_slowly"));
+        let lines: BTreeSet<u32> = lines.filter_map(|f| f.line).collect();
+        assert!(!lines.is_empty() && lines.iter().all(|line| COMPUTES.contains(line)), "{program} {lines:?}");
+        assert!(!notes.iter().any(|note| note.contains("no names")), "{program} {notes:?}");
     }
 }
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn an_older_or_silent_python_shows_its_interpreter() {
-    let pythons = pythons(6);
-    let Some(python) = pythons.last() else {
-        eprintln!("NOT TESTED: no Python here");
+fn an_unknown_python_shows_its_interpreter() {
+    let pythons = pythons(4..8);
+    let Some(program) = pythons.last() else {
+        eprintln!("NOT TESTED: no Python older than 3.8 here");
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let (tables, notes) =
-        trace(folder.path(), &[python, target("contended.py").to_str().unwrap(), "3", "2000000"], &[]);
+    let (tables, notes) = python(program);
     let (share, complete) = shares(&tables, "_PyEval_EvalFrameDefault");
     assert!(share > 0.3 && complete > 0.9, "{share} {complete}");
     assert!(waits_below(&tables, Reason::Futex, &["_PyEval_EvalFrameDefault"]) > 0);
@@ -226,7 +239,7 @@ fn samples_tell_goroutines(tables: &Tables, kind: &str) {
     let samples: Vec<_> = tables.samples.iter().filter(of_worker).collect();
     let told: Vec<u64> = samples.iter().filter_map(|sample| sample.goroutine).collect();
     assert!(told.len() * 10 > samples.len() * 9, "{kind}: {} of {}", told.len(), samples.len());
-    assert_eq!(told.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{kind}");
+    assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), 3, "{kind}");
 }
 
 #[test]

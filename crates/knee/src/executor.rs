@@ -55,7 +55,8 @@ impl Executor for Processes {
     fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error> {
         let mut env = request.env.clone();
         if request.kind == RunKind::Traced {
-            env.extend(naming::variables(&request.argv, &request.env, |name| std::env::var_os(name)));
+            let around = |name: &str| std::env::var_os(name);
+            env.extend(naming::variables(&request.argv, &request.env, self.collector, around));
         }
         let command = collect::Command { argv: request.argv.clone(), env, cwd: request.folder.clone() };
         // Counting costs time at every switch, so timed runs are left alone.

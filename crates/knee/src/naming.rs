@@ -1,10 +1,12 @@
 //! What observed runs ask of virtual machines and interpreters, so that functions made at run time have names.
 //!
 //! Only the variables that each of them reads for that: .NET and Python take one that turns it on, Node.js takes options. Java
-//! needs none. Timed runs are never asked. What the user sets, for the run or around knee, stays as it is.
+//! needs none, nor does Python where its memory is read. Timed runs are never asked. What the user sets, for the run or
+//! around knee, stays as it is.
 //!
 //! Imports nothing of the crate.
 
+use collect::Collector;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -15,7 +17,8 @@ use std::path::{Path, PathBuf};
 enum Asked {
     DotNet,
     Node,
-    Python,
+    /// The minor version, where the name of its file tells it.
+    Python(Option<u32>),
 }
 
 /// The variable of Node.js for options; others may stand in it.
@@ -27,10 +30,12 @@ const NODE_NAMES: &str = "--perf-basic-prof-only-functions --interpreted-frames-
 /// How much of a script's first line is read, bytes: as much as the kernel does (`BINPRM_BUF_SIZE`).
 const FIRST_LINE: usize = 256;
 
-/// Variables for an observed run of this command, beside its own. `around`: a variable of knee's own environment.
+/// Variables for a run of this command that is observed with `collector`, beside its own. `around`: a variable of knee's own
+/// environment.
 pub(crate) fn variables(
     argv: &[OsString],
     own: &[(OsString, OsString)],
+    collector: Collector,
     around: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(OsString, OsString)> {
     let Some(program) = argv.first() else { return Vec::new() };
@@ -44,7 +49,9 @@ pub(crate) fn variables(
     };
     match asked(program, around("PATH")) {
         None => Vec::new(),
-        Some(Asked::Python) => unless_set("PYTHONPERFSUPPORT"),
+        // With both, each function would be in the stacks twice.
+        Some(Asked::Python(minor)) if collector.reads_python(minor) => Vec::new(),
+        Some(Asked::Python(_)) => unless_set("PYTHONPERFSUPPORT"),
         // .NET Core 2 to 5 know the older name alone, and every later one still does.
         Some(Asked::DotNet) if value("DOTNET_PerfMapEnabled").is_some() => Vec::new(),
         Some(Asked::DotNet) => unless_set("COMPlus_PerfMapEnabled"),
@@ -65,7 +72,8 @@ fn asked(program: &OsStr, search_path: Option<OsString>) -> Option<Asked> {
     let path = found(program, search_path.as_deref());
     let real = path.as_ref().and_then(|path| path.canonicalize().ok());
     let names = [Some(Path::new(program)), real.as_deref()];
-    let named = names.into_iter().flatten().filter_map(|path| by_name(path.file_name()?.to_str()?)).next();
+    // The last tells most: `python3` leads to `python3.14`.
+    let named = names.into_iter().flatten().filter_map(|path| by_name(path.file_name()?.to_str()?)).next_back();
     named.or_else(|| {
         let path = path?;
         let mut settings = path.clone().into_os_string();
@@ -89,7 +97,9 @@ fn by_name(name: &str) -> Option<Asked> {
     match name {
         "dotnet" => Some(Asked::DotNet),
         "node" | "nodejs" => Some(Asked::Node),
-        _ if version("python") => Some(Asked::Python),
+        _ if version("python") => {
+            Some(Asked::Python(name.strip_prefix("python3.").and_then(|minor| minor.parse().ok())))
+        }
         _ => None,
     }
 }
@@ -108,9 +118,13 @@ mod tests {
     use super::*;
 
     fn told(program: &str, own: &[(&str, &str)], around: &[(&str, &str)]) -> Vec<String> {
+        observed(Collector::Perf, program, own, around)
+    }
+
+    fn observed(by: Collector, program: &str, own: &[(&str, &str)], around: &[(&str, &str)]) -> Vec<String> {
         let own: Vec<(OsString, OsString)> = own.iter().map(|(n, v)| (n.into(), v.into())).collect();
         let around = |name: &str| around.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v));
-        let set = variables(&[program.into(), "x".into()], &own, around);
+        let set = variables(&[program.into(), "x".into()], &own, by, around);
         set.iter().map(|(n, v)| format!("{}={}", n.to_string_lossy(), v.to_string_lossy())).collect()
     }
 
@@ -120,6 +134,14 @@ mod tests {
         assert_eq!(told("python3.12", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
         assert_eq!(told("node", &[], &[]), [format!("NODE_OPTIONS={NODE_NAMES}")]);
         assert!(told("./app", &[], &[]).is_empty() && told("pythonic", &[], &[]).is_empty());
+    }
+
+    #[test]
+    fn python_is_not_asked_where_its_memory_is_read() {
+        assert!(observed(Collector::Bpf, "python3.12", &[], &[]).is_empty());
+        assert!(observed(Collector::Bpf, "no-such-folder/python3", &[], &[]).is_empty(), "any version that is known");
+        assert_eq!(observed(Collector::Bpf, "python3.14", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
+        assert_eq!(observed(Collector::Bpf, "node", &[], &[]).len(), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `go` | the function table of Go programs |
 //! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `split`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
 //! | [`jit`] | names of code that was made at run time |
+//! | [`python`] | the functions of Python, from the interpreter's memory (`memory`) |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
 //! | [`objects`] | data addresses → variables |
 //! | [`data_types`] | data addresses → members of variables and of types |
@@ -37,9 +38,11 @@ mod kernel;
 mod leaving;
 mod lines;
 pub mod maps;
+mod memory;
 pub mod module;
 pub mod objects;
 pub mod probes;
+pub mod python;
 pub mod spans;
 mod split;
 mod symbol_table;
@@ -55,6 +58,7 @@ pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};
 pub use objects::{Object, Objects};
 pub use probes::{Probe, ProbesError, probes, probes_in_file};
+pub use python::Python;
 pub use spans::{executable_spans, merge_spans};
 pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};
 pub use unwind::{DEPTH_LIMIT, Located, StackEnd, Truncation, Unwinder};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -87,8 +88,8 @@ impl Module {
         self.file_offset(start.or_else(|| self.unwind.function_start(address))?)
     }
 
-    /// The stated address of a variable or function that the file exports, by its whole name.
-    pub(crate) fn exported(&self, name: &str) -> Option<u64> {
+    /// The stated addresses of a variable or function that the file exports, by its whole name.
+    pub(crate) fn exported(&self, name: &str) -> Option<Range<u64>> {
         // A symbol of 64-bit ELF: name (4 bytes), kind, visibility, section (2), address (8), size (8).
         let section = |name: &str| self.elf.section_bytes(name).ok().flatten();
         let (symbols, names) = (section(".dynsym")?, section(".dynstr")?);
@@ -98,7 +99,9 @@ impl Module {
             rest.is_some_and(|rest| rest.first() == Some(&0))
         };
         let symbol = symbols.chunks_exact(24).find(is_it)?;
-        symbol.get(8..)?.first_chunk().map(|address| u64::from_le_bytes(*address)).filter(|address| *address != 0)
+        let long = |at: usize| symbol.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let start = long(8).filter(|address| *address != 0)?;
+        Some(start..start.checked_add(long(16)?)?)
     }
 
     /// The function table of a Go program.

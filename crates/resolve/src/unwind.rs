@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -402,16 +403,19 @@ impl Unwinder {
         self.hotspot = Some(HotSpot::new(tables));
     }
 
-    /// Where symbols lie in the process that a library of this name exports. None without such a library, or one of them.
-    pub fn exported<const N: usize>(&self, library: &str, names: [&str; N]) -> Option<[u64; N]> {
-        let is_it = |path: &MappedFile| matches!(path, MappedFile::File(path) if path.ends_with(library));
-        let code = self.code.iter().find(|code| is_it(&code.mapping.path))?;
-        let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
-        let mut found = [0; N];
-        for (place, name) in found.iter_mut().zip(names) {
-            *place = module.exported(name)?.wrapping_add(bias);
-        }
-        Some(found)
+    /// Where symbols lie in the process that a file with such a name exports. None without such a file, or one of them.
+    pub fn exported<const N: usize>(&self, is_it: impl Fn(&str) -> bool, names: [&str; N]) -> Option<[Range<u64>; N]> {
+        let named = |path: &MappedFile| matches!(path, MappedFile::File(path) if path.file_name().and_then(|n| n.to_str()).is_some_and(&is_it));
+        let within = |code: &&Code| {
+            let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
+            let mut found = [const { 0..0 }; N];
+            for (place, name) in found.iter_mut().zip(names) {
+                let stated = module.exported(name)?;
+                *place = stated.start.wrapping_add(bias)..stated.end.wrapping_add(bias);
+            }
+            Some(found)
+        };
+        self.code.iter().filter(|code| named(&code.mapping.path)).find_map(|code| within(&code))
     }
 
     /// The modules that could not be loaded, in the order in which they were met.

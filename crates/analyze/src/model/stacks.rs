@@ -1,6 +1,6 @@
 //! Call stacks, resolved to code.
 
-use super::code::{Code, file_name};
+use super::code::{Code, Owner, file_name};
 use super::stack_view::{View, called, summed_up};
 use crate::runtimes;
 use crate::runtimes::user::UserFunctions;
@@ -64,6 +64,7 @@ impl<'t> Stacks<'t> {
             }
             next = row.parent;
         }
+        behind_interpreter(&mut found);
         found
     }
 
@@ -89,10 +90,56 @@ impl<'t> Stacks<'t> {
     }
 }
 
+/// An interpreter's functions stand for those of its program where these have no names. Where they have, the interpreter is a
+/// library, and so is what was installed for it.
+fn behind_interpreter(frames: &mut [Code<'_>]) {
+    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
+    let function = |c: &Code<'_>| c.kind == ModuleKind::Anonymous && !c.stub && c.name().is_some();
+    if !frames.iter().any(function) || !frames.iter().any(interpreter) {
+        return;
+    }
+    let installed = |c: &Code<'_>| c.kind != ModuleKind::Anonymous && runtimes::is_runtime_source(c.module);
+    for code in frames.iter_mut().filter(|c| c.owner == Owner::Own && (interpreter(c) || installed(c))) {
+        code.owner = Owner::Library;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use recording::synthetic::{Sketch, ms};
+
+    /// The program's own functions in a stack.
+    fn own(stack: &str) -> Vec<String> {
+        let tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("a").runs(ms(1), stack);
+            })
+            .tables();
+        let stacks = Stacks::new(&tables);
+        let deepest = tables.samples.iter().find_map(|s| s.user_stack).unwrap();
+        let own = stacks.frames(deepest).into_iter().filter(|c| c.owner == Owner::Own);
+        own.filter_map(|c| c.name().map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn an_interpreter_is_a_library_where_its_program_s_functions_have_names() {
+        let interpreter = "list_sort@/opt/lib/libpython3.11.so.1.0";
+        assert_eq!(own(&format!("{interpreter} < rank@anonymous rank.py:7")), ["rank"]);
+        assert_eq!(own("memcpy@libc.so.6 < loop@python3.11"), ["loop"], "it stands for the program");
+        let installed = "multiply@/opt/lib/python3.11/site-packages/numpy/_umath.so";
+        assert_eq!(own(&format!("{installed} < {interpreter} < rank@anonymous rank.py:7")), ["rank"]);
+        let extension = "score@/home/me/_score.so";
+        assert_eq!(own(&format!("{extension} < {interpreter} < rank@anonymous rank.py:7")), ["score", "rank"]);
+    }
+
+    #[test]
+    fn what_the_interpreter_brings_along_is_no_function_of_the_program() {
+        let interpreter = "take_gil@/opt/lib/libpython3.11.so.1.0";
+        for library in ["/opt/lib/python3.11/threading.py", "<frozen importlib._bootstrap>", "<string>"] {
+            assert!(own(&format!("{interpreter} < run@anonymous {library}:7")).is_empty(), "{library}");
+        }
+    }
 
     #[test]
     fn cycles_and_dangling_handles_end() {

@@ -119,8 +119,12 @@ pub fn is_service_loop(name: &str) -> bool {
     tables().any(|names| names.service_loops.iter().any(|start| name.starts_with(start)))
 }
 
-/// What a thread does that a runtime starts for itself, by the thread's name; none for the program's own threads.
+/// What a thread does that a runtime starts for itself, by the thread's name; none for the program's own threads. A shell that
+/// is still called so when it ends has done nothing but start programs.
 pub fn service_thread(name: &str) -> Option<Service> {
+    if tables().any(|names| names.launchers.contains(&name)) {
+        return Some(Service::Other);
+    }
     let known = tables().flat_map(|names| names.service_threads);
     known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, service)| *service)
 }

@@ -37,6 +37,8 @@ pub(super) struct Names {
     pub service_threads: &'static [(&'static str, Service)],
     /// The same by the start of the function that they started in.
     pub service_starts: &'static [(&'static str, Service)],
+    /// Programs that only start others, such as shells.
+    pub launchers: &'static [&'static str],
     /// Starts of the functions in which a worker waits that has no task; workers wake each other.
     pub idle_workers: &'static [&'static str],
     /// The function that starts the tasks of a program.
@@ -76,6 +78,7 @@ impl Names {
         service_loops: &[],
         service_threads: &[],
         service_starts: &[],
+        launchers: &[],
         idle_workers: &[],
         first_task: None,
         scheduler: None,
@@ -140,7 +143,7 @@ impl Names {
 
     /// True for a module of this runtime.
     pub(super) fn has_module(&self, file: &str) -> bool {
-        fits(self.own_modules, file)
+        fits(self.own_modules, file) || self.launchers.contains(&file)
     }
 
     /// What a module does as a whole.

@@ -65,6 +65,13 @@ fn threads_that_runtimes_start_for_themselves() {
     for name in ["pool-1-thread-1", "Compiler", "GC", "G1", "java", "node", ".NET TP Worker", ".NET Long Runni"] {
         assert_eq!(service_thread(name), None, "{name}");
     }
+    for launcher in ["bash", "sh", "timeout"] {
+        assert_eq!(service_thread(launcher), Some(Service::Other), "{launcher}");
+        assert!(is_runtime_module(launcher), "{launcher}");
+    }
+    for program in ["shop", "sheet", "shard-worker", "environment"] {
+        assert!(service_thread(program).is_none() && !is_runtime_module(program), "{program}");
+    }
     let platform = "node::(anonymous namespace)::PlatformWorkerThread(void*)";
     assert_eq!(service_start(platform), Some(Service::Collector));
     assert_eq!(service_start("node::worker::Worker::StartThread(void*)"), None);

@@ -4,6 +4,7 @@ use super::goroutine::Goroutines;
 use super::interner::Interner;
 use super::jit_code::JitCode;
 use super::languages::Language;
+use super::python::{Interpreter, PythonCall, PythonMap, merge};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
 use resolve::{
@@ -27,16 +28,34 @@ const LEAVERS: [&str; 2] = ["runtime.mcall", "runtime.systemstack"];
 /// The most ranges that the kernel side takes for the code of one image (MAX_SPANS of shared.h).
 const MOST_RANGES: usize = 4;
 
-/// Registers and bytes of a stack.
-pub(crate) type Copied<'a> = (UserRegisters, &'a [u8]);
+/// What was copied of a stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copied<'a> {
+    pub(crate) registers: UserRegisters,
+    /// Bytes from the stack pointer on.
+    pub(crate) bytes: &'a [u8],
+    /// The same of a stack that the thread left for this one.
+    pub(crate) left: Option<(UserRegisters, &'a [u8])>,
+    /// The frames of Python, innermost first.
+    pub(crate) python: &'a [PythonCall],
+}
+
+impl<'a> Copied<'a> {
+    /// A stack, and nothing beside it.
+    pub(crate) fn new(registers: UserRegisters, bytes: &'a [u8]) -> Copied<'a> {
+        Copied { registers, bytes, left: None, python: &[] }
+    }
+}
 
 /// Ranges of addresses in an image, each from its start to its end.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodeMap {
     /// Its code, as so many ranges as were asked for.
     pub(crate) code: Vec<(u64, u64)>,
     /// `runtime.mcall` and `runtime.systemstack` of a Go program.
     pub(crate) leavers: Vec<(u64, u64)>,
+    /// Its Python interpreter.
+    pub(crate) python: Option<PythonMap>,
 }
 
 pub(super) struct Image {
@@ -51,6 +70,7 @@ pub(super) struct Image {
     /// Frames in files, by lookup address.
     frames: HashMap<u64, FrameId>,
     made: JitCode,
+    interpreter: Interpreter,
     read_ns: u64,
     /// How long the last reading of the map took, nanoseconds.
     reading_ns: u64,
@@ -81,6 +101,7 @@ impl Image {
             goroutines: Goroutines::default(),
             frames: HashMap::new(),
             made: JitCode::default(),
+            interpreter: Interpreter::default(),
             read_ns: 0,
             reading_ns: 0,
             strangers: HashSet::new(),
@@ -126,6 +147,7 @@ impl Image {
         if let Some(tables) = self.made.see(self.pid, &mappings, &self.unwinder) {
             self.unwinder.set_hotspot(tables);
         }
+        self.interpreter.see(self.pid, &self.unwinder);
         self.code = merge_spans(&mappings, MOST_RANGES);
         self.leavers = self.unwinder.go_functions(LEAVERS);
         true
@@ -133,7 +155,11 @@ impl Image {
 
     /// Where its code lies.
     pub(super) fn code_map(&self) -> CodeMap {
-        CodeMap { code: self.code.clone(), leavers: self.leavers.into_iter().flatten().collect() }
+        CodeMap {
+            code: self.code.clone(),
+            leavers: self.leavers.into_iter().flatten().collect(),
+            python: self.interpreter.map(),
+        }
     }
 
     /// The files that it has mapped as code, as this process can open them.
@@ -151,15 +177,9 @@ impl Image {
         files
     }
 
-    /// Unwinds stack bytes that were copied at a time; reads the map again first when an address is unknown. `left`: what
-    /// was copied of a stack that the thread left for this one.
-    pub(super) fn unwind(
-        &mut self,
-        (registers, stack): Copied<'_>,
-        left: Option<Copied<'_>>,
-        time_ns: u64,
-        interner: &mut Interner,
-    ) -> Unwound {
+    /// Unwinds stack bytes that were copied at a time; reads the map again first when an address is unknown.
+    pub(super) fn unwind(&mut self, copied: Copied<'_>, time_ns: u64, interner: &mut Interner) -> Unwound {
+        let Copied { registers, bytes: stack, left, python } = copied;
         let mut moved = self.read_ns == 0 && self.refresh();
         let mut end = self.try_unwind(&registers, stack);
         if self.unwinder.stranger().is_some_and(|address| self.worth_reading(address)) {
@@ -190,6 +210,9 @@ impl Image {
             };
             self.handles.push(frame);
         }
+        if !python.is_empty() {
+            self.put_python(python, interner);
+        }
         let truncated = end != StackEnd::Complete;
         if let Some(outermost) = self.handles.last() {
             let cut_at = match end {
@@ -199,6 +222,17 @@ impl Image {
             interner.notes.count(self.program.as_deref(), self.language, cut_at);
         }
         Unwound { stack: interner.stack(&self.handles, truncated), truncated, moved }
+    }
+
+    /// Puts the functions of Python into the stack that was just unwound.
+    fn put_python(&mut self, python: &[PythonCall], interner: &mut Interner) {
+        let number = self.made.at(interner, self.program.as_deref(), false);
+        let now_ns = monotonic_ns();
+        let native = std::mem::take(&mut self.handles);
+        let evaluates: Vec<bool> = self.addresses.iter().map(|address| self.interpreter.evaluates(*address)).collect();
+        let Image { interpreter, handles, .. } = self;
+        let named = python.iter().map(|frame| (interpreter.frame(*frame, number, now_ns, interner), frame.outermost));
+        merge(native.into_iter().zip(evaluates), named, handles);
     }
 
     /// Whether the map should be read again for an address that it does not hold.

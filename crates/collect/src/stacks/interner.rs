@@ -137,13 +137,29 @@ impl Interner {
         frame
     }
 
+    /// The frame of an address in no file whose function, file and line are known.
+    pub(crate) fn named_frame(
+        &mut self,
+        number: u32,
+        address: u64,
+        function: &str,
+        file: &str,
+        line: Option<u32>,
+    ) -> FrameId {
+        let name = self.number_of(Name { function: function.to_owned(), file: Some(file.to_owned()), line });
+        self.frame(CodeFile::Runtime(number), ModuleKind::Anonymous, None, address, Some(name))
+    }
+
     fn name(&mut self, found: &Found, address: u64) -> u32 {
         let line = found.code.line(address.saturating_sub(found.start));
-        let name = Name {
+        self.number_of(Name {
             function: found.code.name.clone(),
             file: line.map(|(file, _)| file.to_owned()),
             line: line.and_then(|(_, line)| line),
-        };
+        })
+    }
+
+    fn number_of(&mut self, name: Name) -> u32 {
         let next = self.names.len() as u32;
         let number = *self.name_ids.entry(name.clone()).or_insert(next);
         if number == next {

@@ -50,7 +50,7 @@ impl JitCode {
         if self.hotspot.is_some() {
             return None;
         }
-        let [fields, types] = unwinder.exported(HOTSPOT, HOTSPOT_TABLES)?;
+        let [fields, types] = unwinder.exported(|file| file == HOTSPOT, HOTSPOT_TABLES)?.map(|variable| variable.start);
         self.hotspot = Some(Tables { pid, fields, types });
         self.hotspot
     }

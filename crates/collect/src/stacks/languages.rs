@@ -57,8 +57,8 @@ impl Language {
                  'NODE_OPTIONS=--perf-basic-prof-only-functions --interpreted-frames-native-stack'"
             }
             Language::Python => {
-                "Python functions have no names in this recording, only those of the interpreter: run with --env \
-                 PYTHONPERFSUPPORT=1 (Python 3.12 or newer)"
+                "Python functions have no names in this recording, only those of the interpreter: Python 3.8 to 3.13 is read \
+                 as root; others from 3.12 on tell the names with --env PYTHONPERFSUPPORT=1"
             }
             Language::DotNet => {
                 "functions of .NET have no names in this recording: run with --env DOTNET_PerfMapEnabled=1"

@@ -2,7 +2,7 @@
 //!
 //! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in no
 //! file; `goroutine` what runs on a stack in Go; `interner` gives out handles and names them; `languages` what runtimes need
-//! to be named; `variables` what lies at addresses of data. May import: `procfs`, `sharing` (its questions), `recording`,
+//! to be named; `python` its functions; `variables` what lies at addresses of data. May import: `procfs`, `sharing` (its questions), `recording`,
 //! `resolve`.
 
 mod goroutine;
@@ -10,10 +10,12 @@ mod image;
 mod interner;
 mod jit_code;
 mod languages;
+mod python;
 mod variables;
 
 pub(crate) use image::{CodeMap, Copied};
 pub(crate) use interner::Interner;
+pub(crate) use python::{PythonCall, PythonMap};
 
 use crate::events::Event;
 use crate::sharing::{ImageCode, SharedRows, SharingSampler};
@@ -88,18 +90,10 @@ impl<'a> Stacks<'a> {
         self.images.get(&image).map_or_else(Vec::new, Image::code_files)
     }
 
-    /// The stack of a thread, of which the bytes were copied at a time. `left`: what was copied of a stack that the thread
-    /// left for this one. `pid`: whose the image is, when it is new.
-    pub(crate) fn user(
-        &mut self,
-        image: u32,
-        pid: u32,
-        stack: Copied<'_>,
-        left: Option<Copied<'_>>,
-        time_ns: u64,
-    ) -> Option<StackId> {
+    /// The stack of a thread, of which the bytes were copied at a time. `pid`: whose the image is, when it is new.
+    pub(crate) fn user(&mut self, image: u32, pid: u32, stack: Copied<'_>, time_ns: u64) -> Option<StackId> {
         let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
-        let unwound = entry.unwind(stack, left, time_ns, self.interner);
+        let unwound = entry.unwind(stack, time_ns, self.interner);
         if unwound.moved {
             self.add_moved(image);
         }

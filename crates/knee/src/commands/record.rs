@@ -68,7 +68,7 @@ fn start(
     writer: &mut Writer,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<(Run, bool)> {
-    let named = naming::variables(&options.command, &env, |name| std::env::var_os(name));
+    let named = naming::variables(&options.command, &env, collector, |name| std::env::var_os(name));
     let command = Command { argv: options.command.clone(), env: env.into_iter().chain(named).collect(), cwd: None };
     let run_options = RunOptions { interactive: true, ..RunOptions::default() };
     let mut observer = Observer::new(collector);

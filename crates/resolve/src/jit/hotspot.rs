@@ -5,12 +5,11 @@
 //! method and its name, without any option of the program. Tried with JDK 17; where a field has another name, nothing is found. Methods that were inlined are not told apart from who calls them.
 //!
 //! All that is read may change meanwhile and is the target's word: lengths and steps are bounded, and what does not fit is no
-//! name. Imports nothing of the crate.
+//! name.
 
+use crate::memory::Memory;
 use std::collections::HashMap;
-use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// Entries of a table that are looked at. HotSpot has some 2,500 fields.
 const ENTRIES: usize = 8192;
@@ -93,7 +92,7 @@ impl HotSpot {
 
     /// The code at an address, or the interpreted method that is described there; none when the process has ended.
     pub(super) fn find(&mut self, address: u64) -> Option<Piece> {
-        let memory = Memory(File::open(format!("/proc/{}/mem", self.tables.pid)).ok()?);
+        let memory = Memory::of_process(self.tables.pid)?;
         let tables = self.tables;
         let layout = self.layout.get_or_insert_with(|| Layout::read(&memory, tables)).as_ref()?;
         let Some(piece) = layout.piece(&memory, address) else {
@@ -140,7 +139,7 @@ struct Layout {
 
 impl Layout {
     fn read(memory: &Memory, tables: Tables) -> Option<Layout> {
-        let rows = memory.table(memory.word(tables.fields)?, FIELD)?;
+        let rows = table(memory, memory.word(tables.fields)?, FIELD)?;
         let names = Names::of(memory, rows.chunks_exact(FIELD).flat_map(|row| [long(row, 0), long(row, 8)]))?;
         let mut fields: HashMap<(String, String), u64> = HashMap::new();
         for row in rows.chunks_exact(FIELD) {
@@ -150,7 +149,7 @@ impl Layout {
                 fields.insert((of, field), place);
             }
         }
-        let rows = memory.table(memory.word(tables.types)?, TYPE)?;
+        let rows = table(memory, memory.word(tables.types)?, TYPE)?;
         let names = Names::of(memory, rows.chunks_exact(TYPE).map(|row| long(row, 0)))?;
         let sizes: HashMap<String, u64> =
             rows.chunks_exact(TYPE).filter_map(|row| Some((names.at(long(row, 0))?, long(row, 32)))).collect();
@@ -215,7 +214,7 @@ impl Layout {
         if !used || size > CODE || !(start..end).contains(&address) {
             return None;
         }
-        let kind = memory.text(memory.word(add(start, self.blob_name)?)?)?;
+        let kind = text_at(memory, memory.word(add(start, self.blob_name)?)?)?;
         let compiled = kind.ends_with("nmethod");
         // The interpreter's frames have no fixed size.
         let frame = if kind == INTERPRETER { None } else { self.frame(memory, start) };
@@ -269,52 +268,24 @@ fn long(row: &[u8], at: usize) -> u64 {
     row.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The memory of a process.
-struct Memory(File);
+/// The zero-terminated text at an address, as far as it is printable.
+fn text_at(memory: &Memory, address: u64) -> Option<String> {
+    Some(text(&memory.upto(address, NAME)?))
+}
 
-impl Memory {
-    fn some(&self, address: u64, size: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; size];
-        self.0.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
-    }
-
-    fn bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
-        let mut bytes = [0; N];
-        self.0.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
-    }
-
-    fn word(&self, address: u64) -> Option<u64> {
-        self.bytes(address).map(u64::from_le_bytes)
-    }
-
-    fn half(&self, address: u64) -> Option<u32> {
-        self.bytes(address).map(u32::from_le_bytes)
-    }
-
-    /// The zero-terminated text at an address, as far as it is printable.
-    fn text(&self, address: u64) -> Option<String> {
-        let mut bytes = vec![0; NAME];
-        let read = self.0.read_at(&mut bytes, address).ok()?;
-        Some(text(bytes.get(..read)?))
-    }
-
-    /// The rows of a table up to the one whose first pointer is null.
-    fn table(&self, address: u64, row: usize) -> Option<Vec<u8>> {
-        let mut rows = Vec::new();
-        while rows.len() < ENTRIES * row {
-            let mut part = vec![0; 64 * row];
-            let read = self.0.read_at(&mut part, add(address, rows.len() as u64)?).ok()?;
-            let whole = part.get(..read - read % row)?;
-            let end = whole.chunks_exact(row).position(|r| long(r, 0) == 0);
-            rows.extend_from_slice(whole.get(..end.map_or(whole.len(), |end| end * row))?);
-            if end.is_some() || whole.is_empty() {
-                break;
-            }
+/// The rows of a table up to the one whose first pointer is null.
+fn table(memory: &Memory, address: u64, row: usize) -> Option<Vec<u8>> {
+    let mut rows = Vec::new();
+    while rows.len() < ENTRIES * row {
+        let part = memory.upto(add(address, rows.len() as u64)?, 64 * row)?;
+        let whole = part.get(..part.len() - part.len() % row)?;
+        let end = whole.chunks_exact(row).position(|r| long(r, 0) == 0);
+        rows.extend_from_slice(whole.get(..end.map_or(whole.len(), |end| end * row))?);
+        if end.is_some() || whole.is_empty() {
+            break;
         }
-        (!rows.is_empty()).then_some(rows)
     }
+    (!rows.is_empty()).then_some(rows)
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -333,10 +304,7 @@ impl Names {
         let start = pointers.clone().filter(|p| *p != 0).min()?;
         let end = pointers.max()?.checked_add(NAME as u64)?;
         let size = end.checked_sub(start).filter(|size| *size <= NAMES)?;
-        let mut bytes = vec![0; usize::try_from(size).ok()?];
-        let read = memory.0.read_at(&mut bytes, start).ok()?;
-        bytes.truncate(read);
-        Some(Names { start, bytes })
+        Some(Names { start, bytes: memory.upto(start, usize::try_from(size).ok()?)? })
     }
 
     fn at(&self, pointer: u64) -> Option<String> {

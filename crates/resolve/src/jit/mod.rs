@@ -14,7 +14,7 @@
 //! | `origin` | the process that writes them, and where |
 //! | `names` | all of it for one process |
 //!
-//! May import: `demangle`, `maps` (numbers, mapped files), `module` (opening files).
+//! May import: `demangle`, `maps` (numbers, mapped files), `memory`, `module` (opening files).
 
 mod code_map;
 mod dotnet;

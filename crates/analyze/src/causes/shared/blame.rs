@@ -51,6 +51,7 @@ pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
 /// The place that is to blame, and whether it is a library's.
 pub fn heaviest(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<(bool, Site)> {
     let mut responsible: BTreeMap<(bool, Site), f64> = BTreeMap::new();
+    let mut functions: BTreeMap<(bool, Site), f64> = BTreeMap::new();
     for (view, weight) in views {
         let code = match blamed {
             Blamed::Responsible => view.responsible(),
@@ -66,10 +67,24 @@ pub fn heaviest(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<(bool, Site
                 // One method is compiled several times, and its code moves.
                 site.address.clear();
             }
+            *functions.entry((library, whole(&site))).or_default() += weight;
             *responsible.entry((library, site)).or_default() += weight;
         }
     }
-    by_weight(responsible).into_iter().next().map(|(place, _)| place)
+    // First the function, then the place in it: a function with many lines counts as much as one with a single line.
+    let (function, _) = by_weight(functions).into_iter().next()?;
+    by_weight(responsible)
+        .into_iter()
+        .map(|(place, _)| place)
+        .find(|(library, site)| (*library, whole(site)) == function)
+}
+
+/// The function that a site is in; the site itself where it has no name.
+fn whole(site: &Site) -> Site {
+    match site.function {
+        Some(_) => Site { line: None, address: String::new(), ..site.clone() },
+        None => site.clone(),
+    }
 }
 
 /// The function that is named holds this share of the samples: the innermost one that explains nearly all of them.
@@ -156,14 +171,7 @@ fn function<'t>(code: &Code<'t>) -> Function<'t> {
 /// A culprit in words: `serial_part (app.c:10), called from work (app.c:28)`.
 pub fn named(culprit: &Culprit) -> String {
     let address = culprit.callers.first().map(|c| c.address.clone()).unwrap_or_default();
-    let site = Site {
-        function: culprit.function.clone(),
-        module: culprit.module.clone(),
-        file: culprit.file.clone(),
-        path: culprit.path.clone(),
-        line: culprit.line,
-        address,
-    };
+    let site = Site { address, ..culprit.site() };
     let itself = culprit.callers.first().is_some_and(|c| c.function == culprit.function);
     match culprit.callers.first() {
         Some(caller) if !itself => format!("{}, called from {}", place(&site), place(caller)),

@@ -64,7 +64,9 @@ impl Group<'_, '_> {
 
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
     pub fn culprit(&self) -> Option<Culprit> {
-        let found = blame::culprit(&self.views, Blamed::Responsible)?;
+        // What holds an interpreter's lock is its program's code, whatever library that has called.
+        let by_all = self.views.iter().any(|(view, _)| view.runtime_lock.is_some_and(|lock| !lock.taken_by_program));
+        let found = blame::culprit(&self.views, if by_all { Blamed::Own } else { Blamed::Responsible })?;
         Some(Culprit { object: self.object().map(|a| format!("{a:#x}")), ..found })
     }
 

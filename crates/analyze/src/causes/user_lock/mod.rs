@@ -213,7 +213,9 @@ fn summary(
 ) -> String {
     let held = held.map(|h| format!("; {h}")).unwrap_or_default();
     if let Some(lock) = runtime_lock.filter(|lock| !lock.taken_by_program) {
-        return format!("Threads wait for {}.", lock.called);
+        let told = |c: &&Culprit| c.line.is_some() && !runtimes::is_interpreter(&c.module);
+        let site = culprit.filter(told).map(|c| format!(" Most wait in {}.", place(&c.site())));
+        return format!("Threads wait for {}.{}", lock.called, site.unwrap_or_default());
     }
     let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
     let caller = culprit.callers.first().map(place);

@@ -51,6 +51,6 @@ static NAMES: Names = Names {
         ),
         (Theme::Collector, &["PyGC_Collect", "gc_collect_main", "gc_collect_region", "deduce_unreachable"]),
     ],
-    source_folders: &["/lib/python3.", "/site-packages/"],
+    source_folders: &["/lib/python3.", "/site-packages/", "/dist-packages/", "<frozen ", "<string>"],
     ..Names::NONE
 };

@@ -44,6 +44,11 @@ pub(crate) const RED_ZONE: usize = 128;
 pub(crate) const KERNEL_FRAMES: usize = 32;
 /// Stack words that are looked at to tell call paths apart.
 pub(crate) const HASHED_WORDS: usize = 32;
+/// Functions of Python that are told with a stack, and those of them that tell call paths apart.
+pub(crate) const PYTHON_FRAMES: usize = 32;
+pub(crate) const PYTHON_HASHED: usize = 8;
+/// Threads of a Python program among which the current one is looked for.
+pub(crate) const PYTHON_THREADS: usize = 256;
 pub(crate) const SYSCALL_CACHE: usize = 16;
 /// Kinds of futex operations that are counted; futex(2) has 14 (0 to 13).
 pub(crate) const FUTEX_OPERATIONS: usize = 16;
@@ -254,6 +259,8 @@ pub(crate) struct ThreadRecord {
     pub(crate) executed_ns: u64,
     /// where it last waited at a futex; 0 when it never did
     pub(crate) last_futex: u64,
+    /// its PyThreadState; 0 for none, or not looked for
+    pub(crate) python: u64,
     pub(crate) path: LastPath,
     pub(crate) waited: LastPlace,
     pub(crate) woke: LastPlace,
@@ -274,6 +281,62 @@ pub(crate) struct ImageSpans {
     pub(crate) spans: [Span; MAX_SPANS],
     /// length 0 where there are none
     pub(crate) leavers: [Span; MAX_LEAVERS],
+}
+
+/// How the frames of Python that one frame of the C stack runs end.
+/// each frame of Python has a frame of the C stack
+pub(crate) const PYTHON_EACH: u32 = 1;
+/// the outermost of them has a byte that is not zero
+pub(crate) const PYTHON_FLAG: u32 = 2;
+/// after them is a frame of no function, in which a byte is PYTHON_OWNER_C or more
+pub(crate) const PYTHON_OWNER: u32 = 3;
+pub(crate) const PYTHON_OWNER_C: usize = 3;
+/// Where CPython keeps the frames of its threads; crates/resolve/src/python/layout.rs has the numbers. Offsets in
+/// bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Python {
+    /// address of the pointer to the main interpreter; 0 where no Python runs
+    pub(crate) interpreter: u64,
+    /// of the interpreter: its first thread
+    pub(crate) first: u32,
+    /// of a thread: the next one
+    pub(crate) next: u32,
+    /// of a thread: what pthread_self() gives in it
+    pub(crate) identity: u32,
+    /// of a thread: its innermost frame
+    pub(crate) frame: u32,
+    /// 1 when a pointer is at `frame` to what has the innermost frame at `inner`
+    pub(crate) indirect: u32,
+    pub(crate) inner: u32,
+    /// of a frame: who called it
+    pub(crate) back: u32,
+    /// of a frame: its function
+    pub(crate) code: u32,
+    /// of a frame: where in the function it is
+    pub(crate) at: u32,
+    pub(crate) border: u32,
+    /// of a frame: the byte that tells the border
+    pub(crate) border_at: u32,
+    pub(crate) padding: u32,
+}
+
+/// In the code of a frame: it is the outermost that a frame of the C stack runs.
+pub(crate) const PYTHON_OUTERMOST: usize = 1;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PythonFrame {
+    /// address of the code object, and PYTHON_OUTERMOST
+    pub(crate) code: u64,
+    /// before 3.11 how far it is in the code, in 32 bits; since then the address of the instruction
+    pub(crate) at: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PythonFrames {
+    /// innermost first
+    pub(crate) frames: [PythonFrame; PYTHON_FRAMES],
 }
 
 /// a page fault
@@ -597,6 +660,9 @@ pub(crate) struct StackEvent {
     pub(crate) registers: Registers,
     /// where the stack goes on that the thread left for this one: a frame that made a call
     pub(crate) left: Registers,
+    pub(crate) python_frames: u32,
+    pub(crate) padding: u32,
+    pub(crate) python: PythonFrames,
     /// bytes from its stack pointer on
     pub(crate) left_stack: [u8; LEFT_STACK + LEFT_STEP],
 }
@@ -628,6 +694,9 @@ pub(crate) struct SampleEvent {
     pub(crate) registers: Registers,
     pub(crate) all_registers: [u64; ALL_REGISTERS],
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
+    pub(crate) python_frames: u32,
+    pub(crate) padding: u32,
+    pub(crate) python: PythonFrames,
     pub(crate) stack_bytes: u32,
     /// 0 when they could not be read
     pub(crate) red_zone_bytes: u32,
@@ -688,7 +757,7 @@ const _: () = {
     assert!(offset_of!(PendingEdge, padding) == 20);
     assert!(offset_of!(PendingEdge, count) == 24);
     assert!(offset_of!(PendingEdge, blocked_ns) == 32);
-    assert!(size_of::<ThreadRecord>() == 1224);
+    assert!(size_of::<ThreadRecord>() == 1232);
     assert!(offset_of!(ThreadRecord, state) == 0);
     assert!(offset_of!(ThreadRecord, thread) == 4);
     assert!(offset_of!(ThreadRecord, parent) == 8);
@@ -754,17 +823,37 @@ const _: () = {
     assert!(offset_of!(ThreadRecord, counted_ns) == 832);
     assert!(offset_of!(ThreadRecord, executed_ns) == 840);
     assert!(offset_of!(ThreadRecord, last_futex) == 848);
-    assert!(offset_of!(ThreadRecord, path) == 856);
-    assert!(offset_of!(ThreadRecord, waited) == 888);
-    assert!(offset_of!(ThreadRecord, woke) == 944);
-    assert!(offset_of!(ThreadRecord, wait) == 1000);
-    assert!(offset_of!(ThreadRecord, edge) == 1184);
+    assert!(offset_of!(ThreadRecord, python) == 856);
+    assert!(offset_of!(ThreadRecord, path) == 864);
+    assert!(offset_of!(ThreadRecord, waited) == 896);
+    assert!(offset_of!(ThreadRecord, woke) == 952);
+    assert!(offset_of!(ThreadRecord, wait) == 1008);
+    assert!(offset_of!(ThreadRecord, edge) == 1192);
     assert!(size_of::<Span>() == 16);
     assert!(offset_of!(Span, start) == 0);
     assert!(offset_of!(Span, length) == 8);
     assert!(size_of::<ImageSpans>() == 96);
     assert!(offset_of!(ImageSpans, spans) == 0);
     assert!(offset_of!(ImageSpans, leavers) == 64);
+    assert!(size_of::<Python>() == 56);
+    assert!(offset_of!(Python, interpreter) == 0);
+    assert!(offset_of!(Python, first) == 8);
+    assert!(offset_of!(Python, next) == 12);
+    assert!(offset_of!(Python, identity) == 16);
+    assert!(offset_of!(Python, frame) == 20);
+    assert!(offset_of!(Python, indirect) == 24);
+    assert!(offset_of!(Python, inner) == 28);
+    assert!(offset_of!(Python, back) == 32);
+    assert!(offset_of!(Python, code) == 36);
+    assert!(offset_of!(Python, at) == 40);
+    assert!(offset_of!(Python, border) == 44);
+    assert!(offset_of!(Python, border_at) == 48);
+    assert!(offset_of!(Python, padding) == 52);
+    assert!(size_of::<PythonFrame>() == 16);
+    assert!(offset_of!(PythonFrame, code) == 0);
+    assert!(offset_of!(PythonFrame, at) == 8);
+    assert!(size_of::<PythonFrames>() == 512);
+    assert!(offset_of!(PythonFrames, frames) == 0);
     assert!(size_of::<PlaceKey>() == 24);
     assert!(offset_of!(PlaceKey, thread) == 0);
     assert!(offset_of!(PlaceKey, kind) == 4);
@@ -905,7 +994,7 @@ const _: () = {
     assert!(offset_of!(PlaceEvent, file_mode) == 52);
     assert!(offset_of!(PlaceEvent, stack) == 56);
     assert!(offset_of!(PlaceEvent, padding) == 60);
-    assert!(size_of::<StackEvent>() == 5472);
+    assert!(size_of::<StackEvent>() == 5992);
     assert!(offset_of!(StackEvent, header) == 0);
     assert!(offset_of!(StackEvent, stack) == 8);
     assert!(offset_of!(StackEvent, pid) == 12);
@@ -916,7 +1005,10 @@ const _: () = {
     assert!(offset_of!(StackEvent, kernel_stack) == 32);
     assert!(offset_of!(StackEvent, registers) == 288);
     assert!(offset_of!(StackEvent, left) == 320);
-    assert!(offset_of!(StackEvent, left_stack) == 352);
+    assert!(offset_of!(StackEvent, python_frames) == 352);
+    assert!(offset_of!(StackEvent, padding) == 356);
+    assert!(offset_of!(StackEvent, python) == 360);
+    assert!(offset_of!(StackEvent, left_stack) == 872);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(offset_of!(ExecEvent, header) == 0);
     assert!(offset_of!(ExecEvent, time_ns) == 8);
@@ -924,7 +1016,7 @@ const _: () = {
     assert!(offset_of!(ExecEvent, image) == 20);
     assert!(offset_of!(ExecEvent, fresh) == 24);
     assert!(offset_of!(ExecEvent, padding) == 28);
-    assert!(size_of::<SampleEvent>() == 736);
+    assert!(size_of::<SampleEvent>() == 1256);
     assert!(offset_of!(SampleEvent, header) == 0);
     assert!(offset_of!(SampleEvent, time_ns) == 8);
     assert!(offset_of!(SampleEvent, pid) == 16);
@@ -936,7 +1028,10 @@ const _: () = {
     assert!(offset_of!(SampleEvent, registers) == 40);
     assert!(offset_of!(SampleEvent, all_registers) == 72);
     assert!(offset_of!(SampleEvent, kernel_stack) == 344);
-    assert!(offset_of!(SampleEvent, stack_bytes) == 600);
-    assert!(offset_of!(SampleEvent, red_zone_bytes) == 604);
-    assert!(offset_of!(SampleEvent, red_zone) == 608);
+    assert!(offset_of!(SampleEvent, python_frames) == 600);
+    assert!(offset_of!(SampleEvent, padding) == 604);
+    assert!(offset_of!(SampleEvent, python) == 608);
+    assert!(offset_of!(SampleEvent, stack_bytes) == 1120);
+    assert!(offset_of!(SampleEvent, red_zone_bytes) == 1124);
+    assert!(offset_of!(SampleEvent, red_zone) == 1128);
 };

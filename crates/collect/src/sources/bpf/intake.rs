@@ -11,9 +11,10 @@ use crate::build::Builder;
 use crate::events::{CpuSample, Event};
 use crate::procfs::monotonic_ns;
 use crate::sharing::SharingSampler;
-use crate::stacks::{CodeMap, Stacks};
+use crate::stacks::{CodeMap, Copied, PythonCall, PythonMap, Stacks};
 use recording::tables::Mode;
 use resolve::UserRegisters;
+use resolve::python::Border;
 use std::cell::OnceCell;
 
 /// Takes events out of the rings.
@@ -81,8 +82,9 @@ impl Intake<'_, '_> {
         while let Some(item) = self.programs.samples.next() {
             let Some((event, stack)) = parse::<SampleEvent>(&item) else { continue };
             let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default();
-            let copied = (registers(&event.registers), stack);
-            let user_stack = self.stacks.user(event.image, event.pid, copied, None, event.time_ns);
+            let python = python_frames(&event.python, event.python_frames);
+            let copied = Copied { python: &python, ..Copied::new(registers(&event.registers), stack) };
+            let user_stack = self.stacks.user(event.image, event.pid, copied, event.time_ns);
             let in_kernel = event.in_kernel != 0;
             // A loop that gives its processor away spends its time in that call.
             let loops = !in_kernel || i64::from(event.kind) == libc::SYS_sched_yield;
@@ -130,6 +132,8 @@ impl Intake<'_, '_> {
                 }
             }
             self.programs.images.write(image as usize % MAX_IMAGES, spans(&map));
+            let python = map.python.map_or(Python::default(), |map| python(&map));
+            self.programs.pythons.write(image as usize % MAX_IMAGES, python);
         }
     }
 }
@@ -145,13 +149,15 @@ fn called(event: &CallEvent) -> Event {
 }
 
 fn path_stacks(event: &StackEvent, bytes: &[u8], stacks: &mut Stacks) -> PathStacks {
-    let copied = (registers(&event.registers), bytes.get(..event.stack_bytes as usize).unwrap_or_default());
+    let bytes = bytes.get(..event.stack_bytes as usize).unwrap_or_default();
     let left = event.left_stack.get(..event.left_bytes as usize).unwrap_or_default();
     let left = (!left.is_empty()).then_some((registers(&event.left), left));
+    let python = python_frames(&event.python, event.python_frames);
+    let copied = Copied { registers: registers(&event.registers), bytes, left, python: &python };
     let kernel_code: Vec<u64> = kernel_code(&event.kernel_stack, event.kernel_frames).collect();
     PathStacks {
         // The event does not say when it was copied: at most one polling pause ago.
-        user: stacks.user(event.image, event.pid, copied, left, monotonic_ns()),
+        user: stacks.user(event.image, event.pid, copied, monotonic_ns()),
         kernel: stacks.kernel(kernel_code.iter().copied()),
         kernel_code,
         kernel_side: OnceCell::new(),
@@ -178,4 +184,38 @@ fn spans(map: &CodeMap) -> ImageSpans {
         *to = span(*range);
     }
     spans
+}
+
+fn python_frames(python: &PythonFrames, count: u32) -> Vec<PythonCall> {
+    let frame = |frame: &PythonFrame| PythonCall {
+        code: frame.code & !(PYTHON_OUTERMOST as u64),
+        at: frame.at,
+        outermost: frame.code & PYTHON_OUTERMOST as u64 != 0,
+    };
+    python.frames.iter().take(count as usize).map(frame).collect()
+}
+
+/// Where Python keeps its frames, in the words of the kernel side.
+fn python(map: &PythonMap) -> Python {
+    let layout = map.layout;
+    let (border, border_at) = match layout.border {
+        Border::Each => (PYTHON_EACH, 0),
+        Border::Flag(at) => (PYTHON_FLAG, at),
+        Border::Owner(at) => (PYTHON_OWNER, at),
+    };
+    Python {
+        interpreter: map.interpreter,
+        first: layout.first,
+        next: layout.next,
+        identity: layout.identity,
+        frame: layout.frame,
+        indirect: u32::from(layout.inner.is_some()),
+        inner: layout.inner.unwrap_or(0),
+        back: layout.back,
+        code: layout.code,
+        at: layout.at,
+        border,
+        border_at,
+        padding: 0,
+    }
 }

@@ -3,7 +3,7 @@
 use crate::build::Builder;
 use crate::events::*;
 use crate::procfs::{self, monotonic_ns};
-use crate::stacks::Stacks;
+use crate::stacks::{Copied, Stacks};
 use crate::task::{self, Activity, Sleep};
 use recording::tables::State;
 use recording::{StackId, ThreadId, WaitId};
@@ -41,7 +41,7 @@ impl Sleepers {
             .collect();
         let mut asleep = |sleep: Sleep, stack: &[u8]| {
             let registers = UserRegisters { ip: sleep.ip, sp: sleep.sp, bp: 0, lr: 0 };
-            let user_stack = stacks.user(0, pid, (registers, stack), None, monotonic_ns());
+            let user_stack = stacks.user(0, pid, Copied::new(registers, stack), monotonic_ns());
             let within = sleep.call.map_or(Within::Fault, |(number, all)| Within::Call(BlockedCall::of(number, all)));
             Asleep { within, user_stack }
         };

@@ -23,7 +23,7 @@ use crate::build::Builder;
 use crate::error::Error;
 use crate::events::{CpuSample, Event, ThreadLife};
 use crate::procfs::monotonic_ns;
-use crate::stacks::Stacks;
+use crate::stacks::{Copied, Stacks};
 use crate::task;
 use inspections::{Inspection, Inspections};
 use record::{Record, RecordKind, UserSample};
@@ -244,7 +244,7 @@ impl PerfSource {
 
     fn user_stack(&mut self, time_ns: u64, pid: u32, sample: &UserSample, stacks: &mut Stacks<'_>) -> Option<StackId> {
         let registers = sample.start()?;
-        stacks.user(self.image(pid), pid, (registers, &sample.stack), None, time_ns)
+        stacks.user(self.image(pid), pid, Copied::new(registers, &sample.stack), time_ns)
     }
 
     fn image(&mut self, pid: u32) -> u32 {

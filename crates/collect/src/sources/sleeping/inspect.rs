@@ -3,7 +3,7 @@
 use crate::events::{BlockedCall, Within};
 use crate::file_kind::FileKind;
 use crate::procfs::monotonic_ns;
-use crate::stacks::Stacks;
+use crate::stacks::{Copied, Stacks};
 use crate::syscall_names;
 use crate::task::{self, Sleep};
 use recording::StackId;
@@ -47,6 +47,6 @@ impl Inspected {
         stacks: &mut Stacks<'_>,
     ) -> Option<StackId> {
         let registers = UserRegisters { ip: sleep.ip, sp: sleep.sp, bp: 0, lr: 0 };
-        stacks.user(image, pid, (registers, &self.stack), None, monotonic_ns())
+        stacks.user(image, pid, Copied::new(registers, &self.stack), monotonic_ns())
     }
 }
