@@ -1,0 +1,92 @@
+//! Programs of interpreters and virtual machines, told at their own functions. These tests load BPF programs: they need root, and
+//! run by `./dev live`. A language that is not installed is left out, and said so.
+#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn runs(program: &str) -> bool {
+    let runs = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !runs {
+        eprintln!("NOT TESTED: `{program}` does not run here");
+    }
+    runs
+}
+
+/// The answer of one observed run of a script, which runs in a folder of its own.
+fn recorded(program: &str, script: &str, beside: &Path) -> Value {
+    let knee = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
+        command.args(arguments).current_dir(beside.join("here"));
+        command
+    };
+    std::fs::create_dir(beside.join("here")).unwrap();
+    std::fs::write(beside.join("script"), script).unwrap();
+    let output = knee(&["record", "-o", "../recording", "--", program, "../script"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = knee(&["report", "--format", "json", "../recording"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+const NODE: &str = "
+const { Worker, isMainThread } = require('worker_threads');
+function renderMail(n) { let s = ''; for (let i = 0; i < n; i++) s = (s + i).slice(-40); return s; }
+if (isMainThread) { new Worker(__filename); new Worker(__filename); } else { for (let i = 0; i < 3000; i++) renderMail(400); }
+";
+
+/// Node.js is asked for the names of its functions; some of the ways to ask write logs into the program's folder.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn observing_node_leaves_nothing_in_its_folder() {
+    if !runs("node") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    recorded("node", NODE, folder.path());
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path().join("here")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+const PYTHON: &str = "
+import threading
+
+
+def weigh(words):
+    total = 0
+    for word in words:
+        total += len(word) * 7 % 5
+    return total
+
+
+def clerk():
+    for _ in range(60):
+        weigh(['ounce', 'pound'] * 4000)
+
+
+threads = [threading.Thread(target=clerk) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+";
+
+/// The interpreter's lock is told at the function of the program that computes with it, whatever version this machine has.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn the_interpreter_s_lock_is_told_at_a_line_of_the_program() {
+    if !runs("python3") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let answer = recorded("python3", PYTHON, folder.path());
+    let causes = answer["verdict"]["causes"].as_array().unwrap();
+    let lock =
+        causes.iter().find(|cause| cause["id"] == "user-lock").unwrap_or_else(|| panic!("{}", answer["verdict"]));
+    assert!(lock["summary"].as_str().unwrap().contains("Python interpreter's global lock"), "{lock}");
+    assert_eq!((&lock["culprit"]["function"], &lock["culprit"]["file"]), (&"weigh".into(), &"script".into()), "{lock}");
+    let line = lock["culprit"]["line"].as_u64().unwrap();
+    assert!((5..=9).contains(&line), "{lock}");
+}
