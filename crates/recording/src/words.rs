@@ -157,6 +157,8 @@ words! {
 pub const BPF: &str = "kernel observation (eBPF)";
 /// Sampled memory accesses, as a capability.
 pub const SHARED_MEMORY: &str = "memory that threads share";
+/// The path of a module of code that a program made at run time; the program's name follows.
+pub const RUN_TIME_CODE: &str = "run-time code of ";
 /// Stacks that could not be followed to the thread's start, as a loss.
 pub const CUT_STACKS: &str = "outermost frames of stacks";
 /// Calls that are missing on the timeline because there were too many; they are in the sums.

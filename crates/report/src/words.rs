@@ -5,6 +5,7 @@
 
 use analyze::answer::{Culprit, Evidence, Site};
 use recording::meta::Throughput;
+use recording::words::RUN_TIME_CODE;
 
 /// Most significant digits that a number is given, however exact it is: nobody reads more.
 const MOST_DIGITS: i32 = 4;
@@ -238,6 +239,13 @@ pub fn places(culprit: &Culprit) -> (&'static str, Vec<&Site>) {
     let itself = |site: &Site| same(site) && (&site.file, site.line) == (&culprit.file, culprit.line);
     let label = if culprit.callers.iter().any(same) { "also at" } else { "called from" };
     (label, culprit.callers.iter().filter(|site| !itself(site)).collect())
+}
+
+/// The module of a culprit, where it tells more than the file does. Run-time code with a file is a script's: where the runtime
+/// keeps it says nothing.
+pub fn module(culprit: &Culprit) -> Option<&str> {
+    let script = culprit.file.is_some() && culprit.module.starts_with(RUN_TIME_CODE);
+    (!script).then_some(culprit.module.as_str())
 }
 
 /// The value of a row of evidence, with its unit where the row's words do not tell it.

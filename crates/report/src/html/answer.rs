@@ -142,7 +142,10 @@ fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
         (None, Some(object)) => m.text(&format!("the object at {object}")),
         (None, None) => m.text("code without a name"),
     };
-    m.raw("</strong> in <code>").text(&culprit.module).raw("</code>");
+    m.raw("</strong>");
+    if let Some(module) = words::module(culprit) {
+        m.raw(" in <code>").text(module).raw("</code>");
+    }
     if let Some(file) = &culprit.file {
         m.raw(" at <code>").text(&place(file, culprit.line)).raw("</code>");
     }

@@ -110,14 +110,20 @@ pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
         (None, Some(object)) => format!("the object at {}", short(object)),
         (None, None) => "code without a name".to_owned(),
     };
-    words += &format!(" in {}", short(&culprit.module));
+    if let Some(module) = words::module(culprit) {
+        words += &format!(" in {}", short(module));
+    }
     if let Some(file) = &culprit.file {
         words += &format!(" at {}", place(&whole(file), culprit.line));
     }
     let (label, places) = words::places(culprit);
     for (i, site) in places.iter().take(MOST_CALLERS).enumerate() {
         words += &if i == 0 { format!(", {label} ") } else { " and ".to_owned() };
-        words += &caller(site, short, whole);
+        let same = site.function.is_some() && site.function == culprit.function;
+        words += &match (&site.file, same) {
+            (Some(file), true) => place(&whole(file), site.line),
+            _ => caller(site, short, whole),
+        };
     }
     if places.len() > MOST_CALLERS {
         words += &format!(" and {} more", places.len() - MOST_CALLERS);

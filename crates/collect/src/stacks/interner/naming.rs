@@ -3,6 +3,7 @@
 use super::{CodeFile, Interner};
 use crate::procfs::monotonic_ns;
 use recording::tables::{Frame, Module, ModuleKind, Stack};
+use recording::words::RUN_TIME_CODE;
 use recording::{FrameId, ModuleId};
 use std::collections::HashMap;
 
@@ -52,7 +53,7 @@ impl Interner {
             CodeFile::Vdso => "vdso".to_owned(),
             CodeFile::Runtime(number) => {
                 let program = self.runtimes.get(*number as usize).map_or("", |runtime| &runtime.program);
-                format!("run-time code of {program}")
+                format!("{RUN_TIME_CODE}{program}")
             }
         }
     }
