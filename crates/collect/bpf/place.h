@@ -1,7 +1,7 @@
 /* Places: the call paths at which threads wait and wake, told apart cheaply and described once.
  *
  * A call path is a hash of the code addresses on top of the user stack: the words among the first 32 that lie in
- * executable mappings. Two paths that are alike so far mostly differ in depth, so where the stack pointer is inside its
+ * executable mappings; while these are not known yet, all 32 count. Two paths that are alike so far mostly differ in depth, so where the stack pointer is inside its
  * page counts too; more of it would tell threads apart, whose stacks are elsewhere. The first hit of a path, by
  * whichever thread, copies registers and stack bytes to user space, which unwinds them.
  *
@@ -121,6 +121,10 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		words = mix(words, python);
 		path = mix(path, python);
 	}
+	/* Until user space has told where code lies, all words count: too many paths do no harm for a few milliseconds, and two
+	 * that are taken for one do, because threads that begin to sleep then often sleep to the end. */
+	if (!spans->spans[0].length)
+		path = mix(path, words);
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
 		return last->path;
 	path = mix_code(path, scratch->words, spans);

@@ -62,11 +62,14 @@ impl Group<'_, '_> {
         blame::heaviest(&self.views, Blamed::Responsible).is_some_and(|(library, _)| library)
     }
 
+    /// True for the lock of an interpreter, which all code of its program takes.
+    pub fn is_interpreter_s(&self) -> bool {
+        self.views.iter().any(|(view, _)| view.runtime_lock.is_some_and(|lock| !lock.taken_by_program))
+    }
+
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
     pub fn culprit(&self) -> Option<Culprit> {
-        // What holds an interpreter's lock is its program's code, whatever library that has called.
-        let by_all = self.views.iter().any(|(view, _)| view.runtime_lock.is_some_and(|lock| !lock.taken_by_program));
-        let found = blame::culprit(&self.views, if by_all { Blamed::Own } else { Blamed::Responsible })?;
+        let found = blame::culprit(&self.views, Blamed::Responsible)?;
         Some(Culprit { object: self.object().map(|a| format!("{a:#x}")), ..found })
     }
 

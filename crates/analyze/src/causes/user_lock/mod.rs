@@ -9,7 +9,7 @@
 pub mod groups;
 pub mod style;
 
-use crate::causes::shared::blame::by_weight;
+use crate::causes::shared::blame::{Blamed, by_weight, culprit};
 use groups::{Group, groups, library_name};
 use style::{Style, held as held_by, remedies as remedies_for};
 use crate::causes::shared::holders::{Holders, holders};
@@ -32,6 +32,8 @@ use crate::runtimes::{self, Called, Primitive};
 use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
 use crate::words::{count_threads, percent};
+use recording::StackId;
+use recording::tables::ModuleKind;
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -149,6 +151,9 @@ fn cause<'t>(
     meta: &Meta,
 ) -> Cause {
     let mut culprit = group.and_then(Group::culprit);
+    if group.is_some_and(Group::is_interpreter_s) {
+        culprit = interpreted(facts, ledger).map(|runs| Culprit { object: culprit.as_ref().and_then(|c| c.object.clone()), ..runs }).or(culprit);
+    }
     let object = group.and_then(Group::object);
     let variable = object.and_then(|address| variable_at(facts.model.tables, ledger.traced.run.run, address));
     if let Some(culprit) = &mut culprit {
@@ -197,6 +202,18 @@ fn at_own_place(culprit: Culprit) -> Culprit {
     Culprit { function, module, file, path, line, ..culprit }
 }
 
+/// Who has an interpreter's lock: the function of its program that runs most, whoever waits for it meanwhile.
+fn interpreted(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<Culprit> {
+    let mut samples: BTreeMap<StackId, u64> = BTreeMap::new();
+    for stack in ledger.traced.samples.iter().filter_map(|sample| sample.user_stack) {
+        *samples.entry(stack).or_default() += 1;
+    }
+    let views = samples.into_iter().map(|(stack, n)| (facts.model.stacks.view(Some(stack), false), n as f64));
+    let script = |view: &View<'_>| view.own.is_some_and(|c| c.kind == ModuleKind::Anonymous);
+    let views: Vec<(View<'_>, f64)> = views.filter(|(view, _)| view.runtime_lock.is_none() && script(view)).collect();
+    culprit(&views, Blamed::Own)
+}
+
 /// What the holders of a lock do while others wait for it.
 fn while_held(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: &Group<'_, '_>) -> Option<Holders> {
     let waits = group.waits.iter().map(|w| w.wait.wait).collect();
@@ -214,7 +231,7 @@ fn summary(
     let held = held.map(|h| format!("; {h}")).unwrap_or_default();
     if let Some(lock) = runtime_lock.filter(|lock| !lock.taken_by_program) {
         let told = |c: &&Culprit| c.line.is_some() && !runtimes::is_interpreter(&c.module);
-        let site = culprit.filter(told).map(|c| format!(" Most wait in {}.", place(&c.site())));
+        let site = culprit.filter(told).map(|c| format!(" Most of the time that is {}.", place(&c.site())));
         return format!("Threads wait for {}.{}", lock.called, site.unwrap_or_default());
     }
     let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of an object's blocked time that must show a pattern before the pattern is believed.
 ///
-/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join.
+/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join; and whether threads gather at a
+/// condition as at a barrier.
 /// From: the definition of a majority: more than half, so that two opposite patterns can never both hold.
 /// Shown by: `waiters_that_wake_each_other_share_a_lock`,
 /// `a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups`.

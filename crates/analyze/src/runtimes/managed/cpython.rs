@@ -51,6 +51,8 @@ static NAMES: Names = Names {
         ),
         (Theme::Collector, &["PyGC_Collect", "gc_collect_main", "gc_collect_region", "deduce_unreachable"]),
     ],
-    source_folders: &["/lib/python3.", "/site-packages/", "/dist-packages/", "<frozen ", "<string>"],
+    // In angle brackets is what no file holds: frozen modules, what libraries generate (`<string>`, `<template>`).
+    sources: &["<"],
+    source_folders: &["/lib/python3.", "/site-packages/", "/dist-packages/"],
     ..Names::NONE
 };
