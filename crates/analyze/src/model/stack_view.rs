@@ -313,6 +313,26 @@ mod tests {
         assert!(!gil("sem_clockwait@libc.so.6 < PyThread_acquire_lock_timed@python3.11").0);
     }
 
+    /// `threading` makes all that it offers of one lock of the interpreter.
+    #[test]
+    fn what_python_waits_for_is_told_by_its_library() {
+        let wait = "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < PyThread_acquire_lock_timed@libpython3.11.so.1.0";
+        let (threading, own) = ("anonymous /usr/lib/python3.11/threading.py", "serve@anonymous shop.py:9");
+        let primitive = |between: &str| {
+            let mut found = None;
+            check(&format!("{wait} < {between}{own}"), |view, _| found = Some(view.primitive));
+            found.unwrap()
+        };
+        let within =
+            |functions: &[&str]| -> String { functions.iter().map(|f| format!("{f}@{threading}:3 < ")).collect() };
+        assert_eq!(primitive(&within(&["Condition.wait", "Event.wait"])), Some(Primitive::Condition));
+        assert_eq!(primitive(&within(&["Condition.wait", "Barrier._wait", "Barrier.wait"])), Some(Primitive::Barrier));
+        assert_eq!(primitive(&within(&["Thread._wait_for_tstate_lock", "Thread.join"])), Some(Primitive::Join));
+        assert_eq!(primitive(&within(&["Condition.wait", "Queue.get", "QueuePool._do_get"])), Some(Primitive::Pool));
+        assert_eq!(primitive(""), None, "a plain lock, which serves for anything");
+        check(&format!("{wait} < Condition.wait@anonymous shop.py:3"), |view, _| assert_eq!(view.primitive, None));
+    }
+
     #[test]
     fn without_symbols_the_lock_s_own_frames_are_skipped() {
         let address = |view: View<'_>| view.own.map(|c| c.frame.address);

@@ -26,7 +26,28 @@ impl Runtime for CPython {
         let takes = caller.is_some_and(|c| is_module(c.module)) || stack.functions.iter().any(named);
         takes.then_some(&GLOBAL_LOCK)
     }
+
+    /// All that `threading` offers waits for a lock of the interpreter's own, which it makes of a semaphore: what for is told by
+    /// the function of `threading` around it (Lib/threading.py). Functions have their class in their names from 3.11 on.
+    fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
+        let library = stack.functions.get(..stack.library)?;
+        if !library.iter().any(|c| is_module(c.module)) {
+            return None;
+        }
+        let within = |names: &[&str]| library.iter().any(|c| names.contains(&c.name));
+        let found = WAITS.iter().find(|(names, _)| within(names));
+        found.map(|(_, primitive)| Some(*primitive))
+    }
 }
+
+/// What functions of `threading` and `queue` wait for, and those of SQLAlchemy and psycopg that take a connection of a pool. A
+/// barrier, a thread's end and a pool wait for a condition inside.
+const WAITS: [(&[&str], Primitive); 4] = [
+    (&["QueuePool._do_get", "ConnectionPool.getconn", "ThreadedConnectionPool.getconn"], Primitive::Pool),
+    (&["Barrier.wait"], Primitive::Barrier),
+    (&["Thread.join", "Thread._wait_for_tstate_lock", "_wait_for_tstate_lock"], Primitive::Join),
+    (&["Condition.wait", "Condition.wait_for", "_queue_SimpleQueue_get_impl"], Primitive::Condition),
+];
 
 pub(crate) fn is_module(file: &str) -> bool {
     file.starts_with("python3") || file.starts_with("libpython3")
