@@ -62,6 +62,23 @@ fn known_events_are_counted_exactly() {
     assert_eq!(woken, blocked, "each wait was ended by the main thread through the same futex");
 }
 
+/// The kernel side tells call paths apart by what is code on the stack, and hears where code lies only when user space has looked.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn waits_of_the_first_milliseconds_have_stacks_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "early");
+    let (tables, exit) = trace(folder.path(), &[program.to_str().unwrap()]);
+    assert_eq!(exit, Exit::Status(0));
+    let of_sleeper = |w: &&recording::tables::Wait| w.thread == ThreadId(1) && w.reason == Reason::Futex;
+    let within = |function: &str| {
+        let waits = tables.waits.iter().filter(of_sleeper).filter(|w| called_by(&tables, w.user_stack, function));
+        waits.map(|w| w.count).sum::<u64>()
+    };
+    assert!(within("lasting") >= 1, "{} in brief", within("brief"));
+    assert!(within("brief") <= 1, "{}", within("brief"));
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn failing_calls_faults_creations_and_pipes_are_told_apart() {
