@@ -4,12 +4,14 @@
 //! events, /proc) give `events`, with handles for stacks from `stacks`; `build` makes rows of them; `sinks` write these into
 //! a recording or show them. [`observer`] chooses the source of a run, [`tracer`] also observes programs that run already,
 //! [`live`] keeps nothing and shows what happens now; `observation` is what they share. `sharing` looks for memory that
-//! threads share. [`rights`] gives up those that are not needed; [`machine`] and [`probe`] describe what is there and
+//! threads share. [`affinity`] keeps the target to some
+//! processors. [`rights`] gives up those that are not needed; [`machine`] and [`probe`] describe what is there and
 //! [`busy`] what else runs there; `bpf` is the loader's side of the programs in `../bpf`. Nothing here prints. Every `unsafe`
 //! of the project is in this crate, each with its reason.
 //!
 //! May import: `recording`, `resolve`, aya, caps, libc.
 
+pub mod affinity;
 mod bpf;
 mod build;
 pub mod busy;

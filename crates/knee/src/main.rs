@@ -1,6 +1,6 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
-//! Rooms: `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found;
+//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found;
 //! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
 //! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
 //! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `mistakes`
@@ -8,6 +8,7 @@
 //! `watch` the live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod cases;
 mod cli;
 mod commands;
@@ -35,12 +36,11 @@ mod version;
 mod view;
 mod watch;
 
-use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let command = match cli::parse(std::env::args_os()) {
         Ok(Cli { command: Some(command) }) => command,
         Ok(Cli { command: None }) => return ui::done(commands::welcome::run()),
         Err(error) => {

@@ -5,6 +5,7 @@ use super::page::{Page, Tone};
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Change, Comparison, CurveChange, Judgement, Kind, Setup};
+use recording::meta::Counted;
 use std::io::{self, Write};
 
 /// Changes shown of each kind at each count; the JSON has them all.
@@ -15,8 +16,8 @@ const MOST_CHANGES: usize = 5;
 pub(super) struct Names {
     pub(super) before: &'static str,
     pub(super) after: &'static str,
-    /// False when the program chose its threads by itself: then the count says nothing.
-    pub(super) counts: bool,
+    /// What the counts are of; none when the program chose its threads by itself: then the count says nothing.
+    pub(super) counts: Option<Counted>,
 }
 
 /// Writes a comparison for people.
@@ -26,7 +27,7 @@ pub(super) struct Names {
 pub fn render(comparison: &Comparison, style: Style, out: &mut impl Write) -> io::Result<()> {
     let page = &mut Page::new(out, style, false);
     page.paragraph("", Tone::Strong, &comparison.summary)?;
-    let names = Names { before: "before", after: "after", counts: true };
+    let names = Names { before: "before", after: "after", counts: Some(comparison.counted) };
     tables(comparison, names, page)?;
     warnings(comparison, page)
 }
@@ -74,8 +75,8 @@ fn beside(comparison: &Comparison) -> &'static str {
 
 fn curve(comparison: &Comparison, names: Names) -> Table {
     let mut table = Table::default();
-    if names.counts {
-        table.column("threads", Lean::Right, 0);
+    if let Some(counted) = names.counts {
+        table.column(format!("{}s", counted.word()), Lean::Right, 0);
     }
     let last = if comparison.setup == Setup::Same { "seen from" } else { "judgement" };
     for name in [names.before, names.after, "speed", last] {
@@ -94,7 +95,7 @@ fn curve(comparison: &Comparison, names: Names) -> Table {
             _ => judgement.to_owned(),
         };
         let mut cells = Vec::new();
-        if names.counts {
+        if names.counts.is_some() {
             cells.push(point.threads.to_string());
         }
         cells.extend([words::time(point.before), words::time(point.after), speed(point, comparison.setup), last]);
@@ -118,8 +119,8 @@ fn share(share: f64) -> String {
 
 fn changes(changes: &[&Change], names: Names) -> Table {
     let mut table = Table::default();
-    if names.counts {
-        table.column("threads", Lean::Right, 0);
+    if let Some(counted) = names.counts {
+        table.column(format!("{}s", counted.word()), Lean::Right, 0);
     }
     for name in [names.before, names.after, "change"] {
         table.column(name, Lean::Right, 0);
@@ -133,7 +134,7 @@ fn changes(changes: &[&Change], names: Names) -> Table {
             let decimals = scale.decimals(largest, 2);
             let sign = if change.after > change.before { "+" } else { "" };
             let mut cells = Vec::new();
-            if names.counts {
+            if names.counts.is_some() {
                 cells.push(change.threads.to_string());
             }
             cells.extend([

@@ -67,6 +67,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, place: Place) -> io::Result<(Pac
         "flame": flame,
         "names": names.names,
         "focus": focus(&analysis.answer),
+        "counted": analysis.answer.counted.word(),
     });
     Ok((packed, Detail::new(drawn)))
 }
@@ -99,7 +100,7 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], place: Place, packed: &mut Pack
                 let finest = timeline.length() as f64 / 1e9 / (count / FINER) as f64;
                 packed.thinned.push(format!(
                     "With {} the picture shows nothing shorter than {}, to keep the page small; knee view shows it all.",
-                    words::plural(observed.traced.run.threads.into(), "thread"),
+                    observed.traced.count(),
                     words::time(finest)
                 ));
             }
