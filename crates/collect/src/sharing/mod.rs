@@ -6,7 +6,7 @@
 //! breakpoints (`confirm` on `watch`) to see whether, and how often, the threads really do. At the end, all of it becomes
 //! rows, with the variables that lie there (`variables`).
 //!
-//! May import: `procfs`, `recording`, `resolve`, libc (in `watch` alone).
+//! May import: `procfs`, `recording`, `resolve`, libc.
 
 mod confirm;
 mod input;
