@@ -1,7 +1,8 @@
 //! Two commands against each other, or one against itself.
 
-use super::comparison::{Names, tables, warnings};
-use super::page::{Page, Tone};
+use super::comparison::{Labels, tables, warnings};
+use super::page::Page;
+use super::style::Tone;
 use super::{Style, machine};
 use crate::pair::Pair;
 use analyze::answer::{Judgement, Setup};
@@ -30,7 +31,7 @@ pub fn render(pair: &Pair, folder: &Path, style: Style, out: &mut impl Write) ->
     }
     machine(&pair.machine, page)?;
     let (before, after) = if same { ("first", "second") } else { ("A", "B") };
-    tables(comparison, Names { before, after, counts: pair.thread_counts_given }, page)?;
+    tables(comparison, Labels { before, after, counts: pair.thread_counts_given }, page)?;
     if same && !comparison.curve.is_empty() {
         page.blank()?;
         page.paragraph("", Tone::Faint, RESOLUTION)?;
