@@ -2,7 +2,7 @@
 
 use crate::bpf::Programs;
 use crate::counters;
-use crate::observer::Collector;
+use crate::observe::Collector;
 use crate::sources::perf;
 use caps::{CapSet, Capability as Right};
 use recording::meta::Capability;

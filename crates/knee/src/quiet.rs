@@ -2,7 +2,7 @@
 
 use analyze::disturbance::beyond;
 use collect::Stop;
-use collect::busy::{Busy, Look};
+use collect::machine::busy::{Busy, Look};
 use report::words::percent;
 use std::time::Duration;
 

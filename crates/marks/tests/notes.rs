@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use object::{Object, ObjectSection};
-use resolve::probes::{Place, Probe, probes};
+use resolve::probes::{ArgumentLocation, Probe, probes};
 
 fn run(tool: &str, arguments: &[&str]) -> String {
     let output = Command::new(tool).args(arguments).output().unwrap_or_else(|error| panic!("{tool}: {error}"));
@@ -30,7 +30,7 @@ fn assert_in_register(probe: &Probe) {
     for argument in &probe.arguments {
         let argument = argument.as_ref().unwrap();
         assert!(argument.size == 8 && !argument.signed, "{probe:?}");
-        assert!(matches!(argument.place, Place::Register(register) if register.size == 8), "{probe:?}");
+        assert!(matches!(argument.place, ArgumentLocation::Register(register) if register.size == 8), "{probe:?}");
     }
 }
 

@@ -96,7 +96,7 @@ fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let begin = Clock::start();
     let mut text = Vec::new();
     let style = report::terminal::Style { colour: false, width: 80, unicode: true, whole: false };
-    let places = report::terminal::Places { recording: folder, beside: &[] };
+    let places = report::terminal::SweepFiles { recording: folder, beside: &[] };
     report::terminal::render(&analysis.answer, &places, style, &mut text)?;
     say(&format!("answer as text: {}, {} lines", begin.passed(), text.split(|b| *b == b'\n').count()))?;
     let begin = Clock::start();

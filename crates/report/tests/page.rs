@@ -8,7 +8,7 @@ use analyze::analyze;
 use analyze::answer::Beyond;
 use analyze::model::Model;
 use recording::Tables;
-use report::html::detail::Stretch;
+use report::html::detail::TimeRange;
 use report::html::sources::Sources;
 use report::html::{Subject, render, serve};
 
@@ -125,7 +125,7 @@ fn served_detail_is_what_the_recording_holds() {
     let run = 1;
     // However the run is cut, the parts sum up to the whole.
     let length = 300 * 1_200_000;
-    let whole = Stretch { run, from: 0, to: length };
+    let whole = TimeRange { run, from: 0, to: length };
     let classes = |stretch| {
         let sums = served.detail.sums(stretch).expect("there is such a stretch");
         let rows = sums["classes"].as_array().expect("rows").clone();
@@ -133,7 +133,7 @@ fn served_detail_is_what_the_recording_holds() {
     };
     let mut parts = std::collections::BTreeMap::new();
     for (from, to) in [(0, 12_345), (12_345, 12_346), (12_346, 99_000_001), (99_000_001, length)] {
-        for (class, ns) in classes(Stretch { run, from, to }) {
+        for (class, ns) in classes(TimeRange { run, from, to }) {
             *parts.entry(class).or_insert(0.0) += ns;
         }
     }
@@ -141,10 +141,10 @@ fn served_detail_is_what_the_recording_holds() {
     // Few columns are buckets, many are the spans themselves; the first byte says which.
     let first = |columns| served.detail.lanes(whole, columns).expect("there is such a stretch")[0];
     assert_eq!((first(10), first(10_000)), (0, 1));
-    let short = Stretch { run, from: 1_000_000, to: 1_010_000 };
+    let short = TimeRange { run, from: 1_000_000, to: 1_010_000 };
     assert!(served.detail.lanes(short, 1000).expect("there is such a stretch").len() < 1000);
-    assert_eq!(served.detail.lanes(Stretch { run: 9, ..whole }, 10), None);
-    assert_eq!(served.detail.sums(Stretch { run, from: 5, to: 5 }), None);
+    assert_eq!(served.detail.lanes(TimeRange { run: 9, ..whole }, 10), None);
+    assert_eq!(served.detail.sums(TimeRange { run, from: 5, to: 5 }), None);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use recording::{Recording, Tables};
 use report::observed::Observed;
 use report::show::view::Cell;
 use report::show::{Pick, functions, locks, threads, waits};
-use report::terminal::{Places, Style, render};
+use report::terminal::{Style, SweepFiles, render};
 use report::text::place_in;
 use std::path::Path;
 
@@ -18,9 +18,9 @@ const PLAIN: Style = Style { colour: false, width: 80, unicode: true, whole: fal
 
 fn text(answer: &Answer, style: Style) -> String {
     let folder = Path::new("knee-birthday-20260101-120000");
-    let places = Places { recording: folder, beside: &["verdict.json", "output/"] };
+    let files = SweepFiles { recording: folder, beside: &["verdict.json", "output/"] };
     let mut out = Vec::new();
-    render(answer, &places, style, &mut out).unwrap();
+    render(answer, &files, style, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

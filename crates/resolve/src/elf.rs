@@ -85,7 +85,12 @@ pub(crate) struct ElfFile {
     pub(crate) sections: Vec<Section>,
 }
 
-type Header = elf::FileHeader64<Endianness>;
+/// The header of a 64-bit file.
+pub(crate) type Header = elf::FileHeader64<Endianness>;
+
+/// A section of debug information, as gimli reads it.
+pub(crate) type DwarfReader = gimli::EndianArcSlice<gimli::LittleEndian>;
+
 type Result<T> = std::result::Result<T, ModuleError>;
 
 impl ElfFile {

@@ -5,9 +5,9 @@
 //! | [`maps`], [`spans`] | the memory map of a process, and its code as few ranges |
 //! | [`address`] | code addresses and registers |
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
-//! | [`unwind`], `arch`, `leaving` | registers and stack bytes → code addresses |
+//! | [`unwind`] | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
-//! | [`symbols`] (on `symbol_table`, `lines`, `debug_file`, `split`, `demangle`, `kernel`) | code addresses → functions, inlined functions, files and lines |
+//! | [`symbols`] | code addresses → functions, inlined functions (each a `site`), files and lines; `demangle` makes names readable |
 //! | [`jit`] | names of code that was made at run time |
 //! | [`python`] | the functions of Python, from the interpreter's memory (`memory`) |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
@@ -23,10 +23,8 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
-mod arch;
 pub mod build_id;
 pub mod data_types;
-mod debug_file;
 pub mod decode;
 mod demangle;
 mod elf;
@@ -34,18 +32,14 @@ pub mod error;
 mod functions;
 mod go;
 pub mod jit;
-mod kernel;
-mod leaving;
-mod lines;
 pub mod maps;
 mod memory;
 pub mod module;
 pub mod objects;
 pub mod probes;
 pub mod python;
+mod site;
 pub mod spans;
-mod split;
-mod symbol_table;
 pub mod symbols;
 pub mod unwind;
 
@@ -53,7 +47,7 @@ pub use address::{CodeAddress, UserRegisters};
 pub use build_id::BuildId;
 pub use data_types::{DataTypes, Moment, Placed};
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
-pub use jit::{Code, RuntimeCode};
+pub use jit::{JitFunction, RuntimeCode};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};
 pub use objects::{Object, Objects};

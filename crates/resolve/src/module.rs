@@ -13,7 +13,6 @@ use crate::elf::{ElfFile, Segment, Source};
 use crate::error::ModuleError;
 use crate::functions::UnwindSections;
 use crate::go::GoTable;
-use crate::leaving::CODE;
 use crate::maps::{MappedFile, Mapping, parse_maps};
 
 /// A module, shared by all processes that map the same file.
@@ -109,9 +108,9 @@ impl Module {
         self.go.as_ref()
     }
 
-    /// Instructions at an offset in the file, as many as are looked at to tell how a frame is left.
-    pub(crate) fn code(&self, file_offset: u64) -> Vec<u8> {
-        self.elf.some_bytes(file_offset, CODE)
+    /// At most `length` bytes of instructions at an offset in the file.
+    pub(crate) fn code(&self, file_offset: u64, length: usize) -> Vec<u8> {
+        self.elf.some_bytes(file_offset, length)
     }
 
     /// Whether a stated address lies in one of its segments as they are in memory.

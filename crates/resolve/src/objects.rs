@@ -7,7 +7,7 @@ use object::{LittleEndian, elf, pod};
 use crate::demangle::{MANGLED_LIMIT, demangle};
 use crate::error::ModuleError;
 use crate::module::Module;
-use crate::symbol_table::preference;
+use crate::symbols::symbol_table::preference;
 
 /// How many variables that start before an address are tried: they hardly ever nest.
 const NESTING_LIMIT: usize = 16;

@@ -14,7 +14,9 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
 
-pub use operand::{Argument, Index, OperandError, Place, Register};
+use crate::elf::Header;
+
+pub use operand::{Argument, ArgumentLocation, Index, OperandError, RegisterPart};
 
 /// The provider of the marks. Notes of other providers are left alone.
 pub const PROVIDER: &str = "knee";
@@ -99,8 +101,6 @@ pub fn probes(file_bytes: &[u8]) -> Result<Vec<Probe>, ProbesError> {
 pub fn probes_in_file(file: &File) -> Result<Vec<Probe>, ProbesError> {
     read(&ReadCache::new(file))
 }
-
-type Header = elf::FileHeader64<Endianness>;
 
 /// The parts of the file that addresses are looked up in.
 struct Image<'data, R> {
@@ -209,7 +209,7 @@ fn string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 impl<'data, R: ReadRef<'data>> Image<'data, R> {
     /// The probe of a note; nothing when there is no no-op where the note says.
-    fn place(&self, note: &Note<'_>, registers: operand::Registers) -> Option<Probe> {
+    fn place(&self, note: &Note<'_>, registers: operand::OperandParser) -> Option<Probe> {
         // A tool that moves all addresses of a linked file (prelink) leaves notes alone, as they are not loaded; but it
         // moves this section, by as much as everything else.
         let moved = match self.base {

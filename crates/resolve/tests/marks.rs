@@ -14,7 +14,7 @@ use std::process::Command;
 
 use common::{run, source};
 use object::{Object, ObjectSection};
-use resolve::probes::{Argument, Place, Probe, probes, probes_in_file};
+use resolve::probes::{Argument, ArgumentLocation, Probe, probes, probes_in_file};
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
@@ -89,9 +89,9 @@ fn assert_plain(probes: &[Probe]) {
         for argument in arguments {
             assert!(argument.size == 8 && !argument.signed, "{probe:?}");
             match argument.place {
-                Place::Constant(_) => {}
-                Place::Register(register) => assert_eq!((register.size, register.shift), (8, 0)),
-                Place::Memory { .. } => panic!("{probe:?}"),
+                ArgumentLocation::Constant(_) => {}
+                ArgumentLocation::Register(register) => assert_eq!((register.size, register.shift), (8, 0)),
+                ArgumentLocation::Memory { .. } => panic!("{probe:?}"),
             }
         }
     }
@@ -248,12 +248,13 @@ fn marks_are_found_in_programs_for_aarch64() {
                 }
                 "in_memory" => {
                     assert_eq!(sizes, [(8, true), (4, true)]);
-                    let in_memory = |one: &Argument| matches!(one.place, Place::Memory { base: Some(_), .. });
+                    let in_memory =
+                        |one: &Argument| matches!(one.place, ArgumentLocation::Memory { base: Some(_), .. });
                     assert!(arguments(probe).iter().all(in_memory), "{level} {probe:?}");
                 }
                 _ => {
-                    let places: Vec<Place> = arguments(probe).iter().map(|one| one.place).collect();
-                    assert_eq!(places, [Place::Constant(-5), Place::Constant(1 << 40)]);
+                    let places: Vec<ArgumentLocation> = arguments(probe).iter().map(|one| one.place).collect();
+                    assert_eq!(places, [ArgumentLocation::Constant(-5), ArgumentLocation::Constant(1 << 40)]);
                 }
             }
         }
@@ -266,7 +267,7 @@ mod passed {
     use std::collections::HashMap;
 
     use super::*;
-    use resolve::probes::Register;
+    use resolve::probes::RegisterPart;
 
     /// What a thread had when it passed a mark.
     struct Moment {
@@ -289,21 +290,21 @@ mod passed {
             Self { place, registers: registers.collect() }
         }
 
-        fn register(&self, register: Register) -> u64 {
+        fn register(&self, register: RegisterPart) -> u64 {
             self.registers[&register.word].0 >> register.shift
         }
 
         /// The value of an argument, extended to 64 bits.
         fn value(&self, argument: Argument) -> u64 {
             let raw = match argument.place {
-                Place::Constant(value) => value.cast_unsigned(),
-                Place::Register(register) => self.register(register),
-                Place::Memory { base: Some(base), index: None, displacement } => {
+                ArgumentLocation::Constant(value) => value.cast_unsigned(),
+                ArgumentLocation::Register(register) => self.register(register),
+                ArgumentLocation::Memory { base: Some(base), index: None, displacement } => {
                     let at = usize::try_from(256 + displacement).unwrap();
                     let bytes = &self.registers[&base.word].1[at..at + usize::from(argument.size)];
                     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
                 }
-                Place::Memory { .. } => panic!("{argument:?}"),
+                ArgumentLocation::Memory { .. } => panic!("{argument:?}"),
             };
             let unused = 64 - 8 * u32::from(argument.size);
             if argument.signed {
@@ -315,7 +316,7 @@ mod passed {
 
         /// The string that an argument in a register points to.
         fn string(&self, argument: Argument) -> String {
-            let Place::Register(register) = argument.place else { panic!("{argument:?}") };
+            let ArgumentLocation::Register(register) = argument.place else { panic!("{argument:?}") };
             let text = &self.registers[&register.word].1[256..];
             let end = text.iter().position(|&byte| byte == 0).unwrap();
             String::from_utf8(text[..end].to_vec()).unwrap()

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use proptest::prelude::*;
-use resolve::probes::{Argument, Index, Place, Probe, ProbesError, Register, probes};
+use resolve::probes::{Argument, ArgumentLocation, Index, Probe, ProbesError, RegisterPart, probes};
 
 const X86_64: u16 = 62;
 const AARCH64: u16 = 183;
@@ -112,7 +112,7 @@ fn a_mark_is_placed_in_the_file() {
     work.address += 3;
     let probe = only(&file(&[work]));
     assert_eq!((&*probe.name, probe.file_offset, probe.semaphore), ("work", CODE_OFFSET + 3, None));
-    let place = Place::Register(Register { word: 14, shift: 0, size: 8 });
+    let place = ArgumentLocation::Register(RegisterPart { word: 14, shift: 0, size: 8 });
     assert_eq!(probe.arguments, [Ok(Argument { size: 8, signed: false, place })]);
 }
 
@@ -228,14 +228,14 @@ fn arguments(machine: u16, text: &str) -> Vec<Option<Argument>> {
     probe.arguments.into_iter().map(Result::ok).collect()
 }
 
-fn place(machine: u16, operand: &str) -> Option<Place> {
+fn place(machine: u16, operand: &str) -> Option<ArgumentLocation> {
     let arguments = arguments(machine, &format!("8@{operand}"));
     assert_eq!(arguments.len(), 1, "{operand}");
     arguments[0].map(|argument| argument.place)
 }
 
-const fn whole(word: u8) -> Register {
-    Register { word, shift: 0, size: 8 }
+const fn whole(word: u8) -> RegisterPart {
+    RegisterPart { word, shift: 0, size: 8 }
 }
 
 #[test]
@@ -244,10 +244,10 @@ fn registers_of_x86_64_have_the_kernels_order() {
     let order = "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi";
     for (word, name) in order.split(' ').enumerate() {
         for name in [name.to_owned(), format!("%{name}")] {
-            assert_eq!(place(X86_64, &name), Some(Place::Register(whole(word as u8))), "{name}");
+            assert_eq!(place(X86_64, &name), Some(ArgumentLocation::Register(whole(word as u8))), "{name}");
         }
     }
-    assert_eq!(place(X86_64, "%rsp"), Some(Place::Register(whole(19))));
+    assert_eq!(place(X86_64, "%rsp"), Some(ArgumentLocation::Register(whole(19))));
     let parts = [
         ("eax", 10, 0, 4),
         ("ax", 10, 0, 2),
@@ -262,7 +262,7 @@ fn registers_of_x86_64_have_the_kernels_order() {
         ("r9b", 8, 0, 1),
     ];
     for (name, word, shift, size) in parts {
-        let expected = Some(Place::Register(Register { word, shift, size }));
+        let expected = Some(ArgumentLocation::Register(RegisterPart { word, shift, size }));
         assert_eq!(place(X86_64, &format!("%{name}")), expected, "{name}");
     }
     for name in ["xmm0", "st", "rip", "r16", "r8x", "r", "cs", "%", "x0", "raxx", "sp1", "rah", ""] {
@@ -274,13 +274,13 @@ fn registers_of_x86_64_have_the_kernels_order() {
 fn operands_of_x86_64_are_read() {
     let memory = |base: Option<u8>, index: Option<(u8, u8)>, displacement| {
         let index = index.map(|(word, scale)| Index { register: whole(word), scale });
-        Some(Place::Memory { base: base.map(whole), index, displacement })
+        Some(ArgumentLocation::Memory { base: base.map(whole), index, displacement })
     };
-    assert_eq!(place(X86_64, "$-1"), Some(Place::Constant(-1)));
-    assert_eq!(place(X86_64, "$0x10"), Some(Place::Constant(16)));
-    assert_eq!(place(X86_64, "$18446744073709551615"), Some(Place::Constant(-1)));
-    assert_eq!(place(X86_64, "$-9223372036854775808"), Some(Place::Constant(i64::MIN)));
-    assert_eq!(place(X86_64, "12"), Some(Place::Constant(12)));
+    assert_eq!(place(X86_64, "$-1"), Some(ArgumentLocation::Constant(-1)));
+    assert_eq!(place(X86_64, "$0x10"), Some(ArgumentLocation::Constant(16)));
+    assert_eq!(place(X86_64, "$18446744073709551615"), Some(ArgumentLocation::Constant(-1)));
+    assert_eq!(place(X86_64, "$-9223372036854775808"), Some(ArgumentLocation::Constant(i64::MIN)));
+    assert_eq!(place(X86_64, "12"), Some(ArgumentLocation::Constant(12)));
     assert_eq!(place(X86_64, "(%rax)"), memory(Some(10), None, 0));
     assert_eq!(place(X86_64, "-24(%rbp)"), memory(Some(4), None, -24));
     assert_eq!(place(X86_64, "0x8(%rsp,%rbx)"), memory(Some(19), Some((5, 1)), 8));
@@ -297,17 +297,17 @@ fn operands_of_x86_64_are_read() {
 fn operands_of_aarch64_are_read() {
     let memory = |base, index: Option<(u8, u8)>, displacement| {
         let index = index.map(|(word, scale)| Index { register: whole(word), scale });
-        Some(Place::Memory { base: Some(whole(base)), index, displacement })
+        Some(ArgumentLocation::Memory { base: Some(whole(base)), index, displacement })
     };
     for word in 0..=30u8 {
-        assert_eq!(place(AARCH64, &format!("x{word}")), Some(Place::Register(whole(word))));
-        let half = Register { word, shift: 0, size: 4 };
-        assert_eq!(place(AARCH64, &format!("w{word}")), Some(Place::Register(half)));
+        assert_eq!(place(AARCH64, &format!("x{word}")), Some(ArgumentLocation::Register(whole(word))));
+        let half = RegisterPart { word, shift: 0, size: 4 };
+        assert_eq!(place(AARCH64, &format!("w{word}")), Some(ArgumentLocation::Register(half)));
     }
-    assert_eq!(place(AARCH64, "sp"), Some(Place::Register(whole(31))));
-    assert_eq!(place(AARCH64, "xzr"), Some(Place::Constant(0)));
-    assert_eq!(place(AARCH64, "-5"), Some(Place::Constant(-5)));
-    assert_eq!(place(AARCH64, "#5"), Some(Place::Constant(5)));
+    assert_eq!(place(AARCH64, "sp"), Some(ArgumentLocation::Register(whole(31))));
+    assert_eq!(place(AARCH64, "xzr"), Some(ArgumentLocation::Constant(0)));
+    assert_eq!(place(AARCH64, "-5"), Some(ArgumentLocation::Constant(-5)));
+    assert_eq!(place(AARCH64, "#5"), Some(ArgumentLocation::Constant(5)));
     assert_eq!(place(AARCH64, "[x0]"), memory(0, None, 0));
     assert_eq!(place(AARCH64, "[sp, 16]"), memory(31, None, 16));
     assert_eq!(place(AARCH64, "[x29, #-8]"), memory(29, None, -8));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
-use resolve::decode::{Code, CodeReader, Registers, Spins, decoder};
+use resolve::decode::{CodeGraph, CodeReader, Registers, Spins, decoder};
 
 /// The code of an ELF file at the addresses that it states.
 struct Elf {
@@ -66,7 +66,7 @@ impl CodeReader for Elf {
 fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
     let mut elf = Elf::read(program);
     let functions = elf.functions.clone();
-    let mut code = Code::new(decoder("x86_64").unwrap());
+    let mut code = CodeGraph::new(decoder("x86_64").unwrap());
     let (mut wait, mut work) = (Vec::new(), Vec::new());
     for (name, (start, size)) in functions {
         // As samples do: again and again, until everything within reach is known.

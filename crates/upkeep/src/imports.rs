@@ -187,6 +187,9 @@ impl<'ast> Visit<'ast> for Paths {
         }
     }
 
+    // `pub(in crate::room)` uses nothing of the room.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if names.len() > 1 {

@@ -5,7 +5,7 @@ use aya::Ebpf;
 use aya::maps::{Array, MapData};
 use aya::programs::UProbe;
 use aya::programs::uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeScope};
-use resolve::probes::{Argument, Place, Probe, probes_in_file};
+use resolve::probes::{Argument, ArgumentLocation, Probe, probes_in_file};
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -85,15 +85,15 @@ fn record(probe: &Probe) -> Option<ProbeRecord> {
     let Argument { size, signed, place } = *argument;
     let record = ProbeRecord { size, is_signed: u8::from(signed), ..record };
     Some(match place {
-        Place::Constant(number) => ProbeRecord { place: PLACE_CONSTANT, number: number as u64, ..record },
-        Place::Register(register) => ProbeRecord {
+        ArgumentLocation::Constant(number) => ProbeRecord { place: PLACE_CONSTANT, number: number as u64, ..record },
+        ArgumentLocation::Register(register) => ProbeRecord {
             place: PLACE_REGISTER,
             word: register.word,
             shift: register.shift,
             size: size.min(register.size),
             ..record
         },
-        Place::Memory { base, index, displacement } => ProbeRecord {
+        ArgumentLocation::Memory { base, index, displacement } => ProbeRecord {
             place: PLACE_MEMORY,
             has_base: u8::from(base.is_some()),
             word: base.map_or(0, |register| register.word),
@@ -108,21 +108,21 @@ fn record(probe: &Probe) -> Option<ProbeRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use resolve::probes::Register;
+    use resolve::probes::RegisterPart;
 
-    fn probe(name: &str, place: Option<Place>) -> Probe {
+    fn probe(name: &str, place: Option<ArgumentLocation>) -> Probe {
         let argument = place.map(|place| Ok(Argument { size: 8, signed: false, place }));
         Probe { name: name.to_owned(), file_offset: 0, semaphore: None, arguments: argument.into_iter().collect() }
     }
 
     #[test]
     fn arguments_become_records() {
-        let register = Register { word: 14, shift: 0, size: 4 };
-        let work = record(&probe("work", Some(Place::Register(register)))).unwrap();
+        let register = RegisterPart { word: 14, shift: 0, size: 4 };
+        let work = record(&probe("work", Some(ArgumentLocation::Register(register)))).unwrap();
         assert_eq!((work.kind, work.place, work.word, work.size), (MARK_WORK, PLACE_REGISTER, 14, 4));
-        let seven = record(&probe("work", Some(Place::Constant(7)))).unwrap();
+        let seven = record(&probe("work", Some(ArgumentLocation::Constant(7)))).unwrap();
         assert_eq!((seven.place, seven.number), (PLACE_CONSTANT, 7));
-        let place = Place::Memory { base: Some(register), index: None, displacement: -16 };
+        let place = ArgumentLocation::Memory { base: Some(register), index: None, displacement: -16 };
         let memory = record(&probe("task_begin", Some(place))).unwrap();
         assert_eq!((memory.has_base, memory.scale, memory.number as i64), (1, 0, -16));
     }

@@ -1,8 +1,9 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
-//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses whom to
-//! observe; `hardware` gives them hardware events to read; `marks` listens to the program's own. May import: aya, libc, `counters`, `machine`,
-//! `sampling`.
+//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses whom to observe;
+//! `hardware` gives them hardware events to read; `marks` listens to the program's own.
+//!
+//! May import: `counters`, `error`, `machine`, `sampling`, `recording`, `resolve`, aya, libc.
 
 pub(crate) mod abi;
 mod enrol;

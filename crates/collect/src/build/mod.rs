@@ -1,7 +1,9 @@
 //! Makes the rows of a recording from events, whatever source they come from.
 //!
 //! Rooms: `rows` the tables and when a part of them is worth writing; `timeline` the slices; `waits` what a blocked thread
-//! waits for. May import: `events`, `sharing` (its rows), `syscall_names`, `recording`.
+//! waits for.
+//!
+//! May import: `events`, `sharing`, `syscall_names`, `recording`.
 
 mod rows;
 mod timeline;

@@ -6,7 +6,7 @@
 //! breakpoints (`confirm` on `watch`) to see whether, and how often, the threads really do. At the end, all of it becomes
 //! rows, with the variables that lie there (`variables`).
 //!
-//! May import: `procfs`, `recording`, `resolve`, libc (in `watch` alone).
+//! May import: `procfs`, `recording`, `resolve`, libc.
 
 mod confirm;
 mod input;
@@ -21,7 +21,7 @@ mod watch;
 use recording::tables::{Access, AccessKind, AddressCertainty, Confirmation, Loss, RuntimeBytes, Spin, Variable};
 use recording::{FrameId, RunId, ThreadId};
 use resolve::decode::replay::StackBytes;
-use resolve::decode::{self, Certainty, Code, CodeReader, Registers, Replay, SampledAccess};
+use resolve::decode::{self, Certainty, CodeGraph, CodeReader, Registers, Replay, SampledAccess};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::procfs::monotonic_ns;
@@ -65,7 +65,7 @@ pub(crate) struct SharedRows {
 /// same program, but other memory at the same addresses.
 struct Space {
     image: u32,
-    code: Code,
+    code: CodeGraph,
     replay: Replay,
     loops: decode::Spins,
     memory: Memory,
@@ -165,7 +165,7 @@ impl SharingSampler {
         let number = self.spaces.len() as u32;
         self.spaces.push(Space {
             image: sampled.image,
-            code: Code::new(decode::decoder(std::env::consts::ARCH)?),
+            code: CodeGraph::new(decode::decoder(std::env::consts::ARCH)?),
             replay: Replay::new(),
             loops: decode::Spins::new(),
             memory: Memory::of(sampled.pid),
@@ -392,7 +392,7 @@ mod tests {
         let begin = (SharingSampler::sample as *const ()).addr() as u64;
         let known = Begins(begin);
         let (mut memory, mut runtime) = (Memory::of(std::process::id()), Runtime::default());
-        let mut code = Code::new(decode::decoder(std::env::consts::ARCH).expect("x86-64"));
+        let mut code = CodeGraph::new(decode::decoder(std::env::consts::ARCH).expect("x86-64"));
         let mut places = Vec::new();
         let mut next = begin;
         while places.len() < 1000 {

@@ -1,7 +1,7 @@
 //! Samples at memory that is shared, kept whole: from the registers and the stack of that moment follows, when the program
 //! has ended, which variable of the code points there.
 
-use resolve::decode::{Code, Registers, SampledAccess};
+use resolve::decode::{CodeGraph, Registers, SampledAccess};
 use std::collections::HashMap;
 
 /// Samples that are kept for one address: a variable may be gone from its register at the first, and be there at the
@@ -47,7 +47,7 @@ impl Snapshots {
         access: &SampledAccess,
         registers: &Registers,
         (start, stack): (u64, &[u8]),
-        code: &Code,
+        code: &CodeGraph,
     ) {
         if self.count >= ALL || access.distance.unsigned_abs() > NEAR {
             return;
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_few_near_samples_of_each_address_are_kept() {
         let Some(decoder) = decode::decoder("x86_64") else { return };
-        let (code, mut snapshots) = (Code::new(decoder), Snapshots::default());
+        let (code, mut snapshots) = (CodeGraph::new(decoder), Snapshots::default());
         let registers = Registers::default();
         let access = |address: u64, distance: i8| SampledAccess {
             instruction: 1,

@@ -1,5 +1,6 @@
-//! Where rows go: into a recording, or on a screen. May import: `build`, `events`, `sources` (the traits), `stacks`,
-//! `recording`.
+//! Where rows go: into a recording, or on a screen.
+//!
+//! May import: `build`, `error`, `events`, `sources`, `stacks`, `recording`.
 
 mod live;
 mod recorder;

@@ -1,8 +1,9 @@
 //! Where events come from: programs in the kernel (`bpf`), perf events (`perf`), and files of /proc alone (`proc`).
 //!
 //! `sleeping` is what the last two share: reading in /proc what sleeping threads wait for. A source gives events to a
-//! builder and copied stacks to `stacks`; what becomes of the rows is the business of a sink. May import: `bpf`, `build`,
-//! `events`, `sharing`, `stacks`, small rooms of the crate, `recording`, `resolve`, libc.
+//! builder and copied stacks to `stacks`; what becomes of the rows is the business of a sink.
+//!
+//! May import: `build`, `error`, `events`, `stacks`, `recording`, libc.
 
 pub(crate) mod bpf;
 pub(crate) mod perf;

@@ -6,7 +6,7 @@ mod naming;
 use super::languages::{Notes, file_name};
 use recording::tables::{ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId};
-use resolve::jit::Found;
+use resolve::jit::FunctionAt;
 use resolve::{MappedFile, ModuleRef, RuntimeCode, Symbolizer, Unwinder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ impl Interner {
         self.frame(CodeFile::Runtime(number), ModuleKind::Anonymous, None, address, Some(name))
     }
 
-    fn name(&mut self, found: &Found, address: u64) -> u32 {
+    fn name(&mut self, found: &FunctionAt, address: u64) -> u32 {
         let line = found.code.line(address.saturating_sub(found.start));
         self.number_of(Name {
             function: found.code.name.clone(),

@@ -2,8 +2,9 @@
 //!
 //! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in no
 //! file; `goroutine` what runs on a stack in Go; `interner` gives out handles and names them; `languages` what runtimes need
-//! to be named; `python` its functions; `variables` what lies at addresses of data. May import: `procfs`, `sharing` (its questions), `recording`,
-//! `resolve`.
+//! to be named; `python` its functions; `variables` what lies at addresses of data.
+//!
+//! May import: `events`, `procfs`, `sharing`, `recording`, `resolve`.
 
 mod goroutine;
 mod image;

@@ -2,8 +2,9 @@
 //! the reader has to know.
 //!
 //! The program is kept to its processors by affinity, which most runtimes look at when they choose how many threads they
-//! start. `variables` is for those that do not. May import: `cases`,
-//! `failure`, `template`, report (`words`).
+//! start. `variables` is for those that do not.
+//!
+//! May import: `cases`, `failure`, `template`, `report`.
 
 mod variables;
 

@@ -5,7 +5,7 @@ use crate::cli::Format;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
 use crate::{mistakes, ui};
-use ::report::terminal::Places;
+use ::report::terminal::SweepFiles;
 use analyze::answer::Answer;
 use analyze::model::Model;
 use analyze::{Analysis, analyze, answer_for};
@@ -126,7 +126,7 @@ pub(super) fn print(answer: &Answer, folder: &Path, format: Format) -> anyhow::R
         .into_iter()
         .filter(|name| folder.join(name.trim_end_matches('/')).exists())
         .collect();
-    let places = Places { recording: folder, beside: &beside };
+    let places = SweepFiles { recording: folder, beside: &beside };
     ui::out(|mut out| match format {
         Format::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),
         Format::Json => ::report::json::render(answer, &mut out),

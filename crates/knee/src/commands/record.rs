@@ -53,7 +53,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     if result.is_err() {
         // Nothing was observed: an empty recording would only be in the way. What cannot be removed does no harm.
         let _ = fs::remove_dir_all(&folder);
-    } else if let Err(error) = collect::user::give_to_caller(&folder) {
+    } else if let Err(error) = collect::launch::user::give_to_caller(&folder) {
         ui::say(&format!("knee: the recording stays root's: {error}"));
     }
     result

@@ -13,7 +13,7 @@ use crate::sweep::{Case, Outcome, Progress, ProgressMode, Sweep};
 use crate::template::Template;
 use crate::{file, interrupt, quiet, ui};
 use anyhow::Context;
-use collect::busy::Busy;
+use collect::machine::busy::Busy;
 use collect::{Collector, Stop};
 use recording::Writer;
 use recording::meta::{Completion, Meta};
@@ -106,7 +106,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
         Ok(if outcomes.interrupted { ui::INTERRUPTED } else { ui::OK })
     });
     // Under sudo the files are the caller's. Failing that they stay root's, which the user can see and change.
-    if let Err(error) = collect::user::give_to_caller(&folder) {
+    if let Err(error) = collect::launch::user::give_to_caller(&folder) {
         ui::say(&format!("knee: the recording stays root's: {error}"));
     }
     result

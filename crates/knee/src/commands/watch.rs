@@ -7,7 +7,7 @@ use crate::failure::{Failure, Status};
 use crate::template::variable;
 use crate::watch::screen::{self, Subject};
 use crate::{interrupt, observing, target, ui};
-use collect::live::{self, Looking};
+use collect::observe::live::{self, Looking};
 use collect::{Collector, Command, End, Error, OutputSink, Stop, Stream};
 use std::io::IsTerminal;
 use std::sync::mpsc::channel;

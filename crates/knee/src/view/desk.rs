@@ -1,7 +1,7 @@
 //! What is answered: the page, and stretches of its lanes. No address names a file, so none leads to another.
 
 use report::html::Served;
-use report::html::detail::Stretch;
+use report::html::detail::TimeRange;
 use report::text;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -55,8 +55,8 @@ impl Query<'_> {
         self.0.get(name)?.parse().ok()
     }
 
-    fn stretch(&self) -> Option<Stretch> {
-        Some(Stretch { run: self.number("run")?, from: self.number("from")?, to: self.number("to")? })
+    fn stretch(&self) -> Option<TimeRange> {
+        Some(TimeRange { run: self.number("run")?, from: self.number("from")?, to: self.number("to")? })
     }
 }
 

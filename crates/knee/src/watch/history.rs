@@ -1,6 +1,6 @@
 //! The last seconds of what was seen, as the rows of one run.
 
-use collect::live::{Now, Window};
+use collect::observe::live::{Now, Window};
 use recording::Tables;
 use recording::tables::{Thread, Wait};
 use recording::{ThreadId, WaitId};
@@ -97,7 +97,7 @@ fn add_wait(sum: &mut Wait, more: &Wait) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collect::live::Doing;
+    use collect::observe::live::Doing;
     use recording::synthetic::{Sketch, ms};
 
     fn window(from_ms: u64, running_ms: u64, blocked_ms: u64) -> Window {

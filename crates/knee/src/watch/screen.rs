@@ -4,7 +4,7 @@ use super::history::History;
 use super::terminal::{Input, Screen};
 use crate::ui;
 use collect::Stop;
-use collect::live::{Doing, Now, Window};
+use collect::observe::live::{Doing, Now, Window};
 use recording::{ThreadId, WaitId};
 use report::live::{Glance, Look, Moment, State, glance, plain};
 use std::sync::mpsc::{Receiver, TryRecvError};

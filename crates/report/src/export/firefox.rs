@@ -1,7 +1,7 @@
 //! A profile for the Firefox Profiler, in its processed format: CPU samples of each thread, and its states, waits and tasks
 //! as markers.
 
-use super::names::{Place, clean, kernel_of, path};
+use super::names::{CallSite, clean, kernel_of, path};
 use crate::lanes::{Class, Timeline};
 use crate::observed::Observed;
 use fxprof_processed_profile as fx;
@@ -11,12 +11,12 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 /// A stretch of a lane, or a task.
-struct Stretch {
+struct LaneMarker {
     name: fx::StringHandle,
     what: fx::StringHandle,
 }
 
-impl fx::StaticSchemaMarker for Stretch {
+impl fx::StaticSchemaMarker for LaneMarker {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "knee";
     const CHART_LABEL: Option<&'static str> = Some("{marker.data.what}");
     const TABLE_LABEL: Option<&'static str> = Some("{marker.name} - {marker.data.what}");
@@ -76,7 +76,7 @@ pub fn render(observed: &Observed<'_, '_>, recorded: Duration, out: &mut dyn Wri
             let name = profile.intern_string(class.name());
             let what = profile.intern_string(&clean(kind.map_or("", |k| &k.label)));
             let timing = fx::MarkerTiming::Interval(at(span.start), at(span.end));
-            profile.add_marker(thread, timing, Stretch { name, what });
+            profile.add_marker(thread, timing, LaneMarker { name, what });
         }
     }
     for task in crate::lanes::tasks::tasks(observed) {
@@ -84,9 +84,9 @@ pub fn render(observed: &Observed<'_, '_>, recorded: Duration, out: &mut dyn Wri
         let name = profile.intern_string("task");
         let what = profile.intern_string(&clean(task.name));
         let timing = fx::MarkerTiming::Interval(at(task.start), at(task.end));
-        profile.add_marker(*thread, timing, Stretch { name, what });
+        profile.add_marker(*thread, timing, LaneMarker { name, what });
     }
-    let mut known: HashMap<StackId, Vec<Place>> = HashMap::new();
+    let mut known: HashMap<StackId, Vec<CallSite>> = HashMap::new();
     let mut samples = observed.traced.samples.clone();
     samples.sort_by_key(|s| s.time_ns);
     for sample in samples {

@@ -1,8 +1,9 @@
 //! One observed run in formats that other tools open.
 //!
-//! Rooms: [`folded`] stacks as lines of text; [`pprof`] profiles; [`firefox`] the Firefox Profiler's; [`perfetto`]
-//! traces; `names` what code is called in all of them; `wire` protocol buffers. May import: analyze, recording,
-//! `lanes`, `show`, `text`.
+//! Rooms: [`folded`] stacks as lines of text; [`pprof`] profiles; [`firefox`] the Firefox Profiler's; [`perfetto`] traces;
+//! `names` what code is called in all of them; `wire` protocol buffers.
+//!
+//! May import: `lanes`, `observed`, `show`, `text`, `analyze`, `recording`.
 
 pub mod firefox;
 pub mod folded;

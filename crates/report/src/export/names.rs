@@ -11,7 +11,7 @@ const LONGEST: usize = 500;
 
 /// One function of a call path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct CallSite {
     /// Its name, or its module and address.
     pub(super) function: String,
     /// Path of its module; empty for the kernel's part.
@@ -31,9 +31,9 @@ pub(super) fn clean(name: &str) -> String {
 }
 
 /// The call path of a stack, innermost first.
-pub(super) fn path(observed: &Observed<'_, '_>, stack: StackId) -> Vec<Place> {
+pub(super) fn path(observed: &Observed<'_, '_>, stack: StackId) -> Vec<CallSite> {
     let frames = observed.model.stacks.frames(stack);
-    let place = |code: &analyze::model::code::Code<'_>| Place {
+    let place = |code: &analyze::model::code::Code<'_>| CallSite {
         function: clean(&match code.name() {
             Some(name) => name.to_owned(),
             None => format!("{}+{:#x}", analyze::model::code::file_name(code.module), code.frame.address),
@@ -47,11 +47,11 @@ pub(super) fn path(observed: &Observed<'_, '_>, stack: StackId) -> Vec<Place> {
 }
 
 /// What stands for the kernel's part of a call path.
-pub(super) fn kernel(name: String) -> Place {
-    Place { function: clean(&name), module: String::new(), file: String::new(), line: 0, address: 0 }
+pub(super) fn kernel(name: String) -> CallSite {
+    CallSite { function: clean(&name), module: String::new(), file: String::new(), line: 0, address: 0 }
 }
 
 /// The kernel's part of a sample, if it is one of the kernel.
-pub(super) fn kernel_of(observed: &Observed<'_, '_>, sample: &Sample) -> Option<Place> {
+pub(super) fn kernel_of(observed: &Observed<'_, '_>, sample: &Sample) -> Option<CallSite> {
     (sample.mode == Mode::Kernel).then(|| kernel(kernel_name(observed, sample.syscall, sample.kernel_stack)))
 }

@@ -1,7 +1,7 @@
 //! A profile for `go tool pprof` and all that reads its format: samples, processor time, and blocked time by call path
 //! (<https://github.com/google/pprof/blob/main/proto/profile.proto>, compressed by gzip).
 
-use super::names::{Place, clean, kernel, kernel_of, path};
+use super::names::{CallSite, clean, kernel, kernel_of, path};
 use super::wire::Message;
 use crate::observed::Observed;
 use recording::tables::ModuleKind;
@@ -32,8 +32,8 @@ type Values = [u64; 4];
 /// # Errors
 /// When `out` cannot be written.
 pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut known: HashMap<StackId, Vec<Place>> = HashMap::new();
-    let mut paths: BTreeMap<(ThreadId, Vec<Place>), Values> = BTreeMap::new();
+    let mut known: HashMap<StackId, Vec<CallSite>> = HashMap::new();
+    let mut paths: BTreeMap<(ThreadId, Vec<CallSite>), Values> = BTreeMap::new();
     let mut user = |stack: Option<StackId>| match stack {
         Some(stack) => known.entry(stack).or_insert_with(|| path(observed, stack)).clone(),
         None => Vec::new(),
@@ -48,7 +48,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
         running / counted.get(&thread).copied().unwrap_or(1).max(1)
     };
     for sample in &observed.traced.samples {
-        let mut places: Vec<Place> = kernel_of(observed, sample).into_iter().collect();
+        let mut places: Vec<CallSite> = kernel_of(observed, sample).into_iter().collect();
         places.extend(user(sample.user_stack));
         let values = paths.entry((sample.thread, places)).or_default();
         values[0] += 1;
@@ -67,7 +67,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
     packed.finish().map(drop)
 }
 
-fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<Place>), Values>) -> Message {
+fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<CallSite>), Values>) -> Message {
     let mut texts = Texts(HashMap::from([(String::new(), 0)]), vec![String::new()]);
     let mut profile = Message::default();
     let kinds = [("samples", "count"), ("cpu", "nanoseconds"), ("waits", "count"), ("blocked", "nanoseconds")];
@@ -75,7 +75,7 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<Place>), 
         profile = profile.inside(1, &Message::default().number(1, texts.index(kind)).number(2, texts.index(unit)));
     }
     let (thread_key, tid_key) = (texts.index("thread"), texts.index("tid"));
-    let mut locations: HashMap<&Place, u64> = HashMap::new();
+    let mut locations: HashMap<&CallSite, u64> = HashMap::new();
     for ((thread, places), values) in paths {
         let mut ids = Vec::with_capacity(places.len());
         for place in places {
@@ -92,7 +92,7 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<Place>), 
     }
     let mut mappings: BTreeMap<&str, u64> = BTreeMap::new();
     let mut functions: HashMap<(&str, &str), u64> = HashMap::new();
-    let mut places: Vec<(&Place, u64)> = locations.into_iter().collect();
+    let mut places: Vec<(&CallSite, u64)> = locations.into_iter().collect();
     places.sort_by_key(|(_, id)| *id);
     for (place, id) in places {
         let next = mappings.len() as u64 + 1;

@@ -28,7 +28,7 @@ pub struct Detail {
 
 /// A stretch of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct TimeRange {
     /// The run's index in the page.
     pub run: usize,
     /// Begin, nanoseconds since the run's.
@@ -43,7 +43,7 @@ impl Detail {
     }
 
     /// The run and the stretch on the recording's clock, cut to the run; none when there is nothing of it.
-    fn at(&self, stretch: Stretch) -> Option<(&Drawn, u64, u64)> {
+    fn at(&self, stretch: TimeRange) -> Option<(&Drawn, u64, u64)> {
         let run = self.runs.get(stretch.run)?;
         let length = run.timeline.length();
         let (from, to) = (stretch.from.min(length), stretch.to.min(length));
@@ -53,7 +53,7 @@ impl Detail {
     /// The lanes of a stretch in so many columns, as numbers of seven bits a byte: 1 where they are spans as they were
     /// recorded and 0 where they are buckets, begin and end since the run's begin, the number of buckets, then each lane
     /// as in the page. None when there is no such stretch.
-    pub fn lanes(&self, stretch: Stretch, columns: u64) -> Option<Vec<u8>> {
+    pub fn lanes(&self, stretch: TimeRange, columns: u64) -> Option<Vec<u8>> {
         let (run, from, to) = self.at(stretch)?;
         let timeline = &run.timeline;
         let columns = columns.clamp(1, MOST_COLUMNS);
@@ -76,7 +76,7 @@ impl Detail {
 
     /// What happened in a stretch: nanoseconds by class, the longest waits, the most sampled functions, the busiest
     /// threads. None when there is no such stretch.
-    pub fn sums(&self, stretch: Stretch) -> Option<Value> {
+    pub fn sums(&self, stretch: TimeRange) -> Option<Value> {
         let (run, from, to) = self.at(stretch)?;
         let timeline = &run.timeline;
         let mut kinds: BTreeMap<u32, f64> = BTreeMap::new();

@@ -95,7 +95,7 @@ fn heaviest(graph: &Graph, m: &mut Markup) {
 }
 
 /// A place on the drawing.
-type Place = (f64, f64);
+type Position = (f64, f64);
 
 /// Draws the graph of a run of so many seconds.
 fn draw(graph: &Graph, length: f64, m: &mut Markup) {
@@ -103,7 +103,7 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
     let flat = graph.nodes.len() == 2;
     let (begin, (width, tall)) = if flat { (PI, FLAT) } else { (-PI / 2.0, (WIDTH, HEIGHT)) };
     let angle = |i: usize| i as f64 / count * TAU + begin;
-    let places: Vec<Place> = (0..graph.nodes.len())
+    let places: Vec<Position> = (0..graph.nodes.len())
         .map(|i| (width / 2.0 + RADIUS * angle(i).cos(), tall / 2.0 + RADIUS * angle(i).sin()))
         .collect();
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Wait graph\">");
@@ -185,12 +185,12 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
 }
 
 /// A bent arrow, so that two threads that wait for each other have two: shaft and tip.
-fn arc(from: Place, to: Place, wide: f64) -> (String, String) {
+fn arc(from: Position, to: Position, wide: f64) -> (String, String) {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy).max(1.0);
     let bend = 0.16 * length;
     let middle = (f64::midpoint(from.0, to.0) - dy / length * bend, f64::midpoint(from.1, to.1) + dx / length * bend);
-    let near = |a: Place, b: Place, by: f64| {
+    let near = |a: Position, b: Position, by: f64| {
         let length = (b.0 - a.0).hypot(b.1 - a.1).max(1.0);
         (a.0 + (b.0 - a.0) / length * by, a.1 + (b.1 - a.1) / length * by)
     };
@@ -200,21 +200,21 @@ fn arc(from: Place, to: Place, wide: f64) -> (String, String) {
 }
 
 /// A loop outside the circle.
-fn turn((x, y): Place, angle: f64) -> (String, String) {
+fn turn((x, y): Position, angle: f64) -> (String, String) {
     let out = |by: f64, turn: f64| (x + by * (angle + turn).cos(), y + by * (angle + turn).sin());
     let (begin, one, two, neck, point) =
         (out(NODE, 1.9), out(56.0, 1.35), out(56.0, 0.95), out(NODE + 8.0, 0.75), out(NODE, 0.75));
     (format!("M{} C{} {} {}", at(begin), at(one), at(two), at(neck)), tip(neck, point, 4.5))
 }
 
-fn tip(neck: Place, point: Place, half: f64) -> String {
+fn tip(neck: Position, point: Position, half: f64) -> String {
     let (dx, dy) = (point.0 - neck.0, point.1 - neck.1);
     let length = dx.hypot(dy).max(0.1);
     let side = |sign: f64| (neck.0 - sign * dy / length * half, neck.1 + sign * dx / length * half);
     format!("M{} L{} L{} Z", at(point), at(side(1.0)), at(side(-1.0)))
 }
 
-fn at((x, y): Place) -> String {
+fn at((x, y): Position) -> String {
     format!("{},{}", round(x), round(y))
 }
 

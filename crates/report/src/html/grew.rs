@@ -1,10 +1,11 @@
 //! What grew between two thread counts: functions, lines, and the flame graph's call tree.
 
 use super::answer::per_work;
-use super::data::names::Names;
+use super::data::names::NameTable;
 use super::markup::Markup;
+use super::page::focus;
+use super::tables;
 use super::tables::Own;
-use super::{focus, tables};
 use crate::observed::Observed;
 use crate::show::functions::{functions, kernel_name, lines, seconds_per_sample};
 use crate::show::view::Cell;
@@ -113,16 +114,16 @@ fn frame(code: &analyze::model::code::Code<'_>) -> String {
 type Kept = (Mode, Option<u32>, [Option<StackId>; 2]);
 
 #[derive(Default)]
-struct Node {
+struct CallNode {
     children: BTreeMap<String, usize>,
     /// Seconds per unit of work with all that it calls, one a run.
     spent: Vec<f64>,
 }
 
 /// The call tree of all runs: nodes `[parent, name, seconds per unit of work of each run ...]`, parents first.
-pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut Names) -> Value {
+pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Value {
     let runs: Vec<Observed<'_, '_>> = Observed::all(analysis).collect();
-    let mut tree: Vec<Node> = vec![Node { spent: vec![0.0; runs.len()], ..Node::default() }];
+    let mut tree: Vec<CallNode> = vec![CallNode { spent: vec![0.0; runs.len()], ..CallNode::default() }];
     for (r, observed) in runs.iter().enumerate() {
         let each = seconds_per_sample(observed);
         let imported = observed.model.tables.meta.imported.is_some();
@@ -147,7 +148,7 @@ pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut Names) -> Value {
         }
     }
     let whole: Vec<f64> = tree.first().map(|n| n.spent.clone()).unwrap_or_default();
-    let seen = |n: &Node| n.spent.iter().zip(&whole).any(|(s, all)| *s > SMALLEST * all);
+    let seen = |n: &CallNode| n.spent.iter().zip(&whole).any(|(s, all)| *s > SMALLEST * all);
     let mut nodes: Vec<Value> = Vec::new();
     let mut open: Vec<(usize, Option<usize>, usize)> = vec![(0, None, names.index("all"))];
     while let Some((at, parent, name)) = open.pop() {
@@ -165,20 +166,20 @@ pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut Names) -> Value {
     Value::Array(nodes)
 }
 
-fn add(tree: &mut [Node], at: usize, run: usize, seconds: f64) {
+fn add(tree: &mut [CallNode], at: usize, run: usize, seconds: f64) {
     if let Some(spent) = tree.get_mut(at).and_then(|n| n.spent.get_mut(run)) {
         *spent += seconds;
     }
 }
 
-fn child(tree: &mut Vec<Node>, at: usize, name: String, runs: usize) -> usize {
+fn child(tree: &mut Vec<CallNode>, at: usize, name: String, runs: usize) -> usize {
     let next = tree.len();
     let index = match tree.get_mut(at) {
         Some(node) => *node.children.entry(name).or_insert(next),
         None => return at,
     };
     if index == next {
-        tree.push(Node { spent: vec![0.0; runs], ..Node::default() });
+        tree.push(CallNode { spent: vec![0.0; runs], ..CallNode::default() });
     }
     index
 }

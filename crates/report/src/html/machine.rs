@@ -1,7 +1,7 @@
 //! The run: machine, commands, noise, what tracing cost, what was lost.
 
-use super::Subject;
 use super::markup::Markup;
+use super::page::Subject;
 use crate::words;
 use recording::meta::{Completion, Imported};
 

@@ -1,7 +1,8 @@
 //! Contended cache lines, each drawn as its 64 bytes.
 
 use super::markup::{Markup, readable};
-use super::{focus, tables};
+use super::page::focus;
+use super::tables;
 use crate::observed::Observed;
 use crate::show::Pick;
 use crate::show::sharing::{Field, LINE, Shared, shared, sharing};

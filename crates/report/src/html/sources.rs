@@ -8,7 +8,7 @@ use recording::Tables;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place in a source file: its path as the compiler recorded it, and the line.
-pub type Place = (String, u32);
+pub type SourceLine = (String, u32);
 
 /// Lines shown before and after the one that is meant.
 pub const AROUND: u32 = 3;
@@ -17,7 +17,7 @@ const MOST_CALLERS: usize = 3;
 
 /// What could be read: of a place the lines around it, with their numbers. Empty when nothing was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources(BTreeMap<Place, Vec<(u32, String)>>);
+pub struct Sources(BTreeMap<SourceLine, Vec<(u32, String)>>);
 
 /// A place as the answer tells it: function, file name without folders, line.
 type Told<'a> = (Option<&'a str>, &'a str, u32);

@@ -1,7 +1,8 @@
 //! Tables that scripts make sortable.
 
+use super::graph;
 use super::markup::{Markup, escape};
-use super::{focus, graph};
+use super::page::focus;
 use crate::observed::Observed;
 use crate::show::view::{Cell, Column};
 use crate::show::{Pick, UNTOLD, View, locks, syscalls, threads, waits};
@@ -57,7 +58,7 @@ const SHORT: usize = 8;
 const STAYS: u8 = 3;
 
 /// What is asked of a row.
-type Row<'a> = dyn Fn(&[Cell]) -> bool + 'a;
+type RowFilter<'a> = dyn Fn(&[Cell]) -> bool + 'a;
 
 /// What a table has of its own.
 #[derive(Default)]
@@ -65,7 +66,7 @@ pub(super) struct Own<'a> {
     /// Titles of columns, by their keys, where more is known than the view's.
     pub(super) titles: &'a [(&'a str, String)],
     /// Rows that say little.
-    pub(super) faint: Option<&'a Row<'a>>,
+    pub(super) faint: Option<&'a RowFilter<'a>>,
 }
 
 /// One table. Columns without any value are left out.

@@ -84,7 +84,7 @@ impl Look {
 
     /// Draws a screenful. `glance` is absent until the first look.
     pub fn draw(&self, glance: Option<&Glance>, unicode: bool, colour: bool, area: Rect, buffer: &mut Buffer) {
-        let tone = Tone { unicode, colour };
+        let tone = TextStyle { unicode, colour };
         let [head, body, foot] =
             Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)]).areas(area);
         let Some(glance) = glance else {
@@ -124,7 +124,7 @@ impl Look {
         vec![(self.focus, area)]
     }
 
-    fn panel(&self, at: usize, view: &View, tone: Tone, area: Rect, buffer: &mut Buffer) {
+    fn panel(&self, at: usize, view: &View, tone: TextStyle, area: Rect, buffer: &mut Buffer) {
         let focused = at == self.focus;
         let columns = numeric(view);
         let sorted = self.sort.get(at).and_then(|n| n.checked_sub(1)).and_then(|n| columns.get(n));
@@ -167,7 +167,7 @@ fn numeric(view: &View) -> Vec<&'static str> {
 }
 
 /// The line of sums, and how busy the processors were at the last looks.
-fn top(glance: &Glance, tone: Tone, area: Rect, buffer: &mut Buffer) {
+fn top(glance: &Glance, tone: TextStyle, area: Rect, buffer: &mut Buffer) {
     let line = headline(glance);
     let line = if tone.unicode { line } else { text::ascii(&line) };
     let line = text::shorten(&line, usize::from(area.width));
@@ -193,12 +193,12 @@ fn top(glance: &Glance, tone: Tone, area: Rect, buffer: &mut Buffer) {
 
 /// How texts look.
 #[derive(Debug, Clone, Copy)]
-struct Tone {
+struct TextStyle {
     unicode: bool,
     colour: bool,
 }
 
-impl Tone {
+impl TextStyle {
     fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }

@@ -10,13 +10,13 @@ use recording::tables::{Mode, State};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function or a line with its module.
-type Key = (String, String);
+type FunctionKey = (String, String);
 
 /// Processor time by key, seconds per unit of work: in itself, and with all that it calls.
 #[derive(Debug, Default)]
 struct Spent {
-    by: BTreeMap<Key, (f64, f64)>,
-    samples: BTreeMap<Key, u64>,
+    by: BTreeMap<FunctionKey, (f64, f64)>,
+    samples: BTreeMap<FunctionKey, u64>,
 }
 
 /// What the kernel's part of a sample is called: by its system call, in an imported profile by the kernel's function.
@@ -61,9 +61,9 @@ fn name_of(function: Option<&str>, module: &str, address: u64) -> String {
 }
 
 /// Which keys a stack has, innermost first.
-fn keys(observed: &Observed<'_, '_>, stack: StackId, lines: bool) -> Vec<Key> {
+fn keys(observed: &Observed<'_, '_>, stack: StackId, lines: bool) -> Vec<FunctionKey> {
     let frames = observed.model.stacks.frames(stack);
-    let key = |code: &analyze::model::code::Code<'_>| -> Key {
+    let key = |code: &analyze::model::code::Code<'_>| -> FunctionKey {
         let module = analyze::model::code::file_name(code.module).to_owned();
         let name = name_of(code.name(), code.module, code.frame.address);
         match (&code.frame.file, code.frame.line) {
@@ -80,7 +80,7 @@ fn spent(observed: &Observed<'_, '_>, pick: Pick, lines: bool) -> Spent {
     let (from, to) = pick.range(observed);
     let meant = pick.threads(observed);
     let mut found = Spent::default();
-    let mut known: HashMap<StackId, Vec<Key>> = HashMap::new();
+    let mut known: HashMap<StackId, Vec<FunctionKey>> = HashMap::new();
     for sample in &observed.traced.samples {
         let inside = pick.between.is_none() || (from..to).contains(&sample.time_ns);
         if !inside || !meant.contains(&sample.thread) {
@@ -158,10 +158,11 @@ fn table(
     let all: f64 = now.by.values().map(|s| s.0).sum();
     // What grew by less than what sampling may make of nothing did not grow for certain.
     let each = [seconds_per_sample(observed), base.as_ref().map_or(0.0, seconds_per_sample)];
-    let variance =
-        |spent: &Spent, key: &Key, each: f64| spent.samples.get(key).copied().unwrap_or(0) as f64 * each.powi(2);
+    let variance = |spent: &Spent, key: &FunctionKey, each: f64| {
+        spent.samples.get(key).copied().unwrap_or(0) as f64 * each.powi(2)
+    };
     let mut rows: Vec<((u8, f64), Vec<Cell>)> = Vec::new();
-    let mut names: BTreeSet<&Key> = now.by.keys().collect();
+    let mut names: BTreeSet<&FunctionKey> = now.by.keys().collect();
     names.extend(before.iter().flat_map(|b| b.by.keys()));
     for key in names {
         let (own, total) = now.by.get(key).copied().unwrap_or_default();

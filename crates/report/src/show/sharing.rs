@@ -43,7 +43,7 @@ pub struct Shared {
 }
 
 /// Accesses by distance from the line's start and width.
-type Places<'t> = BTreeMap<(u64, u64), Vec<&'t Access>>;
+type AccessesByOffset<'t> = BTreeMap<(u64, u64), Vec<&'t Access>>;
 
 /// The lines of a run, those with most samples first.
 pub fn shared(observed: &Observed<'_, '_>, pick: Pick) -> Vec<Shared> {
@@ -52,7 +52,7 @@ pub fn shared(observed: &Observed<'_, '_>, pick: Pick) -> Vec<Shared> {
     let meant = pick.threads(observed);
     let variables: HashMap<u64, &Variable> =
         observed.model.tables.variables.iter().filter(|v| v.run == run).map(|v| (v.address, v)).collect();
-    let mut lines: BTreeMap<(u32, u64), Places<'_>> = BTreeMap::new();
+    let mut lines: BTreeMap<(u32, u64), AccessesByOffset<'_>> = BTreeMap::new();
     let inside = |a: &&Access| pick.between.is_none() || (from..to).contains(&a.time_ns);
     let rows = observed.model.tables.accesses.iter().filter(|a| a.run == run && meant.contains(&a.thread));
     for access in rows.filter(inside) {

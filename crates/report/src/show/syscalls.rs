@@ -7,7 +7,7 @@ use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
-struct Sum {
+struct SyscallSum {
     threads: BTreeSet<ThreadId>,
     calls: f64,
     /// Of them, those that a time is known of.
@@ -37,7 +37,7 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
         ],
     );
     let meant = pick.threads(observed);
-    let mut found: BTreeMap<(String, String, String), Sum> = BTreeMap::new();
+    let mut found: BTreeMap<(String, String, String), SyscallSum> = BTreeMap::new();
     if pick.between.is_some() {
         let range = pick.range(observed);
         let run = observed.traced.run.run;

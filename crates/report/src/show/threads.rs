@@ -95,7 +95,7 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
 }
 
 /// Blocked nanoseconds, blocks, nanoseconds of the wait with most of them, and that wait in words.
-type Edge = (u64, u64, u64, String);
+type BlockedBy = (u64, u64, u64, String);
 
 /// One row a pair of threads: who waited for whom.
 pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
@@ -110,7 +110,7 @@ pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
         ],
     );
     let meant = pick.threads(observed);
-    let mut edges: BTreeMap<(ThreadId, Option<ThreadId>), Edge> = BTreeMap::new();
+    let mut edges: BTreeMap<(ThreadId, Option<ThreadId>), BlockedBy> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
             let edge = edges.entry((wait.thread, observed.ended_by(wait, wake))).or_default();

@@ -39,7 +39,7 @@ pub(super) fn inside(observed: &Observed<'_, '_>, pick: Pick) -> Inside {
 }
 
 #[derive(Default)]
-struct Sum {
+struct WaitSum {
     threads: BTreeSet<ThreadId>,
     count: f64,
     blocked: f64,
@@ -72,7 +72,7 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
     );
     let meant = pick.threads(observed);
     let parts = inside(observed, pick);
-    let mut found: BTreeMap<(String, String, String), Sum> = BTreeMap::new();
+    let mut found: BTreeMap<(String, String, String), WaitSum> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         let part = parts.part(wait.wait);
         if part == 0.0 {

@@ -1,6 +1,7 @@
 //! The account: where the processors' time went, one column a thread count.
 
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Account, Answer, CauseId};

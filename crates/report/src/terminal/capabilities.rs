@@ -1,7 +1,8 @@
 //! What a machine allows, for `knee doctor`.
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use recording::meta::Capability;
 use std::io::{self, Write};
 

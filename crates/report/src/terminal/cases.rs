@@ -1,8 +1,9 @@
 //! Several cases side by side: one table, one picture of the curves, the causes in a line each.
 
 use super::causes::blame;
-use super::page::{Page, Tone};
-use super::plot::{Axes, Curve, SEVERAL, draw};
+use super::page::Page;
+use super::plot::{Axes, PlottedCurve, SEVERAL, draw};
+use super::style::Tone;
 use super::table::{Lean, Table};
 use super::{Style, machine};
 use crate::comparison::{Case, Comparison, number};
@@ -134,13 +135,13 @@ fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::
 }
 
 /// A curve a case. The legend is the table.
-fn over_threads(comparison: &Comparison) -> (Vec<Curve>, Vec<String>) {
+fn over_threads(comparison: &Comparison) -> (Vec<PlottedCurve>, Vec<String>) {
     let curve = |(index, case): (usize, &Case)| {
         let point = |p: &Point| Some((f64::from(p.threads), comparison.speed(p)?));
-        Some(Curve { letter: letter(index)?, points: case.curve.iter().filter_map(point).collect() })
+        Some(PlottedCurve { letter: letter(index)?, points: case.curve.iter().filter_map(point).collect() })
     };
     let all = comparison.cases.iter().enumerate();
-    let curves: Vec<Curve> = all.clone().filter_map(curve).take(MOST_CURVES).collect();
+    let curves: Vec<PlottedCurve> = all.clone().filter_map(curve).take(MOST_CURVES).collect();
     let mut legend: Vec<String> = all.take(curves.len()).map(|(index, case)| title(index, case)).collect();
     if comparison.cases.len() > curves.len() {
         legend.push(format!("(the first {} of {})", curves.len(), comparison.cases.len()));
@@ -150,7 +151,7 @@ fn over_threads(comparison: &Comparison) -> (Vec<Curve>, Vec<String>) {
 
 /// A curve for each thread count and each combination of variant and other parameters. Where that is too many, only
 /// the smallest and the largest count.
-fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (Vec<Curve>, Vec<String>) {
+fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (Vec<PlottedCurve>, Vec<String>) {
     let value_of = |case: &Case| case.value_of(parameter).and_then(number);
     let groups = comparison.along(parameter);
     let few: Vec<u32> = match groups.len() * counts.len() <= MOST_CURVES {
@@ -174,7 +175,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
             // Small letters: the table's capitals stand for single cases.
             let letter = char::from(b'a' + curves.len() as u8);
             legend.push(format!("{letter} {name}, {}", comparison.counted().many(*threads)));
-            curves.push(Curve { letter, points });
+            curves.push(PlottedCurve { letter, points });
         }
     }
     (curves, legend)

@@ -1,6 +1,7 @@
 //! The causes: culprit, evidence, what to try, what would disprove it.
 
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use crate::text;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};

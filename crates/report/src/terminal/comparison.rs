@@ -1,7 +1,8 @@
 //! Two recordings compared.
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Change, Comparison, CurveChange, Judgement, Kind, Setup};
@@ -13,7 +14,7 @@ const MOST_CHANGES: usize = 5;
 
 /// How the page calls the two.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Names {
+pub(super) struct Labels {
     pub(super) before: &'static str,
     pub(super) after: &'static str,
     /// What the counts are of; none when the program chose its threads by itself: then the count says nothing.
@@ -27,13 +28,13 @@ pub(super) struct Names {
 pub fn render(comparison: &Comparison, style: Style, out: &mut impl Write) -> io::Result<()> {
     let page = &mut Page::new(out, style, false);
     page.paragraph("", Tone::Strong, &comparison.summary)?;
-    let names = Names { before: "before", after: "after", counts: Some(comparison.counted) };
+    let names = Labels { before: "before", after: "after", counts: Some(comparison.counted) };
     tables(comparison, names, page)?;
     warnings(comparison, page)
 }
 
 /// Times, and what changed.
-pub(super) fn tables(comparison: &Comparison, names: Names, page: &mut Page<'_>) -> io::Result<()> {
+pub(super) fn tables(comparison: &Comparison, names: Labels, page: &mut Page<'_>) -> io::Result<()> {
     if !comparison.curve.is_empty() {
         page.title("Time per unit of work", beside(comparison))?;
         page.table(&curve(comparison, names))?;
@@ -73,7 +74,7 @@ fn beside(comparison: &Comparison) -> &'static str {
     }
 }
 
-fn curve(comparison: &Comparison, names: Names) -> Table {
+fn curve(comparison: &Comparison, names: Labels) -> Table {
     let mut table = Table::default();
     if let Some(counted) = names.counts {
         table.column(format!("{}s", counted.word()), Lean::Right, 0);
@@ -117,7 +118,7 @@ fn share(share: f64) -> String {
     if share < 0.0995 { format!("{:.1} %", share * 100.0) } else { words::percent(share) }
 }
 
-fn changes(changes: &[&Change], names: Names) -> Table {
+fn changes(changes: &[&Change], names: Labels) -> Table {
     let mut table = Table::default();
     if let Some(counted) = names.counts {
         table.column(format!("{}s", counted.word()), Lean::Right, 0);

@@ -1,6 +1,7 @@
 //! The scaling table: one row a thread count.
 
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Answer, Point, Spread};

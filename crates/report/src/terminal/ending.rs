@@ -1,11 +1,12 @@
 //! What stays open, what to know before believing the numbers, and where the files are.
 
-use super::Places;
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use crate::words;
 use analyze::answer::{Account, Answer, CauseId, Limitation};
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 
 /// Reasons for being unsure that are shown.
 const MOST_OPEN: usize = 2;
@@ -14,7 +15,16 @@ const MOST_WARNINGS: [usize; 2] = [4, 2];
 /// Limitations shown; and when the whole would not fit the screen.
 const MOST_LIMITATIONS: [usize; 2] = [3, 1];
 
-pub(super) fn render(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result<()> {
+/// Where the files of a sweep are.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepFiles<'a> {
+    /// The recording's folder.
+    pub recording: &'a Path,
+    /// What lies in it for people and scripts: `verdict.json`, `output/`.
+    pub beside: &'a [&'a str],
+}
+
+pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Result<()> {
     page.blank()?;
     open(answer, page)?;
     if !answer.verdict.clear.is_empty() {
@@ -36,8 +46,8 @@ pub(super) fn render(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) 
         page.paragraph("Not seen       ", Tone::Plain, &what)?;
         limitation.unlock.as_ref().map_or(Ok(()), |command| page.whole("    unlock it  ", command))
     })?;
-    let folder = places.recording.to_string_lossy();
-    page.whole("Recording      ", &format!("{} with {}", folder.trim_end_matches('/'), places.beside.join(", ")))
+    let folder = files.recording.to_string_lossy();
+    page.whole("Recording      ", &format!("{} with {}", folder.trim_end_matches('/'), files.beside.join(", ")))
 }
 
 /// Open causes by what is missing, because one missing thing usually leaves several open.

@@ -1,10 +1,11 @@
 //! One screen of text: the verdict, the curve, the account, the causes, what could not be seen, where the files are.
 //!
-//! Rooms: `page` the only way to the output (makes text harmless, keeps to the width, colours); `table` columns;
-//! `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee doctor`;
-//! `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep side by side, with their curves by `plot`;
-//! [`sheet`] headings and texts for everything else.
-//! May import: `text`, `words`, anstyle.
+//! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
+//! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee
+//! doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep side by
+//! side, with their curves by `plot`; [`sheet`] headings and texts for everything else.
+//!
+//! May import: `comparison`, `pair`, `text`, `words`, `analyze`, `recording`, anstyle.
 
 mod account;
 mod capabilities;
@@ -17,75 +18,44 @@ mod page;
 mod pair;
 mod plot;
 pub mod sheet;
+mod style;
 mod table;
 
 use analyze::answer::{Answer, CauseId};
 pub use capabilities::render as render_capabilities;
 pub use cases::render as render_cases;
 pub use comparison::render as render_comparison;
-use page::{Page, Tone};
+pub use ending::SweepFiles;
+use page::Page;
 pub use pair::render as render_pair;
 use recording::meta::Machine;
 use std::io::{self, Write};
-use std::path::Path;
+pub use style::Style;
+use style::Tone;
 
 /// Lines that fit one screen of a usual terminal window.
 const SCREEN: usize = 40;
-
-/// How to write. The caller knows the terminal, this crate does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Style {
-    /// Colour and weight by escape sequences. They only repeat what the words say.
-    pub colour: bool,
-    /// Columns of a line; fewer than 40 are taken as 40.
-    pub width: usize,
-    /// Characters outside ASCII; without them `±` becomes `+-`.
-    pub unicode: bool,
-    /// True where nothing ends a line: tables are as wide as their texts then.
-    pub whole: bool,
-}
-
-impl Style {
-    /// Columns of sentences: longer lines are hard to read, however wide the terminal is.
-    pub fn prose(self) -> usize {
-        self.width.clamp(page::LEAST_WIDTH, crate::text::WIDEST_PROSE)
-    }
-
-    /// Columns of tables.
-    pub fn table(self) -> usize {
-        if self.whole { usize::MAX } else { self.width.max(page::LEAST_WIDTH) }
-    }
-}
-
-/// Where the files of a sweep are.
-#[derive(Debug, Clone, Copy)]
-pub struct Places<'a> {
-    /// The recording's folder.
-    pub recording: &'a Path,
-    /// What lies in it for people and scripts: `verdict.json`, `output/`.
-    pub beside: &'a [&'a str],
-}
 
 /// Writes the answer for people.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn render(answer: &Answer, places: &Places<'_>, style: Style, out: &mut impl Write) -> io::Result<()> {
+pub fn render(answer: &Answer, files: &SweepFiles<'_>, style: Style, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    page(answer, places, &mut Page::new(&mut text, style, false))?;
+    page(answer, files, &mut Page::new(&mut text, style, false))?;
     if !style.whole && text.iter().filter(|byte| **byte == b'\n').count() > SCREEN {
         text.clear();
-        page(answer, places, &mut Page::new(&mut text, style, true))?;
+        page(answer, files, &mut Page::new(&mut text, style, true))?;
     }
     out.write_all(&text)
 }
 
-fn page(answer: &Answer, places: &Places<'_>, page: &mut Page<'_>) -> io::Result<()> {
+fn page(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Result<()> {
     headline(answer, page)?;
     curve::render(answer, page)?;
     account::render(answer, page)?;
     causes::render(answer, page)?;
-    ending::render(answer, places, page)
+    ending::render(answer, files, page)
 }
 
 /// The verdict comes first: it is what the reader came for.

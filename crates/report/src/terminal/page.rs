@@ -1,33 +1,17 @@
 //! The only way to the output: makes every text harmless, keeps to the width, colours.
 
-use super::Style;
+use super::style::{Style, Tone};
 use super::table::Table;
 use crate::text;
 use anstyle::{AnsiColor, Effects};
 use std::io::{self, Write};
 
-/// Narrower than this nothing can be laid out.
-pub(super) const LEAST_WIDTH: usize = 40;
 /// Words longer than this lose their middle, except where [`Page::whole`] is used.
 const LONGEST_WORD: usize = 48;
 /// Lines of the longest text that anybody writes; a longer one holds names that are made to be long.
 const MOST_LINES: usize = 40;
 /// Lines of a command: what was typed may be longer than what is said about it.
 const MOST_COMMAND_LINES: usize = 2;
-
-/// What a text is, for its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
-    Plain,
-    /// Titles and what counts.
-    Strong,
-    /// What is rarely read.
-    Faint,
-    /// Losses.
-    Alert,
-    /// Warnings.
-    Warning,
-}
 
 /// The page being written.
 pub(super) struct Page<'a> {

@@ -1,7 +1,8 @@
 //! Two commands against each other, or one against itself.
 
-use super::comparison::{Names, tables, warnings};
-use super::page::{Page, Tone};
+use super::comparison::{Labels, tables, warnings};
+use super::page::Page;
+use super::style::Tone;
 use super::{Style, machine};
 use crate::pair::Pair;
 use analyze::answer::{Judgement, Setup};
@@ -32,7 +33,7 @@ pub fn render(pair: &Pair, folder: &Path, style: Style, out: &mut impl Write) ->
     let (before, after) = if same { ("first", "second") } else { ("A", "B") };
     tables(
         comparison,
-        Names { before, after, counts: Some(comparison.counted).filter(|_| pair.thread_counts_given) },
+        Labels { before, after, counts: Some(comparison.counted).filter(|_| pair.thread_counts_given) },
         page,
     )?;
     if same && !comparison.curve.is_empty() {

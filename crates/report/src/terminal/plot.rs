@@ -15,7 +15,7 @@ pub(super) const SEVERAL: char = '*';
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Curve {
+pub(super) struct PlottedCurve {
     pub(super) letter: char,
     /// In the order of x.
     pub(super) points: Vec<(f64, f64)>,
@@ -32,7 +32,7 @@ pub(super) struct Axes {
 
 /// How an axis's values become places from 0 to 1.
 #[derive(Debug, Clone, Copy)]
-struct Scale {
+struct AxisScale {
     low: f64,
     high: f64,
     log: bool,
@@ -40,9 +40,9 @@ struct Scale {
     zero: Option<f64>,
 }
 
-impl Scale {
+impl AxisScale {
     /// A scale that holds all values. A linear one begins at 0, so that lengths can be compared.
-    fn new(values: impl Iterator<Item = f64> + Clone, log: bool, from_zero: bool) -> Option<Scale> {
+    fn new(values: impl Iterator<Item = f64> + Clone, log: bool, from_zero: bool) -> Option<AxisScale> {
         let most = values.clone().fold(f64::NEG_INFINITY, f64::max);
         let least = values.clone().fold(f64::INFINITY, f64::min);
         let least_positive = values.filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
@@ -54,11 +54,11 @@ impl Scale {
             let zero = (least == 0.0).then_some(least_positive / 10.0);
             let low = zero.unwrap_or(least_positive);
             let (low, high) = if low == most { (low / 2.0, most * 2.0) } else { (low, most) };
-            return Some(Scale { low: low.log10(), high: high.log10(), log: true, zero });
+            return Some(AxisScale { low: low.log10(), high: high.log10(), log: true, zero });
         }
         let low = if from_zero { least.min(0.0) } else { least };
         let (low, high) = if low == most { (low - 0.5, most + 0.5) } else { (low, most) };
-        Some(Scale { low, high, log: false, zero: None })
+        Some(AxisScale { low, high, log: false, zero: None })
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -90,11 +90,17 @@ impl Scale {
 
 /// Draws the curves into lines of at most `width` columns, `height` of them for the curves. None when there is nothing
 /// to draw.
-pub(super) fn draw(curves: &[Curve], axes: &Axes, width: usize, height: usize, unicode: bool) -> Option<Vec<String>> {
+pub(super) fn draw(
+    curves: &[PlottedCurve],
+    axes: &Axes,
+    width: usize,
+    height: usize,
+    unicode: bool,
+) -> Option<Vec<String>> {
     let all = || curves.iter().flat_map(|c| &c.points).filter(|(x, y)| x.is_finite() && y.is_finite());
     let usable = |(x, y): &&(f64, f64)| (!axes.log_y || *y > 0.0) && (!axes.log_x || *x >= 0.0);
-    let x = Scale::new(all().filter(usable).map(|(x, _)| *x), axes.log_x, false)?;
-    let y = Scale::new(all().filter(usable).map(|(_, y)| *y), axes.log_y, true)?;
+    let x = AxisScale::new(all().filter(usable).map(|(x, _)| *x), axes.log_x, false)?;
+    let y = AxisScale::new(all().filter(usable).map(|(_, y)| *y), axes.log_y, true)?;
     let labels: Vec<(f64, String)> = y.ticks(height / 3).into_iter().map(|tick| (tick, number(tick))).collect();
     let margin = labels.iter().map(|(_, label)| text::width(label)).max()?;
     // Room for the labels, the axis, and a column at each side so that letters do not touch the frame.
@@ -118,7 +124,7 @@ pub(super) fn draw(curves: &[Curve], axes: &Axes, width: usize, height: usize, u
 }
 
 /// The inside of the picture, one text a row.
-fn curves_in(area: Rect, curves: &[Curve], (x, y): (Scale, Scale), unicode: bool) -> Vec<String> {
+fn curves_in(area: Rect, curves: &[PlottedCurve], (x, y): (AxisScale, AxisScale), unicode: bool) -> Vec<String> {
     let mut buffer = Buffer::empty(area);
     let place = |(px, py): &(f64, f64)| {
         let place = (x.place(*px), y.place(*py));
@@ -165,7 +171,13 @@ fn nearest(place: f64, cells: u16) -> u16 {
 }
 
 /// The values under the x axis, those that would run into another left out, and the axis's name at the right.
-fn below(margin: usize, columns: usize, scale: Scale, values: impl Iterator<Item = f64>, name: &str) -> [String; 2] {
+fn below(
+    margin: usize,
+    columns: usize,
+    scale: AxisScale,
+    values: impl Iterator<Item = f64>,
+    name: &str,
+) -> [String; 2] {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.dedup();
@@ -212,15 +224,15 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn curve(letter: char, points: &[(f64, f64)]) -> Curve {
-        Curve { letter, points: points.to_vec() }
+    fn curve(letter: char, points: &[(f64, f64)]) -> PlottedCurve {
+        PlottedCurve { letter, points: points.to_vec() }
     }
 
     fn axes(log_x: bool, log_y: bool) -> Axes {
         Axes { x: "threads".into(), y: "Mops/s".into(), log_x, log_y }
     }
 
-    fn picture(curves: &[Curve], axes: &Axes, unicode: bool) -> String {
+    fn picture(curves: &[PlottedCurve], axes: &Axes, unicode: bool) -> String {
         draw(curves, axes, 60, 12, unicode).unwrap().join("\n")
     }
 

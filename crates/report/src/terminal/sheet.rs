@@ -1,7 +1,8 @@
 //! Plain sheets of headings and labelled texts, for what is no answer: what a sweep would run, what the lab holds.
 
 use super::Style;
-use super::page::{Page, Tone};
+use super::page::Page;
+use super::style::Tone;
 use crate::text;
 use std::io::{self, Write};
 

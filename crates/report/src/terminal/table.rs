@@ -1,7 +1,7 @@
 //! Columns under their titles, without frames. What does not fit is left out, least important column first; then the widest
 //! column gets narrower, and its texts go on below themselves.
 
-use super::page::Tone;
+use super::style::Tone;
 use crate::text;
 
 /// Spaces between two columns.
@@ -22,7 +22,7 @@ pub(super) enum Lean {
 
 /// One column.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub(super) title: String,
     pub(super) lean: Lean,
     /// The column with the highest number is left out first; 0 always stays.
@@ -31,7 +31,7 @@ pub(super) struct Column {
 
 /// One line of the table.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     pub(super) tone: Tone,
     pub(super) cells: Vec<String>,
 }
@@ -39,17 +39,17 @@ pub(super) struct Row {
 /// A table being filled.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Table {
-    pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Row>,
+    pub(super) columns: Vec<TableColumn>,
+    pub(super) rows: Vec<TableRow>,
 }
 
 impl Table {
     pub(super) fn column(&mut self, title: impl Into<String>, lean: Lean, spare: u8) {
-        self.columns.push(Column { title: title.into(), lean, spare });
+        self.columns.push(TableColumn { title: title.into(), lean, spare });
     }
 
     pub(super) fn row(&mut self, tone: Tone, cells: Vec<String>) {
-        self.rows.push(Row { tone, cells });
+        self.rows.push(TableRow { tone, cells });
     }
 
     /// The same table with every text changed.

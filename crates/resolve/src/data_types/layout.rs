@@ -24,7 +24,7 @@ pub(super) struct Structure {
 }
 
 /// One step from an object to a part of it.
-struct Step {
+struct MemberStep {
     text: String,
     /// The object that it is a part of has no other.
     only: bool,
@@ -128,7 +128,7 @@ impl Layout<'_> {
     /// when that is the object itself.
     pub(super) fn member(&self, of: &Die, distance: u64) -> Option<String> {
         let (mut at, mut within) = (*of, distance);
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<MemberStep> = Vec::new();
         // Members of a base class belong to the class that has it.
         let mut only_base = true;
         for _ in 0..DEPTH {
@@ -138,7 +138,7 @@ impl Layout<'_> {
                     let Some((next, from, name, only)) = self.part(&die, within) else { break };
                     only_base &= only;
                     if let Some(name) = name {
-                        steps.push(Step { text: format!(".{name}"), only: only_base });
+                        steps.push(MemberStep { text: format!(".{name}"), only: only_base });
                         only_base = true;
                     }
                     (at, within) = (next, within - from);
@@ -153,7 +153,7 @@ impl Layout<'_> {
                         write!(text, "[{}]", within / step).ok()?;
                         within %= step;
                     }
-                    steps.push(Step { text, only: false });
+                    steps.push(MemberStep { text, only: false });
                     at = element;
                 }
                 _ => break,

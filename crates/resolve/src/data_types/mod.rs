@@ -6,44 +6,30 @@
 //! nothing: a wrong name is worse than none.
 //!
 //! Rooms: `units` the debug information by units; `layout` types, their sizes and members; `scopes` the variables of
-//! the code at an address; `values` where these are and what they hold. May import: `debug_file`, `decode`'s registers
-//! and stack bytes, `demangle`'s limits of text, `elf`, `error`, `module`.
+//! the code at an address; `moment` a sample at an access; `values` where these are and what they hold. May import: `decode`,
+//! `demangle`, `elf`, `error`, `module`, `symbols`.
 
 mod layout;
+mod moment;
 mod scopes;
 mod units;
 mod values;
 
 use std::path::PathBuf;
 
-use crate::debug_file::find_debug_file;
-use crate::decode::Registers;
-use crate::decode::replay::StackBytes;
 use crate::error::ModuleError;
 use crate::module::Module;
+use crate::symbols::debug_file::find_debug_file;
 
 use layout::Layout;
 use scopes::Scopes;
 use units::Units;
-use values::Frame;
+use values::{Pointer, SampledFrame};
+
+pub use moment::Moment;
 
 /// Where distributions put separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
-
-/// One sample at an access: what the code's variables are read from.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
-    /// The registers.
-    pub registers: &'a Registers,
-    /// The bytes of the stack.
-    pub stack: StackBytes<'a>,
-    /// The address that the module's file states for the sampled instruction.
-    pub stated: u64,
-    /// The same for the instruction that made the access.
-    pub access_stated: u64,
-    /// The value of the register to which the accessing instruction adds an index: where an array begins.
-    pub array: Option<u64>,
-}
 
 /// What lies at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +91,7 @@ impl DataTypes {
         let layout = Layout { units: &self.units };
         let mut best: Option<(Rank, Placed)> = None;
         for at in [moment.stated, moment.access_stated] {
-            let frame = Frame { moment, cfa: module.unwind.frame_address(at, moment.registers) };
+            let frame = SampledFrame { moment, cfa: module.unwind.frame_address(at, moment.registers) };
             for variable in self.scopes.variables(&self.units, at).iter() {
                 for pointer in frame.pointers(&layout, variable, at) {
                     let Some(found) = place(&layout, moment, address, &pointer) else { continue };
@@ -125,17 +111,6 @@ impl DataTypes {
 /// How good a name is: structures of the program before other variables, those before structures of a language's own
 /// library (an atomic inside a counter); of several the largest, which knows most around the address.
 type Rank = (u8, u64);
-
-/// A pointer in a variable, and what it points to.
-#[derive(Debug, Clone)]
-struct Pointer {
-    /// The variable's name, with the member that points.
-    name: String,
-    value: u64,
-    /// How many objects are there, when that is known.
-    count: Option<u64>,
-    to: units::Die,
-}
 
 fn place(layout: &Layout<'_>, moment: &Moment<'_>, address: u64, pointer: &Pointer) -> Option<(Rank, Placed)> {
     let size = layout.size(&pointer.to)?;

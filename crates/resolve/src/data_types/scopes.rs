@@ -8,7 +8,8 @@ use std::sync::Arc;
 use gimli::{AttributeValue, EntriesTreeNode, Operation, UnitOffset, constants};
 
 use super::layout::Layout;
-use super::units::{Die, Entry, Reader, Units};
+use super::units::{Die, Entry, Units};
+use crate::elf::DwarfReader;
 
 /// Variables of one place in the code that are looked at, at most, and how deep functions that were inlined into each
 /// other are followed.
@@ -23,9 +24,9 @@ pub(super) struct Variable {
     pub(super) of: Die,
     /// The number of its unit.
     pub(super) unit: usize,
-    pub(super) location: AttributeValue<Reader>,
+    pub(super) location: AttributeValue<DwarfReader>,
     /// Where its function says that frames begin.
-    pub(super) frame_base: Option<AttributeValue<Reader>>,
+    pub(super) frame_base: Option<AttributeValue<DwarfReader>>,
 }
 
 /// Functions of a unit: code, and the entry.
@@ -119,8 +120,8 @@ fn collect(
     units: &Units,
     unit: usize,
     at: u64,
-    node: EntriesTreeNode<'_, '_, Reader>,
-    frame_base: Option<&AttributeValue<Reader>>,
+    node: EntriesTreeNode<'_, '_, DwarfReader>,
+    frame_base: Option<&AttributeValue<DwarfReader>>,
     depth: usize,
     found: &mut Vec<Variable>,
 ) -> Option<()> {
@@ -154,7 +155,7 @@ fn variable(
     units: &Units,
     unit: usize,
     entry: &Entry,
-    frame_base: Option<&AttributeValue<Reader>>,
+    frame_base: Option<&AttributeValue<DwarfReader>>,
 ) -> Option<Variable> {
     Some(Variable {
         location: entry.attr_value(constants::DW_AT_location)?,

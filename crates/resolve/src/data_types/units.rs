@@ -5,16 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{
-    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, DwTag, Dwarf, EndianArcSlice, LittleEndian,
-    Reader as _, Section as _, Unit, UnitHeader, UnitOffset, constants,
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, DwTag, Dwarf, LittleEndian, Reader as _,
+    Section as _, Unit, UnitHeader, UnitOffset, constants,
 };
 
 use crate::demangle::bounded;
-use crate::elf::ElfFile;
+use crate::elf::{DwarfReader, ElfFile};
 use crate::error::ModuleError;
 
-pub(super) type Reader = EndianArcSlice<LittleEndian>;
-pub(super) type Entry = DebuggingInformationEntry<Reader>;
+pub(super) type Entry = DebuggingInformationEntry<DwarfReader>;
 
 /// Debug information that is looked through at most, in bytes: about a second's work, after the run. Programs with more
 /// get no names of members.
@@ -37,8 +36,8 @@ pub(super) struct Die {
 
 /// All units of a file.
 pub(super) struct Units {
-    pub(super) dwarf: Dwarf<Reader>,
-    headers: Vec<UnitHeader<Reader>>,
+    pub(super) dwarf: Dwarf<DwarfReader>,
+    headers: Vec<UnitHeader<DwarfReader>>,
     /// Where each begins in `.debug_info`, ascending.
     starts: Vec<usize>,
     parsed: RefCell<HashMap<usize, Arc<Parsed>>>,
@@ -46,7 +45,7 @@ pub(super) struct Units {
 
 /// A unit.
 pub(super) struct Parsed {
-    pub(super) unit: Unit<Reader>,
+    pub(super) unit: Unit<DwarfReader>,
     /// The namespaces in it: from the entry up to the end of what is in it, and the name.
     namespaces: Vec<(usize, usize, String)>,
 }
@@ -60,7 +59,7 @@ impl Units {
         }
         let dwarf = Dwarf::load(|id| {
             let bytes = file.section_bytes(id.name())?;
-            Ok::<_, ModuleError>(Reader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
+            Ok::<_, ModuleError>(DwarfReader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
         })?;
         if dwarf.debug_info.reader().len() > LARGEST {
             return Ok(None);
@@ -106,7 +105,7 @@ impl Units {
     }
 
     /// The entry that an attribute refers to.
-    pub(super) fn reference(&self, unit: usize, value: Option<AttributeValue<Reader>>) -> Option<Die> {
+    pub(super) fn reference(&self, unit: usize, value: Option<AttributeValue<DwarfReader>>) -> Option<Die> {
         match value? {
             AttributeValue::UnitRef(at) => Some(Die { unit, at }),
             AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => {
@@ -164,7 +163,7 @@ impl Units {
 }
 
 /// The namespaces of a unit, in the order of their entries, so that outer ones come first.
-fn namespaces(dwarf: &Dwarf<Reader>, unit: &Unit<Reader>) -> gimli::Result<Vec<(usize, usize, String)>> {
+fn namespaces(dwarf: &Dwarf<DwarfReader>, unit: &Unit<DwarfReader>) -> gimli::Result<Vec<(usize, usize, String)>> {
     let mut found: Vec<(usize, usize, String)> = Vec::new();
     let mut open: Vec<(isize, usize)> = Vec::new();
     let mut entries = unit.entries();

@@ -3,16 +3,28 @@
 use gimli::{AttributeValue, Expression, Operation, constants};
 
 use super::layout::{Layout, Member};
+use super::moment::Moment;
 use super::scopes::Variable;
-use super::units::{Die, Reader, Units, is_structure};
-use super::{Moment, Pointer};
+use super::units::{Die, Units, is_structure};
+use crate::elf::DwarfReader;
 
 /// Pointers that are looked at in one variable, at most, and how deep in its members.
 const POINTERS: usize = 32;
 const DEPTH: usize = 8;
 
+/// A pointer in a variable, and what it points to.
+#[derive(Debug, Clone)]
+pub(super) struct Pointer {
+    /// The variable's name, with the member that points.
+    pub(super) name: String,
+    pub(super) value: u64,
+    /// How many objects are there, when that is known.
+    pub(super) count: Option<u64>,
+    pub(super) to: Die,
+}
+
 /// One sample, in the frame of the sampled function.
-pub(super) struct Frame<'m> {
+pub(super) struct SampledFrame<'m> {
     pub(super) moment: &'m Moment<'m>,
     /// Where the frame begins (the canonical frame address).
     pub(super) cfa: Option<u64>,
@@ -20,7 +32,7 @@ pub(super) struct Frame<'m> {
 
 /// Where a part of a variable is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValueLocation {
     Memory(u64),
     /// In a register, or nowhere but known.
     Value(u64),
@@ -28,9 +40,9 @@ enum Place {
 }
 
 /// The parts of a variable, each with its bytes; the last may be without.
-type Parts = Vec<(Place, Option<u64>)>;
+type Parts = Vec<(ValueLocation, Option<u64>)>;
 
-impl Frame<'_> {
+impl SampledFrame<'_> {
     /// The pointers that a variable holds at a stated code address.
     pub(super) fn pointers(&self, layout: &Layout<'_>, variable: &Variable, at: u64) -> Vec<Pointer> {
         let mut found = Vec::new();
@@ -114,8 +126,8 @@ impl Frame<'_> {
             let end = bytes.map_or(u64::MAX, |bytes| start.saturating_add(bytes));
             if (start..end).contains(&offset) {
                 return match place {
-                    Place::Memory(at) => self.moment.stack.number(at.checked_add(offset - start)?, 8),
-                    Place::Value(value) if offset == start => Some(*value),
+                    ValueLocation::Memory(at) => self.moment.stack.number(at.checked_add(offset - start)?, 8),
+                    ValueLocation::Value(value) if offset == start => Some(*value),
                     _ => None,
                 };
             }
@@ -143,8 +155,8 @@ impl Frame<'_> {
             Some(AttributeValue::Exprloc(base)) => {
                 let parts = self.evaluate(base, parsed.unit.encoding(), None)?;
                 match parts.first()? {
-                    (Place::Memory(base) | Place::Value(base), _) => Some(*base),
-                    (Place::Unknown, _) => None,
+                    (ValueLocation::Memory(base) | ValueLocation::Value(base), _) => Some(*base),
+                    (ValueLocation::Unknown, _) => None,
                 }
             }
             _ => None,
@@ -153,15 +165,20 @@ impl Frame<'_> {
     }
 
     /// The few forms that compilers use for pointers; none for any other.
-    fn evaluate(&self, expression: &Expression<Reader>, encoding: gimli::Encoding, base: Option<u64>) -> Option<Parts> {
+    fn evaluate(
+        &self,
+        expression: &Expression<DwarfReader>,
+        encoding: gimli::Encoding,
+        base: Option<u64>,
+    ) -> Option<Parts> {
         let register = |number: gimli::Register| self.moment.registers.by_dwarf_number(number.0);
         let mut parts: Parts = Vec::new();
-        let (mut stack, mut place): (Vec<u64>, Option<Place>) = (Vec::new(), None);
+        let (mut stack, mut place): (Vec<u64>, Option<ValueLocation>) = (Vec::new(), None);
         let mut operations = expression.clone().operations(encoding);
         while let Some(operation) = operations.next().ok()? {
             match operation {
                 Operation::Register { register: number } => {
-                    place = Some(register(number).map_or(Place::Unknown, Place::Value));
+                    place = Some(register(number).map_or(ValueLocation::Unknown, ValueLocation::Value));
                 }
                 Operation::RegisterOffset { register: number, offset, .. } => {
                     stack.push(register(number)?.wrapping_add_signed(offset));
@@ -194,11 +211,11 @@ impl Frame<'_> {
                     let at = stack.pop()?;
                     stack.push(self.moment.stack.number(at, 8)?);
                 }
-                Operation::StackValue => place = Some(Place::Value(stack.pop()?)),
+                Operation::StackValue => place = Some(ValueLocation::Value(stack.pop()?)),
                 Operation::Piece { size_in_bits, bit_offset } => {
                     let whole = size_in_bits % 8 == 0 && bit_offset.unwrap_or(0) == 0;
-                    let at = place.take().or_else(|| stack.pop().map(Place::Memory));
-                    let at = at.filter(|_| whole).unwrap_or(Place::Unknown);
+                    let at = place.take().or_else(|| stack.pop().map(ValueLocation::Memory));
+                    let at = at.filter(|_| whole).unwrap_or(ValueLocation::Unknown);
                     parts.push((at, Some(size_in_bits.div_ceil(8))));
                     stack.clear();
                 }
@@ -207,7 +224,7 @@ impl Frame<'_> {
             }
         }
         if parts.is_empty() {
-            parts.push((place.or_else(|| stack.pop().map(Place::Memory))?, None));
+            parts.push((place.or_else(|| stack.pop().map(ValueLocation::Memory))?, None));
         }
         Some(parts)
     }

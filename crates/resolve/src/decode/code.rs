@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 
 use super::CodeReader;
 use super::instruction::{Decode, Flow, Instruction, Operand, Value};
-use super::loops::DEPTH;
 
 /// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
 const PER_SAMPLE: usize = 256;
@@ -36,6 +35,14 @@ const CHUNK: usize = 1024;
 /// Addresses that wait to be decoded, at most.
 const PENDING: usize = 4096;
 
+/// How deep calls are followed: wrapper, atomic, intrinsic.
+///
+/// Decides: how deep calls of a loop are followed.
+/// From: wrapper, atomic, intrinsic.
+/// Shown by: `bench/sharing`.
+/// Wrong if: more wrappers in each other.
+pub(super) const CALL_DEPTH: usize = 4;
+
 /// How an instruction is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Edge {
@@ -46,7 +53,7 @@ pub struct Edge {
 }
 
 /// The code of one process image.
-pub struct Code {
+pub struct CodeGraph {
     decode: Box<dyn Decode + Send>,
     instructions: HashMap<u64, Instruction>,
     /// By target of a branch: the branches to it.
@@ -56,7 +63,7 @@ pub struct Code {
     /// Targets of branches and calls through memory, where they could be read.
     linked: HashMap<u64, Vec<u64>>,
     /// Addresses to be decoded, by how many calls away they are from where samples were taken.
-    pending: [VecDeque<u64>; DEPTH + 1],
+    pending: [VecDeque<u64>; CALL_DEPTH + 1],
     /// Where there is no code.
     barren: HashMap<u64, ()>,
     version: u64,
@@ -68,13 +75,13 @@ pub struct Code {
     chunk_at: u64,
 }
 
-impl std::fmt::Debug for Code {
+impl std::fmt::Debug for CodeGraph {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Code").field("instructions", &self.instructions.len()).finish_non_exhaustive()
     }
 }
 
-impl Code {
+impl CodeGraph {
     /// No code yet.
     pub fn new(decode: Box<dyn Decode + Send>) -> Self {
         Self {
@@ -395,8 +402,8 @@ mod tests {
         }
     }
 
-    fn some_code() -> Code {
-        Code::new(decoder("x86_64").unwrap())
+    fn some_code() -> CodeGraph {
+        CodeGraph::new(decoder("x86_64").unwrap())
     }
 
     #[test]

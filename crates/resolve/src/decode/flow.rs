@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::Code;
+use super::code::CodeGraph;
 use super::instruction::{Access, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
 use super::loops::{Loop, Node};
 
@@ -18,7 +18,7 @@ const SOURCES: usize = 64;
 const FLAGS: usize = 64;
 
 /// A set of places.
-type Places = u128;
+type PlaceSet = u128;
 
 /// A set of sources: bits of carried places from below, of loads from above.
 type Sources = u64;
@@ -46,7 +46,7 @@ pub(super) struct Rounds {
 
 /// Where the values of a loop can be.
 struct Map<'c> {
-    code: &'c Code,
+    code: &'c CodeGraph,
     slots: HashMap<(u32, Register, u64), usize>,
     /// Registers that called functions give back unchanged have a place of their own in each.
     saved: HashMap<(u32, Register), usize>,
@@ -58,10 +58,10 @@ struct Map<'c> {
 /// Reads, writes and certain writes of an instruction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Use {
-    reads: Places,
-    writes: Places,
-    kills: Places,
-    addresses: Places,
+    reads: PlaceSet,
+    writes: PlaceSet,
+    kills: PlaceSet,
+    addresses: PlaceSet,
 }
 
 impl Map<'_> {
@@ -70,7 +70,7 @@ impl Map<'_> {
         (self.used <= PLACES).then(|| self.used - 1)
     }
 
-    fn register(&mut self, frame: u32, register: Register) -> Option<Places> {
+    fn register(&mut self, frame: u32, register: Register) -> Option<PlaceSet> {
         let facts = self.code.architecture();
         if register == facts.stack_pointer() {
             return Some(0);
@@ -90,7 +90,7 @@ impl Map<'_> {
         Some(1 << place)
     }
 
-    fn registers(&mut self, frame: u32, registers: RegisterSet) -> Option<Places> {
+    fn registers(&mut self, frame: u32, registers: RegisterSet) -> Option<PlaceSet> {
         registers.iter().try_fold(0, |all, register| Some(all | self.register(frame, register)?))
     }
 
@@ -158,7 +158,12 @@ impl Map<'_> {
 
 /// The operand by the stack or frame pointer, when the access is to the function's own frame: directly, or through a
 /// register that was pointed there just before, as unoptimised code does.
-pub(super) fn own_operand(code: &Code, (frame, address): Node, operand: &Operand, framed: bool) -> Option<Operand> {
+pub(super) fn own_operand(
+    code: &CodeGraph,
+    (frame, address): Node,
+    operand: &Operand,
+    framed: bool,
+) -> Option<Operand> {
     /// Instructions between the two, at most.
     const BEFORE: usize = 12;
     let facts = code.architecture();
@@ -197,7 +202,7 @@ pub(super) fn own_operand(code: &Code, (frame, address): Node, operand: &Operand
 
 /// Looks at one round of a loop. `framed`: the frame pointer is one in the loop's own function. `None` when the loop has
 /// too many values to follow.
-pub(super) fn rounds(code: &Code, whole: &Loop, framed: bool) -> Option<Rounds> {
+pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rounds> {
     let mut map = Map { code, slots: HashMap::default(), saved: HashMap::default(), used: FLAGS + 1, framed };
     let mut uses = BTreeMap::new();
     let mut loads: Vec<(Node, Load)> = Vec::new();
@@ -245,7 +250,7 @@ struct State {
     /// What decided about the way so far.
     way: Sources,
     /// Places that may still hold what they held when the round began.
-    untouched: Places,
+    untouched: PlaceSet,
 }
 
 struct Origins<'a> {
@@ -255,15 +260,15 @@ struct Origins<'a> {
 }
 
 impl Origins<'_> {
-    fn of(&self, places: Places, state: &State) -> Sources {
+    fn of(&self, places: PlaceSet, state: &State) -> Sources {
         self.sum(places, state, &state.made)
     }
 
-    fn chosen(&self, places: Places, state: &State) -> Sources {
+    fn chosen(&self, places: PlaceSet, state: &State) -> Sources {
         self.sum(places, state, &state.chosen)
     }
 
-    fn sum(&self, places: Places, state: &State, from: &[Sources]) -> Sources {
+    fn sum(&self, places: PlaceSet, state: &State, from: &[Sources]) -> Sources {
         let mut all = 0;
         for place in bits(places) {
             all |= from.get(place).copied().unwrap_or(0);
@@ -284,7 +289,7 @@ impl Origins<'_> {
         (0..self.loads.len()).filter(move |nth| sources & self.load_bit(*nth) != 0)
     }
 
-    fn after(&self, code: &Code, whole: &Loop, node: Node, before: &State) -> State {
+    fn after(&self, code: &CodeGraph, whole: &Loop, node: Node, before: &State) -> State {
         let mut after = before.clone();
         let (Some(used), Some(instruction)) = (self.uses.get(&node), code.at(node.1)) else { return after };
         let (mut sources, mut chosen) = (self.of(used.reads, before), self.chosen(used.reads, before));
@@ -318,9 +323,9 @@ impl Origins<'_> {
     }
 
     /// The state before each node, of one round.
-    fn spread(&self, code: &Code, whole: &Loop) -> BTreeMap<Node, State> {
+    fn spread(&self, code: &CodeGraph, whole: &Loop) -> BTreeMap<Node, State> {
         let head = (0, whole.head);
-        let start = State { made: vec![0; PLACES], chosen: vec![0; PLACES], way: 0, untouched: Places::MAX };
+        let start = State { made: vec![0; PLACES], chosen: vec![0; PLACES], way: 0, untouched: PlaceSet::MAX };
         let mut before = BTreeMap::from([(head, start)]);
         let mut queue = BTreeSet::from([head]);
         while let Some(node) = queue.pop_first() {
@@ -349,7 +354,13 @@ impl Origins<'_> {
     }
 }
 
-fn judge(code: &Code, whole: &Loop, sources: &Origins<'_>, before: &BTreeMap<Node, State>, made: &[Sources]) -> Rounds {
+fn judge(
+    code: &CodeGraph,
+    whole: &Loop,
+    sources: &Origins<'_>,
+    before: &BTreeMap<Node, State>,
+    made: &[Sources],
+) -> Rounds {
     let from_loads = |all: Sources| sources.loads_of(all).next().is_some();
     // What each carried value is made from, over any number of rounds.
     let mut closed = made.to_vec();
@@ -407,8 +418,8 @@ fn changes_by_loads(
 }
 
 /// Places whose value at the begin of a round matters.
-fn live_at_head(whole: &Loop, uses: &BTreeMap<Node, Use>) -> Places {
-    let mut live: BTreeMap<Node, Places> = BTreeMap::new();
+fn live_at_head(whole: &Loop, uses: &BTreeMap<Node, Use>) -> PlaceSet {
+    let mut live: BTreeMap<Node, PlaceSet> = BTreeMap::new();
     loop {
         let mut changed = false;
         for (node, to) in whole.next.iter().rev() {
@@ -424,6 +435,6 @@ fn live_at_head(whole: &Loop, uses: &BTreeMap<Node, Use>) -> Places {
     }
 }
 
-fn bits(places: Places) -> impl Iterator<Item = usize> {
+fn bits(places: PlaceSet) -> impl Iterator<Item = usize> {
     (0..PLACES).filter(move |place| places >> place & 1 != 0)
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::code::Code;
+use super::code::{CALL_DEPTH, CodeGraph};
 use super::instruction::{Flow, Instruction};
 
 /// Instructions of a loop's own that are looked at, at most. Optimised, the loops that wait in the programs looked at
@@ -33,14 +33,6 @@ const ALL: usize = 320;
 /// Shown by: `bench/sharing`.
 /// Wrong if: a wrapper is larger.
 const CALLED: usize = 80;
-
-/// How deep calls are followed: wrapper, atomic, intrinsic.
-///
-/// Decides: how deep calls of a loop are followed.
-/// From: wrapper, atomic, intrinsic.
-/// Shown by: `bench/sharing`.
-/// Wrong if: more wrappers in each other.
-pub(super) const DEPTH: usize = 4;
 
 /// How far ahead a branch back is looked for, in instructions: the loop's own, and those of both sides of its branches.
 ///
@@ -76,7 +68,7 @@ pub(super) struct Loops {
 
 impl Loops {
     /// The loops around an address, the smallest first; empty when there is none, or none of which all code is known.
-    pub(super) fn around(&mut self, code: &Code, ip: u64) -> Vec<Arc<Loop>> {
+    pub(super) fn around(&mut self, code: &CodeGraph, ip: u64) -> Vec<Arc<Loop>> {
         if self.version != code.version() {
             self.known.clear();
             self.version = code.version();
@@ -92,7 +84,7 @@ impl Loops {
 }
 
 /// Branches backwards, reached from the address, whose range holds it: (target, branch).
-fn branches_back(code: &Code, ip: u64) -> Vec<(u64, u64)> {
+fn branches_back(code: &CodeGraph, ip: u64) -> Vec<(u64, u64)> {
     let (mut seen, mut queue, mut found) = (BTreeSet::from([ip]), VecDeque::from([ip]), Vec::new());
     while let Some(address) = queue.pop_front() {
         let Some(instruction) = code.at(address) else { continue };
@@ -110,7 +102,7 @@ fn branches_back(code: &Code, ip: u64) -> Vec<(u64, u64)> {
 }
 
 /// Where a branch goes. A call is none.
-fn branches<'c>(code: &'c Code, instruction: &'c Instruction) -> &'c [u64] {
+fn branches<'c>(code: &'c CodeGraph, instruction: &'c Instruction) -> &'c [u64] {
     match instruction.flow {
         Flow::Branch { .. } | Flow::IndirectBranch => code.targets(instruction),
         _ => &[],
@@ -118,7 +110,7 @@ fn branches<'c>(code: &'c Code, instruction: &'c Instruction) -> &'c [u64] {
 }
 
 /// The instructions from `head` to the branch back at `back` that lie on a way from one to the other.
-fn body(code: &Code, head: u64, back: u64) -> Option<Loop> {
+fn body(code: &CodeGraph, head: u64, back: u64) -> Option<Loop> {
     let inside = |address: u64| (head..=back).contains(&address);
     let mut nodes = BTreeMap::new();
     let mut queue = VecDeque::from([head]);
@@ -194,12 +186,12 @@ fn reaching<N: Copy + Ord>(nodes: &BTreeMap<N, Vec<N>>, goal: N) -> BTreeSet<N> 
 
 /// Puts the called function between a call and what comes after it. Fails when the function is not known, too large, or
 /// goes to where it cannot be followed.
-fn call(code: &Code, whole: &mut Loop, node: Node, depth: usize, frames: &mut u32) -> Option<()> {
+fn call(code: &CodeGraph, whole: &mut Loop, node: Node, depth: usize, frames: &mut u32) -> Option<()> {
     let instruction = code.at(node.1)?;
     if !matches!(instruction.flow, Flow::Call(_)) {
         return Some(());
     }
-    if depth >= DEPTH {
+    if depth >= CALL_DEPTH {
         return None;
     }
     let &[entry] = code.targets(instruction) else { return None };

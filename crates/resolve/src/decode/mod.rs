@@ -10,7 +10,7 @@
 //! waits then stay unsure. What AArch64 needs is a second implementation of [`Decode`]; nothing else in here knows the
 //! architecture.
 //!
-//! May import: iced-x86 (in `x86` alone), rustc-hash (addresses are looked up some ten times a sample).
+//! May import: iced-x86 (in x86.rs alone), rustc-hash (addresses are looked up some ten times a sample).
 
 pub mod code;
 mod expression;
@@ -21,7 +21,7 @@ pub mod replay;
 pub mod spin;
 mod x86;
 
-pub use code::Code;
+pub use code::CodeGraph;
 pub use instruction::{AccessKind, Decode, Instruction, Registers};
 pub use replay::{Certainty, Replay, SampledAccess};
 pub use spin::{Spin, Spins};

@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap as HashMap;
 
-use super::code::{Code, Edge};
+use super::code::{CodeGraph, Edge};
 pub use super::expression::StackBytes;
 use super::expression::{Formula, Formulas, Step};
 use super::instruction::{AccessKind, Flow, GENERAL, Instruction, Operand, Register, RegisterSet, Registers, Value};
@@ -79,7 +79,7 @@ impl Replay {
     /// The accesses around one sample that leave the function's own frame, nearest before it first. `out` is cleared.
     pub fn accesses(
         &mut self,
-        code: &Code,
+        code: &CodeGraph,
         registers: &Registers,
         stack: StackBytes<'_>,
         out: &mut Vec<SampledAccess>,
@@ -136,14 +136,14 @@ struct Plan {
 }
 
 /// One instruction of the way past the sample.
-struct Place<'c> {
+struct PathInstruction<'c> {
     instruction: &'c Instruction,
     distance: i8,
     likely: bool,
 }
 
 impl Plan {
-    fn make(code: &Code, ip: u64) -> Self {
+    fn make(code: &CodeGraph, ip: u64) -> Self {
         let stack_pointer = code.architecture().stack_pointer();
         let mut work = Work {
             code,
@@ -187,7 +187,7 @@ impl Plan {
 }
 
 struct Work<'c> {
-    code: &'c Code,
+    code: &'c CodeGraph,
     formulas: Formulas,
     /// Stores by their distance from the sample.
     stores: Vec<(i8, Formula)>,
@@ -271,7 +271,7 @@ impl Work<'_> {
     /// Notes the accesses of an instruction, and gives what is known after it.
     fn run(
         &mut self,
-        place: &Place<'_>,
+        place: &PathInstruction<'_>,
         known: Environment,
         found: &mut Vec<Planned>,
         stores: &mut Vec<(i8, Formula)>,
@@ -387,14 +387,14 @@ impl Work<'_> {
 }
 
 /// The instructions before an address along the way that was most likely taken, nearest first.
-fn way_before(code: &Code, ip: u64) -> Vec<Place<'_>> {
+fn way_before(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
     let mut way = Vec::new();
     let (mut address, mut likely, mut distance) = (ip, false, -1);
     for _ in 0..BACK {
         let Some((from, unsure)) = predecessor(code, address) else { break };
         let Some(instruction) = code.at(from) else { break };
         likely |= unsure || matches!(instruction.flow, Flow::Call(_));
-        way.push(Place { instruction, distance, likely });
+        way.push(PathInstruction { instruction, distance, likely });
         distance -= i8::from(!instruction.fence);
         address = from;
     }
@@ -405,7 +405,7 @@ fn way_before(code: &Code, ip: u64) -> Vec<Place<'_>> {
 /// loops are where samples fall. Else the one that ends with an atomic access: a locked instruction takes twenty cycles
 /// and more where others take one, so that samples behind it are of its way, whichever was taken more often. (C++ takes
 /// this way to count references where a program has threads, and another one where it has none.)
-fn predecessor(code: &Code, address: u64) -> Option<(u64, bool)> {
+fn predecessor(code: &CodeGraph, address: u64) -> Option<(u64, bool)> {
     let mut edges = code.before(address);
     let first = edges.next()?;
     if edges.next().is_none() {
@@ -420,7 +420,7 @@ fn predecessor(code: &Code, address: u64) -> Option<(u64, bool)> {
 }
 
 /// The atomic access that a way ends with, before the jump that it may need.
-fn atomic_end(code: &Code, way: Edge) -> Option<u64> {
+fn atomic_end(code: &CodeGraph, way: Edge) -> Option<u64> {
     let is_atomic = |at: &u64| {
         let mut accesses = code.at(*at).into_iter().flat_map(Instruction::accesses);
         accesses.any(|access| access.kind == AccessKind::Atomic)
@@ -435,12 +435,12 @@ fn atomic_end(code: &Code, way: Edge) -> Option<u64> {
 }
 
 /// The sampled instruction and those that certainly come after it.
-fn way_after(code: &Code, ip: u64) -> Vec<Place<'_>> {
+fn way_after(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
     let mut way = Vec::new();
     let mut address = ip;
     for step in 0..AHEAD {
         let Some(instruction) = code.at(address) else { break };
-        way.push(Place { instruction, distance: step as i8, likely: false });
+        way.push(PathInstruction { instruction, distance: step as i8, likely: false });
         address = match instruction.flow {
             Flow::Next => instruction.next(),
             Flow::Branch { target, conditional: false } => target,
@@ -476,7 +476,7 @@ mod tests {
     /// What is seen of the memory at 0x7000_0008 by a sample at a distance from the start.
     fn seen(code: &[&[u8]], at: u64) -> Vec<(u64, i8, AccessKind, Certainty)> {
         let mut reader = Function(code.concat());
-        let mut code = Code::new(decoder("x86_64").unwrap());
+        let mut code = CodeGraph::new(decoder("x86_64").unwrap());
         let mut registers = Registers { ip: START + at, ..Registers::default() };
         registers.general[14] = 0x7000_0000;
         code.explore(registers.ip, &[], &mut reader);

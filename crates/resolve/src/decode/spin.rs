@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap as HashMap;
 use std::sync::Arc;
 
-use super::code::Code;
+use super::code::CodeGraph;
 use super::flow::{self, Load};
 use super::instruction::{AccessKind, Flow, Registers, Value};
 use super::loops::{Loop, Loops};
@@ -100,7 +100,7 @@ impl Spins {
 
     /// The waiting loop that a sample was taken in: around its instruction, or around a call that led to it. `callers`:
     /// return addresses, the nearest first.
-    pub fn at(&mut self, code: &Code, registers: &Registers, callers: &[u64]) -> Option<Arc<Spin>> {
+    pub fn at(&mut self, code: &CodeGraph, registers: &Registers, callers: &[u64]) -> Option<Arc<Spin>> {
         if self.looked.len() >= HELD {
             self.looked.clear();
         }
@@ -116,7 +116,7 @@ impl Spins {
         spins.into_iter().find(|spin| spin.instructions.binary_search(&registers.ip).is_ok())
     }
 
-    fn around(&mut self, code: &Code, address: u64, framed: bool) -> Option<Arc<Spin>> {
+    fn around(&mut self, code: &CodeGraph, address: u64, framed: bool) -> Option<Arc<Spin>> {
         let looked = self.looked.entry(address).or_default();
         looked.hits = looked.hits.saturating_add(1);
         if looked.hits >= HOT && looked.hits.is_power_of_two() && looked.version != code.version() {
@@ -134,7 +134,7 @@ impl Spins {
 }
 
 /// The loop as one that waits; `None` when it does something else, or cannot be followed.
-fn judge(code: &Code, whole: &Loop, framed: bool) -> Option<Spin> {
+fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
     let calls_kernel = |frame: u32| {
         let mut own = whole.next.range((frame, 0)..=(frame, u64::MAX));
         frame > 0 && own.any(|(node, _)| code.at(node.1).is_some_and(|one| one.flow == Flow::SystemCall))
@@ -185,7 +185,7 @@ fn polled(load: &Load) -> Polled {
 }
 
 /// Whether the system call at a node is sched_yield: its number is set in the straight line before it.
-fn yields_at(code: &Code, whole: &Loop, node: (u32, u64)) -> bool {
+fn yields_at(code: &CodeGraph, whole: &Loop, node: (u32, u64)) -> bool {
     /// Instructions between setting the number and the call, in the C libraries' wrappers at most.
     ///
     /// Decides: whether a system call is sched_yield(2).

@@ -2,9 +2,10 @@
 //! their files and lines, and how large their stack frames are at each instruction.
 //!
 //! The format is that of Go 1.18 and newer (`runtime/symtab.go`, `internal/abi/symtab.go` and `debug/gosym` in Go's tree).
-//! `table` reads it, `place` finds the address from which it counts. May import: `elf`, `error`, `demangle` (limits).
+//! `table` reads it, `place` finds the address from which it counts. May import: `demangle`, `elf`, `error`,
+//! `site`.
 
 mod place;
 mod table;
 
-pub(crate) use table::{Frame, GoTable};
+pub(crate) use table::{GoFrame, GoTable};

@@ -18,7 +18,7 @@ const HOMES: [&str; 5] = [".go.module", ".noptrdata", ".data", ".data.rel.ro.go.
 
 /// Stated addresses to which the numbers of the table are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct TableBases {
     /// For functions.
     pub(super) text: u64,
     /// For the data of functions, when it is known.
@@ -26,7 +26,7 @@ pub(super) struct Places {
 }
 
 /// Where the table at `table` counts from; `stated` is what its header says. None when it cannot be known.
-pub(super) fn places(elf: &ElfFile, table: u64, stated: u64) -> Result<Option<Places>, ModuleError> {
+pub(super) fn places(elf: &ElfFile, table: u64, stated: u64) -> Result<Option<TableBases>, ModuleError> {
     let described = match from_words(elf, table)? {
         Some(places) => Some(places),
         None => from_relocations(elf, table)?,
@@ -35,11 +35,11 @@ pub(super) fn places(elf: &ElfFile, table: u64, stated: u64) -> Result<Option<Pl
         return Ok(described);
     }
     if stated != 0 {
-        return Ok(is_code(elf, stated).then_some(Places { text: stated, data: None }));
+        return Ok(is_code(elf, stated).then_some(TableBases { text: stated, data: None }));
     }
     // A program without C code has nothing else in its text.
     let only_go = elf.section(".eh_frame").is_none();
-    Ok(elf.section(".text").filter(|_| only_go).map(|text| Places { text: text.address, data: None }))
+    Ok(elf.section(".text").filter(|_| only_go).map(|text| TableBases { text: text.address, data: None }))
 }
 
 fn is_code(elf: &ElfFile, address: u64) -> bool {
@@ -54,7 +54,7 @@ fn agrees(elf: &ElfFile, first: u64, last: u64, text: u64) -> bool {
 }
 
 /// Programs at a fixed address hold the addresses in the file.
-fn from_words(elf: &ElfFile, table: u64) -> Result<Option<Places>, ModuleError> {
+fn from_words(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleError> {
     for home in HOMES {
         let Some(bytes) = elf.section_bytes(home)? else { continue };
         let word = |index: usize| {
@@ -64,7 +64,7 @@ fn from_words(elf: &ElfFile, table: u64) -> Result<Option<Places>, ModuleError> 
         let found = (0..bytes.len() / 8).filter(|&index| word(index) == Some(table)).find_map(|index| {
             let at = |distance: u64| word(index + distance as usize);
             let text = at(TEXT)?;
-            agrees(elf, at(FIRST)?, at(LAST)?, text).then_some(Places { text, data: at(DATA) })
+            agrees(elf, at(FIRST)?, at(LAST)?, text).then_some(TableBases { text, data: at(DATA) })
         });
         if found.is_some() {
             return Ok(found);
@@ -74,7 +74,7 @@ fn from_words(elf: &ElfFile, table: u64) -> Result<Option<Places>, ModuleError> 
 }
 
 /// In programs that can be loaded anywhere, the loader writes the addresses, as relocations tell it.
-fn from_relocations(elf: &ElfFile, table: u64) -> Result<Option<Places>, ModuleError> {
+fn from_relocations(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleError> {
     let mut relocations = Vec::new();
     for section in elf.sections.iter().filter(|section| section.kind == elf::SHT_RELA) {
         let bytes = elf.contents(section)?;
@@ -93,6 +93,6 @@ fn from_relocations(elf: &ElfFile, table: u64) -> Result<Option<Places>, ModuleE
     Ok(starts.into_iter().find_map(|start| {
         let field = |index: u64| at(start.checked_add(8 * index)?);
         let text = field(TEXT)?;
-        agrees(elf, field(FIRST)?, field(LAST)?, text).then_some(Places { text, data: field(DATA) })
+        agrees(elf, field(FIRST)?, field(LAST)?, text).then_some(TableBases { text, data: field(DATA) })
     }))
 }

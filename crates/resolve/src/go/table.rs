@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::place::{Places, places};
+use super::place::{TableBases, places};
 use crate::demangle::{MANGLED_LIMIT, bounded};
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
-use crate::lines::Site;
+use crate::site::Site;
 
 /// First word of the table: Go 1.18 and 1.19; since 1.20, functions know the line at which they start.
 const MAGIC_118: u32 = 0xffff_fff0;
@@ -30,7 +30,7 @@ const STEPS: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct GoTable {
     bytes: Arc<[u8]>,
-    places: Places,
+    places: TableBases,
     functions: usize,
     /// Starts of the parts, in bytes: names, compilation units, files, values by instruction, functions.
     names: usize,
@@ -45,7 +45,7 @@ pub(crate) struct GoTable {
 
 /// What a stack frame of Go is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum GoFrame {
     /// The outermost one.
     Outermost,
     /// The function goes on on another stack.
@@ -92,7 +92,7 @@ impl GoTable {
         (table.checked_add(room)? <= bytes.len()).then_some(())?;
         let text = field(2)?;
         Some(Self {
-            places: Places { text, data: None },
+            places: TableBases { text, data: None },
             functions,
             names,
             units,
@@ -218,18 +218,18 @@ impl GoTable {
     }
 
     /// How the stack is left at an address in a function.
-    pub(crate) fn frame(&self, function: Function, address: u64) -> Option<Frame> {
+    pub(crate) fn frame(&self, function: Function, address: u64) -> Option<GoFrame> {
         let flags = *self.bytes.get(function.at.checked_add(self.flags())?)?;
         if flags & TOP_FRAME != 0 {
-            return Some(Frame::Outermost);
+            return Some(GoFrame::Outermost);
         }
         if flags & SWITCHES != 0 {
             // `mcall` gives the stack of its caller up; what it runs never returns to it.
             let end = self.name(function).is_some_and(|name| name == "runtime.mcall");
-            return Some(if end { Frame::Outermost } else { Frame::Switches });
+            return Some(if end { GoFrame::Outermost } else { GoFrame::Switches });
         }
         let size = self.value(function, 4, address)?;
-        u64::try_from(size).ok().filter(|size| size % 8 == 0).map(Frame::Size)
+        u64::try_from(size).ok().filter(|size| size % 8 == 0).map(GoFrame::Size)
     }
 
     /// A value at an address from the table whose offset is in a word of the function's description: pairs of variable
@@ -325,12 +325,12 @@ mod tests {
         let f = table.find(0x103f).unwrap();
         assert_eq!((f.start, table.name(f).as_deref()), (0x1010, Some("main.f")));
         assert_eq!(table.line(f, 0x1012), (Some("/a/b.go".to_owned()), Some(7)));
-        assert_eq!(table.frame(f, 0x1013), Some(Frame::Size(0)));
-        assert_eq!(table.frame(f, 0x1014), Some(Frame::Size(24)));
-        assert_eq!(table.frame(f, 0x103c), Some(Frame::Size(0)));
+        assert_eq!(table.frame(f, 0x1013), Some(GoFrame::Size(0)));
+        assert_eq!(table.frame(f, 0x1014), Some(GoFrame::Size(24)));
+        assert_eq!(table.frame(f, 0x103c), Some(GoFrame::Size(0)));
         let goexit = table.find(0x1040).unwrap();
         assert_eq!(table.name(goexit).as_deref(), Some("runtime.goexit"));
-        assert_eq!(table.frame(goexit, 0x1040), Some(Frame::Outermost));
+        assert_eq!(table.frame(goexit, 0x1040), Some(GoFrame::Outermost));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const PIECES_LIMIT: usize = 1 << 20;
 
 /// A function that was made at run time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Code {
+pub struct JitFunction {
     /// Its name, in the words of the runtime.
     pub name: String,
     /// Where lines begin, by distance from the start of the function in bytes; ascending.
@@ -27,9 +27,9 @@ pub(crate) struct Line {
     pub(crate) line: u32,
 }
 
-impl Code {
-    pub(crate) fn named(name: String) -> Code {
-        Code { name, lines: Vec::new() }
+impl JitFunction {
+    pub(crate) fn named(name: String) -> JitFunction {
+        JitFunction { name, lines: Vec::new() }
     }
 
     /// The source file of the byte at this distance from the start, and the line where that is known.
@@ -42,20 +42,20 @@ impl Code {
 
 /// A piece of code that is where it is since a time.
 #[derive(Debug, Clone)]
-struct Piece {
+struct CodeRange {
     /// First address after it.
     end: u64,
     /// Where the function starts: before the piece, when its beginning was overwritten.
     start: u64,
     since_ns: u64,
-    code: Arc<Code>,
+    code: Arc<JitFunction>,
 }
 
 /// What was found at an address.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FunctionAt {
     /// The function.
-    pub code: Arc<Code>,
+    pub code: Arc<JitFunction>,
     /// Where it starts.
     pub start: u64,
     /// Since when it is known to be there, nanoseconds of the clock that the reader was given.
@@ -66,14 +66,14 @@ pub struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct CodeMap {
     /// By first address; never overlapping.
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, CodeRange>,
     /// Functions for which there was no room.
     pub(crate) left_out: u64,
 }
 
 impl CodeMap {
     /// Puts a function at `start..end` and cuts what it overlaps.
-    pub(crate) fn insert(&mut self, start: u64, end: u64, since_ns: u64, code: Arc<Code>) {
+    pub(crate) fn insert(&mut self, start: u64, end: u64, since_ns: u64, code: Arc<JitFunction>) {
         if start >= end {
             return;
         }
@@ -82,7 +82,7 @@ impl CodeMap {
             self.left_out += 1;
             return;
         }
-        self.pieces.insert(start, Piece { end, start, since_ns, code });
+        self.pieces.insert(start, CodeRange { end, start, since_ns, code });
     }
 
     /// Moves the function that starts at `from`; nothing when none starts there.
@@ -103,15 +103,19 @@ impl CodeMap {
                 self.pieces.insert(end, old.clone());
             }
             if at < start {
-                self.pieces.insert(at, Piece { end: start, ..old });
+                self.pieces.insert(at, CodeRange { end: start, ..old });
             }
         }
     }
 
     /// The function that contains an address.
-    pub(crate) fn find(&self, address: u64) -> Option<Found> {
+    pub(crate) fn find(&self, address: u64) -> Option<FunctionAt> {
         let (_, piece) = self.pieces.range(..=address).next_back()?;
-        (address < piece.end).then(|| Found { code: piece.code.clone(), start: piece.start, since_ns: piece.since_ns })
+        (address < piece.end).then(|| FunctionAt {
+            code: piece.code.clone(),
+            start: piece.start,
+            since_ns: piece.since_ns,
+        })
     }
 
     /// The number of pieces: functions, and what is left of functions that were overwritten in part.
@@ -132,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn insert(map: &mut CodeMap, start: u64, size: u64, name: &str) {
-        map.insert(start, start + size, 0, Arc::new(Code::named(name.to_owned())));
+        map.insert(start, start + size, 0, Arc::new(JitFunction::named(name.to_owned())));
     }
 
     fn name(map: &CodeMap, address: u64) -> Option<String> {
@@ -167,7 +171,7 @@ mod tests {
     #[test]
     fn a_line_reaches_to_the_next() {
         let line = |distance, line| Line { distance, file: "a.js".into(), line };
-        let code = Code { name: "f".into(), lines: vec![line(4, 10), line(8, 12)] };
+        let code = JitFunction { name: "f".into(), lines: vec![line(4, 10), line(8, 12)] };
         assert_eq!(code.line(3), None);
         assert_eq!(code.line(7), Some(("a.js", Some(10))));
         assert_eq!(code.line(1000), Some(("a.js", Some(12))));

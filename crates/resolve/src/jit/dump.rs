@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::code_map::{Code, CodeMap, Line};
+use super::code_map::{CodeMap, JitFunction, Line};
 use super::script;
 use crate::demangle::{bounded, demangle};
 
@@ -44,7 +44,7 @@ pub fn is_dump(path: &Path) -> bool {
 /// What a record does to the code map.
 #[derive(Debug)]
 pub(crate) enum Change {
-    Load { start: u64, end: u64, code: Arc<Code> },
+    Load { start: u64, end: u64, code: Arc<JitFunction> },
     Move { from: u64, to: u64, size: u64 },
 }
 
@@ -150,7 +150,7 @@ impl DumpFile {
         let name = text(&record[40..]).0;
         let Some(end) = start.checked_add(size).filter(|&end| end > start && !name.is_empty()) else { return };
         let name = demangle(&String::from_utf8_lossy(name));
-        let mut code = script::code(&name).unwrap_or_else(|| Code::named(name));
+        let mut code = script::code(&name).unwrap_or_else(|| JitFunction::named(name));
         if let Some((_, lines)) = lines.filter(|(address, _)| *address == start) {
             code.lines = lines;
         }

@@ -55,7 +55,7 @@ pub struct Tables {
 
 /// A piece of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct CodeBlob {
     pub(super) start: u64,
     pub(super) end: u64,
     /// `package.Class.method`, `Interpreter`, or what the virtual machine calls other code, with ` (HotSpot)` after it.
@@ -68,7 +68,7 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(crate) struct HotSpot {
     tables: Tables,
-    layout: Option<Option<Layout>>,
+    layout: Option<Option<VmOffsets>>,
     /// Where the interpreter's code lies, as soon as any of it was met.
     interpreter: Range<u64>,
 }
@@ -91,13 +91,13 @@ impl HotSpot {
     }
 
     /// The code at an address, or the interpreted method that is described there; none when the process has ended.
-    pub(super) fn find(&mut self, address: u64) -> Option<Piece> {
+    pub(super) fn find(&mut self, address: u64) -> Option<CodeBlob> {
         let memory = Memory::of_process(self.tables.pid)?;
         let tables = self.tables;
-        let layout = self.layout.get_or_insert_with(|| Layout::read(&memory, tables)).as_ref()?;
+        let layout = self.layout.get_or_insert_with(|| VmOffsets::read(&memory, tables)).as_ref()?;
         let Some(piece) = layout.piece(&memory, address) else {
             let name = layout.method(&memory, address)?;
-            return Some(Piece { start: address, end: add(address, 1)?, name, frame: None });
+            return Some(CodeBlob { start: address, end: add(address, 1)?, name, frame: None });
         };
         if piece.name == INTERPRETER {
             self.interpreter = piece.start..piece.end;
@@ -108,7 +108,7 @@ impl HotSpot {
 
 /// Where the fields lie that lead from an address to a name: offsets in their types, bytes.
 #[derive(Debug)]
-struct Layout {
+struct VmOffsets {
     /// The address of the list of the code cache's parts.
     heaps: u64,
     len: u64,
@@ -137,10 +137,10 @@ struct Layout {
     body: u64,
 }
 
-impl Layout {
-    fn read(memory: &Memory, tables: Tables) -> Option<Layout> {
+impl VmOffsets {
+    fn read(memory: &Memory, tables: Tables) -> Option<VmOffsets> {
         let rows = table(memory, memory.word(tables.fields)?, FIELD)?;
-        let names = Names::of(memory, rows.chunks_exact(FIELD).flat_map(|row| [long(row, 0), long(row, 8)]))?;
+        let names = NameMemory::of(memory, rows.chunks_exact(FIELD).flat_map(|row| [long(row, 0), long(row, 8)]))?;
         let mut fields: HashMap<(String, String), u64> = HashMap::new();
         for row in rows.chunks_exact(FIELD) {
             // A static field has an address, the others an offset.
@@ -150,11 +150,11 @@ impl Layout {
             }
         }
         let rows = table(memory, memory.word(tables.types)?, TYPE)?;
-        let names = Names::of(memory, rows.chunks_exact(TYPE).map(|row| long(row, 0)))?;
+        let names = NameMemory::of(memory, rows.chunks_exact(TYPE).map(|row| long(row, 0)))?;
         let sizes: HashMap<String, u64> =
             rows.chunks_exact(TYPE).filter_map(|row| Some((names.at(long(row, 0))?, long(row, 32)))).collect();
         let field = |of: &str, name: &str| fields.get(&(of.to_owned(), name.to_owned())).copied();
-        Some(Layout {
+        Some(VmOffsets {
             heaps: memory.word(field("CodeCache", "_heaps")?)?,
             len: field("GrowableArrayBase", "_len")?,
             data: field("GrowableArray<int>", "_data")?,
@@ -182,7 +182,7 @@ impl Layout {
         })
     }
 
-    fn piece(&self, memory: &Memory, address: u64) -> Option<Piece> {
+    fn piece(&self, memory: &Memory, address: u64) -> Option<CodeBlob> {
         let count = memory.half(add(self.heaps, self.len)?)?.min(HEAPS);
         let list = memory.word(add(self.heaps, self.data)?)?;
         let heap = (0..u64::from(count)).find_map(|index| {
@@ -206,7 +206,7 @@ impl Layout {
     }
 
     /// The piece of code in a block.
-    fn block(&self, memory: &Memory, block: u64, address: u64) -> Option<Piece> {
+    fn block(&self, memory: &Memory, block: u64, address: u64) -> Option<CodeBlob> {
         let used = memory.bytes::<1>(add(block, self.used)?)?[0] != 0;
         let start = add(block, self.header)?;
         let size = u64::from(memory.half(add(start, self.blob_size)?)?);
@@ -223,7 +223,7 @@ impl Layout {
             _ if compiled => self.method(memory, memory.word(add(start, self.method)?)?)?,
             _ => kind + STUB,
         };
-        (!name.is_empty()).then_some(Piece { start, end, name, frame })
+        (!name.is_empty()).then_some(CodeBlob { start, end, name, frame })
     }
 
     /// A frame of so many words ends with the return address. Code without frames has a size of 0. The offset of the
@@ -293,18 +293,18 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A part of the memory that holds names.
-struct Names {
+struct NameMemory {
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl Names {
+impl NameMemory {
     /// Reads what lies around pointers to names. A null pointer has none.
-    fn of(memory: &Memory, pointers: impl Iterator<Item = u64> + Clone) -> Option<Names> {
+    fn of(memory: &Memory, pointers: impl Iterator<Item = u64> + Clone) -> Option<NameMemory> {
         let start = pointers.clone().filter(|p| *p != 0).min()?;
         let end = pointers.max()?.checked_add(NAME as u64)?;
         let size = end.checked_sub(start).filter(|size| *size <= NAMES)?;
-        Some(Names { start, bytes: memory.upto(start, usize::try_from(size).ok()?)? })
+        Some(NameMemory { start, bytes: memory.upto(start, usize::try_from(size).ok()?)? })
     }
 
     fn at(&self, pointer: u64) -> Option<String> {
@@ -426,16 +426,16 @@ mod tests {
         image
     }
 
-    fn find(image: &Image, address: u64) -> Option<Piece> {
+    fn find(image: &Image, address: u64) -> Option<CodeBlob> {
         let memory = image.memory();
-        Layout::read(&memory, TABLES)?.piece(&memory, address)
+        VmOffsets::read(&memory, TABLES)?.piece(&memory, address)
     }
 
     #[test]
     fn a_method_is_named_by_class_and_name() {
         // Six words, the last of which is the return address; whole after twelve bytes of code.
         let frame = Some((SHOP.0 + 0x40 + 12, 40));
-        let expected = Piece { start: SHOP.0, end: SHOP.1, name: "com.acme.Shop.sell".to_owned(), frame };
+        let expected = CodeBlob { start: SHOP.0, end: SHOP.1, name: "com.acme.Shop.sell".to_owned(), frame };
         for address in [SHOP.0, 0x8180, SHOP.1 - 1] {
             assert_eq!(find(&image(), address).as_ref(), Some(&expected), "{address:#x}");
         }
@@ -463,7 +463,7 @@ mod tests {
         assert_eq!(find(&stub, 0x8180).unwrap().frame, Some((u64::MAX, 40)));
         // A method that the interpreter runs is known by where it is described.
         let memory = image().memory();
-        let layout = Layout::read(&memory, TABLES).unwrap();
+        let layout = VmOffsets::read(&memory, TABLES).unwrap();
         assert_eq!(layout.method(&memory, 0x6000).as_deref(), Some("com.acme.Shop.sell"));
         assert_eq!(layout.method(&memory, 0x7000), None);
     }

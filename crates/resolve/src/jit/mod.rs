@@ -25,7 +25,7 @@ mod origin;
 mod perf_map;
 mod script;
 
-pub use code_map::{Code, Found};
+pub use code_map::{FunctionAt, JitFunction};
 pub use dump::is_dump;
 pub use hotspot::Tables;
 pub(crate) use hotspot::{HotSpot, INTERPRETED};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::code_map::{Code, CodeMap, Found};
+use super::code_map::{CodeMap, FunctionAt, JitFunction};
 use super::dump::{Change, DumpFile};
 use super::hotspot::{HotSpot, Tables};
 use super::origin::Origin;
@@ -74,7 +74,7 @@ impl RuntimeCode {
         }
         self.asked.insert(address, time_ns);
         if let Some(piece) = hotspot.find(address) {
-            self.map.insert(piece.start, piece.end, time_ns, Arc::new(Code::named(piece.name)));
+            self.map.insert(piece.start, piece.end, time_ns, Arc::new(JitFunction::named(piece.name)));
             self.generation += 1;
         }
     }
@@ -137,17 +137,17 @@ impl RuntimeCode {
     }
 
     /// The function at an address at a time. Call with times that go up; small steps back do no harm.
-    pub fn find(&mut self, address: u64, time_ns: u64) -> Option<Found> {
+    pub fn find(&mut self, address: u64, time_ns: u64) -> Option<FunctionAt> {
         self.advance(time_ns);
         self.map.find(address).or_else(|| self.soon(address, time_ns.saturating_add(LAG_NS)))
     }
 
     /// The first function that comes to an address until a time.
-    fn soon(&self, address: u64, until_ns: u64) -> Option<Found> {
+    fn soon(&self, address: u64, until_ns: u64) -> Option<FunctionAt> {
         let pending = self.dumps.iter().flat_map(|(_, dump)| &dump.pending);
         pending.take_while(|(since_ns, _)| *since_ns <= until_ns).find_map(|(since_ns, change)| match change {
             Change::Load { start, end, code } if (*start..*end).contains(&address) => {
-                Some(Found { code: code.clone(), start: *start, since_ns: *since_ns })
+                Some(FunctionAt { code: code.clone(), start: *start, since_ns: *since_ns })
             }
             _ => None,
         })
@@ -155,7 +155,7 @@ impl RuntimeCode {
 
     /// The function at an address that had no name when it was met, by what is known in the end. Where names are told as
     /// code is made, what came later is other code; where they are told all at once, it is the best that there is.
-    pub fn find_late(&self, address: u64, met_ns: u64) -> Option<Found> {
+    pub fn find_late(&self, address: u64, met_ns: u64) -> Option<FunctionAt> {
         let found = self.map.find(address)?;
         let at_once = self.perf_map.beginnings > 1 || self.first_ns.is_none_or(|first_ns| first_ns > met_ns);
         (at_once || found.since_ns <= met_ns.saturating_add(LAG_NS)).then_some(found)
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn load(start: u64, name: &str) -> Change {
-        Change::Load { start, end: start + 16, code: Arc::new(Code::named(name.to_owned())) }
+        Change::Load { start, end: start + 16, code: Arc::new(JitFunction::named(name.to_owned())) }
     }
 
     fn with_dump(changes: Vec<(u64, Change)>) -> RuntimeCode {
@@ -186,7 +186,7 @@ mod tests {
         RuntimeCode { dumps: vec![(PathBuf::new(), dump)], ..RuntimeCode::default() }
     }
 
-    fn name(found: Option<Found>) -> Option<String> {
+    fn name(found: Option<FunctionAt>) -> Option<String> {
         found.map(|found| found.code.name.clone())
     }
 
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn names_that_are_told_all_at_once_are_taken_for_all() {
         let mut code = RuntimeCode::default();
-        code.map.insert(0x100, 0x110, 50, Arc::new(Code::named("f".into())));
+        code.map.insert(0x100, 0x110, 50, Arc::new(JitFunction::named("f".into())));
         code.changed(50);
         assert_eq!(name(code.find_late(0x100, 1)).as_deref(), Some("f"));
     }

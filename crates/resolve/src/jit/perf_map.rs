@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
-use super::code_map::{Code, CodeMap};
+use super::code_map::{CodeMap, JitFunction};
 use super::{dotnet, script};
 use crate::demangle::demangle;
 use crate::maps::hexadecimal;
@@ -86,7 +86,7 @@ impl PerfMapFile {
         }
         match parse(line) {
             Some((start, end, name)) => {
-                let code = script::code(&name).unwrap_or_else(|| Code::named(name));
+                let code = script::code(&name).unwrap_or_else(|| JitFunction::named(name));
                 map.insert(start, end, now_ns, Arc::new(code));
                 true
             }

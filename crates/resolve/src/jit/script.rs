@@ -1,6 +1,6 @@
 //! The names that Node.js and Python tell of their code, taken apart: function, file, and where it begins.
 
-use super::code_map::{Code, Line};
+use super::code_map::{JitFunction, Line};
 
 /// What V8 calls JavaScript functions by how they were compiled (Node.js 12 to 24; `LogEventListener::CodeTag`).
 const JAVASCRIPT: [&str; 6] = ["JS:", "LazyCompile:", "Function:", "InterpretedFunction:", "Script:", "Eval:"];
@@ -9,12 +9,12 @@ const JAVASCRIPT: [&str; 6] = ["JS:", "LazyCompile:", "Function:", "InterpretedF
 const PYTHON: &str = "py::";
 
 /// A function with its file; none for a name of another form.
-pub(super) fn code(raw: &str) -> Option<Code> {
+pub(super) fn code(raw: &str) -> Option<JitFunction> {
     let (function, file, line) = match raw.strip_prefix(PYTHON) {
         Some(rest) => python(rest)?,
         None => javascript(JAVASCRIPT.iter().find_map(|kind| raw.strip_prefix(kind))?)?,
     };
-    Some(Code { name: function.to_owned(), lines: vec![Line { distance: 0, file: file.into(), line }] })
+    Some(JitFunction { name: function.to_owned(), lines: vec![Line { distance: 0, file: file.into(), line }] })
 }
 
 /// `run:/app/jobs.py`.

@@ -17,20 +17,20 @@ pub struct Argument {
     /// Whether the value is to be extended by its sign.
     pub signed: bool,
     /// Where the value is.
-    pub place: Place,
+    pub place: ArgumentLocation,
 }
 
 /// Where a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ArgumentLocation {
     /// It is this, always. Unsigned values above `i64::MAX` have the same 64 bits as the negative number here.
     Constant(i64),
     /// In a register.
-    Register(Register),
+    Register(RegisterPart),
     /// In memory, at base + index × scale + displacement.
     Memory {
         /// The register with the base address; none for zero.
-        base: Option<Register>,
+        base: Option<RegisterPart>,
         /// The register that is scaled and added; none for zero.
         index: Option<Index>,
         /// Added, in bytes.
@@ -40,7 +40,7 @@ pub enum Place {
 
 /// A register, or a part of one, as the kernel stores it for an interrupted program (`struct pt_regs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Register {
+pub struct RegisterPart {
     /// Its place in `struct pt_regs`, in words of 8 bytes.
     ///
     /// x86-64: r15 0, r14 1, r13 2, r12 3, bp 4, bx 5, r11 6, r10 7, r9 8, r8 9, ax 10, cx 11, dx 12, si 13, di 14,
@@ -57,7 +57,7 @@ pub struct Register {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Index {
     /// The register with the count: a whole one.
-    pub register: Register,
+    pub register: RegisterPart,
     /// What it is multiplied by: 1, 2, 4 or 8.
     pub scale: u8,
 }
@@ -73,10 +73,10 @@ pub struct OperandError {
 }
 
 /// How a processor's registers are named and its operands are written.
-pub(super) type Registers = fn(operand: &str) -> Result<Place, &'static str>;
+pub(super) type OperandParser = fn(operand: &str) -> Result<ArgumentLocation, &'static str>;
 
-pub(super) const X86_64: Registers = x86_64;
-pub(super) const AARCH64: Registers = aarch64;
+pub(super) const X86_64: OperandParser = x86_64;
+pub(super) const AARCH64: OperandParser = aarch64;
 
 const NUMBER: &str = "it has a number that is none";
 const REGISTER: &str = "it names no general register of this processor";
@@ -84,7 +84,7 @@ const SYMBOL: &str = "its address needs a symbol, or the place of the instructio
 const FORM: &str = "it is in no known form";
 
 /// Parses all arguments of a note.
-pub(super) fn parse(text: &str, registers: Registers) -> Vec<Result<Argument, OperandError>> {
+pub(super) fn parse(text: &str, registers: OperandParser) -> Vec<Result<Argument, OperandError>> {
     // Arguments are separated by spaces, and spaces are also within some: only what follows a size starts a new one.
     let mut operands: Vec<String> = Vec::new();
     for word in text.split_ascii_whitespace() {
@@ -111,7 +111,7 @@ fn split_size(text: &str) -> Option<(&str, &str)> {
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some((size, operand))
 }
 
-fn argument(text: &str, registers: Registers) -> Result<Argument, &'static str> {
+fn argument(text: &str, registers: OperandParser) -> Result<Argument, &'static str> {
     let (size, operand) = split_size(text).ok_or("it has no size")?;
     let signed = size.starts_with('-');
     let size = match size.trim_start_matches('-') {
@@ -137,9 +137,9 @@ fn number(text: &str) -> Option<i64> {
 
 /// `$1`, `%rax`, `8(%rax,%rbx,4)`. In its other dialect the assembler writes `1` and `rax`; what it writes for memory
 /// there is not read.
-fn x86_64(text: &str) -> Result<Place, &'static str> {
+fn x86_64(text: &str) -> Result<ArgumentLocation, &'static str> {
     if let Some(constant) = text.strip_prefix('$') {
-        return number(constant).map(Place::Constant).ok_or(NUMBER);
+        return number(constant).map(ArgumentLocation::Constant).ok_or(NUMBER);
     }
     if let Some((displacement, rest)) = text.split_once('(') {
         let displacement = match displacement {
@@ -163,19 +163,23 @@ fn x86_64(text: &str) -> Result<Place, &'static str> {
         if parts.next().is_some() || (base.is_none() && index.is_none()) {
             return Err(FORM);
         }
-        return Ok(Place::Memory { base, index: index.map(|register| Index { register, scale }), displacement });
+        return Ok(ArgumentLocation::Memory {
+            base,
+            index: index.map(|register| Index { register, scale }),
+            displacement,
+        });
     }
     if let Some(constant) = number(text) {
-        return Ok(Place::Constant(constant));
+        return Ok(ArgumentLocation::Constant(constant));
     }
     if text.contains(['[', ':', ' ']) {
         return Err(FORM);
     }
-    x86_64_register(text).map(Place::Register).ok_or(REGISTER)
+    x86_64_register(text).map(ArgumentLocation::Register).ok_or(REGISTER)
 }
 
 /// A register of 8 bytes, as addresses are made of.
-fn whole(register: Option<Register>) -> Result<Register, &'static str> {
+fn whole(register: Option<RegisterPart>) -> Result<RegisterPart, &'static str> {
     register.filter(|register| register.size == 8).ok_or(REGISTER)
 }
 
@@ -198,11 +202,11 @@ const X86_64_NUMBERED: [(u8, &str); 8] =
 /// The second bytes of the four registers that have names for them.
 const X86_64_SECOND_BYTES: [(u8, &str); 4] = [(5, "bh"), (10, "ah"), (11, "ch"), (12, "dh")];
 
-fn x86_64_register(name: &str) -> Option<Register> {
+fn x86_64_register(name: &str) -> Option<RegisterPart> {
     let name = name.strip_prefix('%').unwrap_or(name);
     for (word, names) in X86_64_NAMED {
         if let Some(part) = names.iter().position(|&known| known == name) {
-            return Some(Register { word, shift: 0, size: 8 >> part });
+            return Some(RegisterPart { word, shift: 0, size: 8 >> part });
         }
     }
     for (word, whole) in X86_64_NUMBERED {
@@ -213,23 +217,23 @@ fn x86_64_register(name: &str) -> Option<Register> {
             Some("b") => 1,
             _ => continue,
         };
-        return Some(Register { word, shift: 0, size });
+        return Some(RegisterPart { word, shift: 0, size });
     }
     let (word, _) = X86_64_SECOND_BYTES.into_iter().find(|&(_, known)| known == name)?;
-    Some(Register { word, shift: 8, size: 1 })
+    Some(RegisterPart { word, shift: 8, size: 1 })
 }
 
 /// `1`, `x0`, `w0`, `[x0]`, `[sp, 16]`, `[x0, x1]`, `[x0, x1, lsl 3]`; numbers may start with `#`.
-fn aarch64(text: &str) -> Result<Place, &'static str> {
+fn aarch64(text: &str) -> Result<ArgumentLocation, &'static str> {
     let unmarked = |text: &str| number(text.strip_prefix('#').unwrap_or(text));
     if let Some(constant) = unmarked(text) {
-        return Ok(Place::Constant(constant));
+        return Ok(ArgumentLocation::Constant(constant));
     }
     let Some(rest) = text.strip_prefix('[') else {
         if matches!(text, "xzr" | "wzr") {
-            return Ok(Place::Constant(0));
+            return Ok(ArgumentLocation::Constant(0));
         }
-        return aarch64_register(text).map(Place::Register).ok_or(REGISTER);
+        return aarch64_register(text).map(ArgumentLocation::Register).ok_or(REGISTER);
     };
     let parts: Vec<&str> = rest.strip_suffix(']').ok_or(FORM)?.split(',').map(str::trim).collect();
     let base = Some(whole(aarch64_register(parts[0]))?);
@@ -249,11 +253,11 @@ fn aarch64(text: &str) -> Result<Place, &'static str> {
         }
         _ => return Err(FORM),
     };
-    Ok(Place::Memory { base, index, displacement })
+    Ok(ArgumentLocation::Memory { base, index, displacement })
 }
 
-fn aarch64_register(name: &str) -> Option<Register> {
-    let register = |word, size| Some(Register { word, shift: 0, size });
+fn aarch64_register(name: &str) -> Option<RegisterPart> {
+    let register = |word, size| Some(RegisterPart { word, shift: 0, size });
     match name {
         "sp" => return register(31, 8),
         "wsp" => return register(31, 4),

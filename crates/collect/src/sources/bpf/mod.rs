@@ -4,9 +4,10 @@
 //! events as they come; `thread_time` are times of threads, `places` where they waited, `thread` what their records hold.
 //! `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended (`ended`) or
 //! at the end. `timing` decides when system calls are timed and `estimate` how many there were; `sleepers` knows who slept
-//! before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room `sharing`. May import:
-//! `bpf`, `build`, `events`, `sharing`, `sources` (the trait), `stacks`, `machine`, `procfs`, `task`, `recording`, `resolve`,
-//! libc.
+//! before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room `sharing`.
+//!
+//! May import: `bpf`, `build`, `error`, `events`, `file_kind`, `machine`, `procfs`, `sharing`, `sources`, `stacks`,
+//! `syscall_names`, `task`, `recording`, `resolve`, libc.
 
 mod ended;
 mod estimate;

@@ -4,8 +4,10 @@
 //! Nothing reports when a thread was woken between leaving the processor and coming back: `track` says how its time in the
 //! run queue is found. Rooms: `rings` fetches records (`attribute` opens events, `ring` is the memory that they write to,
 //! `record` understands it); `track` makes one thread's time of them, `ticks` finds samples that the kernel did not show;
-//! `inspections` reads what sleeping threads wait for. May import: `build`, `events`, `sources` (the trait, `sleeping`), `stacks`,
-//! `machine`, `procfs`, `task`, `recording`, `resolve`, libc.
+//! `inspections` reads what sleeping threads wait for.
+//!
+//! May import: `build`, `error`, `events`, `machine`, `procfs`, `sleeping`, `sources`, `stacks`, `task`, `recording`,
+//! `resolve`, libc.
 
 mod attribute;
 mod inspections;

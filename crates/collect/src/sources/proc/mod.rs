@@ -1,8 +1,9 @@
 //! The source where perf events are forbidden too: files of /proc, read within a budget. They give exact sums of times, and
 //! states and places at moments.
 //!
-//! `readings` makes one thread's time of readings. May import: `build`, `events`, `sources` (the traits, `sleeping`),
-//! `stacks`, `procfs`, `task`, `recording`, libc.
+//! `readings` makes one thread's time of readings.
+//!
+//! May import: `build`, `error`, `events`, `procfs`, `sleeping`, `sources`, `stacks`, `task`, `recording`, libc.
 
 mod readings;
 

@@ -1,8 +1,10 @@
 //! What an unprivileged source reads in /proc about threads that sleep, and about the processors.
 //!
 //! Rooms: `inspect` reads what a sleeping thread waits for; `waits` sums that up; `budget` says how much reading may cost;
-//! `processor_time` is what the machine did meanwhile. May import: `build`, `events`, `file_kind`, `machine`, `procfs`,
-//! `stacks`, `syscall_names`, `task`, `recording`, `resolve`, libc.
+//! `processor_time` is what the machine did meanwhile.
+//!
+//! May import: `build`, `events`, `file_kind`, `machine`, `procfs`, `sources`, `stacks`, `syscall_names`, `task`,
+//! `recording`, `resolve`, libc.
 
 mod budget;
 mod inspect;

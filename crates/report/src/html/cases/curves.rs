@@ -1,6 +1,5 @@
 //! Several curves in one drawing. Letters at their ends tell them apart, colours only help.
 
-use super::letter;
 use crate::comparison::{Comparison, number};
 use crate::html::chart::{Axis, below, decades, short, ticks};
 use crate::html::markup::Markup;
@@ -23,6 +22,11 @@ const COLOURS: usize = 8;
 
 /// A value and its interval.
 type Value = (f64, (f64, f64));
+
+/// `A`, `B`, ...: what stands for a case in the pictures. Cases beyond the alphabet have none, and no curve.
+pub(super) fn letter(index: usize) -> Option<char> {
+    u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
+}
 
 /// One curve: x, y and the interval of y, in the order of x.
 struct Curve {

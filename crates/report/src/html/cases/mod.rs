@@ -1,18 +1,20 @@
-//! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and a
-//! map over a parameter. It needs no script. Rooms: `curves` and `map` the drawings. May import: `comparison`, `chart`,
-//! `markup`, `text`, `words`.
+//! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and a map
+//! over a parameter. It needs no script. Rooms: `curves` and `map` the drawings.
+//!
+//! May import: `answer`, `chart`, `comparison`, `markup`, `page`, `text`, `words`, `analyze`, `recording`.
 
 mod curves;
 mod map;
 
 use super::answer::title;
 use super::markup::{Markup, escape, readable};
-use super::{Place, Section, head, header, main};
+use super::page::{Medium, Section, head, header, main};
 use crate::comparison::{Case, Comparison};
 use crate::text;
 use crate::words::{self, Scale};
 use analyze::answer::{CauseId, Point};
 use analyze::causes::with_none;
+use curves::letter;
 use std::io::{self, Write};
 
 /// Columns of the first variant's name above the ratios.
@@ -50,7 +52,7 @@ pub enum Pages<'a> {
 pub fn render(cases: &Cases<'_>, out: &mut impl Write) -> io::Result<()> {
     let comparison = cases.comparison;
     let mut m = Markup::default();
-    head(&comparison.title, None, Place::File, &mut m);
+    head(&comparison.title, None, Medium::File, &mut m);
     m.raw("<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
     let parts: [(&str, &str, Option<String>); 5] = [
         ("answer", "Side by side", Some(table(cases))),
@@ -70,11 +72,6 @@ pub fn render(cases: &Cases<'_>, out: &mut impl Write) -> io::Result<()> {
     });
     m.raw("</footer>\n</body></html>\n");
     out.write_all(m.html().as_bytes())
-}
-
-/// `A`, `B`, ...: what stands for a case in the pictures. Cases beyond the alphabet have none, and no curve.
-fn letter(index: usize) -> Option<char> {
-    u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
 }
 
 /// A link to a case's own page. The folder's name is the recording's word: nothing of it may be read as a scheme, as

@@ -1,13 +1,15 @@
-//! What the scripts read: lanes in levels, samples, task marks, the flame graph. Rooms: [`names`] names by
-//! number; [`pack`] numbers as compressed text. May import: analyze, recording, `html`, `html::detail`, `html::grew`, `html::markup`, `lanes`, `lanes::levels`, `lanes::tasks`,
-//! `observed`, `show::functions`, `words`.
+//! What the scripts read: lanes in levels, samples, task marks, the flame graph. Rooms: [`names`] names by number; [`pack`]
+//! numbers as compressed text.
+//!
+//! May import: `detail`, `grew`, `lanes`, `markup`, `observed`, `page`, `show`, `words`, `analyze`, `recording`.
 
 pub(crate) mod names;
 pub(crate) mod pack;
 
 use super::detail::{Detail, Drawn};
+use super::grew;
 use super::markup::readable;
-use super::{Place, focus, grew};
+use super::page::{Medium, focus};
 use crate::lanes::levels::bucketed;
 use crate::lanes::tasks::{Task, tasks as all_tasks};
 use crate::lanes::{Class, Timeline};
@@ -15,7 +17,7 @@ use crate::observed::Observed;
 use crate::show::functions::seconds_per_sample;
 use crate::words;
 use analyze::Analysis;
-use names::Names;
+use names::NameTable;
 use pack::{Packed, compress, number, write_spans, write_stretches};
 use recording::ThreadId;
 use serde_json::{Value, json};
@@ -44,13 +46,13 @@ const FINER: u64 = 8;
 ///
 /// # Errors
 /// When compressing fails, which only memory can cause.
-pub(super) fn pack(analysis: &Analysis<'_, '_>, place: Place) -> io::Result<(Packed, Detail)> {
+pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(Packed, Detail)> {
     let mut packed = Packed::default();
-    let mut names = Names::default();
-    let most = if place == Place::Served { MOST_SERVED_LANES } else { MOST_LANES };
+    let mut names = NameTable::default();
+    let most = if medium == Medium::Served { MOST_SERVED_LANES } else { MOST_LANES };
     let runs: Vec<(Observed<'_, '_>, Timeline)> =
         Observed::all(analysis).map(|o| (o, Timeline::new(&o, most))).collect();
-    let levels = levels(&runs, place, &mut packed)?;
+    let levels = levels(&runs, medium, &mut packed)?;
     let mut described = Vec::new();
     let mut drawn = Vec::new();
     for (i, ((observed, timeline), levels)) in runs.into_iter().zip(levels).enumerate() {
@@ -73,7 +75,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, place: Place) -> io::Result<(Pac
 }
 
 /// From coarse to fine over all runs in turn, so that a large run does not take the room of the others.
-fn levels(runs: &[(Observed<'_, '_>, Timeline)], place: Place, packed: &mut Packed) -> io::Result<Vec<Vec<Value>>> {
+fn levels(runs: &[(Observed<'_, '_>, Timeline)], medium: Medium, packed: &mut Packed) -> io::Result<Vec<Vec<Value>>> {
     let mut made: Vec<Vec<Value>> = vec![Vec::new(); runs.len()];
     let mut open: Vec<bool> = vec![true; runs.len()];
     let mut used = 0;
@@ -94,7 +96,7 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], place: Place, packed: &mut Pack
                 let id = format!("lanes-{i}-{}", levels.len());
                 levels.push(json!({ "id": id, "count": if exact { 0 } else { count } }));
                 packed.keep(id, bytes);
-                *open = !exact && place == Place::File;
+                *open = !exact && medium == Medium::File;
             } else if let Some(open) = open.get_mut(i) {
                 *open = false;
                 let finest = timeline.length() as f64 / 1e9 / (count / FINER) as f64;
@@ -129,15 +131,15 @@ fn spans_of(timeline: &Timeline) -> Vec<u8> {
 }
 
 /// Which lane a thread has.
-type Places = HashMap<ThreadId, usize>;
+type LaneIndex = HashMap<ThreadId, usize>;
 
 fn describe(
     index: usize,
     observed: &Observed<'_, '_>,
     run: &Drawn,
     levels: &[Value],
-    places: &Places,
-    names: &mut Names,
+    places: &LaneIndex,
+    names: &mut NameTable,
     packed: &mut Packed,
 ) -> io::Result<Value> {
     let timeline = &run.timeline;
@@ -168,8 +170,8 @@ fn describe(
 fn samples(
     observed: &Observed<'_, '_>,
     timeline: &Timeline,
-    places: &Places,
-    names: &mut Names,
+    places: &LaneIndex,
+    names: &mut NameTable,
 ) -> Vec<Vec<(u64, usize)>> {
     let mut by_lane: Vec<Vec<(u64, usize)>> = vec![Vec::new(); timeline.lanes.len()];
     let mut known = HashMap::new();
@@ -208,7 +210,7 @@ fn samples_of(run: &Drawn, each: usize) -> Vec<u8> {
 }
 
 /// Tasks that the program named: lane, begin and end since the run's begin, name. One that never ended lasts to the end.
-fn tasks(observed: &Observed<'_, '_>, timeline: &Timeline, places: &Places, names: &mut Names) -> Vec<Value> {
+fn tasks(observed: &Observed<'_, '_>, timeline: &Timeline, places: &LaneIndex, names: &mut NameTable) -> Vec<Value> {
     let since = |time: u64| time.saturating_sub(timeline.begin);
     let shown = all_tasks(observed).into_iter().filter_map(|t| Some((places.get(&t.thread)?, t)));
     let row = |(lane, t): (&usize, Task<'_>)| json!([lane, since(t.start), since(t.end), names.index(t.name), t.depth]);

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 /// Names given out so far.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct NameTable {
     pub(crate) names: Vec<String>,
     known: HashMap<String, usize>,
 }
 
-impl Names {
+impl NameTable {
     /// The number of a name.
     pub(crate) fn index(&mut self, name: &str) -> usize {
         if let Some(known) = self.known.get(name) {

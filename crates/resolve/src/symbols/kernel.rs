@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::symbol_table::preference;
 use crate::error::SymbolProblem;
 use crate::maps::hexadecimal;
-use crate::symbol_table::preference;
 
 /// The largest distance from the start of a kernel function, in bytes: the table has no sizes, and an address far
 /// behind the last function before it belongs to code that the table does not list. The largest real functions, tables

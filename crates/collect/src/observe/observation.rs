@@ -2,8 +2,8 @@
 
 use crate::build::{Builder, Totals};
 use crate::error::Error;
+use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions, run};
-use crate::output::OutputSink;
 use crate::sinks::Recorder;
 use crate::sources::Source;
 use crate::stacks::Stacks;

@@ -8,20 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::SplitDwarfLoad;
-use gimli::{Dwarf, DwarfPackage, DwoId, EndianArcSlice, Error, LittleEndian, Reader as _, SectionId};
+use gimli::{Dwarf, DwarfPackage, DwoId, Error, LittleEndian, Reader as _, SectionId};
 
-use crate::debug_file::{below, open, root_of};
-use crate::elf::ElfFile;
+use super::debug_file::{below, open, root_of};
+use crate::elf::{DwarfReader, ElfFile};
 use crate::module::Module;
-
-type Reader = EndianArcSlice<LittleEndian>;
 
 /// Where the split units of a module are looked for.
 pub(crate) struct SplitUnits {
     /// The root directory of the process, when it is another one.
     root: Option<PathBuf>,
     package_path: PathBuf,
-    package: OnceCell<Option<DwarfPackage<Reader>>>,
+    package: OnceCell<Option<DwarfPackage<DwarfReader>>>,
 }
 
 impl SplitUnits {
@@ -32,7 +30,7 @@ impl SplitUnits {
     }
 
     /// The unit that the debug information refers to; none when it is not there, or is that of another build.
-    pub(crate) fn load(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+    pub(crate) fn load(&self, load: &SplitDwarfLoad<DwarfReader>) -> Option<Arc<Dwarf<DwarfReader>>> {
         let package = self.package.get_or_init(|| read_package(&self.package_path));
         if let Some(Ok(Some(unit))) = package.as_ref().map(|package| package.find_cu(load.dwo_id, &load.parent)) {
             return Some(Arc::new(unit));
@@ -50,23 +48,23 @@ impl SplitUnits {
     }
 }
 
-fn read_package(path: &Path) -> Option<DwarfPackage<Reader>> {
+fn read_package(path: &Path) -> Option<DwarfPackage<DwarfReader>> {
     let file = open(path)?;
-    DwarfPackage::load(|id| section(&file, id), Reader::new(Arc::from([]), LittleEndian)).ok()
+    DwarfPackage::load(|id| section(&file, id), DwarfReader::new(Arc::from([]), LittleEndian)).ok()
 }
 
 /// Rebuilding a program replaces its units; the number tells builds from each other.
-fn is_unit(dwarf: &Dwarf<Reader>, wanted: DwoId) -> bool {
+fn is_unit(dwarf: &Dwarf<DwarfReader>, wanted: DwoId) -> bool {
     let first = dwarf.units().next().ok().flatten();
     first.and_then(|header| dwarf.unit(header).ok()).is_some_and(|unit| unit.dwo_id == Some(wanted))
 }
 
-fn section(file: &ElfFile, id: SectionId) -> Result<Reader, Error> {
+fn section(file: &ElfFile, id: SectionId) -> Result<DwarfReader, Error> {
     let bytes = id.dwo_name().and_then(|name| file.section_bytes(name).ok().flatten());
-    Ok(Reader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
+    Ok(DwarfReader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
 }
 
-fn path(text: &Reader) -> Option<PathBuf> {
+fn path(text: &DwarfReader) -> Option<PathBuf> {
     /// The longest path that the kernel opens, in bytes.
     const LIMIT: usize = 4096;
     let bytes = text.to_slice().ok()?;

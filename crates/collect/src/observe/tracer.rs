@@ -1,11 +1,11 @@
 //! Observing with programs in the kernel: a command from its start, or a program that runs already.
 
+use super::observation::{Observation, POLL, Running, observe};
 use crate::bpf::abi::{SLOT_ATTACHED, SLOT_OBSERVER, SLOT_PENDING};
 use crate::bpf::{Enrolment, Programs};
 use crate::error::Error;
+use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions, pidfd_open};
-use crate::observation::{Observation, POLL, Running, observe};
-use crate::output::OutputSink;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::rights;
 use crate::sources::bpf::BpfSource;
@@ -201,8 +201,8 @@ pub(crate) fn has_ended(handle: &OwnedFd) -> bool {
 mod tests {
     use super::*;
     use crate::bpf::hardware::Hardware;
+    use crate::launch::Stream;
     use crate::machine::usable_processors;
-    use crate::output::Stream;
     use recording::{Recording, synthetic};
 
     struct Nowhere;

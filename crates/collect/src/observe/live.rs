@@ -3,15 +3,16 @@
 //! With eBPF it shows what a recording holds but wakers, shared memory and system calls; with /proc alone also no code that
 //! runs. The target is not touched: it goes on when the view ends.
 
+use super::observation::POLL;
+use super::observer::Collector;
+use super::tracer::{End, has_ended};
 use crate::bpf::Programs;
 use crate::bpf::abi::{SLOT_ATTACHED, SLOT_PENDING};
 use crate::build::Builder;
 use crate::error::Error;
+use crate::launch::OutputSink;
 use crate::launch::{Command, RunOptions, pidfd_open, run};
 use crate::machine::usable_processors;
-use crate::observation::POLL;
-use crate::observer::Collector;
-use crate::output::OutputSink;
 use crate::procfs::{self, monotonic_ns, unix_ns};
 use crate::rights;
 use crate::sinks::LiveSink;
@@ -21,7 +22,6 @@ use crate::sources::proc::ProcSource;
 use crate::stacks::{Interner, Stacks};
 use crate::stop::Stop;
 use crate::syscall_names;
-use crate::tracer::{End, has_ended};
 use recording::meta::Meta;
 use recording::tables::{Run, RunKind, Syscall, Trace};
 use recording::{RunId, Tables, ThreadId};

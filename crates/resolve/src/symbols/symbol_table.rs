@@ -37,7 +37,7 @@ struct Symbol {
 
 /// A function found by address.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
+pub(crate) struct SymbolMatch<'a> {
     /// Its stated start.
     pub(crate) start: u64,
     /// The preferred one of its names, as written in the table (not demangled).
@@ -113,7 +113,7 @@ impl SymbolTable {
 
     /// The function whose bytes include the stated address; none when the address lies beyond the size of all symbols
     /// before it, which in a stripped library is common: local functions have no symbols there.
-    pub(crate) fn find(&self, address: u64) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, address: u64) -> Option<SymbolMatch<'_>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let inner = (0..after)
             .rev()
@@ -129,7 +129,7 @@ impl SymbolTable {
             .map(|symbol| self.name(symbol))
             .filter(|name| !name.is_empty())
             .reduce(|one, other| if preference(&one) <= preference(&other) { one } else { other })?;
-        Some(Found { start, name })
+        Some(SymbolMatch { start, name })
     }
 
     fn name(&self, symbol: &Symbol) -> Cow<'_, str> {

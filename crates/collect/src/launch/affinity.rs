@@ -1,21 +1,14 @@
-//! The processors that a program may run on: which those are, in what order a sweep takes them, and how a program is kept
-//! to some of them (sched_setaffinity(2)).
+//! How a program is kept to some processors (sched_setaffinity(2)).
 //!
-//! What a program inherits so is what the kernel tells it: sched_getaffinity(2), /proc/self/status, and with them most
-//! runtimes. `/proc/cpuinfo` and `/sys/devices/system/cpu/online` still show the whole machine.
-//!
-//! May import: `machine`, libc.
-
-mod order;
-
-pub use order::order;
+//! What it inherits so is what the kernel tells it: sched_getaffinity(2), /proc/self/status, and with them most runtimes.
+//! `/proc/cpuinfo` and `/sys/devices/system/cpu/online` still show the whole machine.
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::unix::process::CommandExt;
 
 /// Keeps a process that is about to be started, and all that it starts, to these processors. None at all: no limit.
-pub(crate) fn bind(process: &mut std::process::Command, processors: &[u32]) {
+pub(super) fn bind(process: &mut std::process::Command, processors: &[u32]) {
     if processors.is_empty() {
         return;
     }

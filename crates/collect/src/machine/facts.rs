@@ -1,6 +1,6 @@
 //! The machine that runs the target, as far as it matters for scaling.
 
-use crate::cgroup::Groups;
+use super::cgroup::Groups;
 use recording::meta::Machine;
 use std::collections::BTreeSet;
 use std::fs;

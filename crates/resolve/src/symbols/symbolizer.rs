@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::debug_file::{find_debug_file, shared_file};
+use super::debug_file::{find_debug_file, shared_file};
+use super::kernel::KernelSymbols;
+use super::lines::{Lines, LinesError};
+use super::split::SplitUnits;
+use super::symbol_table::{SymbolMatch, SymbolTable, preference};
 use crate::demangle::{demangle, is_mangled};
 use crate::error::SymbolProblem;
-use crate::kernel::KernelSymbols;
-use crate::lines::{Lines, LinesError, Site};
 use crate::module::{Module, ModuleRef};
-use crate::split::SplitUnits;
-use crate::symbol_table::{Found, SymbolTable, preference};
+use crate::site::Site;
 
 /// How many demangled names are remembered; a program with more starts over rather than filling memory.
 const NAMES_LIMIT: usize = 100_000;
@@ -81,7 +82,7 @@ impl Symbolizer {
     pub fn user(&mut self, module: &ModuleRef, file_offsets: &[u64]) -> Vec<ResolvedFrame> {
         let key = self.load(module);
         let Some(symbols) = self.modules.get_mut(&key) else { return Vec::new() };
-        let mut name = Names { known: &mut self.names };
+        let mut name = DemangledNames { known: &mut self.names };
         file_offsets.iter().map(|&offset| symbols.resolve(offset, &mut name, &mut self.problems)).collect()
     }
 
@@ -154,7 +155,7 @@ impl ModuleSymbols {
         Self { module: module.clone(), table, lines, malformed: false }
     }
 
-    fn resolve(&mut self, offset: u64, names: &mut Names, problems: &mut Vec<SymbolProblem>) -> ResolvedFrame {
+    fn resolve(&mut self, offset: u64, names: &mut DemangledNames, problems: &mut Vec<SymbolProblem>) -> ResolvedFrame {
         let Some(address) = self.module.stated_address(offset) else {
             return ResolvedFrame { functions: vec![FunctionSite::default()], function_start: None };
         };
@@ -189,7 +190,7 @@ impl ModuleSymbols {
         ResolvedFrame { functions, function_start: self.start(symbol, address, offset) }
     }
 
-    fn start(&self, symbol: Option<Found>, address: u64, offset: u64) -> Option<u64> {
+    fn start(&self, symbol: Option<SymbolMatch>, address: u64, offset: u64) -> Option<u64> {
         let module: &Module = &self.module;
         match symbol {
             // Symbol and address lie in the same section, so their distance in the file is the same.
@@ -199,14 +200,14 @@ impl ModuleSymbols {
     }
 }
 
-fn function_site(site: Site, inlined: bool, names: &mut Names) -> FunctionSite {
+fn function_site(site: Site, inlined: bool, names: &mut DemangledNames) -> FunctionSite {
     FunctionSite { function: site.name.map(|name| names.readable(name)), file: site.file, line: site.line, inlined }
 }
 
 /// The better of the names that debug information and symbol table have for a function. A mangled name says most. Of
 /// plain ones the rule for aliases decides: debug information has the name of the definition (`__random`), which may be
 /// less known than an alias, and the symbol of a part of a function that was moved away has a suffix (`work.cold`).
-fn outer_name(described: Option<String>, symbol: Option<&Found>) -> Option<String> {
+fn outer_name(described: Option<String>, symbol: Option<&SymbolMatch>) -> Option<String> {
     match (described, symbol) {
         (Some(described), Some(symbol)) if !is_mangled(&described) => {
             let better = is_mangled(&symbol.name) || preference(&symbol.name) < preference(&described);
@@ -218,11 +219,11 @@ fn outer_name(described: Option<String>, symbol: Option<&Found>) -> Option<Strin
 }
 
 /// Demangled names; many addresses share one.
-struct Names<'a> {
+struct DemangledNames<'a> {
     known: &'a mut HashMap<String, String>,
 }
 
-impl Names<'_> {
+impl DemangledNames<'_> {
     fn readable(&mut self, raw: String) -> String {
         if !is_mangled(&raw) {
             return demangle(&raw);

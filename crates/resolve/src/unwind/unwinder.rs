@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
+use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
+use super::leaving::{CODE, Leaving, leaving};
 use crate::address::{CodeAddress, UserRegisters};
-use crate::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
 use crate::error::{ModuleError, ModuleProblem};
-use crate::go::Frame;
+use crate::go::GoFrame;
 use crate::jit::{HotSpot, INTERPRETED, Tables};
-use crate::leaving::{CODE, Leaving, leaving};
 use crate::maps::{MappedFile, Mapping};
 use crate::module::{Module, ModuleCache, ModuleRef};
 
@@ -63,7 +63,7 @@ pub enum Truncation {
 
 /// An executable mapping of the process, with its module when that could be loaded.
 #[derive(Debug)]
-struct Code {
+struct CodeMapping {
     mapping: Mapping,
     module: Option<ModuleRef>,
 }
@@ -85,7 +85,7 @@ pub struct Unwinder {
     engine: Engine,
     rules: Rules,
     /// Sorted by start; never overlapping, as mappings of one process cannot.
-    code: Vec<Code>,
+    code: Vec<CodeMapping>,
     problems: Vec<ModuleProblem>,
     /// How frames are left that tell it themselves, by lookup address and whether the frame was the innermost.
     leavings: HashMap<(u64, bool), Option<Leaving>>,
@@ -157,14 +157,14 @@ impl Unwinder {
         changed
     }
 
-    fn drop_code(&mut self, code: &Code) -> bool {
+    fn drop_code(&mut self, code: &CodeMapping) -> bool {
         if code.module.is_some() {
             self.engine.remove_module(code.mapping.start);
         }
         true
     }
 
-    fn load_code(&mut self, mapping: &Mapping, root: Option<&Path>) -> Code {
+    fn load_code(&mut self, mapping: &Mapping, root: Option<&Path>) -> CodeMapping {
         let module = match &mapping.path {
             MappedFile::File(path) => Some((path.as_path(), self.modules.mapped(mapping, path, root))),
             MappedFile::Vdso => Some((Path::new("[vdso]"), self.modules.vdso())),
@@ -179,7 +179,7 @@ impl Unwinder {
                 }
             }
         });
-        Code { mapping: mapping.clone(), module }
+        CodeMapping { mapping: mapping.clone(), module }
     }
 
     fn add_module(&mut self, mapping: &Mapping, module: &ModuleRef) -> Result<(), ModuleError> {
@@ -406,7 +406,7 @@ impl Unwinder {
     /// Where symbols lie in the process that a file with such a name exports. None without such a file, or one of them.
     pub fn exported<const N: usize>(&self, is_it: impl Fn(&str) -> bool, names: [&str; N]) -> Option<[Range<u64>; N]> {
         let named = |path: &MappedFile| matches!(path, MappedFile::File(path) if path.file_name().and_then(|n| n.to_str()).is_some_and(&is_it));
-        let within = |code: &&Code| {
+        let within = |code: &&CodeMapping| {
             let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
             let mut found = [const { 0..0 }; N];
             for (place, name) in found.iter_mut().zip(names) {
@@ -440,24 +440,24 @@ impl Unwinder {
 }
 
 /// How a frame in a file is left: as Go's function table says, or as the instructions do where nothing else can.
-fn module_leaving(code: &Code, module: &Module, at: CodeAddress) -> Option<Leaving> {
+fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Option<Leaving> {
     let offset = |address: u64| Some(address.checked_sub(code.mapping.start)? + code.mapping.file_offset);
     if let Some(go) = module.go()
         && let Some(address) = offset(at.lookup()).and_then(|offset| module.stated_address(offset))
         && let Some(function) = go.find(address)
     {
         return match go.frame(function, address)? {
-            Frame::Outermost => Some(Leaving::Outermost),
-            Frame::Switches => Some(Leaving::OtherStack),
+            GoFrame::Outermost => Some(Leaving::Outermost),
+            GoFrame::Switches => Some(Leaving::OtherStack),
             // The frame pointer is saved first, below the return address; without a frame it is not saved. Elsewhere
             // the return address has another place.
-            Frame::Size(skip) => {
+            GoFrame::Size(skip) => {
                 cfg!(target_arch = "x86_64").then_some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
             }
         };
     }
     let innermost = matches!(at, CodeAddress::InstructionPointer(_));
-    let found = leaving(&module.code(offset(at.raw())?), innermost)?;
+    let found = leaving(&module.code(offset(at.raw())?, CODE), innermost)?;
     (found == Leaving::Signal || !module.unwind.any()).then_some(found)
 }
 

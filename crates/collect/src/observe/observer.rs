@@ -1,17 +1,17 @@
 //! With what runs are observed: the best that is allowed here, or what the user asks for.
 
+use super::observation::{Running, observe};
+use super::tracer::trace;
 use crate::bpf::Programs;
 use crate::error::Error;
+use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions};
 use crate::machine::usable_processors;
-use crate::observation::{Running, observe};
-use crate::output::OutputSink;
 use crate::sampling::sample_hz;
 use crate::sources::perf::{PerfEvents, PerfSource};
 use crate::sources::proc::ProcSource;
 use crate::stacks::{Interner, Stacks};
 use crate::stop::Stop;
-use crate::tracer::trace;
 use recording::meta::Capability;
 use recording::{RunId, Writer};
 use resolve::ModuleCache;

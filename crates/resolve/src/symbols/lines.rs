@@ -3,32 +3,22 @@
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation as _, LookupResult};
-use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Error, LittleEndian, Reader as _, SectionId};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, Error, LittleEndian, Reader as _, SectionId};
 
+use super::split::SplitUnits;
 use crate::demangle::{MANGLED_LIMIT, bounded};
-use crate::elf::ElfFile;
+use crate::elf::{DwarfReader, ElfFile};
 use crate::error::ModuleError;
-use crate::split::SplitUnits;
+use crate::site::Site;
 
 /// The most functions that are taken from one address. Compilers inline a few dozen levels deep; only hostile debug
 /// information has thousands.
 const SITES_LIMIT: usize = 256;
 
-type Reader = EndianArcSlice<LittleEndian>;
-
 /// The debug information of a module, parsed as far as it was asked for.
 pub(crate) struct Lines {
-    context: addr2line::Context<Reader>,
+    context: addr2line::Context<DwarfReader>,
     split: SplitUnits,
-}
-
-/// One function at an address, as the compiler described it.
-#[derive(Debug, Default)]
-pub(crate) struct Site {
-    /// The name, mangled when the compiler recorded that.
-    pub(crate) name: Option<String>,
-    pub(crate) file: Option<String>,
-    pub(crate) line: Option<u32>,
 }
 
 /// Why debug information cannot be used.
@@ -93,7 +83,7 @@ impl Lines {
 }
 
 /// Reads the sections that lead from addresses to functions and lines; those on variables and types stay unread.
-fn section(file: &ElfFile, id: SectionId) -> Result<Reader, ModuleError> {
+fn section(file: &ElfFile, id: SectionId) -> Result<DwarfReader, ModuleError> {
     let needed = matches!(
         id,
         SectionId::DebugAbbrev
@@ -108,11 +98,11 @@ fn section(file: &ElfFile, id: SectionId) -> Result<Reader, ModuleError> {
             | SectionId::DebugStrOffsets
     );
     let bytes = if needed { file.section_bytes(id.name())? } else { None };
-    Ok(Reader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
+    Ok(DwarfReader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
 }
 
 /// A name, or as much of it as can be understood.
-fn name(mut text: Reader) -> Option<String> {
+fn name(mut text: DwarfReader) -> Option<String> {
     let length = text.len().min(MANGLED_LIMIT + 1);
     text.truncate(length).ok()?;
     Some(text.to_string_lossy().ok()?.into_owned())

@@ -1,7 +1,7 @@
 //! In what order a sweep takes the processors: each core once before a second hardware thread of any, one package after the
 //! other.
 
-use crate::machine::usable_processors;
+use super::facts::usable_processors;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

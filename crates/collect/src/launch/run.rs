@@ -3,16 +3,16 @@
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
 //! misses nothing.
 
-use crate::affinity;
-use crate::cgroup::Groups;
+use super::affinity;
+use super::output::{OutputSink, drain};
+use super::user::{Caller, sudo_caller};
 use crate::counters::{Counters, Counting};
 use crate::error::Error;
-use crate::output::{OutputSink, drain};
-use crate::processors::Processors;
+use crate::machine::cgroup::Groups;
+use crate::machine::clock::Processors;
 use crate::procfs::{MachineTime, monotonic_ns, unix_ns};
 use crate::rights;
 use crate::stop::Stop;
-use crate::user::{Caller, sudo_caller};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};

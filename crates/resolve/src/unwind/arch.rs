@@ -13,38 +13,38 @@ pub(crate) type Engine = framehop::UnwinderNative<Arc<[u8]>, MustNotAllocateDuri
 pub(crate) type Rules = framehop::CacheNative<MustNotAllocateDuringUnwind>;
 
 /// The registers of the frame that is being unwound, as far as unwinding needs them.
-pub(crate) type State = framehop::UnwindRegsNative;
+pub(crate) type FrameRegisters = framehop::UnwindRegsNative;
 
 /// The state at the innermost frame.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn start(registers: &UserRegisters, _highest: u64) -> State {
-    State::new(registers.ip, registers.sp, registers.bp)
+pub(crate) fn start(registers: &UserRegisters, _highest: u64) -> FrameRegisters {
+    FrameRegisters::new(registers.ip, registers.sp, registers.bp)
 }
 
 /// The frame pointer of the frame that is being unwound.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn frame_pointer(state: &State) -> u64 {
+pub(crate) fn frame_pointer(state: &FrameRegisters) -> u64 {
     state.bp()
 }
 
 /// The stack pointer of the frame that is being unwound.
-pub(crate) fn stack_pointer(state: &State) -> u64 {
+pub(crate) fn stack_pointer(state: &FrameRegisters) -> u64 {
     state.sp()
 }
 
 /// The state at the innermost frame. Return addresses may carry a signature in the bits that no code address uses.
 #[cfg(target_arch = "aarch64")]
-pub(crate) fn start(registers: &UserRegisters, highest: u64) -> State {
+pub(crate) fn start(registers: &UserRegisters, highest: u64) -> FrameRegisters {
     let mask = match highest {
         0 => framehop::aarch64::PtrAuthMask::new_no_strip(),
         _ => framehop::aarch64::PtrAuthMask::from_max_known_address(highest),
     };
-    State::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.bp)
+    FrameRegisters::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.bp)
 }
 
 /// The frame pointer of the frame that is being unwound.
 #[cfg(target_arch = "aarch64")]
-pub(crate) fn frame_pointer(state: &State) -> u64 {
+pub(crate) fn frame_pointer(state: &FrameRegisters) -> u64 {
     state.fp()
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn frame_pointer(state: &State) -> u64 {
 /// saved, at `frame_pointer` bytes. None at a return address of zero, which ends a stack.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn leave(
-    state: &mut State,
+    state: &mut FrameRegisters,
     skip: u64,
     frame_pointer: Option<u64>,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
@@ -74,22 +74,25 @@ pub(crate) fn leave(
 
 /// Leaves the kernel's call of a signal handler: returns the instruction that was interrupted.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn interrupted(state: &mut State, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<u64, Error> {
-    use crate::leaving::{SIGNAL_BP, SIGNAL_IP, SIGNAL_SP};
+pub(crate) fn interrupted(
+    state: &mut FrameRegisters,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<u64, Error> {
+    use crate::unwind::leaving::{SIGNAL_BP, SIGNAL_IP, SIGNAL_SP};
     let sp = state.sp();
     let mut word = |distance: u64| {
         let at = sp.checked_add(distance).ok_or(Error::IntegerOverflow)?;
         read(at).map_err(|()| Error::CouldNotReadStack(at))
     };
     let (ip, sp, bp) = (word(SIGNAL_IP)?, word(SIGNAL_SP)?, word(SIGNAL_BP)?);
-    *state = State::new(ip, sp, bp);
+    *state = FrameRegisters::new(ip, sp, bp);
     Ok(ip)
 }
 
 /// Code that tells itself how it is left is not looked for here.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn leave(
-    _state: &mut State,
+    _state: &mut FrameRegisters,
     _skip: u64,
     _frame_pointer: Option<u64>,
     _read: &mut impl FnMut(u64) -> Result<u64, ()>,
@@ -99,6 +102,9 @@ pub(crate) fn leave(
 
 /// As for `leave`.
 #[cfg(target_arch = "aarch64")]
-pub(crate) fn interrupted(_state: &mut State, _read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<u64, Error> {
+pub(crate) fn interrupted(
+    _state: &mut FrameRegisters,
+    _read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<u64, Error> {
     Err(Error::DidNotAdvance)
 }

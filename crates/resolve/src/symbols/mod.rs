@@ -1,0 +1,14 @@
+//! Code addresses → functions, inlined functions, files and lines.
+//!
+//! Rooms: `symbolizer` asks the others in turn; `symbol_table` the names in a file; `lines` its debug information, with
+//! `split` for parts of that in files of their own; `debug_file` finds the file that has it; `kernel` the kernel's functions.
+//! May import: `build_id`, `demangle`, `elf`, `error`, `maps`, `module`, `site`.
+
+pub(crate) mod debug_file;
+mod kernel;
+mod lines;
+mod split;
+pub(crate) mod symbol_table;
+mod symbolizer;
+
+pub use symbolizer::{FunctionSite, ResolvedFrame, Symbolizer};
