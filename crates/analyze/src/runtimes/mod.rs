@@ -156,6 +156,11 @@ pub fn is_futex_wrapper(name: &str) -> bool {
     posix::is_futex_wrapper(name)
 }
 
+/// True for a library's function that takes something from a queue, and waits where there is nothing.
+pub fn takes_from_queue(name: &str) -> bool {
+    tables().any(|names| names.queue_takers.iter().any(|part| name.ends_with(part)))
+}
+
 /// True for the functions that wait for a semaphore: a lock where those who wait also post, a queue where others do.
 pub fn is_semaphore(name: &str) -> bool {
     posix::is_semaphore(name)

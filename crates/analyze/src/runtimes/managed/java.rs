@@ -188,6 +188,14 @@ static NAMES: Names = Names {
         ("Common-Cleaner", Service::Other),
         ("Notification Th", Service::Other),
     ],
+    queue_takers: &[
+        "BlockingQueue.take",
+        "BlockingQueue.poll",
+        "BlockingDeque.take",
+        "BlockingDeque.takeFirst",
+        "BlockingDeque.takeLast",
+        "BlockingDeque.pollFirst",
+    ],
     // Any wait for a condition goes through ForkJoinPool.managedBlock.
     idle_workers: &[
         "java.util.concurrent.ForkJoinPool.awaitWork",
