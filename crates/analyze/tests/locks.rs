@@ -188,6 +188,39 @@ fn an_interpreter_s_lock_is_told_at_the_function_of_the_program_that_runs() {
     assert!(summary.ends_with("Most of the time that is tokenize (words.py:6)."), "{summary}");
 }
 
+/// A lock of the program, around code that gives the interpreter's lock away: who takes it back waits at the same line now and
+/// then. `own`, `interpreters`: how long a thread waits for each, milliseconds.
+fn python_lock(own: u64, interpreters: u64) -> Tables {
+    let taken = "key_for@anonymous keys.py:35 < seal@anonymous keys.py:40";
+    let lock = format!(
+        "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < PyThread_acquire_lock_timed@libpython3.11.so.1.0 < {taken}"
+    );
+    let gil = format!("?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@libpython3.11.so.1.0 < {taken}");
+    flat()
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(own + interpreters), "derive@anonymous keys.py:24"),
+                        false => thread.locks(0x100, ms(own), &lock, other).locks(0x900, ms(interpreters), &gil, other),
+                    };
+                }
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn a_lock_of_a_python_program_is_not_the_interpreter_s() {
+    let answer = answer_for(&python_lock(9, 1));
+    let cause = lock(&answer);
+    assert_eq!(cause.culprit.as_ref().and_then(|c| c.line), Some(35), "{cause:?}");
+    assert!(!cause.summary.contains("interpreter"), "{}", cause.summary);
+    let answer = answer_for(&python_lock(1, 9));
+    assert!(lock(&answer).summary.contains("Python interpreter's global lock"), "{}", lock(&answer).summary);
+}
+
 #[test]
 fn a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups() {
     const SEM: &str = "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < critical@app app.c:5 < work@app app.c:9";

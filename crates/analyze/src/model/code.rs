@@ -84,6 +84,7 @@ impl<'t> Code<'t> {
             // Code made at run time that has a name came from the program (a just-in-time compiler's map).
             ModuleKind::Anonymous if name.is_none() || stub => Owner::System,
             ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
+            ModuleKind::Library if runtimes::is_runtime_source(path) => Owner::Library,
             _ if runtime => Owner::Library,
             // Of a static binary with lines, the library's part is what has a name and no lines.
             ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
@@ -177,8 +178,24 @@ mod tests {
             owner(Program, "/home/u/app", Some("helper"), Some("/usr/include/c++/12/mutex"), false),
             owner(Program, "/home/u/app", Some("random"), None, true),
             owner(Program, "/home/u/app", Some("msort_with_tmp"), None, true),
+            owner(
+                Program,
+                "/home/u/app",
+                Some("r2d2::Pool<M>::get"),
+                Some("/home/u/.cargo/registry/src/i-1/r2d2-0.8/src/lib.rs"),
+                false,
+            ),
+            owner(
+                Program,
+                "/home/u/app",
+                Some("github.com/x/y.(*P).Get"),
+                Some("github.com/x/y@v1.2.3/pool.go"),
+                false,
+            ),
+            owner(Program, "/home/u/app", Some("json::parse"), Some("/home/u/build/_deps/json-src/json.hpp"), false),
+            owner(Library, "/home/u/venv/lib/python3.11/site-packages/x.so", Some("parse"), None, false),
         ];
-        assert_eq!(library, [Owner::Library; 6]);
+        assert_eq!(library, [Owner::Library; 10]);
         assert_eq!(owner(Kernel, "kernel", Some("futex_wait"), None, false), Owner::System);
         assert_eq!(owner(Anonymous, "", None, None, false), Owner::System);
     }

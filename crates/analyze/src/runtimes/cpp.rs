@@ -41,5 +41,18 @@ static NAMES: Names = Names {
     // `operator new` and `operator delete`, as they are and mangled.
     c_themes: &[(Theme::Allocator, &["Znwm", "Znam", "ZdlPv", "ZdaPv", "ZdlPvm", "ZdaPvm"])],
     path_themes: &[(Theme::Allocator, &["operator new", "operator delete"])],
+    sources: &["/usr/local/include/", "/opt/homebrew/include/"],
+    // Where package managers and build tools put the sources of others: CMake's FetchContent, vcpkg, Conan; and what projects
+    // call the folder of code that they carry along.
+    source_folders: &[
+        "/_deps/",
+        "/vcpkg_installed/",
+        "/.conan/",
+        "/.conan2/",
+        "/third_party/",
+        "/third-party/",
+        "/3rdparty/",
+        "/vendor/",
+    ],
     ..Names::NONE
 };

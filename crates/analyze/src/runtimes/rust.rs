@@ -65,5 +65,7 @@ static NAMES: Names = Names {
     path_themes: &[(Theme::Allocator, &["std::sys::alloc::"])],
     idle_workers: &["tokio::runtime::", "rayon_core::sleep::", "rayon_core::registry::WorkerThread::wait_until"],
     sources: &["/rustc/"],
+    // Where cargo puts the crates that a program depends on: from a registry, and from git.
+    source_folders: &["/registry/src/", "/.cargo/git/checkouts/", "/cargo/git/checkouts/"],
     ..Names::NONE
 };

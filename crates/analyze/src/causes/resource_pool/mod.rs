@@ -104,12 +104,12 @@ fn doubt(ledger: &Ledger<'_, '_>, found: &Resources<'_>) -> Option<String> {
     })
 }
 
-/// What nobody can see: where the tasks of an executor and the threads of an interpreter wait.
+/// What nobody can see: where the tasks of an executor or of an event loop, and the threads of an interpreter, wait.
 fn unseen(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<String> {
     hidden::behind_tasks(facts, ledger).map(|seconds| {
         format!(
-            "for {}, threads wait while the tasks of a scheduler do, or inside an interpreter: who holds what those wait for \
-             is not in the recording; counters of the pool itself would tell (how many are in use, how long one waits)",
+            "for {}, threads wait for events, for tasks of a scheduler, or inside an interpreter: who holds what the tasks wait \
+             for is not in the recording; counters of the pool itself would tell (how many are in use, how long one waits)",
             in_proportion(ledger, seconds)
         )
     })

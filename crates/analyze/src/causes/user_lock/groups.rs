@@ -80,8 +80,9 @@ impl Group<'_, '_> {
     }
 }
 
-/// Where a lock is taken, to tell locks of different make apart.
-type Make<'t> = (Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
+/// Where a lock is taken, to tell locks of different make apart, and whether it is a runtime's own: an interpreter's lock is
+/// waited for at every line, also where the program takes one of its own.
+type Make<'t> = (bool, Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
 
 fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
     let own = wait.view.own;
@@ -91,7 +92,7 @@ fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
     // A method that was made at run time has several addresses.
     let method = at.name().filter(|_| at.kind == ModuleKind::Anonymous);
     let address = if line.is_some() || method.is_some() { 0 } else { at.frame.address };
-    Some((function, at.module, file, line, address, method))
+    Some((wait.view.runtime_lock.is_some(), function, at.module, file, line, address, method))
 }
 
 /// The locks of an account, most lost seconds first.
@@ -107,7 +108,8 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     for (i, wait) in waits.iter().enumerate() {
         leader.push(i);
         let object = object(ledger.traced, wait.wait);
-        let first = if shared(&object) { *of_object.entry(object).or_insert(i) } else { i };
+        let of_runtime = wait.view.runtime_lock.is_some();
+        let first = if shared(&object) { *of_object.entry((object, of_runtime)).or_insert(i) } else { i };
         join(&mut leader, first, i);
         if let Some(make) = make(wait) {
             let first = *of_make.entry(make).or_insert(i);

@@ -118,7 +118,7 @@ fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
         format!("; {share} of that time ended when {} released one", place(&site))
     });
     format!(
-        "threads find no task that can run, or wait inside an interpreter: whether tasks wait for a lock is not in the \
+        "threads find no task that can run, wait for events, or wait inside an interpreter: whether tasks wait for a lock is not in the \
          recording{}; the runtime's own profile of locks would tell (of Go, the mutex profile)",
         first.unwrap_or_default()
     )
@@ -152,7 +152,8 @@ fn cause<'t>(
 ) -> Cause {
     let mut culprit = group.and_then(Group::culprit);
     if group.is_some_and(Group::is_interpreter_s) {
-        culprit = interpreted(facts, ledger).map(|runs| Culprit { object: culprit.as_ref().and_then(|c| c.object.clone()), ..runs }).or(culprit);
+        let object = culprit.as_ref().and_then(|c| c.object.clone());
+        culprit = interpreted(facts, ledger).map(|runs| Culprit { object, ..runs }).or(culprit);
     }
     let object = group.and_then(Group::object);
     let variable = object.and_then(|address| variable_at(facts.model.tables, ledger.traced.run.run, address));

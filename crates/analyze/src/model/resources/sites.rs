@@ -83,7 +83,7 @@ fn waits_for_tasks(stacks: &Stacks<'_>, wait: &Wait) -> bool {
 }
 
 /// True for a wait behind which a task may wait for one of a few things, and nobody can see it: the thread has no task that
-/// could go on, or it waits in an interpreter.
+/// could go on, it polls as an event loop does, or it waits in an interpreter.
 pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
     match traced.task_sleeps.reason(wait.wait) {
         Some(SleepReason::Ended | SleepReason::Spare) => false,
@@ -92,7 +92,7 @@ pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool 
             let view = stacks.view(wait.user_stack, wait.syscall.is_some());
             let interpreted = || view.own.is_some_and(|c| runtimes::is_interpreter(file_name(c.module)));
             let futex = wait.reason == Reason::Futex && view.runtime_lock.is_none() && interpreted();
-            futex || waits_for_tasks(stacks, wait)
+            futex || wait.reason == Reason::Poll || waits_for_tasks(stacks, wait)
         }
     }
 }
