@@ -2,8 +2,8 @@
 
 use super::Format;
 use super::values::{collector, duration, parameter, seconds};
-use crate::cases::Parameter;
-use crate::counts::Counts;
+use crate::plan::cases::Parameter;
+use crate::plan::counts::Counts;
 use clap::{Args, Subcommand, ValueHint};
 use collect::Collector;
 use std::ffi::OsString;

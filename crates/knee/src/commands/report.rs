@@ -1,6 +1,6 @@
 //! `knee report`: the answer of a recording, or the comparison of a sweep's, worked out again.
 
-use super::{answer, pair, side_by_side};
+use super::shared::{answer, pair, side_by_side};
 use crate::cli::Report;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Question};

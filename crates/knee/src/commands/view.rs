@@ -1,6 +1,6 @@
 //! `knee view`: the page of a recording with all of its detail, served on this machine.
 
-use super::{answer, pair, side_by_side, sources};
+use super::shared::{answer, pair, side_by_side, sources};
 use crate::cli::View;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Question};

@@ -1,8 +1,8 @@
 //! The loop without processes and without a clock: a fake executor plays the target.
 
 use super::*;
+use crate::plan::template::Template;
 use crate::plan::{Amounts, more, plan};
-use crate::template::Template;
 use collect::{OutputSink, Stream};
 use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
@@ -82,7 +82,7 @@ fn sweep(
     let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
     let plan = plan(1, &[1, 2, 4], amounts, 7);
     let more = more(1, &[1, 2, 4], amounts, 7);
-    let sweep = Sweep { plan: &plan, more: &more, forms, stop, show_output: false, repeats: 1, processors: 2 };
+    let sweep = SweepRuns { plan: &plan, more: &more, forms, stop, show_output: false, repeats: 1, processors: 2 };
     let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let mut shown = Vec::new();
@@ -289,7 +289,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     let stop = Stop::new();
     let forms = common();
     let sweep =
-        Sweep { plan: &plan, more: &[], forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
+        SweepRuns { plan: &plan, more: &[], forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
     let cases =
         cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
@@ -336,8 +336,15 @@ fn only_the_cases_that_stay_open_get_more_runs() {
     };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let (stop, forms) = (Stop::new(), common());
-    let sweep =
-        Sweep { plan: &plan, more: &more, forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
+    let sweep = SweepRuns {
+        plan: &plan,
+        more: &more,
+        forms: &forms,
+        stop: &stop,
+        show_output: false,
+        repeats: 1,
+        processors: 2,
+    };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas);
     let cases =
         cases.map(|((template, writer), meta)| Case { template, writer, meta, output: parent.path().to_owned() });

@@ -1,7 +1,8 @@
-//! The server behind `knee view`: one page and what it asks for, on the loopback interface, behind a secret in the
-//! address. It serves no files: a page has four addresses, and everything behind them is in memory; of several cases each has
-//! its own, by its number. Rooms: [`door`] who may
-//! come in; [`desk`] what they get. May import: collect's `Stop`, report's page, tiny_http, getrandom.
+//! The server behind `knee view`: one page and what it asks for, on the loopback interface, behind a secret in the address.
+//! It serves no files: a page has four addresses, and everything behind them is in memory; of several cases each has its
+//! own, by its number. Rooms: [`door`] who may come in; [`desk`] what they get.
+//!
+//! May import: `collect`, `report`, getrandom, tiny_http.
 
 mod desk;
 mod door;

@@ -21,7 +21,7 @@ const COMPARISON: &str = "comparison.json";
 ///
 /// # Errors
 /// When the index or a recording cannot be read.
-pub(super) fn of(folder: &Path) -> anyhow::Result<Comparison> {
+pub(in crate::commands) fn of(folder: &Path) -> anyhow::Result<Comparison> {
     made(folder, answer::of)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Comparison> {
 ///
 /// # Errors
 /// As [`of`], and when something cannot be written.
-pub(super) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
+pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
     let comparison = made(folder, answer::keep)?;
     let mut json = Vec::new();
     report::json::render(&comparison, &mut json)?;
@@ -42,7 +42,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub(super) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) -> anyhow::Result<()> {
+pub(in crate::commands) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) -> anyhow::Result<()> {
     let beside = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let base =
@@ -58,7 +58,7 @@ pub(super) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) ->
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(super) fn print(comparison: &Comparison, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(comparison: &Comparison, folder: &Path, format: Format) -> anyhow::Result<()> {
     ui::out(|mut out| match format {
         Format::Text => report::terminal::render_cases(comparison, folder, ui::style(), &mut out),
         Format::Json => report::json::render(comparison, &mut out),
