@@ -1,8 +1,8 @@
 //! On-CPU time beyond that of the smallest count, by line.
 
+use super::lines::Why;
 use super::lines::{LineId, Unexplained};
 use super::parts::{LossPart, Parts};
-use super::pieces::Why;
 use super::profile::{Doing, Profile};
 use crate::model::{Model, Traced};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,7 @@ use super::growth::{self, Base, Strength};
 use super::lines::{LineId, Unexplained};
 use super::parts::LossPart;
 use super::profile::Doing;
-use super::scale::{self, Both, Growth};
+use super::scale::{self, Both, TimeScale};
 use crate::model::Model;
 
 /// Differences below this share of the capacity are what adding floating-point numbers leaves.
@@ -80,7 +80,7 @@ impl Sides {
         let growing = Both { traced: run.on_cpu - self.useful.traced, clean: clean - self.useful.clean };
         let as_clean = Strength { on_cpu: clean, ..run.clone() };
         let (mut growth, grown, on_cpu) = match (against, scale::growth(growing, self.capacity)) {
-            (Against::Base(Base::Run(base)), Growth::Differences(factor)) => {
+            (Against::Base(Base::Run(base)), TimeScale::Differences(factor)) => {
                 let (mut growth, mut grown) = growth::growth(model, run, Base::Run(base));
                 scaled(&mut growth, factor);
                 grown.iter_mut().for_each(|g| g.1 *= factor);
@@ -90,7 +90,7 @@ impl Sides {
                 }
                 (growth, grown, factor)
             }
-            (Against::Base(Base::Run(base)), Growth::Times) => {
+            (Against::Base(Base::Run(base)), TimeScale::Times) => {
                 let base = Strength { on_cpu: self.base.unwrap_or(base.on_cpu), ..base.clone() };
                 let (growth, grown) = growth::growth(model, &as_clean, Base::Run(&base));
                 (growth, grown, clean / run.on_cpu)

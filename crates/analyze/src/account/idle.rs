@@ -1,11 +1,13 @@
 //! The idle capacity of a run by line.
 
 use super::alone::Alone;
+use super::lines::Shape;
+use super::lines::Why;
 use super::lines::{LineId, Unexplained};
-use super::meanwhile::{At, Idle};
+use super::meanwhile::{Idle, SeenAt};
 use super::parts::{LossPart, Parts};
-use super::pieces::{Kind, Why};
-use super::timeline::{Shape, Split};
+use super::pieces::Activity;
+use super::timeline::Split;
 use crate::curve::seconds;
 use crate::model::{Model, Traced};
 use crate::runtimes::Theme;
@@ -28,12 +30,12 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
     let mut foreign = others - kernel;
     let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
-    let order = |kind: &Kind| match kind {
-        Kind::Preempted => 0,
-        Kind::Ready => 1,
+    let order = |kind: &Activity| match kind {
+        Activity::Preempted => 0,
+        Activity::Ready => 1,
         _ => 2,
     };
-    let mut charged: Vec<(Kind, f64)> = split.charged.iter().map(|(k, s)| (*k, *s)).collect();
+    let mut charged: Vec<(Activity, f64)> = split.charged.iter().map(|(k, s)| (*k, *s)).collect();
     charged.sort_by_key(|(kind, _)| (order(kind), *kind));
     for (kind, mut charge) in charged {
         if kind.is_ready() {
@@ -49,17 +51,17 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
             take(&mut observer, OBSERVED);
         }
         let id = match kind {
-            Kind::Running => continue,
-            Kind::Preempted
-            | Kind::Ready
-            | Kind::Woken(Why::Join | Why::Child | Why::Helper | Why::Unknown | Why::Futex) => match crowded {
+            Activity::Running => continue,
+            Activity::Preempted
+            | Activity::Ready
+            | Activity::Woken(Why::Join | Why::Child | Why::Helper | Why::Unknown | Why::Futex) => match crowded {
                 true => LineId::Crowded,
                 false => LineId::Unexplained(Unexplained::Ready),
             },
-            Kind::Woken(Why::Lock) => LineId::WokenForLock,
-            Kind::Blocked(Why::Fault) | Kind::Woken(Why::Fault) if reads_pages(traced) => LineId::ReadingPages,
-            Kind::Blocked(why) | Kind::Woken(why) => LineId::blocked(why),
-            Kind::Unseen => LineId::Unexplained(Unexplained::Unseen),
+            Activity::Woken(Why::Lock) => LineId::WokenForLock,
+            Activity::Blocked(Why::Fault) | Activity::Woken(Why::Fault) if reads_pages(traced) => LineId::ReadingPages,
+            Activity::Blocked(why) | Activity::Woken(why) => LineId::blocked(why),
+            Activity::Unseen => LineId::Unexplained(Unexplained::Unseen),
         };
         by.add(&mut parts, Idle::Waiting(kind), id, charge);
     }
@@ -87,7 +89,7 @@ pub const OBSERVED: LineId = LineId::Unexplained(Unexplained::Observer);
 struct Running<'a, 't> {
     split: &'a Split,
     alone: &'a Alone<'t>,
-    creating: &'a dyn Fn(&At) -> bool,
+    creating: &'a dyn Fn(&SeenAt) -> bool,
 }
 
 impl Running<'_, '_> {
@@ -106,7 +108,7 @@ impl Running<'_, '_> {
     }
 
     /// The share of idle time of one kind in which something ran that fits, and the variance of that share.
-    fn share(&self, idle: Idle, fits: impl Fn(&At) -> bool) -> (f64, f64) {
+    fn share(&self, idle: Idle, fits: impl Fn(&SeenAt) -> bool) -> (f64, f64) {
         let meanwhile = &self.split.meanwhile;
         let (mut fitting, mut all) = (0.0, 0.0);
         for (at, weight) in meanwhile.during(|i| i == idle) {
@@ -126,7 +128,7 @@ impl Running<'_, '_> {
 }
 
 /// True when a thread creates or ends another.
-fn creates(model: &Model<'_>, at: &At) -> bool {
+fn creates(model: &Model<'_>, at: &SeenAt) -> bool {
     let by_call = at.syscall.is_some_and(|n| model.numbers.clone.contains(&n));
     by_call || model.stacks.view(at.stack, false).theme == Some(Theme::Creation)
 }
@@ -135,7 +137,7 @@ fn creates(model: &Model<'_>, at: &At) -> bool {
 pub fn may_hide_serial(idle: Idle) -> bool {
     match idle {
         Idle::Shape(Shape::Finished) => true,
-        Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => {
+        Idle::Waiting(Activity::Blocked(why) | Activity::Woken(why)) => {
             matches!(why, Why::Barrier | Why::Condition | Why::Ended | Why::Task)
         }
         Idle::Waiting(_) | Idle::Shape(_) => false,

@@ -1,10 +1,9 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
 //! It does arithmetic, and knows neither causes nor words. Capacity, useful work and loss come from the clean runs; the
-//! traced run says how the loss splits. May import: `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, and its rooms: `pieces` the timelines, `pool`
-//! which of their waits are for a next task, `timeline` the split instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
-//! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by line,
-//! `latency` what the work waits for with one thread, too, `lines` what an account consists of, `parts` lines in the making, `scale` and `halves` how they are brought to the clean runs.
+//! traced run says how the loss splits.
+//!
+//! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
 pub mod alone;
 pub mod growth;
@@ -22,18 +21,19 @@ mod scale;
 pub mod timeline;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
-use crate::intervals;
 use crate::model::futex::{FutexWait, classify};
 use crate::model::{Model, Traced};
-use crate::paired::ERROR;
+use crate::statistics::intervals;
+use crate::statistics::paired::ERROR;
 use crate::statistics::{MIN_SHARE, Measured, median, point};
 use alone::Alone;
 use growth::{Base, Strength};
 use halves::{Against, Halves, Sides};
 use latency::Latency;
+use lines::Why;
 pub use lines::{Balance, Booked, LineId, Unexplained};
 use parts::LossPart;
-use pieces::{Kind, Why};
+use pieces::Activity;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use scale::Both;
@@ -397,7 +397,7 @@ impl<'m, 't> Draft<'m, 't> {
         let mut waited = BTreeMap::new();
         for (kind, spent) in &self.split.spent {
             // Who waits for the end of others, or hardly ever runs, does not do the work.
-            if let Kind::Blocked(why) = kind
+            if let Activity::Blocked(why) = kind
                 && !matches!(why, Why::Join | Why::Child | Why::Helper)
             {
                 *waited.entry(LineId::blocked(*why)).or_default() += spent / self.work;

@@ -3,7 +3,7 @@
 //! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them apart:
 //! who runs meanwhile does the same work, and who would bring the next task waits itself, for those that run.
 
-use super::pieces::Why;
+use super::lines::Why;
 use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;

@@ -1,11 +1,12 @@
 //! What was observed, indexed and typed: runs, threads, waits, wakes, samples, stacks.
 //!
 //! Rooms: [`run`] one observed run; [`chosen_run`] which of several; [`code`] whose code a frame is; [`stacks`] and
-//! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names
-//! and by who waits and who wakes; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose
-//! runtime schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count;
-//! [`similar_threads`] threads that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel. May import: `curve`,
-//! `disturbance`, `runtimes`, `sharing`, `statistics`.
+//! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by who waits and who
+//! wakes; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime
+//! schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count; [`similar_threads`] threads
+//! that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel.
+//!
+//! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `words`, `recording`.
 
 mod chosen_run;
 pub mod code;

@@ -7,7 +7,8 @@ use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
 use crate::account::meanwhile::Idle;
-use crate::account::pieces::{Kind, Why};
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
 use crate::answer::Cause;
 use crate::facts::Facts;
 use crate::model::Traced;
@@ -66,7 +67,7 @@ const NEAR: f64 = 1.5;
 const OTHERWISE: f64 = MIN_SHARE;
 
 fn ended(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Ended) | Kind::Woken(Why::Ended)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Ended) | Activity::Woken(Why::Ended)))
 }
 
 /// The cause, or why it can't be told.

@@ -7,7 +7,8 @@ use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
 use crate::account::meanwhile::Idle;
-use crate::account::pieces::{Kind, Why};
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
 use crate::answer::Cause;
 use crate::facts::Facts;
 use recording::ThreadId;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: f64 = 0.5;
 
 fn no_task(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Task) | Kind::Woken(Why::Task)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Task) | Activity::Woken(Why::Task)))
 }
 
 /// The cause.

@@ -10,8 +10,8 @@ use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Interval};
 use crate::curve::median_of;
 use crate::facts::{Facts, in_proportion, interval, large, share, significant};
-use crate::intervals::{holding, ratio};
-use crate::paired::ERROR;
+use crate::statistics::intervals::{holding, ratio};
+use crate::statistics::paired::ERROR;
 use crate::statistics::point;
 use crate::words::{count, count_threads};
 

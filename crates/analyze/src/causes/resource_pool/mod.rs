@@ -9,7 +9,7 @@ mod tell;
 #[cfg(test)]
 mod tests;
 
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId};
 use crate::causes::shared::{Meta, Outcome, UNSEEN, blame, by_lines, hidden};

@@ -8,9 +8,9 @@
 use crate::causes::shared::blame::{Ran, named, running};
 use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line};
 use crate::account::idle::may_hide_serial;
-use crate::account::meanwhile::{At, Idle};
-use crate::account::pieces::Why;
-use crate::account::timeline::Shape;
+use crate::account::meanwhile::{SeenAt, Idle};
+use crate::account::lines::Why;
+use crate::account::lines::Shape;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId};
 use crate::facts::{Facts, in_proportion, large, significant};
@@ -210,7 +210,7 @@ fn samples(ledger: &Ledger<'_, '_>, ran: impl Fn(Idle) -> bool) -> f64 {
 
 /// The function that ran alone: of code that only ever runs alone the one found there, else the innermost function of
 /// the program that holds most of the phase.
-fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(At, f64)]) -> Option<Ran> {
+fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(SeenAt, f64)]) -> Option<Ran> {
     match phase.shape {
         Some(_) => running(facts, during, |_| None),
         None => running(facts, during, |at| ledger.alone.function(at.stack)),

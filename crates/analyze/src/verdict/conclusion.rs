@@ -2,14 +2,14 @@
 
 use crate::account::Ledger;
 use crate::answer::{Cause, Condition, Interval, Limitation, Point, Unsure, Verdict};
-use crate::beyond::beyond;
 use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, describe, none};
 use crate::disturbance;
 use crate::facts::{Facts, in_proportion, large, share};
 use crate::model::window;
-use crate::power;
+use crate::verdict::beyond::beyond;
+use crate::verdict::power;
 use crate::words::{count, count_threads, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
