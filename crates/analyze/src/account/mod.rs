@@ -21,7 +21,8 @@ mod scale;
 pub mod timeline;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
-use crate::model::futex::{FutexWait, classify};
+use crate::model::futex::{FutexWait, Ground, Purpose, classify};
+use crate::model::resources::resources;
 use crate::model::{Model, Traced};
 use crate::statistics::intervals;
 use crate::statistics::paired::ERROR;
@@ -133,8 +134,16 @@ impl<'t> WaitReasons<'t> {
         WaitReasons::of_futexes(model, traced, classify(traced, &model.stacks, model.numbers))
     }
 
-    fn of_futexes(model: &Model<'t>, traced: &Traced<'t>, futexes: BTreeMap<WaitId, FutexWait<'t>>) -> WaitReasons<'t> {
-        WaitReasons { reasons: pieces::reasons(traced, &model.stacks, &futexes, &model.places), futexes }
+    fn of_futexes(
+        model: &Model<'t>,
+        traced: &Traced<'t>,
+        mut futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    ) -> WaitReasons<'t> {
+        let found = resources(traced, &model.stacks, &futexes, &model.places);
+        for lock in &found.locks {
+            futexes.entry(*lock).and_modify(|wait| (wait.purpose, wait.ground) = (Purpose::Lock, Ground::Structure));
+        }
+        WaitReasons { reasons: pieces::reasons(traced, &model.stacks, &futexes, found.pools), futexes }
     }
 }
 

@@ -4,7 +4,7 @@ use super::lines::Why;
 use super::pool::out_of_work;
 use crate::model::Traced;
 use crate::model::futex::{FutexWait, Purpose};
-use crate::model::resources::{Places, resources};
+use crate::model::resources::Pool;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{Primitive, Theme};
@@ -127,18 +127,17 @@ pub struct Piece {
     pub wait: Option<WaitId>,
 }
 
-/// What the waits of a run are for. `known`: where other thread counts show that threads wait for one of a few things.
+/// What the waits of a run are for. `pools`: those for one of a few things.
 pub fn reasons<'t>(
     traced: &Traced<'t>,
     stacks: &Stacks<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
-    known: &Places<'t>,
+    pools: Vec<Pool<'t>>,
 ) -> HashMap<WaitId, Why> {
     let mut reasons: HashMap<WaitId, Why> =
         traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
-    let pools = resources(traced, stacks, futexes, known).pools;
     reasons.extend(pools.into_iter().flat_map(|pool| pool.waits).map(|wait| (wait, Why::Pool)));
     reasons
 }

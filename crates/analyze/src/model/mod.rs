@@ -60,7 +60,7 @@ pub struct Model<'t> {
 impl<'t> Model<'t> {
     /// True for a function of the program in which threads wait for one of a few things, at any of the thread counts.
     pub fn is_place_of_pool(&self, own: &Code<'t>) -> bool {
-        self.places.contains(&resources::function(own))
+        self.places.pools.contains(&resources::function(own))
     }
 
     /// The name of a system call, or its number where no row names it.

@@ -2,7 +2,7 @@
 //!
 //! Evidence: the time that the group held its threads back, in the timed runs and in the observed one.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`, `recording`.
+//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`.
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};

@@ -3,7 +3,7 @@
 //! Evidence: at a count above the processors a unit of work takes clearly longer than at the best count within them, and
 //! threads that were ready to run are charged with the loss. Having more threads than processors is harmless by itself.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `intervals`, `paired`, `shared`, `statistics`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `statistics`, `words`.
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};

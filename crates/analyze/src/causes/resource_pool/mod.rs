@@ -3,7 +3,7 @@
 //! Evidence: idle capacity charged to waits at places where who waits is woken by who returns one (`model::resources`), how
 //! many were held at once, for how long, and what the holders did meanwhile.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
 mod tell;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::account::{Ledger, LineId};
 use crate::answer::Culprit;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::code::Code;
+use crate::runtimes::function_name::readable;
 use crate::words::percent;
 use recording::StackId;
 use recording::tables::Mode;
@@ -113,7 +114,7 @@ impl SlowerCode<'_> {
     pub fn words(&self, ledger: &Ledger<'_, '_>) -> String {
         let share = |seconds: f64| percent(seconds / ledger.account.capacity.max(f64::MIN_POSITIVE));
         let most = match self.function {
-            Some((Some(name), _, seconds)) => format!(", most in {name} ({})", share(seconds)),
+            Some((Some(name), _, seconds)) => format!(", most in {} ({})", readable(name), share(seconds)),
             Some((None, module, seconds)) => {
                 format!(
                     ", most in a function without a name in {} ({})",
