@@ -1,12 +1,12 @@
 //! The idle capacity of a run by line.
 
-use super::alone::Alone;
+use super::criticality::{Idle, SeenAt};
 use super::lines::Shape;
 use super::lines::Why;
 use super::lines::{LineId, Unexplained};
-use super::meanwhile::{Idle, SeenAt};
 use super::parts::{LossPart, Parts};
 use super::pieces::Activity;
+use super::serial_code::SerialCode;
 use super::timeline::Split;
 use crate::curve::seconds;
 use crate::model::{Model, Traced};
@@ -19,8 +19,8 @@ use recording::tables::Reason;
 /// held threads back, then to other programs up to the time that they took, then to the kernel's own threads, then to knee
 /// itself (which clean runs do not have, so to nothing), then to what the thread had waited for (a hand-over costs the
 /// time until the next one runs), then to oversubscription when there are more threads than processors.
-pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &Alone<'t>) -> Vec<LossPart> {
-    let by = Running { split, alone, creating: &|at| creates(model, at) };
+pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_code: &SerialCode<'t>) -> Vec<LossPart> {
+    let by = Running { split, serial_code, creating: &|at| creates(model, at) };
     let mut parts = Parts::default();
     // Known for the whole trace only.
     let share = traced.measured_share();
@@ -88,7 +88,7 @@ pub const OBSERVED: LineId = LineId::Unexplained(Unexplained::Observer);
 /// What ran during idle time, and what that says about it.
 struct Running<'a, 't> {
     split: &'a Split,
-    alone: &'a Alone<'t>,
+    serial_code: &'a SerialCode<'t>,
     creating: &'a dyn Fn(&SeenAt) -> bool,
 }
 
@@ -96,8 +96,8 @@ impl Running<'_, '_> {
     /// Idle time whose reason says little by itself is divided by what ran meanwhile.
     fn add(&self, parts: &mut Parts, idle: Idle, id: LineId, charge: f64) {
         let ((share, variance), instead) = match idle {
-            _ if may_hide_serial(idle) && !self.alone.is_empty() => {
-                (self.share(idle, |at| self.alone.function(at.stack).is_some()), LineId::OneAlone)
+            _ if may_hide_serial(idle) && !self.serial_code.is_empty() => {
+                (self.share(idle, |at| self.serial_code.function(at.stack).is_some()), LineId::OneAlone)
             }
             Idle::Shape(_) => (self.share(idle, self.creating), LineId::Creating),
             Idle::Waiting(_) => ((0.0, 0.0), LineId::OneAlone),
@@ -109,7 +109,7 @@ impl Running<'_, '_> {
 
     /// The share of idle time of one kind in which something ran that fits, and the variance of that share.
     fn share(&self, idle: Idle, fits: impl Fn(&SeenAt) -> bool) -> (f64, f64) {
-        let meanwhile = &self.split.meanwhile;
+        let meanwhile = &self.split.criticality;
         let (mut fitting, mut all) = (0.0, 0.0);
         for (at, weight) in meanwhile.during(|i| i == idle) {
             all += weight;

@@ -25,7 +25,7 @@ const MOST: f64 = 0.5;
 /// brings tasks brings one at a time and waits for its result: no share is too large then.
 ///
 /// Decides: whether waiting for a task may be unequal work.
-/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::alone`, below which a program counts as one that runs
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one that runs
 /// alone.
 /// Shown by: `tasks_that_are_handed_out_one_at_a_time_are_waited_for`.
 /// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.

@@ -163,7 +163,7 @@ fn doing<'t>(
     let user = mode == Mode::User;
     let kernel = match user {
         true => KernelCode::Other,
-        false => kernel_code::of(model, kernel_stack),
+        false => kernel_code::kernel_code(model, kernel_stack),
     };
     match (service, view.theme) {
         (Some(Service::Compiler), _) | (_, Some(Theme::Compiler)) => return Doing::Compiling,

@@ -5,8 +5,8 @@
 //! then is left to the shape of the program (serial phase, imbalance). The identity that holds by construction:
 //! capacity + surplus = on-CPU time + idle capacity, where the surplus is on-CPU time while R exceeds P.
 
+use super::criticality::{Criticality, Idle, Instant};
 use super::lines::Shape;
-use super::meanwhile::{Idle, Instant, Meanwhile};
 use super::pieces::{Activity, ONE, Piece, Tier};
 use crate::curve::seconds;
 use crate::model::Traced;
@@ -42,7 +42,7 @@ pub struct Split {
     /// The part of it that no thread could have used.
     pub shapes: BTreeMap<Shape, f64>,
     /// Who ran while capacity was idle.
-    pub meanwhile: Meanwhile,
+    pub criticality: Criticality,
     /// Time in which two threads or more were on processors, seconds.
     pub together: f64,
     /// Time in which two threads or more were on processors or ready, seconds.
@@ -93,7 +93,7 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
             What::Sample if time >= begin && time < end => {
                 if let Some(sample) = traced.samples.get(index as usize) {
                     let instant = sweep.instant();
-                    sweep.split.meanwhile.sampled(sample, &instant);
+                    sweep.split.criticality.sampled(sample, &instant);
                 }
             }
             What::Sample => {}
@@ -178,7 +178,7 @@ impl Sweep {
                 let instant = self.instant();
                 let present = self.present;
                 let kinds = Activity::all().filter(|k| present.get(k.index()).is_some_and(|w| *w > 0));
-                self.split.meanwhile.nobody_ran(&instant, kinds, time * ONE as f64);
+                self.split.criticality.nobody_ran(&instant, kinds, time * ONE as f64);
             }
         }
         self.now = to;

@@ -89,7 +89,7 @@ impl<'t> Model<'t> {
                 traced.entry(run.threads).or_insert_with(|| Traced {
                     run,
                     trace,
-                    alone,
+                    is_only_run: alone,
                     measured: match by_marks {
                         true => measured(tables, trace).unwrap_or((trace.begin_ns, trace.end_ns)),
                         false => (trace.begin_ns, trace.end_ns),

@@ -10,7 +10,7 @@
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
 use crate::causes::shared::{self, Meta, blame, by_lines, evidence, found, hidden};
-use crate::account::meanwhile::{SeenAt, Idle};
+use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::account::{Ledger, LineId};
@@ -91,7 +91,7 @@ fn explain<'t>(
 ) -> Result<Vec<Cause>, String> {
     let scheduling = in_go_scheduler(facts, ledger);
     if scheduling > MOST {
-        let runs = running(facts, &ledger.split.meanwhile.during(waiting), |_| None);
+        let runs = running(facts, &ledger.split.criticality.during(waiting), |_| None);
         let meanwhile = runs.map(|r| format!(", while {} runs most", named(&r.culprit))).unwrap_or_default();
         return Err(format!(
             "for {:.0} % of that time threads of the Go runtime find no goroutine that can run{meanwhile}; what the \
@@ -158,7 +158,7 @@ fn stage<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Cause, String> {
-    let meanwhile = &ledger.split.meanwhile;
+    let meanwhile = &ledger.split.criticality;
     let blocked = Idle::Waiting(Activity::Blocked(Why::Condition));
     let nobody = meanwhile.nobody.get(&blocked).copied().unwrap_or(0.0);
     let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
@@ -170,7 +170,7 @@ fn stage<'t>(
         ));
     }
     let mut seen = meanwhile.during(waiting);
-    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
     let stages = stages(facts, ledger, &seen);
     let Some(busiest) = stages.first() else {
         return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());

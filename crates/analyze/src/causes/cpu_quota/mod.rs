@@ -43,7 +43,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         let clean = facts.clean.median(threads, |r| r.throttled_ns.map_or(f64::NAN, seconds) / facts.clean.work(r));
         let lost = match clean {
             Some(clean) => observed.min(clean),
-            None if ledger.traced.alone => observed,
+            None if ledger.traced.is_only_run => observed,
             None => continue,
         };
         if large(ledger, lost) {

@@ -7,7 +7,7 @@
 use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
 use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
 use crate::account::Ledger;
-use crate::account::meanwhile::SeenAt;
+use crate::account::criticality::SeenAt;
 use crate::account::profile::Doing;
 use crate::answer::Culprit;
 use crate::facts::Facts;
@@ -65,7 +65,7 @@ impl<'t> Repeated<'t> {
             frames.into_iter().find(|c| (c.name(), c.module) == self.function)
         };
         let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
-        for (at, seen_there) in &ledger.split.meanwhile.seen {
+        for (at, seen_there) in &ledger.split.criticality.seen {
             if here(at).is_some() {
                 *seen.entry(*at).or_default() += seen_there.all as f64;
             }

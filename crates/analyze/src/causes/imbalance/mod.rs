@@ -13,7 +13,7 @@ use crate::causes::shared::blame::{named, running};
 use crate::causes::shared::{self, 
     Meta, by_lines, duration, evidence, found, hidden, line,
 };
-use crate::account::meanwhile::{SeenAt, Idle};
+use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::account::lines::Shape;
@@ -205,8 +205,8 @@ struct Late {
 
 impl Late {
     fn new(ledger: &Ledger<'_, '_>, idle: impl Fn(Idle) -> bool) -> Late {
-        let mut seen = ledger.split.meanwhile.during(idle);
-        seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+        let mut seen = ledger.split.criticality.during(idle);
+        seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
         let mut threads: BTreeMap<ThreadId, f64> = BTreeMap::new();
         for (at, weight) in &seen {
             *threads.entry(at.thread).or_default() += weight;

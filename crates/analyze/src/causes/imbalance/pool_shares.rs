@@ -6,7 +6,7 @@
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
-use crate::account::meanwhile::Idle;
+use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::answer::Cause;
@@ -34,8 +34,8 @@ pub(super) fn explain<'t>(
     meta: &Meta,
 ) -> Cause {
     let traced = ledger.traced;
-    let mut seen = ledger.split.meanwhile.during(no_task);
-    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    let mut seen = ledger.split.criticality.during(no_task);
+    seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
     let all: f64 = seen.iter().map(|s| s.1).sum();
     let mut by_thread: BTreeMap<ThreadId, f64> = BTreeMap::new();
     for (at, weight) in &seen {

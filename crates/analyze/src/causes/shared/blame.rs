@@ -1,8 +1,8 @@
 //! From weighted stacks to a culprit.
 
 use crate::account::Ledger;
+use crate::account::criticality::SeenAt;
 use crate::account::lines::Why;
-use crate::account::meanwhile::SeenAt;
 use crate::account::profile::Doing;
 use crate::answer::{Culprit, Site};
 use crate::facts::Facts;
@@ -107,7 +107,7 @@ pub struct Ran {
 
 impl Ran {
     /// True when it explains nearly all that was seen.
-    pub fn alone(&self) -> bool {
+    pub fn explains_nearly_all(&self) -> bool {
         self.share >= MOST
     }
 }

@@ -4,8 +4,8 @@
 use super::blame::{by_weight, named, running};
 use super::judging::{duration, evidence};
 use crate::account::Ledger;
+use crate::account::criticality::SeenAt;
 use crate::account::lines::Why;
-use crate::account::meanwhile::SeenAt;
 use crate::answer::{Culprit, Evidence};
 use crate::facts::Facts;
 use crate::model::code::place;

@@ -35,11 +35,11 @@ pub(crate) fn judge_kind(facts: &Facts<'_, '_>, meta: &Meta, words: &Words) -> O
     if facts.ledgers.is_empty() {
         return Outcome::Unsure(NOT_TRACED.to_owned());
     }
-    if let Some(ledger) = facts.ledgers.iter().find(|l| l.traced.alone) {
-        return alone(facts, ledger, words);
+    if let Some(ledger) = facts.ledgers.iter().find(|l| l.traced.is_only_run) {
+        return in_the_only_run(facts, ledger, words);
     }
     let found = by_lines(facts, meta, |facts, ledger, lost, meta| {
-        let lines = of(facts, ledger, words.kind);
+        let lines = confirmed_lines(facts, ledger, words.kind);
         if lines.is_empty() {
             return Err("the instructions of which lines are known from other runs take more time".to_owned());
         }
@@ -55,7 +55,11 @@ pub(crate) fn judge_kind(facts: &Facts<'_, '_>, meta: &Meta, words: &Words) -> O
 }
 
 /// The confirmed lines of a run, most samples first.
-fn of<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>, kind: SharingKind) -> Vec<&'a SharedLine<'t>> {
+fn confirmed_lines<'a, 't>(
+    facts: &Facts<'a, 't>,
+    ledger: &Ledger<'_, 't>,
+    kind: SharingKind,
+) -> Vec<&'a SharedLine<'t>> {
     let run = ledger.traced.run.run;
     let lines = facts.model.sharing.lines.iter().filter(|line| line.run == run && line.confirmed.is_ok());
     let mut lines: Vec<&SharedLine> = lines.filter(|line| line.samples(kind) > 0).collect();
@@ -64,9 +68,9 @@ fn of<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>, kind: SharingKind)
 }
 
 /// One run tells what is shared, but not what it costs: the same code takes time with one thread, too.
-fn alone<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> Outcome {
+fn in_the_only_run<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> Outcome {
     let enough = |line: &&&SharedLine| large(ledger, seconds(ledger, line.samples(words.kind) as u64));
-    let lines = of(facts, ledger, words.kind);
+    let lines = confirmed_lines(facts, ledger, words.kind);
     match lines.iter().find(enough) {
         Some(line) => Outcome::Unsure(format!(
             "threads share {}, and {} is spent there; how much less it would be unshared shows only in a sweep",

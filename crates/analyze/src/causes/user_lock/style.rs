@@ -4,7 +4,7 @@ use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::evidence;
 use super::groups::Group;
 use crate::account::Ledger;
-use crate::account::meanwhile::{SeenAt, Idle};
+use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::answer::{Culprit, Evidence};
@@ -62,7 +62,7 @@ fn of_lock(idle: Idle) -> bool {
 
 /// How the locks of a group cost their time.
 pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> LockCost {
-    let meanwhile = &ledger.split.meanwhile;
+    let meanwhile = &ledger.split.criticality;
     let holders = holders(ledger, group);
     let working = |at: &SeenAt| {
         let in_futex = at.syscall == Some(facts.model.numbers.futex);
@@ -136,7 +136,7 @@ fn holders<'t>(ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> Vec<(ThreadId,
 
 fn style(ledger: &Ledger<'_, '_>, group: &Group<'_, '_>, nobody: f64) -> Style {
     if nobody > MOST {
-        let beside = &ledger.split.meanwhile.beside_locks;
+        let beside = &ledger.split.criticality.beside_locks;
         let waking: f64 = beside.iter().filter(|(k, _)| matches!(k, Activity::Woken(Why::Lock))).map(|(_, s)| s).sum();
         let mut others: BTreeMap<Why, f64> = BTreeMap::new();
         for (kind, seconds) in beside {

@@ -60,7 +60,7 @@ const ALONE: f64 = 1.1;
 
 /// Who ran while capacity was idle.
 #[derive(Debug, Clone, Default)]
-pub struct Meanwhile {
+pub struct Criticality {
     /// Idle processors × samples, by reason and by who ran.
     pub blamed: HashMap<(Idle, SeenAt), f64>,
     /// Samples taken while capacity was idle for that reason.
@@ -73,7 +73,7 @@ pub struct Meanwhile {
     pub beside_locks: BTreeMap<Activity, f64>,
 }
 
-impl Meanwhile {
+impl Criticality {
     /// Takes one sample.
     pub(super) fn sampled(&mut self, sample: &Sample, instant: &Instant) {
         let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);

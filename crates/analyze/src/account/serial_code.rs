@@ -3,7 +3,7 @@
 //! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work or
 //! for work that only one thread may do shows in what runs meanwhile.
 
-use super::meanwhile::{Meanwhile, SampleCounts};
+use super::criticality::{Criticality, SampleCounts};
 use crate::model::code::{Code, Owner};
 use crate::model::stacks::Stacks;
 use recording::StackId;
@@ -42,15 +42,15 @@ type CodePlace<'t> = (&'t str, Option<&'t str>, Option<u64>);
 
 /// The code of one run that runs alone.
 #[derive(Debug, Clone, Default)]
-pub struct Alone<'t> {
+pub struct SerialCode<'t> {
     told: bool,
     places: BTreeSet<CodePlace<'t>>,
     stacks: HashMap<StackId, Option<Code<'t>>>,
 }
 
-impl<'t> Alone<'t> {
+impl<'t> SerialCode<'t> {
     /// Finds it. Empty when the run does not show enough.
-    pub fn new(stacks: &Stacks<'t>, meanwhile: &Meanwhile) -> Alone<'t> {
+    pub fn new(stacks: &Stacks<'t>, meanwhile: &Criticality) -> SerialCode<'t> {
         let mut by_stack: BTreeMap<StackId, SampleCounts> = BTreeMap::new();
         let mut total = SampleCounts::default();
         for (at, seen) in &meanwhile.seen {
@@ -63,7 +63,7 @@ impl<'t> Alone<'t> {
             }
         }
         if (total.all - total.alone) as f64 <= PARALLEL_SHARE * total.all as f64 {
-            return Alone::default();
+            return SerialCode::default();
         }
         let mut seen: HashMap<CodePlace, SampleCounts> = HashMap::new();
         let own: HashMap<StackId, Vec<Code>> = by_stack
@@ -87,7 +87,7 @@ impl<'t> Alone<'t> {
             function.or_else(|| frames.iter().find(|c| self::places(c).iter().any(|p| places.contains(p)))).copied()
         };
         let stacks = own.iter().map(|(stack, frames)| (*stack, innermost(frames))).collect();
-        Alone { told: true, places, stacks }
+        SerialCode { told: true, places, stacks }
     }
 
     /// The innermost function of the program in a stack that only ever runs alone.
