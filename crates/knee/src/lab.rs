@@ -36,7 +36,7 @@ impl LabSearch {
     /// When there is none, with what to do.
     pub(crate) fn find(&self) -> Result<LabFolder, Failure> {
         if let Some(given) = &self.given {
-            return of(given).ok_or_else(|| {
+            return lab_in(given).ok_or_else(|| {
                 let why = format!("{} is no lab: it holds no {SWEEPS} folder", given.display());
                 Failure::new(Status::Usage, why).hint("the lab is the folder `lab` of knee's sources")
             });
@@ -44,7 +44,7 @@ impl LabSearch {
         let upwards = |from: &Option<PathBuf>| {
             let folders = from.iter().flat_map(|path| path.ancestors());
             // Inside the lab itself, beside it, and where packages put what is not a program.
-            folders.flat_map(|at| [at.to_owned(), at.join("lab"), at.join("share/knee/lab")]).find_map(|at| of(&at))
+            folders.flat_map(|at| [at.to_owned(), at.join("lab"), at.join("share/knee/lab")]).find_map(|at| lab_in(&at))
         };
         upwards(&self.current).or_else(|| upwards(&self.executable)).ok_or_else(|| {
             Failure::new(Status::Usage, "cannot find the lab from here, nor from where knee is installed")
@@ -54,7 +54,7 @@ impl LabSearch {
 }
 
 /// A lab's folder holds sweep files beside its Makefile: any folder can be called `sweeps`.
-fn of(folder: &Path) -> Option<LabFolder> {
+fn lab_in(folder: &Path) -> Option<LabFolder> {
     let is_lab = folder.join(SWEEPS).is_dir() && folder.join("Makefile").is_file();
     is_lab.then(|| LabFolder { folder: folder.to_owned() })
 }

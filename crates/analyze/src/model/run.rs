@@ -48,7 +48,7 @@ pub struct Traced<'t> {
     /// Its trace as a whole.
     pub trace: &'t Trace,
     /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
-    pub alone: bool,
+    pub is_only_run: bool,
     /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else
     /// the stretch that its rate is of where that is told, else the whole trace. Nanoseconds.
     pub measured: (u64, u64),
@@ -95,7 +95,7 @@ impl<'t> Traced<'t> {
     /// program chose its threads by itself, all of them. A program that used more than it was asked to (a pipeline of
     /// so many threads and two more) could have used those of all its working threads.
     pub fn processors(&self) -> u32 {
-        let threads = match self.alone {
+        let threads = match self.is_only_run {
             true => self.trace.processors,
             false if self.uses_more() => self.run.threads.max(self.working()),
             false => self.run.threads,
@@ -114,7 +114,7 @@ impl<'t> Traced<'t> {
 
     /// Threads that were asked for; for a run alone the most that lived at once and did more than wait, at least 1.
     pub fn asked(&self) -> u32 {
-        if self.alone { self.working() } else { self.run.threads }
+        if self.is_only_run { self.working() } else { self.run.threads }
     }
 
     /// The most threads that lived at once and did more than wait, at least 1.

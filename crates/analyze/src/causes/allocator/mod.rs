@@ -8,8 +8,9 @@
 
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
-use crate::account::pieces::Why;
-use crate::account::profile::{Doing, Within};
+use crate::account::lines::Why;
+use crate::account::lines::Within;
+use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::facts::Facts;

@@ -1,7 +1,7 @@
 //! A limited resource in words: where it is acquired, how many there are, how long it is held and what for.
 
 use crate::account::Ledger;
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::answer::{Cause, Culprit, Evidence};
 use crate::causes::shared::holders::{Act, Holders, holders};
 use crate::causes::shared::{Meta, blame, evidence, found};

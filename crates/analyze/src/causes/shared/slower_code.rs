@@ -137,8 +137,8 @@ impl SlowerCode<'_> {
 pub fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Culprit> {
     let (name, module, _) = code.function?;
     let seen: Vec<_> = {
-        let mut counts: BTreeMap<crate::account::meanwhile::At, f64> = BTreeMap::new();
-        for (at, seen) in &ledger.split.meanwhile.seen {
+        let mut counts: BTreeMap<crate::account::criticality::SeenAt, f64> = BTreeMap::new();
+        for (at, seen) in &ledger.split.criticality.seen {
             let leaf = facts.model.stacks.view(at.stack, false).leaf;
             if at.syscall.is_none() && leaf.is_some_and(|c| (c.name(), c.module) == (name, module)) {
                 *counts.entry(*at).or_default() += seen.all as f64;

@@ -14,7 +14,7 @@ use groups::{Group, groups, library_name};
 use style::{Style, held as held_by, remedies as remedies_for};
 use crate::causes::shared::holders::{Holders, holders};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, heaviest, hidden};
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Site};

@@ -2,9 +2,9 @@
 //! are and whatever the waiting is made of.
 //!
 //! Rooms: [`sites`] waits put together by the place that acquires; [`hand_over`] who handed one to whom and when, from the
-//! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource; [`queue`] those that wait behind
+//! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource; [`pool`] such a resource; [`queue`] those that wait behind
 //! one that waits. May import: `code`, `futex`,
-//! `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! `linux`, `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! The model. A thread acquires, holds, releases. Who finds nothing free waits at the place that acquires, and whoever
 //! releases wakes one of those that wait there: it had acquired at the same place itself. While anybody waits, all of them
@@ -13,6 +13,7 @@
 
 mod count;
 pub mod hand_over;
+mod pool;
 mod queue;
 mod sites;
 mod structure;
@@ -25,28 +26,14 @@ use super::linux::SyscallNumbers;
 use super::run::Traced;
 use super::stacks::Stacks;
 use count::HeldAtOnce;
-use hand_over::{Hold, Timelines, hand_overs};
+use hand_over::{Timelines, hand_overs};
+pub use pool::{AcquireFunction, Pool, function};
+use recording::WaitId;
 use recording::tables::Wait;
-use recording::{ThreadId, WaitId};
 pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
 use structure::{Finding, finding};
-
-/// Things of one kind that threads wait for.
-#[derive(Debug)]
-pub struct Pool<'t> {
-    /// The program's function that acquires.
-    pub place: Code<'t>,
-    /// The waits for one.
-    pub waits: BTreeSet<WaitId>,
-    /// Threads that waited.
-    pub waiters: BTreeSet<ThreadId>,
-    /// How many were held at once while others waited; none where too few holds could be told.
-    pub size: Option<usize>,
-    /// When threads held one, as far as that could be told.
-    pub holds: Vec<Hold>,
-}
 
 /// A place that looks like it, and why it is not called one.
 #[derive(Debug)]
@@ -77,14 +64,6 @@ pub struct Places<'t> {
     pub pools: BTreeSet<AcquireFunction<'t>>,
     /// A lock that has a futex for each waiter.
     pub locks: BTreeSet<AcquireFunction<'t>>,
-}
-
-/// A function of a module; without a name its address.
-pub type AcquireFunction<'t> = (&'t str, Option<&'t str>, u64);
-
-/// How such a place is called.
-pub fn function<'t>(code: &Code<'t>) -> AcquireFunction<'t> {
-    (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
 }
 
 /// Where threads wait for one of a few things for certain, at any of the thread counts.

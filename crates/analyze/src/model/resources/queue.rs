@@ -1,7 +1,7 @@
 //! A lock in front of a pool: who waits for one of a few things keeps it meanwhile, and the others wait behind.
 
 use super::hand_over::{Timelines, hand_overs};
-use super::{Pool, function};
+use super::pool::{Pool, function};
 use crate::model::futex::{FutexWait, Purpose};
 use crate::model::run::Traced;
 use recording::WaitId;

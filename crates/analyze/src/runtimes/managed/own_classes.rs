@@ -1,5 +1,5 @@
 //! Which classes of a Java program are its author's, and which a library's: all are made at run time alike, and jar files are
-//! not in a recording. May import: `names`.
+//! not in a recording.
 
 /// The packages that a program's classes are in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -67,7 +67,7 @@ pub(in crate::commands) fn tables_with(folder: &Path, primitives: Option<&Path>)
 ///
 /// # Errors
 /// As [`tables`].
-pub(in crate::commands) fn of(folder: &Path) -> anyhow::Result<Answer> {
+pub(in crate::commands) fn answer_of(folder: &Path) -> anyhow::Result<Answer> {
     Ok(answer_for(&tables(folder)?))
 }
 
@@ -83,7 +83,7 @@ pub(in crate::commands) fn write_page(folder: &Path, primitives: Option<&Path>, 
 
 fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
     let name = folder.to_string_lossy();
-    let sources = sources::of(&analysis.answer, analysis.model.tables);
+    let sources = sources::sources_around(&analysis.answer, analysis.model.tables);
     let subject = ::report::html::Subject { analysis, folder: &name, sources: &sources };
     let mut out = Vec::new();
     ::report::html::render(&subject, &mut out)?;

@@ -3,7 +3,7 @@
 //! Rooms: `answer` from a recording on disk to the answer on the screen; `pair` what two recordings say of each other;
 //! `side_by_side` the cases of a sweep; `sources` the source around culprits; `dry_run` what would be run.
 //!
-//! May import: `cli`, `commands`, `failure`, `file`, `index`, `job`, `mistakes`, `plan`, `ui`, `analyze`, `recording`,
+//! May import: `cli`, `failure`, `file`, `index`, `job`, `mistakes`, `plan`, `ui`, `analyze`, `recording`,
 //! `report`.
 
 pub(super) mod answer;

@@ -18,7 +18,7 @@ const COMPARISON: &str = "comparison.json";
 ///
 /// # Errors
 /// When the index or a recording cannot be read.
-pub(in crate::commands) fn of(folder: &Path) -> anyhow::Result<Pair> {
+pub(in crate::commands) fn compare_pair(folder: &Path) -> anyhow::Result<Pair> {
     let index = index::read(folder)?;
     let (a, b) = both(&index, folder)?;
     Ok(made(index, &a, &b))
@@ -33,7 +33,7 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Pair> {
     for case in &index.cases {
         answer::keep(&folder.join(&case.recording)).with_context(|| format!("the recording {}", case.recording))?;
     }
-    let pair = of(folder)?;
+    let pair = compare_pair(folder)?;
     let mut json = Vec::new();
     report::json::render(&pair, &mut json)?;
     answer::write(folder, COMPARISON, &json)?;

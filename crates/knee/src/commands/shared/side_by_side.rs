@@ -4,8 +4,8 @@ use super::answer;
 use crate::cli::Format;
 use crate::index::{self, Entry};
 use crate::ui;
-use analyze::against::{Ratio, ratios};
 use analyze::answer::{Answer, Knee};
+use analyze::compare::blocks::{Ratio, ratios};
 use analyze::curve::Clean;
 use anyhow::Context;
 use recording::{Recording, Tables};
@@ -21,8 +21,8 @@ const COMPARISON: &str = "comparison.json";
 ///
 /// # Errors
 /// When the index or a recording cannot be read.
-pub(in crate::commands) fn of(folder: &Path) -> anyhow::Result<Comparison> {
-    made(folder, answer::of)
+pub(in crate::commands) fn compare_cases(folder: &Path) -> anyhow::Result<Comparison> {
+    made(folder, answer::answer_of)
 }
 
 /// As [`of`], and writes the comparison, its page and every answer beside the recordings.
