@@ -4,20 +4,14 @@
 // The binary has no library: its rooms that read sweep files are compiled in here, by the names that they know each
 // other by.
 #[allow(dead_code)]
-#[path = "../../crates/knee/src/cases.rs"]
-mod cases;
-#[allow(dead_code)]
-#[path = "../../crates/knee/src/counts.rs"]
-mod counts;
-#[allow(dead_code)]
 #[path = "../../crates/knee/src/failure.rs"]
 mod failure;
 #[allow(dead_code, unused_imports)]
 #[path = "../../crates/knee/src/file/mod.rs"]
 mod file;
-#[allow(dead_code)]
-#[path = "../../crates/knee/src/template.rs"]
-mod template;
+#[allow(dead_code, unused_imports)]
+#[path = "../../crates/knee/src/plan/mod.rs"]
+mod plan;
 #[allow(dead_code, unused_imports)]
 #[path = "../../crates/knee/src/throughput/mod.rs"]
 mod throughput;

@@ -7,6 +7,7 @@ use crate::causes::lines::words;
 use crate::causes::user_lock::groups::groups;
 use crate::model::Model;
 use crate::model::code::{file_name, place};
+use crate::runtimes::function_name::readable;
 use std::collections::BTreeMap;
 
 /// How much, per unit of work.
@@ -46,8 +47,8 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
         if let Some(culprit) = group.culprit().filter(|_| blocked > 0.0) {
             let site = culprit.callers.first().map(place);
             let name = match (culprit.function.filter(|_| group.in_library()), site) {
-                (Some(function), Some(site)) => format!("{function} called from {site}"),
-                (Some(function), None) => function,
+                (Some(function), Some(site)) => format!("{} called from {site}", readable(&function)),
+                (Some(function), None) => readable(&function),
                 (None, Some(site)) => site,
                 (None, None) => "a lock without a known place".to_owned(),
             };

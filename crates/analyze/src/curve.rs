@@ -1,8 +1,8 @@
 //! The scaling curve: points with their intervals, from the clean runs alone.
 
 use crate::answer::{Point, Spread};
-use crate::intervals::{above, holding, ratio, spread};
-use crate::paired::ERROR;
+use crate::statistics::intervals::{above, holding, ratio, spread};
+use crate::statistics::paired::ERROR;
 use crate::statistics::{MIN_SHARE, Measured, median, point};
 use recording::Tables;
 use recording::meta::Counted;

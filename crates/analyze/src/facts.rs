@@ -77,7 +77,7 @@ impl<'a, 't> Facts<'a, 't> {
     /// example, when a larger count is faster for certain. There the number of processors is no border between the counts,
     /// and what the smaller one loses keeps no further thread from helping, as at the smallest of all.
     pub fn overtaken(&self, ledger: &Ledger<'_, '_>) -> bool {
-        let more_threads = self.ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.alone);
+        let more_threads = self.ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.is_only_run);
         let threads = ledger.account.threads;
         let Some(own) = self.points.iter().find(|p| p.threads == threads).filter(|_| more_threads) else {
             return false;

@@ -4,8 +4,8 @@
 //! 38(3)): the knee maximises efficiency over execution time, which is speed-up × efficiency.
 
 use crate::curve::{Clean, median_of};
-use crate::intervals::ratio;
-use crate::paired::ERROR;
+use crate::statistics::intervals::ratio;
+use crate::statistics::paired::ERROR;
 
 /// The last thread count whose speed-up × efficiency is not clearly below the best one's.
 ///

@@ -1,33 +1,26 @@
 //! The analysis: from a recording to an [`Analysis`], whose end is the answer.
 //!
-//! Rooms: [`answer`] the shape of the result; [`statistics`], [`intervals`], [`curve`], [`knee`] the clean runs;
-//! [`runtimes`] what is known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
-//! processors' time went; [`facts`] and [`causes`] why, one folder a cause; [`verdict`] the conclusion in words,
-//! with `beyond` for what larger counts lose;
-//! [`amounts`], [`growth`] and [`compare`] the same things at several thread counts and in two recordings, with
-//! `counters` and [`paired`] for runs made in the same blocks; [`disturbance`] what came from outside; `imported` what another tool's profile
-//! tells. Pure: no
-//! clock, no files, no environment. The same recording gives the same answer. May import: recording, serde.
-#![forbid(unsafe_code)]
+//! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`runtimes`] what is known
+//! of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the processors' time
+//! went; [`facts`] and [`causes`] why, one folder a cause; [`verdict`] the conclusion in words; [`amounts`] and [`growth`] the
+//! same things at several thread counts; [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from
+//! outside; `imported` what another tool's profile tells. Pure: no clock, no files, no environment. The same recording gives
+//! the same answer.
+//!
+//! May import: `recording`, serde.
 
 pub mod account;
-pub mod against;
 pub mod amounts;
 pub mod answer;
-mod beyond;
 pub mod causes;
 pub mod compare;
-mod counters;
 pub mod curve;
 pub mod disturbance;
 pub mod facts;
 pub mod growth;
 mod imported;
-pub mod intervals;
 pub mod knee;
 pub mod model;
-pub mod paired;
-pub mod power;
 pub mod runtimes;
 mod scaling;
 pub mod sharing;

@@ -12,33 +12,16 @@ use recording::words::CapabilityKind;
 use recording::{FrameId, RunId, StackId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-pub use lines::{Line, Use};
-
-/// Bytes of a cache line.
-///
-/// Decides: which accesses are to one line.
-/// From: the cache line of x86-64; sharing is looked for on no other architecture.
-/// Shown by: `different_bytes_of_one_line_are_false_sharing_with_their_names`.
-/// Wrong if: a processor fetches lines in pairs: threads at neighbouring lines are in each other's way, and that is not
-/// seen.
-pub const LINE: u64 = 64;
-
-/// How two threads share a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// They use different parts of it.
-    False,
-    /// They use the same part.
-    True,
-}
+pub(crate) use lines::is_near;
+pub use lines::{LINE, SharedLine, SharingKind, Use};
 
 /// What a sample shows, as far as shared memory goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Held {
+pub enum SharedMemoryWait {
     /// It waits in a loop.
     Waiting,
     /// It is held up at an instruction that uses a shared line.
-    At(Kind),
+    At(SharingKind),
 }
 
 /// A loop that waits, with all samples of a run in it.
@@ -74,11 +57,11 @@ pub struct Sharing<'t> {
     /// Whether the machine could show it at all.
     pub observed: bool,
     /// Cache lines that several threads use, of all runs.
-    pub lines: Vec<Line<'t>>,
+    pub lines: Vec<SharedLine<'t>>,
     /// Loops that wait, of all runs.
     pub loops: Vec<Waiting<'t>>,
     /// Instructions at which most samples wait for a confirmed line.
-    held: HashMap<FrameId, Kind>,
+    held: HashMap<FrameId, SharingKind>,
     /// Call stacks that stand in a confirmed loop.
     waiting: HashSet<StackId>,
     variables: HashMap<(RunId, u64), &'t Variable>,
@@ -126,12 +109,12 @@ impl<'t> Sharing<'t> {
     }
 
     /// What a sample with this stack shows.
-    pub fn held(&self, stacks: &Stacks<'_>, stack: Option<StackId>) -> Option<Held> {
+    pub fn held(&self, stacks: &Stacks<'_>, stack: Option<StackId>) -> Option<SharedMemoryWait> {
         let stack = stack?;
         if self.waiting.contains(&stack) {
-            return Some(Held::Waiting);
+            return Some(SharedMemoryWait::Waiting);
         }
-        self.held.get(&stacks.innermost(stack)?).copied().map(Held::At)
+        self.held.get(&stacks.innermost(stack)?).copied().map(SharedMemoryWait::At)
     }
 
     /// The variable at an address of a run.
@@ -141,8 +124,8 @@ impl<'t> Sharing<'t> {
 }
 
 /// Instructions at which samples wait for a confirmed line.
-fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[Line<'_>]) -> HashMap<FrameId, Kind> {
-    let mut at: HashMap<(RunId, ThreadId, u64), Kind> = HashMap::new();
+fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[SharedLine<'_>]) -> HashMap<FrameId, SharingKind> {
+    let mut at: HashMap<(RunId, ThreadId, u64), SharingKind> = HashMap::new();
     for line in lines.iter().filter(|line| line.confirmed.is_ok()) {
         for used in &line.uses {
             for access in used.rows.iter().filter(|access| is_near(access.distance)) {
@@ -161,8 +144,8 @@ fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[Line<'_>]) -> HashMap<Fra
         let Some(frame) = sample.user_stack.and_then(|stack| stacks.innermost(stack)) else { continue };
         let count = counts.entry((sample.run, frame)).or_default();
         count[match at.get(&key_of(sample)) {
-            Some(Kind::False) => 0,
-            Some(Kind::True) => 1,
+            Some(SharingKind::False) => 0,
+            Some(SharingKind::True) => 1,
             None => 2,
         }] += 1;
     }
@@ -174,8 +157,9 @@ fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[Line<'_>]) -> HashMap<Fra
             (kind[0], kind[1]) = (kind[0] + falsely, kind[1] + truly);
         }
     }
-    let kind_of = |kind: [u64; 2]| if kind[1] > kind[0] { Kind::True } else { Kind::False };
-    let mut held: HashMap<FrameId, Kind> = kinds.into_iter().map(|(frame, kind)| (frame, kind_of(kind))).collect();
+    let kind_of = |kind: [u64; 2]| if kind[1] > kind[0] { SharingKind::True } else { SharingKind::False };
+    let mut held: HashMap<FrameId, SharingKind> =
+        kinds.into_iter().map(|(frame, kind)| (frame, kind_of(kind))).collect();
     for (frame, kind) in made {
         held.entry(frame).or_insert_with(|| kind_of(kind));
     }
@@ -219,11 +203,6 @@ fn made_at_run_time(
 
 fn key_of(sample: &Sample) -> (RunId, ThreadId, u64) {
     (sample.run, sample.thread, sample.time_ns)
-}
-
-/// Most samples of a stalled access are taken at the instruction after it, some at the access.
-pub(crate) fn is_near(distance: i32) -> bool {
-    (-1..=0).contains(&distance)
 }
 
 /// Loops by run and reading instruction, with who writes what they read.

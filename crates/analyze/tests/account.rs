@@ -9,6 +9,7 @@ use analyze::answer_for;
 use analyze::curve::Clean;
 use analyze::model::Model;
 use analyze::model::futex;
+use analyze::model::resources::resources;
 
 use common::*;
 use proptest::prelude::*;
@@ -148,7 +149,10 @@ fn assert_split(tables: &Tables) {
     let model = Model::new(tables);
     for traced in &model.traced {
         let futexes = futex::classify(traced, &model.stacks, model.numbers);
-        let reasons = pieces::reasons(traced, &model.stacks, &futexes, &model.places);
+        let reasons = {
+            let pools = resources(traced, &model.stacks, &futexes, &model.places).pools;
+            pieces::reasons(traced, &model.stacks, &futexes, pools)
+        };
         let split = timeline::split(traced, &pieces::pieces(traced, &reasons));
         let (capacity, idle) = split.imprecision();
         let bound = 1e-9 * split.capacity.max(split.on_cpu).max(1e-9);

@@ -1,14 +1,14 @@
 //! What a sweep is to do: from the command line alone, or from a sweep file with the command line's changes.
 
 use crate::bounds::{self, Bounds};
-use crate::cases::{CaseSpec, Parameter, Variant, expand};
 use crate::cli::{Compare, Making, Sweep, SweepOptions};
 use crate::failure::{Failure, Status};
 use crate::file::{Described, SweepFile, nearest, usual_picture};
 use crate::index::Question;
 use crate::plan::Amounts;
+use crate::plan::cases::{CaseSpec, Parameter, Variant, expand};
+use crate::plan::template::{PLACEHOLDER, Template, placeholder, variable};
 use crate::target;
-use crate::template::{PLACEHOLDER, Template, placeholder, variable};
 use crate::throughput::Forms;
 use recording::meta::Counted;
 use report::comparison::{Picture, Skipped};

@@ -10,13 +10,13 @@ const SWEEPS: &str = "sweeps";
 
 /// A lab that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lab {
+pub(crate) struct LabFolder {
     pub(crate) folder: PathBuf,
 }
 
 /// Where to look.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
+pub(crate) struct LabSearch {
     /// As the user says; nothing else is then looked at.
     pub(crate) given: Option<PathBuf>,
     pub(crate) current: Option<PathBuf>,
@@ -24,19 +24,19 @@ pub(crate) struct Places {
     pub(crate) executable: Option<PathBuf>,
 }
 
-impl Places {
+impl LabSearch {
     /// This process's places.
-    pub(crate) fn of_process(given: Option<PathBuf>) -> Places {
-        Places { given, current: std::env::current_dir().ok(), executable: std::env::current_exe().ok() }
+    pub(crate) fn of_process(given: Option<PathBuf>) -> LabSearch {
+        LabSearch { given, current: std::env::current_dir().ok(), executable: std::env::current_exe().ok() }
     }
 
     /// The lab.
     ///
     /// # Errors
     /// When there is none, with what to do.
-    pub(crate) fn find(&self) -> Result<Lab, Failure> {
+    pub(crate) fn find(&self) -> Result<LabFolder, Failure> {
         if let Some(given) = &self.given {
-            return of(given).ok_or_else(|| {
+            return lab_in(given).ok_or_else(|| {
                 let why = format!("{} is no lab: it holds no {SWEEPS} folder", given.display());
                 Failure::new(Status::Usage, why).hint("the lab is the folder `lab` of knee's sources")
             });
@@ -44,7 +44,7 @@ impl Places {
         let upwards = |from: &Option<PathBuf>| {
             let folders = from.iter().flat_map(|path| path.ancestors());
             // Inside the lab itself, beside it, and where packages put what is not a program.
-            folders.flat_map(|at| [at.to_owned(), at.join("lab"), at.join("share/knee/lab")]).find_map(|at| of(&at))
+            folders.flat_map(|at| [at.to_owned(), at.join("lab"), at.join("share/knee/lab")]).find_map(|at| lab_in(&at))
         };
         upwards(&self.current).or_else(|| upwards(&self.executable)).ok_or_else(|| {
             Failure::new(Status::Usage, "cannot find the lab from here, nor from where knee is installed")
@@ -54,12 +54,12 @@ impl Places {
 }
 
 /// A lab's folder holds sweep files beside its Makefile: any folder can be called `sweeps`.
-fn of(folder: &Path) -> Option<Lab> {
+fn lab_in(folder: &Path) -> Option<LabFolder> {
     let is_lab = folder.join(SWEEPS).is_dir() && folder.join("Makefile").is_file();
-    is_lab.then(|| Lab { folder: folder.to_owned() })
+    is_lab.then(|| LabFolder { folder: folder.to_owned() })
 }
 
-impl Lab {
+impl LabFolder {
     /// Names and paths of the sweep files, by name.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ mod tests {
         lab(&root.join("usr/share/knee/lab"));
         let found = |current: &str, executable: &str| {
             let places =
-                Places { given: None, current: Some(root.join(current)), executable: Some(root.join(executable)) };
+                LabSearch { given: None, current: Some(root.join(current)), executable: Some(root.join(executable)) };
             places.find().map(|lab| lab.folder.strip_prefix(root).unwrap().to_string_lossy().into_owned())
         };
         assert_eq!(found("src", "nowhere/knee").unwrap(), "src/lab");
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(found("away", "usr/bin/knee").unwrap(), "usr/share/knee/lab");
         let failure = found("away", "nowhere/knee").unwrap_err();
         assert!(failure.hint.unwrap().contains("--lab DIR"));
-        let given = Places { given: Some(root.join("away")), current: Some(root.join("src")), executable: None };
+        let given = LabSearch { given: Some(root.join("away")), current: Some(root.join("src")), executable: None };
         assert!(given.find().unwrap_err().to_string().contains("is no lab"));
     }
 
@@ -136,7 +136,7 @@ mod tests {
     fn programs_are_found_by_name() {
         let folder = tempfile::tempdir().unwrap();
         lab(folder.path());
-        let lab = Places { given: Some(folder.path().to_owned()), ..Places::default() }.find().unwrap();
+        let lab = LabSearch { given: Some(folder.path().to_owned()), ..LabSearch::default() }.find().unwrap();
         let names: Vec<String> = lab.files().unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["clean", "list"]);
         assert_eq!(lab.file("list").unwrap(), folder.path().join("sweeps/list.toml"));

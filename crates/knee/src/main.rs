@@ -1,18 +1,16 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
-//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found;
-//! `cases` variants and parameters; `job` what a sweep is to do; `index` what a sweep over several cases leaves behind;
-//! `sweep` the runs; `throughput` numbers in the program's output; `executor` the door to crate `collect`, `observing`
-//! the choice of a collector; `plan`, `counts`, `template`, `target` small pure parts; `failure` exit statuses; `mistakes`
-//! what was probably meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `version` which knee this is; `view` the server of a page;
-//! `watch` the live view. In tests, `examples`: command lines that readers are shown.
+//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found; `job` what a sweep is to do, `plan` what
+//! is to be run; `target` looks for the program; `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the
+//! program's output; `executor` the door to crate `collect`, `observing` the choice of a collector; `naming` what it asks of
+//! virtual machines; `failure` exit statuses; `mistakes` what was probably meant; `ui` the only place that writes to the
+//! terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `version` which knee this is; `view`
+//! the server of a page; `watch` the live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
 mod bounds;
-mod cases;
 mod cli;
 mod commands;
-mod counts;
 #[cfg(test)]
 mod examples;
 mod executor;
@@ -29,7 +27,6 @@ mod plan;
 mod quiet;
 mod sweep;
 mod target;
-mod template;
 mod throughput;
 mod ui;
 mod version;
@@ -42,7 +39,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let command = match cli::parse(std::env::args_os()) {
         Ok(Cli { command: Some(command) }) => command,
-        Ok(Cli { command: None }) => return ui::done(commands::welcome::run()),
+        Ok(Cli { command: None }) => return ui::done(commands::about::welcome::run()),
         Err(error) => {
             // Looking around for what was meant takes no rights.
             let bare = collect::rights::keep_for(collect::rights::Task::Reading).is_ok();
@@ -64,10 +61,10 @@ fn main() -> ExitCode {
         Command::Show(options) => commands::show::run(&options),
         Command::Compare(options) => commands::compare::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
-        Command::Explain(options) => commands::explain::run(&options),
+        Command::Explain(options) => commands::about::explain::run(&options),
         Command::Lab(options) => commands::lab::run(&options),
-        Command::Doctor(options) => commands::doctor::run(&options),
-        Command::Completions(options) => commands::completions::run(&options),
-        Command::Man(options) => commands::man::run(&options),
+        Command::Doctor(options) => commands::about::doctor::run(&options),
+        Command::Completions(options) => commands::about::completions::run(&options),
+        Command::Man(options) => commands::about::man::run(&options),
     })
 }

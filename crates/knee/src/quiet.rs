@@ -21,7 +21,7 @@ const NAMED: usize = 2;
 
 /// How the look at the machine ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum Quietness {
     /// Nobody else used the processors, or it cannot be known.
     Quiet,
     /// The runs start although others do.
@@ -35,15 +35,15 @@ pub(crate) fn wait(
     stop: &Stop,
     mut look: impl FnMut() -> Option<Busy>,
     mut waits: impl FnMut(&Busy, Duration),
-) -> Found {
+) -> Quietness {
     let mut waited = Duration::ZERO;
     loop {
-        let Some(busy) = look() else { return Found::Quiet };
+        let Some(busy) = look() else { return Quietness::Quiet };
         if !beyond(busy.share, 0.0) {
-            return Found::Quiet;
+            return Quietness::Quiet;
         }
         if waited >= patience || stop.requested() {
-            return Found::Busy(busy);
+            return Quietness::Busy(busy);
         }
         waits(&busy, waited);
         waited += LOOK;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     /// The shares seen one after the other; how it ended, and how often it waited.
-    fn waits(patience: u64, shares: &[f64]) -> (Found, usize) {
+    fn waits(patience: u64, shares: &[f64]) -> (Quietness, usize) {
         let mut shares = shares.iter();
         let mut times = 0;
         let look = || shares.next().map(|share| busy(*share));
@@ -84,22 +84,22 @@ mod tests {
 
     #[test]
     fn a_quiet_machine_is_looked_at_once() {
-        assert_eq!(waits(60, &[0.02, 0.9]), (Found::Quiet, 0));
-        assert_eq!(waits(60, &[]), (Found::Quiet, 0), "where /proc is hidden nothing can be waited for");
+        assert_eq!(waits(60, &[0.02, 0.9]), (Quietness::Quiet, 0));
+        assert_eq!(waits(60, &[]), (Quietness::Quiet, 0), "where /proc is hidden nothing can be waited for");
     }
 
     #[test]
     fn it_is_waited_until_others_are_done_or_the_patience_is() {
-        assert_eq!(waits(60, &[0.5, 0.4, 0.01]), (Found::Quiet, 2));
-        assert_eq!(waits(2, &[0.5, 0.4, 0.3, 0.0]), (Found::Busy(busy(0.3)), 2));
-        assert_eq!(waits(0, &[0.5, 0.0]), (Found::Busy(busy(0.5)), 0));
+        assert_eq!(waits(60, &[0.5, 0.4, 0.01]), (Quietness::Quiet, 2));
+        assert_eq!(waits(2, &[0.5, 0.4, 0.3, 0.0]), (Quietness::Busy(busy(0.3)), 2));
+        assert_eq!(waits(0, &[0.5, 0.0]), (Quietness::Busy(busy(0.5)), 0));
     }
 
     #[test]
     fn ctrl_c_ends_the_waiting() {
         let stop = Stop::new();
         stop.request();
-        assert_eq!(wait(USUAL, &stop, || Some(busy(0.5)), |_, _| ()), Found::Busy(busy(0.5)));
+        assert_eq!(wait(USUAL, &stop, || Some(busy(0.5)), |_, _| ()), Quietness::Busy(busy(0.5)));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The terminal: the only place that writes to standard output and standard error, and knows what they are.
 
 use crate::failure::{Failure, Status};
-use crate::{mistakes, target};
+use crate::mistakes;
+use crate::target;
 use report::terminal::Style;
 use report::text::harmless;
 use std::env;

@@ -5,8 +5,8 @@
 //! Fields may be added, never renamed. The terminal and the page show it.
 
 use crate::words;
-use analyze::against::Ratio;
 use analyze::answer::{Answer, CauseId, Knee, Point, Verdict};
+use analyze::compare::blocks::Ratio;
 use recording::meta::{Counted, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

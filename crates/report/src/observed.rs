@@ -1,7 +1,7 @@
 //! One traced run of an analysis, and what people call its parts.
 
 use analyze::Analysis;
-use analyze::account::pieces::Why;
+use analyze::account::lines::Why;
 use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
 use analyze::model::{Model, Traced};

@@ -7,7 +7,8 @@
 mod hostile;
 
 use analyze::account::Ledger;
-use analyze::account::pieces::{Kind, ONE, Why, pieces};
+use analyze::account::lines::Why;
+use analyze::account::pieces::{Activity, ONE, pieces};
 use analyze::model::Model;
 use analyze::model::futex::Purpose;
 use analyze::{Analysis, analyze};
@@ -109,7 +110,7 @@ fn reason(words: &str) -> Why {
 
 /// Every reason that there is.
 fn ledger_reasons() -> impl Iterator<Item = Why> {
-    Kind::all().filter_map(|kind| if let Kind::Blocked(why) = kind { Some(why) } else { None })
+    Activity::all().filter_map(|kind| if let Activity::Blocked(why) = kind { Some(why) } else { None })
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -146,8 +147,8 @@ fn the_account_charges_idle_time_to_the_same_reasons() {
             *by_wait.entry(ledger.reasons[wait]).or_default() += seconds;
         }
         for why in ledger_reasons().filter(|why| !by_slice(*why)) {
-            let of = |kind: Kind| ledger.split.charged.get(&kind).copied().unwrap_or(0.0);
-            let (charged, waited) = (of(Kind::Blocked(why)) + of(Kind::Woken(why)), by_wait.get(&why).copied());
+            let of = |kind: Activity| ledger.split.charged.get(&kind).copied().unwrap_or(0.0);
+            let (charged, waited) = (of(Activity::Blocked(why)) + of(Activity::Woken(why)), by_wait.get(&why).copied());
             // A block without a row has a kind and no wait.
             let (alone, waited) = (why == Why::Unknown, waited.unwrap_or(0.0));
             assert!(near(charged, waited) || (alone && charged >= waited), "{name}: {why:?} {charged} {waited}");
@@ -206,15 +207,15 @@ fn lanes_show_what_the_account_counts() {
         let mut counted: Coloured = BTreeMap::new();
         for piece in pieces(traced, &ledger.reasons) {
             let class = match piece.kind {
-                Kind::Running => Class::User,
+                Activity::Running => Class::User,
                 // It is no loss that a thread waits which hardly ever runs, whatever it waits for.
-                Kind::Blocked(Why::Helper) => {
+                Activity::Blocked(Why::Helper) => {
                     Class::of_wait(piece.wait.map_or(Why::Unknown, |wait| ledger.reasons[&wait]))
                 }
-                Kind::Blocked(why) => Class::of_wait(why),
-                Kind::Woken(_) | Kind::Ready => Class::Runnable,
-                Kind::Preempted => Class::Preempted,
-                Kind::Unseen => Class::Unknown,
+                Activity::Blocked(why) => Class::of_wait(why),
+                Activity::Woken(_) | Activity::Ready => Class::Runnable,
+                Activity::Preempted => Class::Preempted,
+                Activity::Unseen => Class::Unknown,
             };
             let spent = (piece.end - piece.start) as f64 * piece.weight as f64 / ONE as f64;
             *counted.entry(class).or_default() += spent;

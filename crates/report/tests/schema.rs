@@ -119,7 +119,7 @@ fn comparison() -> report::comparison::Comparison {
         Case::new(variant.to_owned(), parameters, vec!["user-lock".to_owned()], variant.to_owned(), answer)
     };
     let mut second = case("second", common::none());
-    second.against_first = vec![analyze::against::Ratio {
+    second.against_first = vec![analyze::compare::blocks::Ratio {
         threads: 2,
         ratio: 1.9,
         interval: analyze::answer::Interval { low: 1.8, high: 2.0 },

@@ -98,8 +98,7 @@ pub fn page(heuristics: &[Heuristic]) -> String {
     let mut out = String::from(
         "# Heuristics\n\n<!-- Made from the code by `KNEE_WRITE_DOCS=1 cargo test -p upkeep --test heuristics`. -->\n\n\
          Every number that decides something in an answer: what it decides, where it comes from, which test or benchmark looks at it, and\n\
-         what would make it wrong. *Chosen* means that nobody measured it. The table is made from the code. What is not yet in it\n\
-         is listed in `crates/upkeep/exceptions.txt`.\n",
+         what would make it wrong. *Chosen* means that nobody measured it. The table is made from the code.\n",
     );
     let told: Vec<&Heuristic> = heuristics.iter().filter(|each| each.is_complete()).collect();
     let files: BTreeSet<&str> = told.iter().map(|each| each.path.as_str()).collect();

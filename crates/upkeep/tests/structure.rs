@@ -1,8 +1,7 @@
-//! Folders, circles, names and walls of the workspace's sources. What is not yet so stands in `exceptions.txt`.
+//! Folders, circles, names and walls of the workspace's sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use syn::Item;
-use upkeep::exceptions::held;
 use upkeep::imports::{Used, imports};
 use upkeep::tree::{Source, for_tests, sources};
 
@@ -13,8 +12,10 @@ fn folder(source: &Source) -> String {
     source.path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_string())
 }
 
-fn hold(held: Result<(), String>) {
-    held.unwrap_or_else(|error| panic!("{error}"));
+/// Fails with `help` and what was found, if anything was.
+fn none(found: &BTreeSet<String>, help: &str) {
+    let list: String = found.iter().map(|each| format!("\n  {each}")).collect();
+    assert!(found.is_empty(), "{help}:{list}");
 }
 
 #[test]
@@ -24,7 +25,7 @@ fn folders_are_small() {
         *files.entry(folder(&source)).or_default() += 1;
     }
     let large = files.into_iter().filter(|(_, files)| *files > MOST_FILES).map(|(folder, _)| folder).collect();
-    hold(held("folder", large, "Folders with more than 15 files: make a room of those that belong together"));
+    none(&large, "Folders with more than 15 files: make a room of those that belong together");
 }
 
 /// Files that use each other are one room in several parts: who reads one has to read them all.
@@ -46,17 +47,12 @@ fn files_use_each_other_in_no_circle() {
         .collect();
     let in_circle: Vec<usize> =
         (0..sources.len()).filter(|&at| !sources[at].is_test && reached[at].contains(&at)).collect();
-    let shown = |at: usize| {
-        let others = next(at).filter(|&there| reached[there].contains(&at)).map(|there| sources[there].path.as_str());
-        format!("\n  {} uses {}", sources[at].path, others.collect::<Vec<_>>().join(", "))
+    let shown = |at: &usize| {
+        let others = next(*at).filter(|&there| reached[there].contains(at)).map(|there| sources[there].path.as_str());
+        format!("{} uses {}", sources[*at].path, others.collect::<Vec<_>>().join(", "))
     };
-    let ways: String = in_circle.iter().map(|&at| shown(at)).collect();
-    let circles = in_circle.iter().map(|&at| folder(&sources[at])).collect();
-    hold(held(
-        "circle",
-        circles,
-        &format!("Files that use each other in a circle: move what both need below both.{ways}\nTheir folders"),
-    ));
+    let ways = in_circle.iter().map(shown).collect();
+    none(&ways, "Files that use each other in a circle: move what both need below both");
 }
 
 #[test]
@@ -67,14 +63,9 @@ fn a_name_of_a_type_is_there_once_in_a_crate() {
             names.entry((source.krate.clone(), name)).or_default().insert(source.path.clone());
         });
     }
-    let twice: Vec<_> = names.into_iter().filter(|(_, places)| places.len() > 1).collect();
-    let shown: String = twice.iter().map(|((_, name), places)| format!("\n  {name}: {places:?}")).collect();
-    let keys = twice.into_iter().map(|((krate, name), _)| format!("{krate} {name}")).collect();
-    hold(held(
-        "type",
-        keys,
-        &format!("Types of one name in a crate: give each the name of what it is.{shown}\nThe names"),
-    ));
+    let twice = names.into_iter().filter(|(_, places)| places.len() > 1);
+    let twice = twice.map(|((krate, name), places)| format!("{krate}: {name} in {places:?}")).collect();
+    none(&twice, "Types of one name in a crate: give each the name of what it is");
 }
 
 fn types(items: &[Item], told: &mut impl FnMut(String)) {
@@ -100,63 +91,69 @@ fn wall(header: &str) -> Option<Vec<String>> {
     Some(sentence.split('`').skip(1).step_by(2).map(str::to_string).collect())
 }
 
-/// What the header of a folder allows is all that its files use of the crate and of the workspace.
+/// What the header of a folder allows is all that its files use of the crate and of the workspace, and no more than the files
+/// below it use.
 #[test]
 fn rooms_use_only_what_their_header_allows() {
     let sources = sources().expect("sources");
     let imports = imports(&sources);
-    let (mut without, mut over, mut shown) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut without, mut over, mut idle) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let folders: Vec<(&Source, Option<Vec<String>>)> =
         sources.iter().filter(|source| source.is_folder).map(|source| (source, wall(&source.header()))).collect();
-    for (source, wall) in &folders {
-        if wall.is_none() && !source.path.ends_with("main.rs") {
-            without.insert(folder(source));
-        }
-    }
-    for (source, used) in sources.iter().zip(&imports).filter(|(source, _)| !source.is_test) {
-        let own = |room: &&(&Source, Option<Vec<String>>)| {
-            room.0.krate == source.krate && source.module.starts_with(&room.0.module)
-        };
-        let Some((room, Some(wall))) = folders.iter().filter(own).max_by_key(|(room, _)| room.module.len()) else {
+    for (room, wall) in &folders {
+        let Some(wall) = wall else {
+            if !room.path.ends_with("main.rs") {
+                without.insert(room.path.clone());
+            }
             continue;
         };
-        for used in used {
-            let (allowed, name) = match used {
-                Used::Crate(name) => (wall.contains(name), name.clone()),
-                Used::File(at) => {
-                    let theirs = &sources[*at].module;
-                    let inside = theirs.starts_with(&room.module);
-                    // A room is named from the crate's root on, or from the folder that it shares with this one.
-                    let beside = room.module.len().saturating_sub(1);
-                    let named = |from: usize| {
-                        let path = theirs.get(from..).unwrap_or_default();
-                        (1..=path.len()).any(|length| wall.contains(&path[..length].join("::")))
-                    };
-                    (
-                        inside || named(0) || (theirs.starts_with(&room.module[..beside]) && named(beside)),
-                        theirs.join("::"),
-                    )
-                }
+        let mut used_names: BTreeSet<&str> = BTreeSet::new();
+        let below = |source: &Source| source.krate == room.krate && source.module.starts_with(&room.module);
+        for (source, used) in sources.iter().zip(&imports).filter(|(source, _)| !source.is_test && below(source)) {
+            let own = |other: &&(&Source, Option<Vec<String>>)| {
+                other.0.krate == source.krate && source.module.starts_with(&other.0.module)
             };
-            if !allowed {
-                over.insert(folder(room));
-                shown.insert(format!("\n  {} uses `{name}`", source.path));
+            let nearest = folders.iter().filter(own).map(|(other, _)| other.module.len()).max();
+            for used in used {
+                let (names, shown) = match used {
+                    Used::Crate(name) => (vec![name.clone()], name.clone()),
+                    Used::File(at) if sources[*at].module.starts_with(&room.module) => continue,
+                    Used::File(at) => (names_of(&sources[*at].module, &room.module), sources[*at].module.join("::")),
+                };
+                let allowed = wall.iter().filter(|name| names.contains(name)).map(String::as_str);
+                let allowed: Vec<&str> = allowed.collect();
+                if allowed.is_empty() && nearest == Some(room.module.len()) {
+                    over.insert(format!("{} uses `{shown}`", source.path));
+                }
+                used_names.extend(allowed);
             }
         }
+        let unused = wall.iter().filter(|name| !used_names.contains(name.as_str()));
+        idle.extend(unused.map(|name| format!("{} names `{name}`", room.path)));
     }
-    let shown: String = shown.into_iter().collect();
-    hold(held(
-        "wall",
-        over,
-        &format!(
-            "Files that use a room which `May import:` of their folder does not name. Use it elsewhere, or name it.{shown}\nThe folders"
-        ),
-    ));
-    hold(held(
-        "header",
-        without,
+    none(
+        &over,
+        "Files that use a room which `May import:` of their folder does not name. Use it elsewhere, or name it",
+    );
+    none(&idle, "`May import:` names rooms that no file of the folder uses");
+    none(
+        &without,
         "The first lines of lib.rs and mod.rs end with `May import:` and the rooms and crates of the workspace, in backquotes; missing in",
-    ));
+    );
+}
+
+/// By which names a list may allow a file to one of `room`'s: from the crate's root on, or from the folder that both share.
+fn names_of(theirs: &[String], room: &[String]) -> Vec<String> {
+    let beside = room.len().saturating_sub(1);
+    let from = |start: usize| {
+        let path = theirs.get(start..).unwrap_or_default();
+        (1..=path.len()).map(|length| path[..length].join("::")).collect::<Vec<_>>()
+    };
+    let mut names = from(0);
+    if theirs.starts_with(&room[..beside]) {
+        names.extend(from(beside));
+    }
+    names
 }
 
 /// A list of imports in each file says what its `use` lines say, and nothing checks it: the folder's is the one that counts.
@@ -164,9 +161,8 @@ fn rooms_use_only_what_their_header_allows() {
 fn imports_are_listed_for_folders_alone() {
     let listed = sources().expect("sources");
     let listed = listed.iter().filter(|source| !source.is_folder && source.header().contains("May import"));
-    hold(held(
-        "list",
-        listed.map(folder).collect(),
-        "`May import` stands in lib.rs and mod.rs alone; take it out of the files in",
-    ));
+    none(
+        &listed.map(|source| source.path.clone()).collect(),
+        "`May import` stands in lib.rs and mod.rs alone; take it out of",
+    );
 }

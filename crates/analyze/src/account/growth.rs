@@ -1,8 +1,8 @@
 //! On-CPU time beyond that of the smallest count, by line.
 
+use super::lines::Why;
 use super::lines::{LineId, Unexplained};
 use super::parts::{LossPart, Parts};
-use super::pieces::Why;
 use super::profile::{Doing, Profile};
 use crate::model::{Model, Traced};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ const NOT_YET: [u32; 4] = [4, 11, 115, 110];
 
 /// On-CPU time per unit of work, and the samples that split it.
 #[derive(Debug, Clone)]
-pub struct Strength<'a, 't> {
+pub struct CpuProfile<'a, 't> {
     /// The samples.
     pub profile: &'a Profile<'t>,
     /// On-CPU seconds per unit of work, measured exactly.
@@ -31,14 +31,14 @@ pub struct Strength<'a, 't> {
 #[derive(Debug, Clone, Copy)]
 pub enum Base<'a, 't> {
     /// Another run, at the smallest count.
-    Run(&'a Strength<'a, 't>),
+    Run(&'a CpuProfile<'a, 't>),
     /// Nothing: the smallest count was not traced.
     Unknown,
     /// Nothing: there is this one run only, and no curve. Then all but the program's own functions counts as loss.
-    Alone,
+    RunAlone,
 }
 
-impl<'t> Strength<'_, 't> {
+impl<'t> CpuProfile<'_, 't> {
     /// Seconds per unit of work in a part of the samples, and the variance: the count of a part is about Poisson
     /// distributed, so its variance is the count, and one sample stands for on-CPU time / samples.
     pub fn spent(&self, doing: Doing<'t>) -> (f64, f64) {
@@ -111,26 +111,26 @@ pub fn on_cpu(site: &recording::tables::CallSite) -> f64 {
 /// nothing. The rest stays unexplained.
 pub fn growth<'t>(
     model: &Model<'t>,
-    run: &Strength<'_, 't>,
+    run: &CpuProfile<'_, 't>,
     base: Base<'_, 't>,
 ) -> (Vec<LossPart>, Vec<(Doing<'t>, f64)>) {
     let mut parts = Parts::default();
     let mut functions = Vec::new();
     let base_run = match base {
         Base::Run(base) => Some(base),
-        Base::Unknown | Base::Alone => None,
+        Base::Unknown | Base::RunAlone => None,
     };
     let others = base_run.into_iter().flat_map(|b| b.profile.counts.keys());
     let mut synchronising = Vec::new();
     let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
     for doing in keys {
         let (now, error) = run.spent(doing);
-        let loss_there_too = |b: &Strength<'_, '_>| doing == Doing::Creation && b.creating_is_loss;
-        let inside = |b: &Strength<'_, '_>| match doing {
+        let loss_there_too = |b: &CpuProfile<'_, '_>| doing == Doing::Creation && b.creating_is_loss;
+        let inside = |b: &CpuProfile<'_, '_>| match doing {
             Doing::Compiling | Doing::Collector => 1.0 - b.beside,
             _ => 1.0,
         };
-        let spent_before = |b: &Strength<'_, 't>| (b.spent(doing).0 * inside(b), b.spent(doing).1 * inside(b));
+        let spent_before = |b: &CpuProfile<'_, 't>| (b.spent(doing).0 * inside(b), b.spent(doing).1 * inside(b));
         let (before, base_error) = base_run.filter(|b| !loss_there_too(b)).map_or((0.0, 0.0), spent_before);
         let is_function = doing.is_own();
         let certain = matches!(
@@ -139,7 +139,7 @@ pub fn growth<'t>(
         );
         match base {
             Base::Unknown if !certain => continue,
-            Base::Alone if is_function => {
+            Base::RunAlone if is_function => {
                 functions.push((doing, now));
                 continue;
             }

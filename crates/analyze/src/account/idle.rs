@@ -1,11 +1,13 @@
 //! The idle capacity of a run by line.
 
-use super::alone::Alone;
+use super::criticality::{Idle, SeenAt};
+use super::lines::Shape;
+use super::lines::Why;
 use super::lines::{LineId, Unexplained};
-use super::meanwhile::{At, Idle};
 use super::parts::{LossPart, Parts};
-use super::pieces::{Kind, Why};
-use super::timeline::{Shape, Split};
+use super::pieces::Activity;
+use super::serial_code::SerialCode;
+use super::timeline::Split;
 use crate::curve::seconds;
 use crate::model::{Model, Traced};
 use crate::runtimes::Theme;
@@ -17,8 +19,8 @@ use recording::tables::Reason;
 /// held threads back, then to other programs up to the time that they took, then to the kernel's own threads, then to knee
 /// itself (which clean runs do not have, so to nothing), then to what the thread had waited for (a hand-over costs the
 /// time until the next one runs), then to oversubscription when there are more threads than processors.
-pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &Alone<'t>) -> Vec<LossPart> {
-    let by = Running { split, alone, creating: &|at| creates(model, at) };
+pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_code: &SerialCode<'t>) -> Vec<LossPart> {
+    let by = Running { split, serial_code, creating: &|at| creates(model, at) };
     let mut parts = Parts::default();
     // Known for the whole trace only.
     let share = traced.measured_share();
@@ -28,12 +30,12 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
     let mut foreign = others - kernel;
     let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
-    let order = |kind: &Kind| match kind {
-        Kind::Preempted => 0,
-        Kind::Ready => 1,
+    let order = |kind: &Activity| match kind {
+        Activity::Preempted => 0,
+        Activity::Ready => 1,
         _ => 2,
     };
-    let mut charged: Vec<(Kind, f64)> = split.charged.iter().map(|(k, s)| (*k, *s)).collect();
+    let mut charged: Vec<(Activity, f64)> = split.charged.iter().map(|(k, s)| (*k, *s)).collect();
     charged.sort_by_key(|(kind, _)| (order(kind), *kind));
     for (kind, mut charge) in charged {
         if kind.is_ready() {
@@ -49,17 +51,17 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, alone: &A
             take(&mut observer, OBSERVED);
         }
         let id = match kind {
-            Kind::Running => continue,
-            Kind::Preempted
-            | Kind::Ready
-            | Kind::Woken(Why::Join | Why::Child | Why::Helper | Why::Unknown | Why::Futex) => match crowded {
+            Activity::Running => continue,
+            Activity::Preempted
+            | Activity::Ready
+            | Activity::Woken(Why::Join | Why::Child | Why::Helper | Why::Unknown | Why::Futex) => match crowded {
                 true => LineId::Crowded,
                 false => LineId::Unexplained(Unexplained::Ready),
             },
-            Kind::Woken(Why::Lock) => LineId::WokenForLock,
-            Kind::Blocked(Why::Fault) | Kind::Woken(Why::Fault) if reads_pages(traced) => LineId::ReadingPages,
-            Kind::Blocked(why) | Kind::Woken(why) => LineId::blocked(why),
-            Kind::Unseen => LineId::Unexplained(Unexplained::Unseen),
+            Activity::Woken(Why::Lock) => LineId::WokenForLock,
+            Activity::Blocked(Why::Fault) | Activity::Woken(Why::Fault) if reads_pages(traced) => LineId::ReadingPages,
+            Activity::Blocked(why) | Activity::Woken(why) => LineId::blocked(why),
+            Activity::Unseen => LineId::Unexplained(Unexplained::Unseen),
         };
         by.add(&mut parts, Idle::Waiting(kind), id, charge);
     }
@@ -86,16 +88,16 @@ pub const OBSERVED: LineId = LineId::Unexplained(Unexplained::Observer);
 /// What ran during idle time, and what that says about it.
 struct Running<'a, 't> {
     split: &'a Split,
-    alone: &'a Alone<'t>,
-    creating: &'a dyn Fn(&At) -> bool,
+    serial_code: &'a SerialCode<'t>,
+    creating: &'a dyn Fn(&SeenAt) -> bool,
 }
 
 impl Running<'_, '_> {
     /// Idle time whose reason says little by itself is divided by what ran meanwhile.
     fn add(&self, parts: &mut Parts, idle: Idle, id: LineId, charge: f64) {
         let ((share, variance), instead) = match idle {
-            _ if may_hide_serial(idle) && !self.alone.is_empty() => {
-                (self.share(idle, |at| self.alone.function(at.stack).is_some()), LineId::OneAlone)
+            _ if may_hide_serial(idle) && !self.serial_code.is_empty() => {
+                (self.share(idle, |at| self.serial_code.function(at.stack).is_some()), LineId::OneAlone)
             }
             Idle::Shape(_) => (self.share(idle, self.creating), LineId::Creating),
             Idle::Waiting(_) => ((0.0, 0.0), LineId::OneAlone),
@@ -106,8 +108,8 @@ impl Running<'_, '_> {
     }
 
     /// The share of idle time of one kind in which something ran that fits, and the variance of that share.
-    fn share(&self, idle: Idle, fits: impl Fn(&At) -> bool) -> (f64, f64) {
-        let meanwhile = &self.split.meanwhile;
+    fn share(&self, idle: Idle, fits: impl Fn(&SeenAt) -> bool) -> (f64, f64) {
+        let meanwhile = &self.split.criticality;
         let (mut fitting, mut all) = (0.0, 0.0);
         for (at, weight) in meanwhile.during(|i| i == idle) {
             all += weight;
@@ -126,7 +128,7 @@ impl Running<'_, '_> {
 }
 
 /// True when a thread creates or ends another.
-fn creates(model: &Model<'_>, at: &At) -> bool {
+fn creates(model: &Model<'_>, at: &SeenAt) -> bool {
     let by_call = at.syscall.is_some_and(|n| model.numbers.clone.contains(&n));
     by_call || model.stacks.view(at.stack, false).theme == Some(Theme::Creation)
 }
@@ -135,7 +137,7 @@ fn creates(model: &Model<'_>, at: &At) -> bool {
 pub fn may_hide_serial(idle: Idle) -> bool {
     match idle {
         Idle::Shape(Shape::Finished) => true,
-        Idle::Waiting(Kind::Blocked(why) | Kind::Woken(why)) => {
+        Idle::Waiting(Activity::Blocked(why) | Activity::Woken(why)) => {
             matches!(why, Why::Barrier | Why::Condition | Why::Ended | Why::Task)
         }
         Idle::Waiting(_) | Idle::Shape(_) => false,

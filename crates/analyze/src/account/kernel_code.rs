@@ -49,7 +49,7 @@ pub(super) enum KernelCode {
 }
 
 /// What a kernel stack shows.
-pub(super) fn of(model: &Model<'_>, stack: Option<StackId>) -> KernelCode {
+pub(super) fn kernel_code(model: &Model<'_>, stack: Option<StackId>) -> KernelCode {
     let Some(stack) = stack else { return KernelCode::Other };
     let frames = model.stacks.frames(stack);
     let names = || frames.iter().filter_map(|c| c.name());

@@ -2,8 +2,8 @@
 //! make that shorter, they wait beside each other. So it is no loss at other counts, as little as the processor time that the
 //! work takes; only what is waited for beyond it is.
 
+use super::lines::Why;
 use super::lines::{Balance, LineId};
-use super::pieces::Why;
 use crate::statistics::MIN_SHARE;
 use std::collections::BTreeMap;
 

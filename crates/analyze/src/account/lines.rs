@@ -1,11 +1,117 @@
 //! What the account consists of: typed lines with seconds. No words, and no causes: which cause a line belongs to, and what it
 //! is called, says the cause that claims it (`causes`).
 
-use super::pieces::Why;
-use super::profile::Within;
-use super::timeline::Shape;
 use crate::answer::Interval;
-use crate::sharing::Kind;
+use crate::sharing::SharingKind;
+
+/// What a blocked thread waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// A lock of the program or of its libraries.
+    Lock,
+    /// Anything inside the memory allocator.
+    Allocator,
+    /// Anything inside the creation or the end of a thread.
+    Creation,
+    /// One of a few things that other threads hold.
+    Pool,
+    /// A condition or a queue.
+    Condition,
+    /// The other threads.
+    Barrier,
+    /// A thread's end.
+    Join,
+    /// A futex of unknown purpose.
+    Futex,
+    /// Other goroutines, of which there are fewer than processors: those of these threads have ended.
+    Ended,
+    /// The next task: of a pool's tasks fewer are left than it has threads.
+    Task,
+    /// The clock.
+    Sleep,
+    /// A file or a device.
+    Io,
+    /// A pipe, a socket, an event.
+    Poll,
+    /// A child process.
+    Child,
+    /// Anything, in a thread that hardly ever runs: it is no worker, and more processors are nothing to it.
+    Helper,
+    /// A page.
+    Fault,
+    /// A lock inside the kernel.
+    KernelLock,
+    /// Another system call.
+    Call,
+    /// The recording does not say.
+    Unknown,
+}
+
+impl Why {
+    /// All of them.
+    pub const ALL: [Why; 19] = [
+        Why::Lock,
+        Why::Allocator,
+        Why::Creation,
+        Why::Pool,
+        Why::Condition,
+        Why::Barrier,
+        Why::Join,
+        Why::Futex,
+        Why::Ended,
+        Why::Task,
+        Why::Sleep,
+        Why::Io,
+        Why::Poll,
+        Why::Child,
+        Why::Helper,
+        Why::Fault,
+        Why::KernelLock,
+        Why::Call,
+        Why::Unknown,
+    ];
+}
+
+/// Idle capacity that no thread could have used, by the shape of the program at that instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Shape {
+    /// Before the first worker thread started.
+    StartUp,
+    /// After the last worker thread ended.
+    Tail,
+    /// Between two groups of worker threads.
+    Between,
+    /// Fewer threads than processors, and none of them has ended.
+    TooFew,
+    /// Some threads of the group had ended, others had not.
+    Finished,
+    /// The program never had a second thread.
+    OneThread,
+}
+
+impl Shape {
+    /// All of them.
+    pub const ALL: [Shape; 6] =
+        [Shape::StartUp, Shape::Tail, Shape::Between, Shape::TooFew, Shape::Finished, Shape::OneThread];
+}
+
+/// What the allocator was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Within {
+    /// Its own code.
+    Code,
+    /// Its locks.
+    Lock,
+    /// A system call: asking the kernel for memory, or giving it back.
+    Call,
+    /// A page fault on memory that it touches.
+    Fault,
+}
+
+impl Within {
+    /// All of them.
+    pub const ALL: [Within; 4] = [Within::Code, Within::Lock, Within::Call, Within::Fault];
+}
 
 /// What a line of the account is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +133,7 @@ pub enum LineId {
     /// On a processor in interrupts, or in a part of the kernel that cannot be told.
     Interrupt,
     /// On a processor, held up at a cache line that threads share.
-    Sharing(Kind),
+    Sharing(SharingKind),
     /// On a processor in a loop that waits.
     Spinning,
     /// On a processor in sched_yield.
@@ -141,8 +247,8 @@ impl LineId {
             LineId::KernelLock,
             LineId::Fault,
             LineId::Interrupt,
-            LineId::Sharing(Kind::False),
-            LineId::Sharing(Kind::True),
+            LineId::Sharing(SharingKind::False),
+            LineId::Sharing(SharingKind::True),
             LineId::Spinning,
             LineId::Yielding,
             LineId::Call(0),

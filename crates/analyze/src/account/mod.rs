@@ -1,42 +1,49 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
 //! It does arithmetic, and knows neither causes nor words. Capacity, useful work and loss come from the clean runs; the
-//! traced run says how the loss splits. May import: `answer`, `curve`, `intervals`, `model`, `paired`, `statistics`, and its rooms: `pieces` the timelines, `pool`
-//! which of their waits are for a next task, `timeline` the split instant by instant, `meanwhile` who ran while capacity was idle, `profile` the CPU samples, `kernel_code` what
-//! kernel stacks show, `alone` code that never runs beside other code, `idle` and `growth` both halves by line,
-//! `latency` what the work waits for with one thread, too, `lines` what an account consists of, `parts` lines in the making, `scale` and `halves` how they are brought to the clean runs.
+//! traced run says how the loss splits.
+//!
+//! Rooms: `pieces` the timelines; `pool` which of their waits are for a next task; `timeline` the split instant by instant;
+//! `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks show;
+//! `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by line; `losses`
+//! and `scale` how both are brought to the clean runs; `latency` what the work waits for with one thread, too; `lines` what
+//! an account consists of; `parts` lines in the making.
+//!
+//! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
-pub mod alone;
+pub mod criticality;
 pub mod growth;
-mod halves;
 pub mod idle;
 mod kernel_code;
 mod latency;
 pub mod lines;
-pub mod meanwhile;
+mod losses;
 pub mod parts;
 pub mod pieces;
 mod pool;
 pub mod profile;
 mod scale;
+pub mod serial_code;
 pub mod timeline;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
-use crate::intervals;
-use crate::model::futex::{FutexWait, classify};
+use crate::model::futex::{FutexWait, Ground, Purpose, classify};
+use crate::model::resources::resources;
 use crate::model::{Model, Traced};
-use crate::paired::ERROR;
+use crate::statistics::intervals;
+use crate::statistics::paired::ERROR;
 use crate::statistics::{MIN_SHARE, Measured, median, point};
-use alone::Alone;
-use growth::{Base, Strength};
-use halves::{Against, Halves, Sides};
+use growth::{Base, CpuProfile};
 use latency::Latency;
+use lines::Why;
 pub use lines::{Balance, Booked, LineId, Unexplained};
+use losses::{CleanTimes, Comparand, Losses};
 use parts::LossPart;
-use pieces::{Kind, Why};
+use pieces::Activity;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use scale::Both;
+use serial_code::SerialCode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::{Split, split};
 
@@ -70,7 +77,7 @@ pub struct Ledger<'m, 't> {
     /// Its samples, counted.
     pub profile: Profile<'t>,
     /// Its code that never runs beside other code.
-    pub alone: Alone<'t>,
+    pub serial_code: SerialCode<'t>,
     /// Units of work that the traced run did.
     pub work: f64,
     /// Speed-up of the timed runs over that of the smallest count, by threads: 1 is ideal. Its median and the lower end of its
@@ -133,8 +140,16 @@ impl<'t> WaitReasons<'t> {
         WaitReasons::of_futexes(model, traced, classify(traced, &model.stacks, model.numbers))
     }
 
-    fn of_futexes(model: &Model<'t>, traced: &Traced<'t>, futexes: BTreeMap<WaitId, FutexWait<'t>>) -> WaitReasons<'t> {
-        WaitReasons { reasons: pieces::reasons(traced, &model.stacks, &futexes, &model.places), futexes }
+    fn of_futexes(
+        model: &Model<'t>,
+        traced: &Traced<'t>,
+        mut futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    ) -> WaitReasons<'t> {
+        let found = resources(traced, &model.stacks, &futexes, &model.places);
+        for lock in &found.locks {
+            futexes.entry(*lock).and_modify(|wait| (wait.purpose, wait.ground) = (Purpose::Lock, Ground::Structure));
+        }
+        WaitReasons { reasons: pieces::reasons(traced, &model.stacks, &futexes, found.pools), futexes }
     }
 }
 
@@ -145,7 +160,7 @@ struct Draft<'m, 't> {
     reasons: HashMap<WaitId, Why>,
     split: Split,
     profile: Profile<'t>,
-    alone: Alone<'t>,
+    serial_code: SerialCode<'t>,
     /// Units of work that it did.
     work: f64,
 }
@@ -163,7 +178,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
             let WaitReasons { futexes, reasons } = WaitReasons::of_futexes(model, traced, futexes);
             let split = split(traced, &pieces::pieces(traced, &reasons));
             Draft {
-                alone: Alone::new(&model.stacks, &split.meanwhile),
+                serial_code: SerialCode::new(&model.stacks, &split.criticality),
                 profile: profile(model, traced, &futexes, &owners),
                 work: work(traced, clean),
                 split,
@@ -179,7 +194,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         Some(base) => base.clean_cpu(clean).unwrap_or_else(|| clean.cpu_per_unit(base.traced.run.threads)),
         None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
     };
-    let base_strength = base.map(|b| Strength {
+    let base_strength = base.map(|b| CpuProfile {
         creating_is_loss: creating_is_loss(clean, b, &drafts),
         beside: b.beside(clean, &base_cpu),
         ..b.strength()
@@ -187,7 +202,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     let against = Smallest { count: base_count, cpu: base_cpu, strength: base_strength.as_ref() };
     let mut lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
     // A program that runs more threads than it was asked for waits for its like at the smallest count, too.
-    let by_itself = |d: &Draft| !d.traced.alone && !d.traced.uses_more();
+    let by_itself = |d: &Draft| !d.traced.is_only_run && !d.traced.uses_more();
     if let Some(base) = drafts.iter().position(|d| Some(d.traced.run.threads) == base_count && by_itself(d)) {
         let latency =
             lines.get(base).zip(drafts.get(base)).map(|(l, d)| Latency::new(&l.account, d.waited(), d.room()));
@@ -215,7 +230,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
 fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_, '_>]) -> bool {
     let creating = base.strength().spent(Doing::Creation).0;
     let Some(useful) = median_of(&clean.cpu_per_unit(base.traced.run.threads)) else { return false };
-    let lost = drafts.iter().filter(|d| !d.traced.alone).filter_map(|d| {
+    let lost = drafts.iter().filter(|d| !d.traced.is_only_run).filter_map(|d| {
         let time = median_of(&clean.seconds_per_unit(d.traced.run.threads))?;
         let capacity = time * f64::from(d.traced.processors());
         Some((capacity - useful, capacity))
@@ -256,7 +271,7 @@ struct Smallest<'a, 't> {
     /// Processor time of the timed runs per unit of work.
     cpu: Vec<Measured>,
     /// The traced run.
-    strength: Option<&'a Strength<'a, 't>>,
+    strength: Option<&'a CpuProfile<'a, 't>>,
 }
 
 fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smallest: &Smallest<'_, 't>) -> Lines<'t> {
@@ -267,8 +282,8 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let clean_time = clean.seconds_per_unit(threads);
     let (base, clean_useful) = (smallest.strength, &smallest.cpu);
     let strength = draft.strength();
-    let working = 1.0 - base.filter(|_| !traced.alone).map_or(0.0, |b| b.creating() + b.served());
-    let traced_useful = match traced.alone {
+    let working = 1.0 - base.filter(|_| !traced.is_only_run).map_or(0.0, |b| b.creating() + b.served());
+    let traced_useful = match traced.is_only_run {
         true => Some(strength.useful()),
         false => base.map(|b| b.on_cpu * working),
     };
@@ -285,7 +300,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         intervals::above(&times(clean_useful, working), &times(&clean_time, processors), ERROR).unwrap_or(loss);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
     let time = time * traced.measured_share();
-    let mut found = idle::idle(model, traced, split, &draft.alone);
+    let mut found = idle::idle(model, traced, split, &draft.serial_code);
     for part in &mut found {
         part.seconds /= draft.work;
         part.variance /= draft.work * draft.work;
@@ -307,7 +322,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let most_growth =
         clean_cpu.as_ref().and_then(|cpu| intervals::above(cpu, &times(clean_useful, working), ERROR)).map(|w| -w);
     let least_idle = clean_cpu.as_ref().and_then(|cpu| intervals::above(cpu, &capacities, ERROR));
-    let sides = Sides {
+    let sides = CleanTimes {
         capacity: Both { traced: traced_capacity - knee - disturbed, clean: capacity },
         useful: Both { traced: traced_useful.unwrap_or(useful), clean: useful },
         on_cpu: clean_cpu.and_then(|cpu| used(&cpu, &capacities)).map(|used| used.min(1.0) * capacity),
@@ -316,18 +331,18 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         base: median_of(clean_useful),
     };
     let against = match base {
-        _ if traced.alone => Against::Base(Base::Alone),
-        _ if Some(threads) == smallest.count => Against::Itself,
-        Some(base) => Against::Base(Base::Run(base)),
-        None => Against::Base(Base::Unknown),
+        _ if traced.is_only_run => Comparand::Base(Base::RunAlone),
+        _ if Some(threads) == smallest.count => Comparand::Itself,
+        Some(base) => Comparand::Base(Base::Run(base)),
+        None => Comparand::Base(Base::Unknown),
     };
-    let strength = Strength { creating_is_loss: base.is_some_and(|b| b.creating_is_loss), ..strength };
-    let Halves { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
+    let strength = CpuProfile { creating_is_loss: base.is_some_and(|b| b.creating_is_loss), ..strength };
+    let Losses { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
     let Sorted { lines, unexplained, small } = sort_out(parts);
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     Lines {
         account: Balance {
-            threads: if traced.alone { traced.asked() } else { threads },
+            threads: if traced.is_only_run { traced.asked() } else { threads },
             capacity,
             useful,
             unexplained: loss - explained,
@@ -379,9 +394,9 @@ impl<'m, 't> Draft<'m, 't> {
         (self.traced.processors(), self.traced.asked())
     }
 
-    fn strength(&self) -> Strength<'_, 't> {
+    fn strength(&self) -> CpuProfile<'_, 't> {
         let (profile, on_cpu) = (&self.profile, self.split.on_cpu / self.work);
-        Strength { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }
+        CpuProfile { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }
     }
 
     /// Of what a runtime's compilers and collectors ran, the share that ran on processors that the capacity does not count:
@@ -400,7 +415,7 @@ impl<'m, 't> Draft<'m, 't> {
         let mut waited = BTreeMap::new();
         for (kind, spent) in &self.split.spent {
             // Who waits for the end of others, or hardly ever runs, does not do the work.
-            if let Kind::Blocked(why) = kind
+            if let Activity::Blocked(why) = kind
                 && !matches!(why, Why::Join | Why::Child | Why::Helper)
             {
                 *waited.entry(LineId::blocked(*why)).or_default() += spent / self.work;
@@ -424,7 +439,7 @@ impl<'m, 't> Draft<'m, 't> {
             }
             false => Some(clean.cpu_per_unit(threads)),
         };
-        told.filter(|cpu| !traced.alone && !cpu.is_empty())
+        told.filter(|cpu| !traced.is_only_run && !cpu.is_empty())
     }
 
     fn outside(&self) -> Outside {
@@ -434,7 +449,7 @@ impl<'m, 't> Draft<'m, 't> {
     }
 
     fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>) -> Ledger<'m, 't> {
-        let Draft { traced, futexes, reasons, split, profile, alone, work } = self;
+        let Draft { traced, futexes, reasons, split, profile, serial_code, work } = self;
         let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, .. } = lines;
         let Lines { unexplained, grown, small, most_growth, .. } = lines;
         Ledger {
@@ -450,7 +465,7 @@ impl<'m, 't> Draft<'m, 't> {
             futexes,
             reasons,
             profile,
-            alone,
+            serial_code,
             work,
             efficiency,
             unexplained,

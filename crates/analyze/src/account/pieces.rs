@@ -1,9 +1,10 @@
 //! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
 
+use super::lines::Why;
 use super::pool::out_of_work;
 use crate::model::Traced;
 use crate::model::futex::{FutexWait, Purpose};
-use crate::model::resources::{Places, resources};
+use crate::model::resources::Pool;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{Primitive, Theme};
@@ -19,77 +20,9 @@ use std::collections::{BTreeMap, HashMap};
 /// Wrong if: never; no machine runs as many threads.
 pub const ONE: i64 = 1 << 32;
 
-/// What a blocked thread waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Why {
-    /// A lock of the program or of its libraries.
-    Lock,
-    /// Anything inside the memory allocator.
-    Allocator,
-    /// Anything inside the creation or the end of a thread.
-    Creation,
-    /// One of a few things that other threads hold.
-    Pool,
-    /// A condition or a queue.
-    Condition,
-    /// The other threads.
-    Barrier,
-    /// A thread's end.
-    Join,
-    /// A futex of unknown purpose.
-    Futex,
-    /// Other goroutines, of which there are fewer than processors: those of these threads have ended.
-    Ended,
-    /// The next task: of a pool's tasks fewer are left than it has threads.
-    Task,
-    /// The clock.
-    Sleep,
-    /// A file or a device.
-    Io,
-    /// A pipe, a socket, an event.
-    Poll,
-    /// A child process.
-    Child,
-    /// Anything, in a thread that hardly ever runs: it is no worker, and more processors are nothing to it.
-    Helper,
-    /// A page.
-    Fault,
-    /// A lock inside the kernel.
-    KernelLock,
-    /// Another system call.
-    Call,
-    /// The recording does not say.
-    Unknown,
-}
-
-impl Why {
-    /// All of them.
-    pub const ALL: [Why; 19] = [
-        Why::Lock,
-        Why::Allocator,
-        Why::Creation,
-        Why::Pool,
-        Why::Condition,
-        Why::Barrier,
-        Why::Join,
-        Why::Futex,
-        Why::Ended,
-        Why::Task,
-        Why::Sleep,
-        Why::Io,
-        Why::Poll,
-        Why::Child,
-        Why::Helper,
-        Why::Fault,
-        Why::KernelLock,
-        Why::Call,
-        Why::Unknown,
-    ];
-}
-
 /// What a thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Activity {
     /// It was on a processor.
     Running,
     /// It waited.
@@ -117,47 +50,47 @@ pub enum Tier {
     Never,
 }
 
-impl Kind {
+impl Activity {
     /// How many there are.
     pub const COUNT: usize = 4 + 2 * Why::ALL.len();
 
     /// All of them.
-    pub fn all() -> impl Iterator<Item = Kind> + Clone {
-        let simple = [Kind::Running, Kind::Ready, Kind::Preempted, Kind::Unseen];
-        simple.into_iter().chain(Why::ALL.into_iter().flat_map(|w| [Kind::Blocked(w), Kind::Woken(w)]))
+    pub fn all() -> impl Iterator<Item = Activity> + Clone {
+        let simple = [Activity::Running, Activity::Ready, Activity::Preempted, Activity::Unseen];
+        simple.into_iter().chain(Why::ALL.into_iter().flat_map(|w| [Activity::Blocked(w), Activity::Woken(w)]))
     }
 
-    /// A number below [`Kind::COUNT`], for tables by kind.
+    /// A number below [`Activity::COUNT`], for tables by kind.
     pub fn index(self) -> usize {
         match self {
-            Kind::Running => 0,
-            Kind::Ready => 1,
-            Kind::Preempted => 2,
-            Kind::Unseen => 3,
-            Kind::Blocked(why) => 4 + why as usize,
-            Kind::Woken(why) => 4 + Why::ALL.len() + why as usize,
+            Activity::Running => 0,
+            Activity::Ready => 1,
+            Activity::Preempted => 2,
+            Activity::Unseen => 3,
+            Activity::Blocked(why) => 4 + why as usize,
+            Activity::Woken(why) => 4 + Why::ALL.len() + why as usize,
         }
     }
 
     /// True for a thread that could run and has no processor.
     pub fn is_ready(self) -> bool {
-        matches!(self, Kind::Preempted | Kind::Ready | Kind::Woken(_))
+        matches!(self, Activity::Preempted | Activity::Ready | Activity::Woken(_))
     }
 
     /// What it is charged as in a thread that hardly ever runs: whatever it waits for, it is no loss that it does.
-    fn of_helper(self) -> Kind {
+    fn of_helper(self) -> Activity {
         match self {
-            Kind::Blocked(Why::Condition | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown) => {
-                Kind::Blocked(Why::Helper)
+            Activity::Blocked(Why::Condition | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown) => {
+                Activity::Blocked(Why::Helper)
             }
             other => other,
         }
     }
 
     /// What it is charged as in a thread that a runtime started for itself.
-    fn of_service(self) -> Kind {
+    fn of_service(self) -> Activity {
         match self {
-            Kind::Blocked(_) => Kind::Blocked(Why::Helper),
+            Activity::Blocked(_) => Activity::Blocked(Why::Helper),
             other => other,
         }
     }
@@ -165,10 +98,10 @@ impl Kind {
     /// When it is charged.
     pub fn tier(self) -> Tier {
         match self {
-            Kind::Running => Tier::Running,
-            Kind::Woken(_) | Kind::Ready | Kind::Preempted => Tier::First,
-            Kind::Unseen => Tier::Second,
-            Kind::Blocked(why) => match why {
+            Activity::Running => Tier::Running,
+            Activity::Woken(_) | Activity::Ready | Activity::Preempted => Tier::First,
+            Activity::Unseen => Tier::Second,
+            Activity::Blocked(why) => match why {
                 Why::Lock | Why::Pool | Why::Allocator | Why::Creation => Tier::First,
                 Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
                 Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
@@ -189,23 +122,22 @@ pub struct Piece {
     /// Fraction of the thread, [`ONE`] for all of it.
     pub weight: i64,
     /// What it did.
-    pub kind: Kind,
+    pub kind: Activity,
     /// The wait that it was in or came out of.
     pub wait: Option<WaitId>,
 }
 
-/// What the waits of a run are for. `known`: where other thread counts show that threads wait for one of a few things.
+/// What the waits of a run are for. `pools`: those for one of a few things.
 pub fn reasons<'t>(
     traced: &Traced<'t>,
     stacks: &Stacks<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
-    known: &Places<'t>,
+    pools: Vec<Pool<'t>>,
 ) -> HashMap<WaitId, Why> {
     let mut reasons: HashMap<WaitId, Why> =
         traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
-    let pools = resources(traced, stacks, futexes, known).pools;
     reasons.extend(pools.into_iter().flat_map(|pool| pool.waits).map(|wait| (wait, Why::Pool)));
     reasons
 }
@@ -288,16 +220,16 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, piece
         };
         let spent = u128::from(slice.spent_ns);
         match slice.state {
-            State::Running => add(spent, Kind::Running, None),
-            State::Preempted => add(spent, Kind::Preempted, None),
-            State::Unknown => add(spent, Kind::Unseen, None),
-            State::Blocked => add(spent, Kind::Blocked(blocks.reason(slice, single)), slice.wait),
+            State::Running => add(spent, Activity::Running, None),
+            State::Preempted => add(spent, Activity::Preempted, None),
+            State::Unknown => add(spent, Activity::Unseen, None),
+            State::Blocked => add(spent, Activity::Blocked(blocks.reason(slice, single)), slice.wait),
             // In a summed-up stretch every block ended with a wake-up.
             State::Runnable if times > 0 => blocked().for_each(|b| {
-                let kind = reason(b.wait).map_or(Kind::Ready, Kind::Woken);
+                let kind = reason(b.wait).map_or(Activity::Ready, Activity::Woken);
                 add(spent * u128::from(b.count) / times, kind, b.wait);
             }),
-            State::Runnable => add(spent, reason(after).map_or(Kind::Ready, Kind::Woken), after),
+            State::Runnable => add(spent, reason(after).map_or(Activity::Ready, Activity::Woken), after),
         }
     }
 }

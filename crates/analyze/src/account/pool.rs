@@ -3,7 +3,7 @@
 //! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them apart:
 //! who runs meanwhile does the same work, and who would bring the next task waits itself, for those that run.
 
-use super::pieces::Why;
+use super::lines::Why;
 use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
@@ -25,7 +25,7 @@ const MOST: f64 = 0.5;
 /// brings tasks brings one at a time and waits for its result: no share is too large then.
 ///
 /// Decides: whether waiting for a task may be unequal work.
-/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::alone`, below which a program counts as one that runs
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one that runs
 /// alone.
 /// Shown by: `tasks_that_are_handed_out_one_at_a_time_are_waited_for`.
 /// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.

@@ -1,14 +1,14 @@
 //! What the processors did, from the CPU samples of one traced run.
 
 use super::kernel_code::{self, KernelCode};
-use super::pieces::Why;
+use super::lines::{Why, Within};
 use crate::model::code::{Code, Owner, file_name};
 use crate::model::futex::{FutexWait, Purpose};
 use crate::model::stack_view::View;
 use crate::model::{Model, Traced};
 use crate::runtimes::function_name::plain;
 use crate::runtimes::{self, Primitive, Service, Theme};
-use crate::sharing::{Held, Kind};
+use crate::sharing::{SharedMemoryWait, SharingKind};
 use recording::tables::Mode;
 use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -51,7 +51,7 @@ pub enum Doing<'t> {
     /// A function in user space: its name, and its module.
     Function(Option<&'t str>, &'t str),
     /// Held up in user space at an instruction that uses a cache line which threads share.
-    Sharing(Kind),
+    Sharing(SharingKind),
     /// In a loop that waits for another thread to write.
     Spinning,
     /// No stack to tell.
@@ -63,24 +63,6 @@ impl Doing<'_> {
     pub fn is_own(self) -> bool {
         matches!(self, Doing::Function(..) | Doing::Sharing(_) | Doing::Unknown)
     }
-}
-
-/// What the allocator was doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Within {
-    /// Its own code.
-    Code,
-    /// Its locks.
-    Lock,
-    /// A system call: asking the kernel for memory, or giving it back.
-    Call,
-    /// A page fault on memory that it touches.
-    Fault,
-}
-
-impl Within {
-    /// All of them.
-    pub const ALL: [Within; 4] = [Within::Code, Within::Lock, Within::Call, Within::Fault];
 }
 
 /// Library function and module.
@@ -134,7 +116,7 @@ pub fn lock_owners<'t>(
 }
 
 /// All that decides what a sample shows; many samples share it.
-type Seen = (Mode, Option<u32>, Option<StackId>, Option<StackId>, Option<Service>);
+type SampleKey = (Mode, Option<u32>, Option<StackId>, Option<StackId>, Option<Service>);
 
 /// Counts the samples of a run. `owners`: library functions that own a contended lock, of any run.
 pub fn profile<'t>(
@@ -146,13 +128,13 @@ pub fn profile<'t>(
     let purposes = Purposes::new(futexes);
     let ending: BTreeSet<u32> =
         traced.syscalls.iter().filter(|s| ENDING_CALLS.contains(&s.name.as_str())).map(|s| s.number).collect();
-    let mut seen: HashMap<Seen, u64> = HashMap::new();
+    let mut seen: HashMap<SampleKey, u64> = HashMap::new();
     for sample in &traced.samples {
         let service = traced.services.get(&sample.thread).copied();
         *seen.entry((sample.mode, sample.syscall, sample.user_stack, sample.kernel_stack, service)).or_default() += 1;
     }
     let mut found = Profile::default();
-    let mut seen: Vec<(Seen, u64)> = seen.into_iter().collect();
+    let mut seen: Vec<(SampleKey, u64)> = seen.into_iter().collect();
     seen.sort_unstable();
     for (seen, count) in seen {
         let (mode, syscall, user_stack, _, service) = seen;
@@ -171,7 +153,7 @@ pub fn profile<'t>(
 
 fn doing<'t>(
     model: &Model<'t>,
-    (mode, syscall, user_stack, kernel_stack, service): Seen,
+    (mode, syscall, user_stack, kernel_stack, service): SampleKey,
     view: &View<'t>,
     owners: &BTreeSet<LibraryFunction<'t>>,
     purposes: &Purposes<'t>,
@@ -181,7 +163,7 @@ fn doing<'t>(
     let user = mode == Mode::User;
     let kernel = match user {
         true => KernelCode::Other,
-        false => kernel_code::of(model, kernel_stack),
+        false => kernel_code::kernel_code(model, kernel_stack),
     };
     match (service, view.theme) {
         (Some(Service::Compiler), _) | (_, Some(Theme::Compiler)) => return Doing::Compiling,
@@ -207,7 +189,7 @@ fn doing<'t>(
     let yields = syscall == Some(model.numbers.sched_yield);
     // Inside a lock that sleeps, looking again for a while is part of the lock.
     let sleeps = view.primitive.is_some() && !view.leaf.and_then(|c| c.name()).is_some_and(runtimes::is_spin_lock);
-    if held == Some(Held::Waiting) && (user || yields) && !sleeps {
+    if held == Some(SharedMemoryWait::Waiting) && (user || yields) && !sleeps {
         return Doing::Spinning;
     }
     let owned = library_function(view).is_some_and(|f| owners.contains(&f));
@@ -233,7 +215,7 @@ fn doing<'t>(
             (Mode::Kernel, None) if kernel == KernelCode::Fault => Doing::Fault,
             (Mode::Kernel, None) => Doing::Interrupt,
             _ => match held {
-                Some(Held::At(kind)) => Doing::Sharing(kind),
+                Some(SharedMemoryWait::At(kind)) => Doing::Sharing(kind),
                 _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
             },
         },

@@ -42,7 +42,7 @@ impl Both {
 
 /// How processor time beyond the useful is scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Growth {
+pub(super) enum TimeScale {
     /// The differences to the smallest count, by this factor.
     Differences(f64),
     /// The processor times themselves, at both counts, before their differences are taken.
@@ -66,9 +66,9 @@ pub(super) fn idle(idle: Both, capacity: Both) -> f64 {
 
 /// How growth is scaled. Observing costs most where threads meet, so a solid growth is scaled as a difference: scaling
 /// the times would take from useful work what observing cost. A small one drowns in what both runs differ by otherwise.
-pub(super) fn growth(growth: Both, capacity: Both) -> Growth {
+pub(super) fn growth(growth: Both, capacity: Both) -> TimeScale {
     let solid = growth.traced > SOLID * capacity.traced;
-    growth.ratio().filter(|_| solid).map_or(Growth::Times, Growth::Differences)
+    growth.ratio().filter(|_| solid).map_or(TimeScale::Times, TimeScale::Differences)
 }
 
 /// Clean for traced time.
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn small_growth_is_a_difference_of_scaled_times() {
-        assert_eq!(growth(both(0.5, 0.25), CAPACITY), Growth::Differences(0.5));
-        assert_eq!(growth(both(0.1, 0.2), CAPACITY), Growth::Times);
-        assert_eq!(growth(both(-0.4, 0.2), CAPACITY), Growth::Times);
-        assert_eq!(growth(both(0.4, 2.0), CAPACITY), Growth::Times);
-        assert_eq!(growth(both(0.4, -0.2), CAPACITY), Growth::Differences(0.0));
+        assert_eq!(growth(both(0.5, 0.25), CAPACITY), TimeScale::Differences(0.5));
+        assert_eq!(growth(both(0.1, 0.2), CAPACITY), TimeScale::Times);
+        assert_eq!(growth(both(-0.4, 0.2), CAPACITY), TimeScale::Times);
+        assert_eq!(growth(both(0.4, 2.0), CAPACITY), TimeScale::Times);
+        assert_eq!(growth(both(0.4, -0.2), CAPACITY), TimeScale::Differences(0.0));
     }
 }

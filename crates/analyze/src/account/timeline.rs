@@ -5,8 +5,9 @@
 //! then is left to the shape of the program (serial phase, imbalance). The identity that holds by construction:
 //! capacity + surplus = on-CPU time + idle capacity, where the surplus is on-CPU time while R exceeds P.
 
-use super::meanwhile::{Idle, Instant, Meanwhile};
-use super::pieces::{Kind, ONE, Piece, Tier};
+use super::criticality::{Criticality, Idle, Instant};
+use super::lines::Shape;
+use super::pieces::{Activity, ONE, Piece, Tier};
 use crate::curve::seconds;
 use crate::model::Traced;
 use recording::{ThreadId, WaitId};
@@ -21,29 +22,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// as nobody.
 const NEARLY_NOBODY: i64 = ONE / 20;
 
-/// Idle capacity that no thread could have used, by the shape of the program at that instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Shape {
-    /// Before the first worker thread started.
-    StartUp,
-    /// After the last worker thread ended.
-    Tail,
-    /// Between two groups of worker threads.
-    Between,
-    /// Fewer threads than processors, and none of them has ended.
-    TooFew,
-    /// Some threads of the group had ended, others had not.
-    Finished,
-    /// The program never had a second thread.
-    OneThread,
-}
-
-impl Shape {
-    /// All of them.
-    pub const ALL: [Shape; 6] =
-        [Shape::StartUp, Shape::Tail, Shape::Between, Shape::TooFew, Shape::Finished, Shape::OneThread];
-}
-
 /// Where the time of one traced run went, processor-seconds of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Split {
@@ -56,15 +34,15 @@ pub struct Split {
     /// Capacity that was not used.
     pub idle: f64,
     /// The part of it that threads are charged with, by what they did instead.
-    pub charged: BTreeMap<Kind, f64>,
+    pub charged: BTreeMap<Activity, f64>,
     /// All time of threads by what they did, thread-seconds, whether processors were idle meanwhile or not.
-    pub spent: BTreeMap<Kind, f64>,
+    pub spent: BTreeMap<Activity, f64>,
     /// The same as `charged` by wait, from blocking until running again.
     pub by_wait: HashMap<WaitId, f64>,
     /// The part of it that no thread could have used.
     pub shapes: BTreeMap<Shape, f64>,
     /// Who ran while capacity was idle.
-    pub meanwhile: Meanwhile,
+    pub criticality: Criticality,
     /// Time in which two threads or more were on processors, seconds.
     pub together: f64,
     /// Time in which two threads or more were on processors or ready, seconds.
@@ -115,7 +93,7 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
             What::Sample if time >= begin && time < end => {
                 if let Some(sample) = traced.samples.get(index as usize) {
                     let instant = sweep.instant();
-                    sweep.split.meanwhile.sampled(sample, &instant);
+                    sweep.split.criticality.sampled(sample, &instant);
                 }
             }
             What::Sample => {}
@@ -145,7 +123,7 @@ struct Sweep {
     /// Weight of all pieces, and living threads × [`ONE`]: the difference is time that the recording does not cover.
     covered: i64,
     /// Weight of all pieces by kind.
-    present: [i64; Kind::COUNT],
+    present: [i64; Activity::COUNT],
     alive: i64,
     workers: u64,
     ended: u64,
@@ -170,7 +148,7 @@ impl Sweep {
             first: 0,
             second: 0,
             covered: 0,
-            present: [0; Kind::COUNT],
+            present: [0; Activity::COUNT],
             alive: 0,
             workers: 0,
             ended: 0,
@@ -199,8 +177,8 @@ impl Sweep {
             if self.running < NEARLY_NOBODY {
                 let instant = self.instant();
                 let present = self.present;
-                let kinds = Kind::all().filter(|k| present.get(k.index()).is_some_and(|w| *w > 0));
-                self.split.meanwhile.nobody_ran(&instant, kinds, time * ONE as f64);
+                let kinds = Activity::all().filter(|k| present.get(k.index()).is_some_and(|w| *w > 0));
+                self.split.criticality.nobody_ran(&instant, kinds, time * ONE as f64);
             }
         }
         self.now = to;
@@ -218,7 +196,7 @@ impl Sweep {
             let each = second as f64 / waiting as f64 * time;
             self.second_so_far += each * ONE as f64;
             if unseen > 0 {
-                *self.split.charged.entry(Kind::Unseen).or_default() += each * unseen as f64;
+                *self.split.charged.entry(Activity::Unseen).or_default() += each * unseen as f64;
             }
         }
         let nobody = idle - first - second;
@@ -238,7 +216,7 @@ impl Sweep {
         let second = (idle - first).min(waiting);
         let share = |part: i64, of: i64| if of > 0 { part as f64 / of as f64 } else { 0.0 };
         let (of_first, of_second) = (share(first, self.first), share(second, waiting));
-        for kind in Kind::all() {
+        for kind in Activity::all() {
             let present = self.present.get(kind.index()).copied().unwrap_or(0);
             let charged = match kind.tier() {
                 Tier::First => of_first,

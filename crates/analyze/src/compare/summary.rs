@@ -1,10 +1,14 @@
 //! What a comparison comes to, in words.
 
-use super::half;
 use crate::answer::{CurveChange, Interval, Judgement};
-use crate::intervals::runs_needed;
-use crate::paired::blocks_needed;
+use crate::statistics::intervals::runs_needed;
+use crate::statistics::paired::blocks_needed;
 use recording::meta::Counted;
+
+/// Half an interval's width as a share: that of 0.98 to 1.02 is 2 %.
+pub(super) fn half(interval: Interval) -> f64 {
+    (interval.high / interval.low).sqrt() - 1.0
+}
 
 /// What a change did, by thread count.
 pub(super) fn of_change(curve: &[CurveChange], error: f64, counted: Counted) -> String {

@@ -1,7 +1,7 @@
 //! Whose code a frame is: the program's own, a library's, or the kernel's.
 
 use crate::answer::Site;
-use crate::runtimes::function_name::FunctionName;
+use crate::runtimes::function_name::{FunctionName, readable};
 use crate::runtimes::user::{self, UserFunctions};
 use crate::runtimes::{self, Primitive, Theme};
 use recording::tables::{Frame, Module, ModuleKind};
@@ -123,7 +123,7 @@ pub fn file_name(path: &str) -> &str {
 /// A site in words: `simulate (birthday.c:41)`, or its module and address where there is no symbol.
 pub fn place(site: &Site) -> String {
     let name = match &site.function {
-        Some(function) => function.clone(),
+        Some(function) => readable(function),
         None if site.address.is_empty() => site.module.clone(),
         None => format!("{}+{}", site.module, site.address),
     };

@@ -1,11 +1,12 @@
 //! What was observed, indexed and typed: runs, threads, waits, wakes, samples, stacks.
 //!
 //! Rooms: [`run`] one observed run; [`chosen_run`] which of several; [`code`] whose code a frame is; [`stacks`] and
-//! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names
-//! and by who waits and who wakes; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose
-//! runtime schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count;
-//! [`similar_threads`] threads that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel. May import: `curve`,
-//! `disturbance`, `runtimes`, `sharing`, `statistics`.
+//! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by who waits and who
+//! wakes; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime
+//! schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count; [`similar_threads`] threads
+//! that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel.
+//!
+//! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `words`, `recording`.
 
 mod chosen_run;
 pub mod code;
@@ -59,7 +60,7 @@ pub struct Model<'t> {
 impl<'t> Model<'t> {
     /// True for a function of the program in which threads wait for one of a few things, at any of the thread counts.
     pub fn is_place_of_pool(&self, own: &Code<'t>) -> bool {
-        self.places.contains(&resources::function(own))
+        self.places.pools.contains(&resources::function(own))
     }
 
     /// The name of a system call, or its number where no row names it.
@@ -88,7 +89,7 @@ impl<'t> Model<'t> {
                 traced.entry(run.threads).or_insert_with(|| Traced {
                     run,
                     trace,
-                    alone,
+                    is_only_run: alone,
                     counted: tables.meta.counted,
                     measured: match by_marks {
                         true => measured(tables, trace).unwrap_or((trace.begin_ns, trace.end_ns)),

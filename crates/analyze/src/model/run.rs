@@ -49,7 +49,7 @@ pub struct Traced<'t> {
     /// Its trace as a whole.
     pub trace: &'t Trace,
     /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
-    pub alone: bool,
+    pub is_only_run: bool,
     /// What the count of its run is of.
     pub counted: Counted,
     /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else
@@ -103,7 +103,7 @@ impl<'t> Traced<'t> {
     /// program chose its threads by itself, all of them; where processors are counted, those that it was given. A program that used more than it was asked to (a pipeline of
     /// so many threads and two more) could have used those of all its working threads.
     pub fn processors(&self) -> u32 {
-        let threads = match self.alone {
+        let threads = match self.is_only_run {
             true => self.trace.processors,
             false if self.counted == Counted::Processors => self.run.threads,
             false if self.uses_more() => self.run.threads.max(self.working()),
@@ -128,7 +128,7 @@ impl<'t> Traced<'t> {
     /// Threads that were asked for; where nobody asked for any (a run alone, a sweep that counts processors) the most that
     /// lived at once and did more than wait, at least 1.
     pub fn asked(&self) -> u32 {
-        match self.alone || self.counted == Counted::Processors {
+        match self.is_only_run || self.counted == Counted::Processors {
             true => self.working(),
             false => self.run.threads,
         }

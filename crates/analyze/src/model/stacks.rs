@@ -2,8 +2,8 @@
 
 use super::code::{Code, Owner, file_name};
 use super::stack_view::{View, called, summed_up};
-use crate::runtimes;
 use crate::runtimes::user::UserFunctions;
+use crate::runtimes::{self, OwnClasses};
 use recording::tables::{Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId, Tables};
 use std::cell::RefCell;
@@ -26,6 +26,8 @@ pub struct Stacks<'t> {
     /// Where locks are taken and released whose slow path is jumped to: it has the same return address as the function
     /// with the name.
     lock_calls: HashSet<FrameId>,
+    /// Which classes are the program's own, where it has any.
+    classes: Option<OwnClasses>,
 }
 
 impl<'t> Stacks<'t> {
@@ -49,7 +51,9 @@ impl<'t> Stacks<'t> {
             |frame: &FrameId| frames.get(frame).into_iter().flatten().any(|c| runtimes::takes_lock(called(c)));
         let locks = tables.stacks.iter().filter(|row| takes_lock(&row.frame));
         let lock_calls = locks.filter_map(|row| stacks.get(&row.parent?)).map(|caller| caller.frame).collect();
-        Stacks { stacks, frames, views: RefCell::default(), lock_calls }
+        let methods = frames.values().flatten().filter(|c| is_method(c)).filter_map(Code::name);
+        let classes = runtimes::own_classes(tables.modules.iter().map(|m| file_name(&m.path)), methods);
+        Stacks { stacks, frames, views: RefCell::default(), lock_calls, classes }
     }
 
     /// The functions of a stack, innermost first, inlined ones included; at most [`DEEPEST`].
@@ -65,6 +69,9 @@ impl<'t> Stacks<'t> {
             next = row.parent;
         }
         behind_interpreter(&mut found);
+        if let Some(classes) = &self.classes {
+            below_own_classes(&mut found, classes);
+        }
         found
     }
 
@@ -90,12 +97,25 @@ impl<'t> Stacks<'t> {
     }
 }
 
+/// A function of the program that was made at run time.
+fn is_method(code: &Code<'_>) -> bool {
+    code.kind == ModuleKind::Anonymous && !code.stub && code.name().is_some()
+}
+
+/// What a method of the program's own classes calls in other packages is a library's. A stack without such a method is all the
+/// program's: its parts may have several owners.
+fn below_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
+    let own = |c: &Code<'_>| is_method(c) && c.name().is_some_and(|name| classes.hold(name));
+    let Some(outermost) = frames.iter().rposition(own) else { return };
+    let called = frames.iter_mut().take(outermost).filter(|c| c.owner == Owner::Own && is_method(c) && !own(c));
+    called.for_each(|c| c.owner = Owner::Library);
+}
+
 /// An interpreter's functions stand for those of its program where these have no names. Where they have, the interpreter is a
 /// library, and so is what was installed for it.
 fn behind_interpreter(frames: &mut [Code<'_>]) {
     let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
-    let function = |c: &Code<'_>| c.kind == ModuleKind::Anonymous && !c.stub && c.name().is_some();
-    if !frames.iter().any(function) || !frames.iter().any(interpreter) {
+    if !frames.iter().any(is_method) || !frames.iter().any(interpreter) {
         return;
     }
     let installed = |c: &Code<'_>| c.kind != ModuleKind::Anonymous && runtimes::is_runtime_source(c.module);
@@ -139,6 +159,18 @@ mod tests {
         for library in ["/opt/lib/python3.11/threading.py", "<frozen importlib._bootstrap>", "<string>"] {
             assert!(own(&format!("{interpreter} < run@anonymous {library}:7")).is_empty(), "{library}");
         }
+    }
+
+    #[test]
+    fn what_a_java_program_calls_in_other_packages_is_a_library_s() {
+        let pool = "com.zaxxer.Pool.get@anonymous < com.zaxxer.Source.get@anonymous";
+        let stack = |rest: &str| own(&format!("park@libjvm.so < {pool} < {rest}"));
+        let main = "com.acme.Desk.serve@anonymous < com.acme.app.Main.main@anonymous";
+        assert_eq!(stack(main), ["com.acme.Desk.serve", "com.acme.app.Main.main"]);
+        let other = "io.shop.Desk.serve@anonymous";
+        assert_eq!(stack(other), ["com.zaxxer.Pool.get", "com.zaxxer.Source.get", "io.shop.Desk.serve"]);
+        let native = own(&format!("wait@libc.so.6 < {pool} < {main}"));
+        assert_eq!(native.len(), 4, "no virtual machine: {native:?}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub enum Part {
 
 /// Which stretch of a run is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WindowKind {
     /// From the first worker's start to the last one's end.
     Workers,
     /// From the first time that a task of the runtime was seen to run to the last.
@@ -84,7 +84,8 @@ enum Kind {
     Busy,
 }
 
-const KINDS: [Kind; 5] = [Kind::Workers, Kind::Tasks, Kind::Longest, Kind::Last, Kind::Busy];
+const KINDS: [WindowKind; 5] =
+    [WindowKind::Workers, WindowKind::Tasks, WindowKind::Longest, WindowKind::Last, WindowKind::Busy];
 
 /// What stays the same when the thread count changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +102,7 @@ const LAWS: [Law; 3] = [Law::Total, Law::Each, Law::Time];
 
 /// One traced run: its thread count, printed rate, and trace in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct TracedRate {
     threads: u32,
     rate: f64,
     trace: (u64, u64),
@@ -112,17 +113,18 @@ type Stretch = (u64, u64);
 
 /// What the rate is of, and where that is in each run, in their order.
 pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretch>) {
-    let seen = |t: &Traced| Some(Seen { threads: t.run.threads, rate: t.run.throughput?, trace: trace(t) });
+    let seen = |t: &Traced| Some(TracedRate { threads: t.run.threads, rate: t.run.throughput?, trace: trace(t) });
     let nothing = || (Part::Whole, traced.iter().map(trace).collect());
-    let Some(runs) = traced.iter().map(seen).collect::<Option<Vec<Seen>>>().filter(|r| r.len() > 1) else {
+    let Some(runs) = traced.iter().map(seen).collect::<Option<Vec<TracedRate>>>().filter(|r| r.len() > 1) else {
         return nothing();
     };
     let mut fitting: Vec<(f64, Vec<Stretch>)> = Vec::new();
     let mut outside = false;
     for kind in KINDS {
         let found: Vec<Option<Stretch>> = traced.iter().map(|t| stretch(t, kind).filter(|s| s.1 > s.0)).collect();
-        let large =
-            |(run, s): (&Seen, &Option<Stretch>)| s.is_some_and(|s| length(s) < (1.0 - MIN_SHARE) * length(run.trace));
+        let large = |(run, s): (&TracedRate, &Option<Stretch>)| {
+            s.is_some_and(|s| length(s) < (1.0 - MIN_SHARE) * length(run.trace))
+        };
         outside |= runs.iter().zip(&found).any(large);
         if runs.iter().zip(&found).any(large)
             && let Some(fit) = fit(&runs, &found)
@@ -136,7 +138,7 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
     let whole = fits_whole(tables);
     // Stretches that fit alike are taken in the order of their kinds.
     let best = fitting.iter().map(|f| f.0).fold(f64::INFINITY, f64::min);
-    let as_whole: Vec<(Seen, Stretch)> = runs.iter().map(|r| (*r, r.trace)).collect();
+    let as_whole: Vec<(TracedRate, Stretch)> = runs.iter().map(|r| (*r, r.trace)).collect();
     if whole && best > FITS / 4.0 && closest(&as_whole).is_some_and(|(off, _)| off < best / 2.0) {
         return nothing();
     }
@@ -244,8 +246,8 @@ fn range(values: &[f64]) -> f64 {
 
 /// How well the rates fit to stretches of one kind, less being better, and all stretches; absent when they do not fit. A smallest
 /// count that has none, because its main thread does the work, gets what its rate says.
-fn fit(runs: &[Seen], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stretch>)> {
-    let known: Vec<(Seen, Stretch)> = runs.iter().zip(found).filter_map(|(r, s)| Some((*r, (*s)?))).collect();
+fn fit(runs: &[TracedRate], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stretch>)> {
+    let known: Vec<(TracedRate, Stretch)> = runs.iter().zip(found).filter_map(|(r, s)| Some((*r, (*s)?))).collect();
     let missing = runs.len() - known.len();
     let first_only = missing == 0 || (missing == 1 && found.first().is_some_and(Option::is_none));
     if !first_only || known.is_empty() || known.iter().any(|(r, s)| length(*s) < SHORTEST * length(r.trace)) {
@@ -266,7 +268,7 @@ fn fit(runs: &[Seen], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stretch>)> 
 }
 
 /// The law that fits best, and how far its constant is apart.
-fn closest(known: &[(Seen, Stretch)]) -> Option<(f64, Law)> {
+fn closest(known: &[(TracedRate, Stretch)]) -> Option<(f64, Law)> {
     let off = |law: &Law| {
         let values = known.iter().map(|(r, s)| constant(*law, r.threads, r.rate, length(*s)).ln());
         (range(&values.collect::<Vec<_>>()), *law)
@@ -276,8 +278,8 @@ fn closest(known: &[(Seen, Stretch)]) -> Option<(f64, Law)> {
 
 /// Where the stretch of a run without workers of its own is: as long as its rate says, with what the other runs have before and
 /// after it in proportion. Absent when that rest is not like theirs.
-fn placed(run: &Seen, law: Law, known: &[(Seen, Stretch)]) -> Option<Stretch> {
-    let rest = |(seen, stretch): &(Seen, Stretch)| length(seen.trace) - length(*stretch);
+fn placed(run: &TracedRate, law: Law, known: &[(TracedRate, Stretch)]) -> Option<Stretch> {
+    let rest = |(seen, stretch): &(TracedRate, Stretch)| length(seen.trace) - length(*stretch);
     let usual = median(&known.iter().map(rest).collect::<Vec<_>>())?;
     let before = median(&known.iter().map(|(seen, s)| length((seen.trace.0, s.0))).collect::<Vec<_>>())?;
     let constants = known.iter().map(|(seen, s)| constant(law, seen.threads, seen.rate, length(*s)));
@@ -296,15 +298,15 @@ fn placed(run: &Seen, law: Law, known: &[(Seen, Stretch)]) -> Option<Stretch> {
 }
 
 /// The stretch of one kind in a run.
-fn stretch(traced: &Traced<'_>, kind: Kind) -> Option<Stretch> {
+fn stretch(traced: &Traced<'_>, kind: WindowKind) -> Option<Stretch> {
     let (begin, end) = trace(traced);
     let cut = |(from, to): Stretch| (from.max(begin), to.min(end));
     match kind {
-        Kind::Workers => cover(lives(traced)),
-        Kind::Tasks => cover(traced.tasks.all().map(|l| (l.first, l.last))),
-        Kind::Longest => joined(lives(traced).collect(), 0).into_iter().max_by_key(|s| s.1 - s.0),
-        Kind::Last => joined(lives(traced).collect(), 0).pop(),
-        Kind::Busy => {
+        WindowKind::Workers => cover(lives(traced)),
+        WindowKind::Tasks => cover(traced.tasks.all().map(|l| (l.first, l.last))),
+        WindowKind::Longest => joined(lives(traced).collect(), 0).into_iter().max_by_key(|s| s.1 - s.0),
+        WindowKind::Last => joined(lives(traced).collect(), 0).pop(),
+        WindowKind::Busy => {
             let most = (length((begin, end)) * MIN_SHARE * 1e9) as u64;
             let workers: std::collections::BTreeSet<_> = workers(traced).map(|t| t.thread).collect();
             let awake = traced.slices.iter().filter(|s| workers.contains(&s.thread) && s.state != State::Blocked);

@@ -29,6 +29,47 @@ pub fn plain(name: &str) -> &str {
     name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
 }
 
+/// A name as people say it: without type arguments, parameters and what compilers append. The whole name stays in the answer.
+pub fn readable(name: &str) -> String {
+    let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
+    if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) {
+        return name.to_owned();
+    }
+    let name = closures_alone(&name.replace("(anonymous namespace)::", ""));
+    let told = match paths(&name).as_slice() {
+        // The type says more than the trait, unless it is a parameter.
+        [of, by] if of.contains("::") => {
+            let method = by.rsplit("::").next().unwrap_or_default();
+            format!("{of}::{method}")
+        }
+        [.., path] => path.clone(),
+        [] => String::new(),
+    };
+    if told.is_empty() { name } else { told }
+}
+
+/// Go's methods have their receiver in brackets.
+fn is_go(name: &str) -> bool {
+    !name.contains("::") && name.contains(".(")
+}
+
+/// Without ` [clone .constprop.0]` and the like.
+fn without_notes(name: &str) -> &str {
+    name.find(" [").and_then(|at| name.get(..at)).unwrap_or(name)
+}
+
+/// `{lambda(int, char)#1}` becomes `{lambda}`, and what a closure's call operator takes is left out.
+fn closures_alone(name: &str) -> String {
+    let mut told = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once("{lambda(") {
+        told += before;
+        told += "{lambda}";
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    (told + rest).replace("{lambda}::operator()", "{lambda}")
+}
+
 /// The paths that a name is made of, without type arguments, parameters and return type: one, or the type's and the
 /// trait's of `<Type as Trait>::function`.
 fn paths(name: &str) -> Vec<String> {
@@ -103,4 +144,32 @@ fn bare(text: &str) -> String {
         previous = c;
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_people_say_them() {
+        let info = "spdlog::logger::info<unsigned long&>(fmt::v9::basic_format_string<char, long&>, unsigned long&)";
+        for (name, told) in [
+            ("simulate", "simulate"),
+            ("main.(*registry).record", "main.(*registry).record"),
+            ("com.acme.Shop.sell", "com.acme.Shop.sell"),
+            ("admit(unsigned int, unsigned int)", "admit"),
+            (info, "spdlog::logger::info"),
+            ("scan_block(unsigned char const*, Tally*) [clone .constprop.0]", "scan_block"),
+            ("(anonymous namespace)::ingest(leveldb::DB*, int)", "ingest"),
+            ("run(int)::{lambda(int, char)#2}::operator()(int, char) const", "run"),
+            ("moka::sync::Cache<K,V,S>::get_with", "moka::sync::Cache::get_with"),
+            ("<r2d2::PooledConnection<M> as core::ops::Drop>::drop", "r2d2::PooledConnection::drop"),
+            ("<T as moka::Weigh>::weigh", "moka::Weigh::weigh"),
+            ("(anonymous)", "(anonymous)"),
+            ("app::main::{{closure}}", "app::main::{{closure}}"),
+            ("operator new(unsigned long)", "operator new"),
+        ] {
+            assert_eq!(readable(name), told, "{name}");
+        }
+    }
 }

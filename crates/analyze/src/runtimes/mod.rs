@@ -24,6 +24,7 @@ mod types;
 pub mod user;
 
 use function_name::FunctionName;
+pub use managed::own_classes::OwnClasses;
 use names::Names;
 use runtime::Runtime;
 use types::RuntimeLock;
@@ -155,6 +156,11 @@ pub fn is_futex_wrapper(name: &str) -> bool {
     posix::is_futex_wrapper(name)
 }
 
+/// True for a library's function that takes something from a queue, and waits where there is nothing.
+pub fn takes_from_queue(name: &str) -> bool {
+    tables().any(|names| names.queue_takers.iter().any(|part| name.ends_with(part)))
+}
+
 /// True for the functions that wait for a semaphore: a lock where those who wait also post, a queue where others do.
 pub fn is_semaphore(name: &str) -> bool {
     posix::is_semaphore(name)
@@ -167,7 +173,17 @@ pub fn is_worker_without_task(name: &str) -> bool {
 
 /// True for the module (file name) of a virtual machine whose heap a collector clears: who waits there for memory waits for it.
 pub fn collects_garbage(module: &str) -> bool {
-    module.starts_with("libjvm") || managed::dotnet::is_core(module)
+    managed::java::is_machine(module) || managed::dotnet::is_core(module)
+}
+
+/// Which classes of a program are its own, by the names of all methods that a virtual machine made code of; none where its
+/// `modules` (file names) are of no virtual machine whose programs have packages.
+pub fn own_classes<'n>(
+    mut modules: impl Iterator<Item = &'n str>,
+    methods: impl Iterator<Item = &'n str>,
+) -> Option<OwnClasses> {
+    let library = |class: &str| managed::java::is_class_library(class);
+    modules.any(managed::java::is_machine).then(|| OwnClasses::of(methods, library))
 }
 
 /// True for the module (file name) of an interpreter: its functions stand for any of its program's.

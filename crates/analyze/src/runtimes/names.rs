@@ -41,6 +41,8 @@ pub(super) struct Names {
     pub launchers: &'static [&'static str],
     /// Starts of the functions in which a worker waits that has no task; workers wake each other.
     pub idle_workers: &'static [&'static str],
+    /// Ends of the names of the functions that take something from a queue.
+    pub queue_takers: &'static [&'static str],
     /// The function that starts the tasks of a program.
     pub first_task: Option<&'static str>,
     /// The start of the names of its task scheduler's functions.
@@ -80,6 +82,7 @@ impl Names {
         service_starts: &[],
         launchers: &[],
         idle_workers: &[],
+        queue_takers: &[],
         first_task: None,
         scheduler: None,
         borders: &[],

@@ -1,9 +1,31 @@
 //! The accesses of a run by cache line: which thread uses which bytes.
 
-use super::{Kind, LINE, is_near};
 use recording::tables::{Access, AccessKind, Confirmation};
 use recording::{RunId, Tables, ThreadId};
 use std::collections::BTreeMap;
+
+/// Bytes of a cache line.
+///
+/// Decides: which accesses are to one line.
+/// From: the cache line of x86-64; sharing is looked for on no other architecture.
+/// Shown by: `different_bytes_of_one_line_are_false_sharing_with_their_names`.
+/// Wrong if: a processor fetches lines in pairs: threads at neighbouring lines are in each other's way, and that is not
+/// seen.
+pub const LINE: u64 = 64;
+
+/// How two threads share a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SharingKind {
+    /// They use different parts of it.
+    False,
+    /// They use the same part.
+    True,
+}
+
+/// Most samples of a stalled access are taken at the instruction after it, some at the access.
+pub(crate) fn is_near(distance: i32) -> bool {
+    (-1..=0).contains(&distance)
+}
 
 /// Both threads must have hit the line in so many of the same trials, of 600 µs each: one that passes by hits in one.
 ///
@@ -67,7 +89,7 @@ pub struct Use<'t> {
     /// Another thread uses some of the same bytes.
     pub overlaps: bool,
     /// What its time there is due to.
-    pub kind: Kind,
+    pub kind: SharingKind,
     /// The accesses.
     pub rows: Vec<&'t Access>,
 }
@@ -81,7 +103,7 @@ impl Use<'_> {
 
 /// A cache line that several threads use.
 #[derive(Debug)]
-pub struct Line<'t> {
+pub struct SharedLine<'t> {
     /// The run.
     pub run: RunId,
     /// The address of its first byte.
@@ -94,19 +116,19 @@ pub struct Line<'t> {
     pub confirmed: Result<(), String>,
 }
 
-impl Line<'_> {
+impl SharedLine<'_> {
     /// Samples that were taken at or just after accesses of one kind.
-    pub fn samples(&self, kind: Kind) -> usize {
+    pub fn samples(&self, kind: SharingKind) -> usize {
         self.uses.iter().filter(|used| used.kind == kind).map(Use::samples).sum()
     }
 }
 
 /// Thread, offset, width.
-type Place = (ThreadId, u64, u64);
+type AccessKey = (ThreadId, u64, u64);
 
 /// All lines of which different threads use parts, one of them writing.
-pub(super) fn lines<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Vec<Line<'t>> {
-    let mut by_line: BTreeMap<(RunId, u32, u64), BTreeMap<Place, Vec<&Access>>> = BTreeMap::new();
+pub(super) fn lines<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Vec<SharedLine<'t>> {
+    let mut by_line: BTreeMap<(RunId, u32, u64), BTreeMap<AccessKey, Vec<&Access>>> = BTreeMap::new();
     for row in &tables.accesses {
         let line = by_line.entry((row.run, process(row.run, row.thread), row.address / LINE)).or_default();
         let offset = row.address % LINE;
@@ -130,14 +152,14 @@ pub(super) fn lines<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) ->
                 width,
                 writes: rows.iter().any(|row| writes(row.kind)),
                 overlaps: false,
-                kind: Kind::False,
+                kind: SharingKind::False,
                 rows,
             })
             .collect();
         let Some(uses) = shared(uses) else { continue };
         let trials = trials.remove(&key).unwrap_or_default();
         let confirmed = confirmed(&trials);
-        lines.push(Line { run: key.0, address: key.2 * LINE, uses, trials, confirmed });
+        lines.push(SharedLine { run: key.0, address: key.2 * LINE, uses, trials, confirmed });
     }
     lines
 }
@@ -181,7 +203,7 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
     }
     for used in &mut shared {
         let (same, all) = threads.get(&used.thread).copied().unwrap_or_default();
-        used.kind = if same as f64 >= MIXED * all as f64 { Kind::True } else { Kind::False };
+        used.kind = if same as f64 >= MIXED * all as f64 { SharingKind::True } else { SharingKind::False };
     }
     (!shared.is_empty()).then_some(shared)
 }

@@ -4,13 +4,13 @@
 //! The program is kept to its processors by affinity, which most runtimes look at when they choose how many threads they
 //! start. `variables` is for those that do not.
 //!
-//! May import: `cases`, `failure`, `template`, `report`.
+//! May import: `failure`, `plan`, `report`.
 
 mod variables;
 
-use crate::cases::Parameter;
 use crate::failure::{Failure, Status};
-use crate::template::{PLACEHOLDER, PROCESSORS, Template};
+use crate::plan::cases::Parameter;
+use crate::plan::template::{PLACEHOLDER, PROCESSORS, Template};
 use std::ffi::OsString;
 
 /// What a sweep over processors needs.

@@ -4,7 +4,7 @@
 //! for them; a live test holds that. Python's `os.cpu_count()` counts the machine, and since 3.13 a variable tells it
 //! otherwise.
 
-use crate::template::PROCESSORS;
+use crate::plan::template::PROCESSORS;
 use std::ffi::OsString;
 
 /// What counts otherwise, and believes a variable. Nobody else reads it.

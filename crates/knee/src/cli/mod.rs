@@ -1,4 +1,6 @@
-//! The arguments: names, help texts, examples. May import: clap, collect (names), `cases`, `counts`, `version`.
+//! The arguments: names, help texts, examples.
+//!
+//! May import: `plan`, `version`, `collect`, clap.
 
 mod reading;
 mod running;

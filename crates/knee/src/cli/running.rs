@@ -2,8 +2,8 @@
 
 use super::Format;
 use super::values::{collector, duration, parameter, seconds};
-use crate::cases::Parameter;
-use crate::counts::{Counts, Processors};
+use crate::plan::cases::Parameter;
+use crate::plan::counts::{Counts, Processors};
 use clap::{Args, Subcommand, ValueHint};
 use collect::Collector;
 use std::ffi::OsString;

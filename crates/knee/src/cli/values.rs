@@ -1,6 +1,6 @@
 //! Values of arguments that are more than words: parameters, times, collectors.
 
-use crate::cases::Parameter;
+use crate::plan::cases::Parameter;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use collect::Collector;
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use super::sweep;
 use crate::cli::Compare;
-use crate::{job, ui};
+use crate::job;
+use crate::ui;
 
 pub(crate) fn run(options: &Compare) -> anyhow::Result<ui::Code> {
     let processors = collect::machine::machine().usable_processors.max(1);

@@ -1,6 +1,6 @@
 //! `knee diff`: two recordings, before and after a change.
 
-use super::answer;
+use super::shared::answer;
 use crate::cli::{Diff, Format};
 use crate::failure::{Failure, Status};
 use crate::ui;

@@ -1,6 +1,7 @@
 //! `knee export`: one observed run, or a whole recording, in a format of another tool.
 
-use super::{answer, show};
+use super::shared::answer;
+use super::show;
 use crate::cli::{Export, Target};
 use crate::failure::{Failure, Status, of_io};
 use crate::ui;

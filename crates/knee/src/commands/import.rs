@@ -1,6 +1,6 @@
 //! `knee import`: profiles of other tools as a recording.
 
-use super::answer;
+use super::shared::answer;
 use super::sweep::default_folder;
 use crate::cli::Import;
 use crate::failure::{Failure, Status};

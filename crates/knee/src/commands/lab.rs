@@ -3,8 +3,9 @@
 use super::sweep;
 use crate::cli::{self, LabCommand};
 use crate::file::{self, Described, SweepFile};
-use crate::lab::{Lab, Places};
-use crate::{job, ui};
+use crate::job;
+use crate::lab::{LabFolder, LabSearch};
+use crate::ui;
 use report::terminal::sheet::{self, Entry};
 use std::path::PathBuf;
 
@@ -26,8 +27,8 @@ pub(super) fn names() -> Vec<String> {
     files.map_or(Vec::new(), |files| files.into_iter().map(|(name, _)| name).collect())
 }
 
-fn find(given: Option<PathBuf>) -> Result<Lab, crate::failure::Failure> {
-    Places::of_process(given).find()
+fn find(given: Option<PathBuf>) -> Result<LabFolder, crate::failure::Failure> {
+    LabSearch::of_process(given).find()
 }
 
 fn print(entries: &[Entry]) -> anyhow::Result<ui::Code> {
@@ -36,7 +37,7 @@ fn print(entries: &[Entry]) -> anyhow::Result<ui::Code> {
 }
 
 /// A line a program. A file with mistakes is named and does not hide the others.
-fn list(lab: &Lab) -> anyhow::Result<Vec<Entry>> {
+fn list(lab: &LabFolder) -> anyhow::Result<Vec<Entry>> {
     let mut entries = vec![
         Entry::Title("Programs with a known bottleneck each, and their repaired variants".to_owned()),
         Entry::Blank,
@@ -92,7 +93,7 @@ fn variant(described: &Described) -> Vec<Entry> {
     let variant = &described.variant;
     let own = variant.parameters.iter().fold(variant.template.clone(), |template, parameter| {
         match parameter.values.as_slice() {
-            [only] => template.with(&crate::template::placeholder(&parameter.name), only),
+            [only] => template.with(&crate::plan::template::placeholder(&parameter.name), only),
             _ => template,
         }
     });

@@ -1,23 +1,20 @@
-//! One file a subcommand: options in, an exit status out. May import: everything.
+//! One file a subcommand: options in, an exit status out.
+//!
+//! Rooms: `shared` what several of them do; `about` those that only say what knee is.
+//!
+//! May import: `cli`, `executor`, `failure`, `file`, `index`, `interrupt`, `job`, `lab`, `naming`, `observing`, `plan`,
+//! `quiet`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`, `report`.
 
-mod answer;
+pub(crate) mod about;
 pub(crate) mod compare;
-pub(crate) mod completions;
 pub(crate) mod diff;
-pub(crate) mod doctor;
-pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod lab;
-pub(crate) mod man;
-mod pair;
-mod plan;
 pub(crate) mod record;
 pub(crate) mod report;
+mod shared;
 pub(crate) mod show;
-mod side_by_side;
-mod sources;
 pub(crate) mod sweep;
 pub(crate) mod view;
 pub(crate) mod watch;
-pub(crate) mod welcome;

@@ -1,6 +1,6 @@
 //! `knee record`: one observed run, of a program that is started or of one that runs already.
 
-use super::answer;
+use super::shared::answer;
 use super::sweep::{create, default_folder, explain};
 use crate::cli;
 use crate::failure::{Failure, Status};
@@ -8,9 +8,10 @@ use crate::file::functions;
 use crate::naming;
 use crate::observing;
 use crate::plan::Planned;
+use crate::plan::template::variable;
 use crate::sweep::record::row;
-use crate::template::variable;
-use crate::{interrupt, target, ui};
+use crate::target;
+use crate::{interrupt, ui};
 use collect::{Attached, Collector, Command, End, Error, Observer, OutputSink, RunOptions, Stop, Stream, Tracer};
 use recording::meta::{Completion, Counted, Meta};
 use recording::tables::{Run, RunKind, Thread};

@@ -1,6 +1,6 @@
 //! `knee report`: the answer of a recording, or the comparison of a sweep's, worked out again.
 
-use super::{answer, pair, side_by_side};
+use super::shared::{answer, pair, side_by_side};
 use crate::cli::Report;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Question};
@@ -14,14 +14,18 @@ pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
             return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
         }
         match (index::read(folder)?.question, &options.html) {
-            (Question::Cases, Some(file)) => side_by_side::write_page(&side_by_side::of(folder)?, folder, file)?,
-            (Question::Cases, None) => side_by_side::print(&side_by_side::of(folder)?, folder, options.format)?,
+            (Question::Cases, Some(file)) => {
+                side_by_side::write_page(&side_by_side::compare_cases(folder)?, folder, file)?
+            }
+            (Question::Cases, None) => {
+                side_by_side::print(&side_by_side::compare_cases(folder)?, folder, options.format)?
+            }
             (Question::Compare | Question::Noise, Some(_)) => {
                 let what = format!("{} compares two commands, each with a page of its own", folder.display());
                 return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
             }
             (Question::Compare | Question::Noise, None) => {
-                pair::print(&pair::of(folder)?, folder, options.format)?;
+                pair::print(&pair::compare_pair(folder)?, folder, options.format)?;
             }
         }
         return Ok(ui::OK);

@@ -1,6 +1,6 @@
 //! `knee show`: one table, or the lanes, of one observed run.
 
-use super::answer;
+use super::shared::answer;
 use crate::cli::{Show, ShowFormat, Table};
 use crate::failure::{Failure, Status};
 use crate::ui;

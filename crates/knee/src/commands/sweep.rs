@@ -1,6 +1,6 @@
 //! `knee sweep`: from the options to recordings and their answer.
 
-use super::{answer, pair, plan as dry, side_by_side};
+use super::shared::{answer, dry_run, pair, side_by_side};
 use crate::cli::{self, Format, Making};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
@@ -8,9 +8,9 @@ use crate::file::functions;
 use crate::index::{self, Entry, Index, Question};
 use crate::job::{self, Job};
 use crate::observing;
+use crate::plan::template::Template;
 use crate::plan::{more, plan};
-use crate::sweep::{Case, Outcome, Progress, ProgressMode, Sweep};
-use crate::template::Template;
+use crate::sweep::{Case, Outcome, Progress, ProgressMode, SweepRuns};
 use crate::{file, interrupt, quiet, ui};
 use anyhow::Context;
 use collect::machine::busy::Busy;
@@ -47,7 +47,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     let collector = observing::choose(options.collector, &mut described.capabilities)?;
     let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
     if options.plan {
-        return dry::print(job, amounts);
+        return dry_run::print(job, amounts);
     }
     let plan = plan(job.cases.len(), &job.threads, amounts, described.order_seed);
     let more = more(job.cases.len(), &job.threads, amounts, described.order_seed);
@@ -66,7 +66,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     if let Some(busy) = before_the_first_run(options, described.machine.processors, &stop, &mut progress) {
         recordings.iter_mut().for_each(|recording| recording.meta.notes.push(busy.clone()));
     }
-    let sweep = Sweep {
+    let sweep = SweepRuns {
         plan: &plan,
         more: &more,
         forms: &job.forms,
@@ -121,8 +121,8 @@ fn before_the_first_run(options: &Making, processors: u32, stop: &Stop, progress
     let patience = options.wait_for_quiet.unwrap_or(usual);
     let waits = |busy: &Busy, waited| progress.waits(&quiet::words(busy), waited, patience);
     match quiet::wait(patience, stop, || quiet::look(processors), waits) {
-        quiet::Found::Quiet => None,
-        quiet::Found::Busy(busy) => Some(format!("before the first run {}", quiet::words(&busy))),
+        quiet::Quietness::Quiet => None,
+        quiet::Quietness::Busy(busy) => Some(format!("before the first run {}", quiet::words(&busy))),
     }
 }
 
@@ -153,7 +153,7 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
 
 fn index_of(job: &Job, complete: bool) -> Index {
     let parameter = |(name, value): &(String, String)| Parameter { name: name.clone(), value: value.clone() };
-    let entry = |case: &crate::cases::CaseSpec| Entry {
+    let entry = |case: &crate::plan::cases::CaseSpec| Entry {
         variant: case.variant.clone(),
         parameters: case.parameters.iter().map(parameter).collect(),
         recording: case.folder.clone(),

@@ -1,10 +1,10 @@
 //! `knee view`: the page of a recording with all of its detail, served on this machine.
 
-use super::{answer, pair, side_by_side, sources};
+use super::shared::{answer, pair, side_by_side, sources};
 use crate::cli::View;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Question};
-use crate::view::{Desk, Server};
+use crate::view::{ServedPages, Server};
 use crate::{interrupt, ui};
 use ::report::html::Served;
 use ::report::html::cases::{self, Cases, Pages};
@@ -16,8 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
-    let desk =
-        if index::is_there(&options.folder) { several(&options.folder)? } else { Desk::one(page(&options.folder)?) };
+    let pages = if index::is_there(&options.folder) {
+        several(&options.folder)?
+    } else {
+        ServedPages::one(page(&options.folder)?)
+    };
     let server = Server::open(options.port).map_err(|error| refused(options.port, &error))?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
@@ -27,7 +30,7 @@ pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
     if options.open {
         open(&address);
     }
-    server.run(&desk, &stop)?;
+    server.run(&pages, &stop)?;
     Ok(ui::OK)
 }
 
@@ -37,20 +40,20 @@ fn page(folder: &Path) -> anyhow::Result<Served> {
     let model = Model::new(&tables);
     let analysis = analyze(&model);
     let name = folder.to_string_lossy();
-    let sources = sources::of(&analysis.answer, &tables);
+    let sources = sources::sources_around(&analysis.answer, &tables);
     let subject = ::report::html::Subject { analysis: &analysis, folder: &name, sources: &sources };
     // What is served is drawn; the rows, dropped here, would only take memory for as long as somebody looks.
     Ok(::report::html::serve(&subject)?)
 }
 
 /// The page of several cases, which leads to that of each.
-fn several(folder: &Path) -> anyhow::Result<Desk> {
+fn several(folder: &Path) -> anyhow::Result<ServedPages> {
     let index = index::read(folder)?;
-    let mut comparison = side_by_side::of(folder)?;
+    let mut comparison = side_by_side::compare_cases(folder)?;
     let mut found = String::new();
     if index.question != Question::Cases {
         // Which is faster is judged by the blocks in which both ran, and nothing else is to say something about it.
-        found = pair::of(folder)?.comparison.summary;
+        found = pair::compare_pair(folder)?.comparison.summary;
         comparison.cases.iter_mut().for_each(|case| case.against_first.clear());
     }
     let name = folder.to_string_lossy();
@@ -63,7 +66,7 @@ fn several(folder: &Path) -> anyhow::Result<Desk> {
         Some(recording) => page(recording),
         None => Err(anyhow::anyhow!("there is no such case")),
     };
-    Ok(Desk::several(out, number, Box::new(make)))
+    Ok(ServedPages::several(out, number, Box::new(make)))
 }
 
 fn refused(port: u16, error: &io::Error) -> Failure {

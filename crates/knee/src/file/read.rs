@@ -1,11 +1,11 @@
 //! From the text of a sweep file to what it means, with every mistake noted at its place.
 
 use super::problem::{Problem, nearest};
+use super::sweep_file::{Described, Published, SweepFile, is_numeric, usual_picture};
 use super::values::{Section, Value, entries, one_or_more, prose, scalar, seconds, section, text, whole, wrong};
-use super::{Described, Published, SweepFile, is_numeric, usual_picture};
-use crate::cases::{Parameter, Variant, unused};
-use crate::counts::Counts;
-use crate::template::{PLACEHOLDER, Template, placeholder};
+use crate::plan::cases::{Parameter, Variant, unused};
+use crate::plan::counts::Counts;
+use crate::plan::template::{PLACEHOLDER, Template, placeholder};
 use crate::throughput::Forms;
 use analyze::causes::with_none;
 use report::comparison::Picture;

@@ -1,7 +1,9 @@
 //! Sweep files, right and wrong. Messages are snapshots: they are read by people.
 
 use super::*;
-use crate::cases::expand;
+
+use crate::plan::cases::{Variant, expand};
+use report::comparison::Picture;
 
 fn text(body: &str) -> Result<SweepFile, Failure> {
     let folder = tempfile::tempdir().unwrap();

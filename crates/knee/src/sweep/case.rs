@@ -1,8 +1,8 @@
 //! One case of a sweep while its runs are made: its recording, its form of throughput, its broken counts.
 
-use super::{Broken, stray};
+use super::stray;
 use crate::plan::Planned;
-use crate::template::Template;
+use crate::plan::template::Template;
 use crate::throughput::{Chosen, Forms, Found, choose};
 use analyze::curve::undecided;
 use analyze::disturbance::{Usual, disturbance};
@@ -19,6 +19,14 @@ pub(crate) struct Case<'c> {
     pub(crate) meta: &'c mut Meta,
     /// Where the target's output is kept.
     pub(crate) output: PathBuf,
+}
+
+/// A thread count at which the program could not be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) why: String,
+    /// The run's last lines.
+    pub(crate) output: Vec<String>,
 }
 
 /// What became of a case.

@@ -1,10 +1,11 @@
 //! The sweep's loop: makes the planned runs, keeps what they measured, goes on where a thread count fails.
 //!
-//! A sweep has one case or several (variants of a program, values of parameters): each with a recording of its own, all
-//! in one order of runs. Rooms: `case` what is known about one case meanwhile; `output` what the target printed;
-//! `record` a finished run as a row; `stray` observed runs to be made again (disturbed timed ones are judged by analyze); `progress` what the user sees meanwhile;
-//! here the order of things. May import: `executor`, `plan`, `template`, `throughput`, analyze's `disturbance`,
-//! recording.
+//! A sweep has one case or several (variants of a program, values of parameters): each with a recording of its own, all in
+//! one order of runs. Rooms: `case` what is known about one case meanwhile; `output` what the target printed; `record` a
+//! finished run as a row; `stray` observed runs to be made again (disturbed timed ones are judged by analyze); `progress`
+//! what the user sees meanwhile; here the order of things.
+//!
+//! May import: `executor`, `plan`, `throughput`, `analyze`, `collect`, `recording`, `report`.
 
 mod case;
 mod output;
@@ -14,7 +15,7 @@ mod stray;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use case::{Case, Outcome};
+pub(crate) use case::{Broken, Case, Outcome};
 pub(crate) use progress::{Mode as ProgressMode, Progress};
 
 use crate::executor::{Executor, RunRequest};
@@ -30,7 +31,7 @@ use recording::tables::RunKind;
 const LAST_LINES: usize = 10;
 
 /// What to sweep.
-pub(crate) struct Sweep<'s> {
+pub(crate) struct SweepRuns<'s> {
     pub(crate) plan: &'s [Planned],
     /// Further blocks of timed runs, made when the planned ones leave open whether the program loses time.
     pub(crate) more: &'s [Planned],
@@ -44,14 +45,6 @@ pub(crate) struct Sweep<'s> {
     pub(crate) processors: u32,
     /// What the counts are of.
     pub(crate) counted: Counted,
-}
-
-/// A thread count at which the program could not be measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken {
-    pub(crate) why: String,
-    /// The run's last lines.
-    pub(crate) output: Vec<String>,
 }
 
 /// What became of a sweep.
@@ -72,13 +65,13 @@ struct Numbers {
 
 /// The state between two runs.
 struct Loop<'s, 'c, 'p> {
-    sweep: &'s Sweep<'s>,
+    sweep: &'s SweepRuns<'s>,
     progress: &'p mut Progress<'p>,
     cases: Vec<Going<'c>>,
     interrupted: bool,
 }
 
-impl<'s> Sweep<'s> {
+impl<'s> SweepRuns<'s> {
     /// Makes the runs. What the user should know is added to each case's `meta.notes`; `meta.throughput` is set.
     ///
     /// # Errors

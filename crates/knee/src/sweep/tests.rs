@@ -1,8 +1,8 @@
 //! The loop without processes and without a clock: a fake executor plays the target.
 
 use super::*;
+use crate::plan::template::Template;
 use crate::plan::{Amounts, more, plan};
-use crate::template::Template;
 use collect::{OutputSink, Stream};
 use recording::meta::Counted;
 use recording::{RunId, Tables, Writer};
@@ -83,7 +83,7 @@ fn sweep(
     let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
     let plan = plan(1, &[1, 2, 4], amounts, 7);
     let more = more(1, &[1, 2, 4], amounts, 7);
-    let sweep = Sweep {
+    let sweep = SweepRuns {
         plan: &plan,
         more: &more,
         forms,
@@ -298,7 +298,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let stop = Stop::new();
     let forms = common();
-    let sweep = Sweep {
+    let sweep = SweepRuns {
         plan: &plan,
         more: &[],
         forms: &forms,
@@ -355,7 +355,7 @@ fn only_the_cases_that_stay_open_get_more_runs() {
     };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let (stop, forms) = (Stop::new(), common());
-    let sweep = Sweep {
+    let sweep = SweepRuns {
         plan: &plan,
         more: &more,
         forms: &forms,

@@ -1,13 +1,14 @@
-//! The server behind `knee view`: one page and what it asks for, on the loopback interface, behind a secret in the
-//! address. It serves no files: a page has four addresses, and everything behind them is in memory; of several cases each has
-//! its own, by its number. Rooms: [`door`] who may
-//! come in; [`desk`] what they get. May import: collect's `Stop`, report's page, tiny_http, getrandom.
+//! The server behind `knee view`: one page and what it asks for, on the loopback interface, behind a secret in the address.
+//! It serves no files: a page has four addresses, and everything behind them is in memory; of several cases each has its
+//! own, by its number. Rooms: [`access`] who may come in; [`responses`] what they get.
+//!
+//! May import: `collect`, `report`, getrandom, tiny_http.
 
-mod desk;
-mod door;
+mod access;
+mod responses;
 
-pub(crate) use desk::Desk;
-use door::{Door, Refused};
+use access::{AccessCheck, Refused};
+pub(crate) use responses::ServedPages;
 
 use anyhow::{Context, anyhow};
 use collect::Stop;
@@ -26,7 +27,7 @@ const WORKERS: usize = 2;
 /// A page being served.
 pub(crate) struct Server {
     http: tiny_http::Server,
-    door: Door,
+    access: AccessCheck,
 }
 
 impl Server {
@@ -38,23 +39,23 @@ impl Server {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
         let port = listener.local_addr()?.port();
         let http = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
-        Ok(Server { http, door: Door { port, token: token()? } })
+        Ok(Server { http, access: AccessCheck { port, token: token()? } })
     }
 
     /// What to open in a browser.
     pub(crate) fn address(&self) -> String {
-        format!("http://{}:{}/{}/", Ipv4Addr::LOCALHOST, self.door.port, self.door.token)
+        format!("http://{}:{}/{}/", Ipv4Addr::LOCALHOST, self.access.port, self.access.token)
     }
 
     /// Answers until `stop` is set.
     ///
     /// # Errors
     /// When the system takes the socket away.
-    pub(crate) fn run(&self, desk: &Desk, stop: &Stop) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, pages: &ServedPages, stop: &Stop) -> anyhow::Result<()> {
         let work = || -> io::Result<()> {
             while !stop.requested() {
                 if let Some(request) = self.http.recv_timeout(TICK)? {
-                    let response = self.response(desk, &request);
+                    let response = self.response(pages, &request);
                     // Whoever has gone away needs no answer.
                     let _ = request.respond(response);
                 }
@@ -70,16 +71,16 @@ impl Server {
         })
     }
 
-    fn response(&self, desk: &Desk, request: &Request) -> Response<Cursor<Vec<u8>>> {
+    fn response(&self, pages: &ServedPages, request: &Request) -> Response<Cursor<Vec<u8>>> {
         let values = |name: &'static str| -> Vec<&str> {
             request.headers().iter().filter(|h| h.field.equiv(name)).map(|h| h.value.as_str()).collect()
         };
         let method = request.method().to_string();
-        let answer = match self.door.check(&method, &values("Host"), &values("Origin"), request.url()) {
-            Ok(rest) => desk.answer(rest),
-            Err(Refused::Method) => desk::Answer::words(405, "this address is only read"),
-            Err(Refused::Host) => desk::Answer::words(403, "this is not the host that knee view serves"),
-            Err(Refused::Token) => desk::Answer::words(403, "the address needs the secret that knee view printed"),
+        let answer = match self.access.check(&method, &values("Host"), &values("Origin"), request.url()) {
+            Ok(rest) => pages.answer(rest),
+            Err(Refused::Method) => responses::Answer::words(405, "this address is only read"),
+            Err(Refused::Host) => responses::Answer::words(403, "this is not the host that knee view serves"),
+            Err(Refused::Token) => responses::Answer::words(403, "the address needs the secret that knee view printed"),
         };
         let mut response = Response::from_data(answer.body).with_status_code(answer.status);
         // The length is known: no need for chunks.

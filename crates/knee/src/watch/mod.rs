@@ -1,5 +1,7 @@
-//! The live view behind `knee watch`. Rooms: [`history`] the last seconds of what was seen; [`terminal`] the terminal,
-//! drawn on and given back; [`screen`] the loop between both. May import: collect, recording, report, ratatui's terminal.
+//! The live view behind `knee watch`. Rooms: [`history`] the last seconds of what was seen; [`terminal`] the terminal, drawn
+//! on and given back; [`screen`] the loop between both.
+//!
+//! May import: `ui`, `collect`, `recording`, `report`, ratatui.
 
 pub(crate) mod history;
 pub(crate) mod screen;

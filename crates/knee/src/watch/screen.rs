@@ -41,7 +41,7 @@ pub(crate) fn interactive(subject: &Subject, looks: &Receiver<Window>, stop: &St
             }
         };
         if newest && !look.paused {
-            shown = of(subject, &history);
+            shown = glance(subject, &history);
             stale = true;
         }
         if stale {
@@ -62,7 +62,7 @@ pub(crate) fn interactive(subject: &Subject, looks: &Receiver<Window>, stop: &St
                     return Ok(());
                 }
                 if was_paused && !look.paused {
-                    shown = of(subject, &history);
+                    shown = glance(subject, &history);
                 }
                 stale = true;
             }
@@ -79,7 +79,7 @@ pub(crate) fn plain(subject: &Subject, looks: &Receiver<Window>) -> anyhow::Resu
     let mut history = History::default();
     while let Ok(window) = looks.recv() {
         history.add(window);
-        if let Some(glance) = of(subject, &history) {
+        if let Some(glance) = glance(subject, &history) {
             if begin.is_none() {
                 first = glance.seconds;
             }
@@ -91,7 +91,7 @@ pub(crate) fn plain(subject: &Subject, looks: &Receiver<Window>) -> anyhow::Resu
     Ok(())
 }
 
-fn of(subject: &Subject, history: &History) -> Option<Glance> {
+fn glance(subject: &Subject, history: &History) -> Option<Glance> {
     let (tables, now) = history.summed()?;
     let now: Vec<(ThreadId, State, Option<WaitId>)> = now.iter().map(doing).collect();
     let used = history.used();

@@ -5,6 +5,7 @@ use super::sources::Sources;
 use crate::words;
 use analyze::answer::{Answer, Beyond, Cause, CauseId, Condition, Culprit, Evidence, Site};
 use analyze::causes::describe;
+use analyze::runtimes::function_name;
 use std::collections::BTreeSet;
 
 /// Call sites of a culprit.
@@ -138,7 +139,7 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mu
 fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
     m.raw("<div class=\"culprit\"><span class=\"label\">Culprit</span> <strong>");
     match (&culprit.function, &culprit.object) {
-        (Some(function), _) => m.text(&super::markup::readable(function)),
+        (Some(function), _) => m.text(&super::markup::readable(&function_name::readable(function))),
         (None, Some(object)) => m.text(&format!("the object at {object}")),
         (None, None) => m.text("code without a name"),
     };
@@ -171,7 +172,11 @@ fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
 }
 
 fn caller(site: &Site) -> String {
-    let function = site.function.clone().unwrap_or_else(|| format!("{}+{}", site.module, site.address));
+    let function = site
+        .function
+        .as_deref()
+        .map(function_name::readable)
+        .unwrap_or_else(|| format!("{}+{}", site.module, site.address));
     match &site.file {
         Some(file) => format!("{function} ({})", place(file, site.line)),
         None => format!("{function} ({})", site.module),

@@ -3,7 +3,7 @@
 //! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and searching.
 //! The same page can be served, and then asks its server for what a file has no room for. Rooms: `page` what a page is about
 //! and what is around its sections; `markup` the only way to write a text (escapes it); `answer`, `scaling`, `account`,
-//! `lanes`, `grew`, `tables`, `graph`, `sharing`, `machine` the sections; `chart` axes; `data` what the scripts read;
+//! `lanes`, `growth`, `tables`, `graph`, `sharing`, `machine` the sections; `chart` axes; `data` what the scripts read;
 //! [`detail`] what a served page asks for; [`sources`] lines around culprits; [`cases`] the page of a sweep over several
 //! cases.
 //!
@@ -16,7 +16,7 @@ mod chart;
 mod data;
 pub mod detail;
 mod graph;
-mod grew;
+mod growth;
 mod lanes;
 mod machine;
 mod markup;
@@ -119,7 +119,7 @@ fn sections(subject: &Subject<'_, '_>, packed: &data::pack::Packed, medium: Medi
         ("scaling", "Scaling", scaling::section(answer)),
         ("account", "Where the time went", account::section(answer)),
         ("lanes", "Threads over time", lanes::section(analysis, packed)),
-        ("grew", "What grew", grew::section(analysis)),
+        ("grew", "What grew", growth::section(analysis)),
         ("tables", "Locks, waits, system calls, threads", tables::section(analysis, subject.folder, rows)),
         ("sharing", "Shared cache lines", sharing::section(analysis)),
         ("run", "The run", Some(machine::section(subject))),

@@ -1,7 +1,8 @@
 //! Slices and system calls as one sequence of spans a thread.
 
 use crate::observed::Observed;
-use analyze::account::pieces::{Blocks, Why};
+use analyze::account::lines::Why;
+use analyze::account::pieces::Blocks;
 use recording::tables::{Call, Slice, State};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};

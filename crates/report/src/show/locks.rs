@@ -4,7 +4,7 @@ use super::pick::Pick;
 use super::view::{Cell, View, column};
 use super::waits::inside;
 use crate::observed::{Observed, place_of};
-use analyze::account::pieces::Why;
+use analyze::account::lines::Why;
 use analyze::sharing::variable_at;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};

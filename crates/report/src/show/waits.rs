@@ -3,7 +3,7 @@
 use super::pick::{Pick, overlap};
 use super::view::{Cell, View, column};
 use crate::observed::Observed;
-use analyze::account::pieces::Why;
+use analyze::account::lines::Why;
 use recording::tables::State;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

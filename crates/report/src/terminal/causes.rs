@@ -5,6 +5,7 @@ use super::style::Tone;
 use crate::text;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
+use analyze::runtimes::function_name::readable;
 use recording::meta::Counted;
 use std::io;
 
@@ -108,7 +109,7 @@ pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
     let short = |name: &str| text::shorten(&page.shown(name), LONGEST_NAME);
     let whole = |file: &str| text::shorten(&page.shown(file), LONGEST_FILE);
     let mut words = match (&culprit.function, &culprit.object) {
-        (Some(function), _) => short(function),
+        (Some(function), _) => short(&readable(function)),
         (None, Some(object)) => format!("the object at {}", short(object)),
         (None, None) => "code without a name".to_owned(),
     };
@@ -134,7 +135,7 @@ pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
 }
 
 fn caller(site: &Site, short: impl Fn(&str) -> String, whole: impl Fn(&str) -> String) -> String {
-    let function = site.function.as_deref().map(&short);
+    let function = site.function.as_deref().map(|name| short(&readable(name)));
     match (&site.file, function) {
         (Some(file), Some(function)) => format!("{function} at {}", place(&whole(file), site.line)),
         (Some(file), None) => place(&whole(file), site.line),

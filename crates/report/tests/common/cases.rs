@@ -1,7 +1,7 @@
 //! Sweeps over several cases: one over a parameter, one of variants, one whose every name is an attack.
 
 use super::hostile::names;
-use analyze::against::ratios;
+use analyze::compare::blocks::ratios;
 use analyze::curve::Clean;
 use recording::Tables;
 use recording::synthetic::{Sketch, ms};

@@ -8,15 +8,16 @@
 
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
-use crate::account::pieces::Why;
-use crate::account::profile::{Doing, Within};
+use crate::account::lines::Why;
+use crate::account::lines::Within;
+use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;
 use crate::runtimes::{self, Theme, advice};
-use crate::runtimes::function_name::plain;
+use crate::runtimes::function_name::{plain, readable};
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -105,7 +106,7 @@ fn summary(culprit: Option<&Culprit>, collects: bool) -> String {
     let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s)));
     match culprit.and_then(|c| c.function.as_deref()) {
         Some(function) => {
-            format!("Time goes to the memory allocator: {}{}.", plain(function), caller.unwrap_or_default())
+            format!("Time goes to the memory allocator: {}{}.", readable(plain(function)), caller.unwrap_or_default())
         }
         None => format!("Time goes to the memory allocator{}.", caller.unwrap_or_default()),
     }

@@ -10,8 +10,9 @@
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
 use crate::causes::shared::{self, Meta, blame, by_lines, evidence, found, hidden};
-use crate::account::meanwhile::{At, Idle};
-use crate::account::pieces::{Kind, Why};
+use crate::account::criticality::{SeenAt, Idle};
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};
 use crate::facts::{Facts, significant};
@@ -90,7 +91,7 @@ fn explain<'t>(
 ) -> Result<Vec<Cause>, String> {
     let scheduling = in_go_scheduler(facts, ledger);
     if scheduling > MOST {
-        let runs = running(facts, &ledger.split.meanwhile.during(waiting), |_| None);
+        let runs = running(facts, &ledger.split.criticality.during(waiting), |_| None);
         let meanwhile = runs.map(|r| format!(", while {} runs most", named(&r.culprit))).unwrap_or_default();
         return Err(format!(
             "for {:.0} % of that time threads of the Go runtime find no goroutine that can run{meanwhile}; what the \
@@ -148,7 +149,7 @@ fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
 
 /// True for waiting at a condition, before and after the wake-up.
 fn waiting(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Condition) | Kind::Woken(Why::Condition)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Condition) | Activity::Woken(Why::Condition)))
 }
 
 fn stage<'t>(
@@ -157,10 +158,10 @@ fn stage<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Cause, String> {
-    let meanwhile = &ledger.split.meanwhile;
-    let blocked = Idle::Waiting(Kind::Blocked(Why::Condition));
+    let meanwhile = &ledger.split.criticality;
+    let blocked = Idle::Waiting(Activity::Blocked(Why::Condition));
     let nobody = meanwhile.nobody.get(&blocked).copied().unwrap_or(0.0);
-    let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Kind::Woken(Why::Condition)));
+    let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
     if nobody > MOST * charged {
         return Err(format!(
             "threads wait for work, but for {:.0} % of that time nothing in the program runs: there is no work, or what \
@@ -169,7 +170,7 @@ fn stage<'t>(
         ));
     }
     let mut seen = meanwhile.during(waiting);
-    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
     let stages = stages(facts, ledger, &seen);
     let Some(busiest) = stages.first() else {
         return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());
@@ -223,7 +224,7 @@ fn average(ledger: &Ledger<'_, '_>) -> f64 {
 /// A part of a program: threads that run the same code.
 struct Stage {
     threads: BTreeSet<ThreadId>,
-    seen: Vec<(At, f64)>,
+    seen: Vec<(SeenAt, f64)>,
     /// Share of the waiting that fell into its running time.
     share: f64,
     /// Running time over life time of its threads.
@@ -231,7 +232,7 @@ struct Stage {
 }
 
 /// The stages that ran while others waited, the one that most waiting fell into first.
-fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(At, f64)]) -> Vec<Stage> {
+fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(SeenAt, f64)]) -> Vec<Stage> {
     let mut ran: BTreeMap<ThreadId, f64> = BTreeMap::new();
     for (at, weight) in seen {
         *ran.entry(at.thread).or_default() += weight;

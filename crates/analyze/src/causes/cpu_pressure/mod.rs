@@ -51,7 +51,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             continue;
         }
         // A run alone has no timed ones to compare with.
-        let Some(clean) = foreign(facts, ledger).or(ledger.traced.alone.then_some(lost)) else { continue };
+        let Some(clean) = foreign(facts, ledger).or(ledger.traced.is_only_run.then_some(lost)) else { continue };
         if large(ledger, lost.min(clean)) {
             return Outcome::Outside(condition(ledger, lost.min(clean), clean, meta));
         }

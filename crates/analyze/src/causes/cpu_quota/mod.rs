@@ -2,7 +2,7 @@
 //!
 //! Evidence: the time that the group held its threads back, in the timed runs and in the observed one.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`, `recording`.
+//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`.
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
@@ -43,7 +43,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         let clean = facts.clean.median(threads, |r| r.throttled_ns.map_or(f64::NAN, seconds) / facts.clean.work(r));
         let lost = match clean {
             Some(clean) => observed.min(clean),
-            None if ledger.traced.alone => observed,
+            None if ledger.traced.is_only_run => observed,
             None => continue,
         };
         if large(ledger, lost) {

@@ -64,7 +64,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     if facts.ledgers.is_empty() {
         return Outcome::Unsure(NOT_TRACED.to_owned());
     }
-    if facts.ledgers.iter().any(|l| l.traced.alone) {
+    if facts.ledgers.iter().any(|l| l.traced.is_only_run) {
         return Outcome::Unsure("whether a unit of work takes more with more threads shows only in a sweep".to_owned());
     }
     let mut missing = None;

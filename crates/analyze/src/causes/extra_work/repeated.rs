@@ -7,7 +7,7 @@
 use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
 use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
 use crate::account::Ledger;
-use crate::account::meanwhile::At;
+use crate::account::criticality::SeenAt;
 use crate::account::profile::Doing;
 use crate::answer::Culprit;
 use crate::facts::Facts;
@@ -60,12 +60,12 @@ impl<'t> Repeated<'t> {
     /// The function with the lines that lead to it.
     pub(super) fn culprit(&self, facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<Culprit> {
         let stacks = &facts.model.stacks;
-        let here = |at: &At| {
+        let here = |at: &SeenAt| {
             let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
             frames.into_iter().find(|c| (c.name(), c.module) == self.function)
         };
-        let mut seen: BTreeMap<At, f64> = BTreeMap::new();
-        for (at, seen_there) in &ledger.split.meanwhile.seen {
+        let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
+        for (at, seen_there) in &ledger.split.criticality.seen {
             if here(at).is_some() {
                 *seen.entry(*at).or_default() += seen_there.all as f64;
             }

@@ -10,7 +10,7 @@ use crate::causes::shared::{self, Meta, Outcome};
 use crate::account::LineId;
 use crate::answer::CauseId;
 use crate::facts::Facts;
-use crate::sharing::Kind;
+use crate::sharing::SharingKind;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -27,7 +27,7 @@ pub const META: Meta = Meta {
     example: "An array of counters, one a thread, without padding.",
     disproved_by: "Pad the variables to lines of their own: if the time does not fall, they were not shared.",
     lines: |id| match id {
-        LineId::Sharing(Kind::False) => Some("held up at cache lines in which others write"),
+        LineId::Sharing(SharingKind::False) => Some("held up at cache lines in which others write"),
         _ => None,
     },
     hides_in: &[],
@@ -42,7 +42,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         facts,
         meta,
         &Words {
-            kind: Kind::False,
+            kind: SharingKind::False,
             summary: |what, at| {
                 format!("Threads use different parts of one cache line, {what}, at the same time in {at}.")
             },

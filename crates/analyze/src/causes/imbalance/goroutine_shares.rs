@@ -6,8 +6,9 @@
 use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
-use crate::account::meanwhile::Idle;
-use crate::account::pieces::{Kind, Why};
+use crate::account::criticality::Idle;
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
 use crate::answer::Cause;
 use crate::facts::Facts;
 use crate::model::Traced;
@@ -31,7 +32,7 @@ const MOST: f64 = 0.5;
 /// Several goroutines run a function when at least this share of its time is that of two or more at once.
 ///
 /// Decides: whether goroutines that are left had a larger share, or are what starts the others.
-/// From: chosen: the same bound as `PARALLEL_SHARE` of `account/alone.rs`, below which a program counts as one that runs
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account/serial_code.rs`, below which a program counts as one that runs
 /// alone.
 /// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
 /// Wrong if: the last goroutine runs more than ten times as long as all others beside it, and samples do not tell the
@@ -66,7 +67,7 @@ const NEAR: f64 = 1.5;
 const OTHERWISE: f64 = MIN_SHARE;
 
 fn ended(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Ended) | Kind::Woken(Why::Ended)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Ended) | Activity::Woken(Why::Ended)))
 }
 
 /// The cause, or why it can't be told.
@@ -77,8 +78,8 @@ pub(super) fn explain<'t>(
     meta: &Meta,
 ) -> Result<Cause, String> {
     let (traced, stacks) = (ledger.traced, &facts.model.stacks);
-    let mut seen = ledger.split.meanwhile.during(ended);
-    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    let mut seen = ledger.split.criticality.during(ended);
+    seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
     let mut by_start: BTreeMap<TaskStart, f64> = BTreeMap::new();
     for (at, weight) in &seen {
         if let Some(start) = start(stacks, at.stack) {

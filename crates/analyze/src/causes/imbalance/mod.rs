@@ -13,9 +13,11 @@ use crate::causes::shared::blame::{named, running};
 use crate::causes::shared::{self, 
     Meta, by_lines, duration, evidence, found, hidden, line,
 };
-use crate::account::meanwhile::{At, Idle};
-use crate::account::pieces::{Kind, Why};
-use crate::account::timeline::{Shape, others};
+use crate::account::criticality::{SeenAt, Idle};
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
+use crate::account::lines::Shape;
+use crate::account::timeline::others;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit};
 use crate::curve::seconds;
@@ -192,19 +194,19 @@ fn slower_processor(ledger: &Ledger<'_, '_>, group: &[&Thread], last: &Thread) -
 }
 
 fn at_barrier(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Barrier) | Kind::Woken(Why::Barrier)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Barrier) | Activity::Woken(Why::Barrier)))
 }
 
 /// Who ran while others waited for it, by thread, and where.
 struct Late {
     threads: BTreeMap<ThreadId, f64>,
-    seen: Vec<(At, f64)>,
+    seen: Vec<(SeenAt, f64)>,
 }
 
 impl Late {
     fn new(ledger: &Ledger<'_, '_>, idle: impl Fn(Idle) -> bool) -> Late {
-        let mut seen = ledger.split.meanwhile.during(idle);
-        seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+        let mut seen = ledger.split.criticality.during(idle);
+        seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
         let mut threads: BTreeMap<ThreadId, f64> = BTreeMap::new();
         for (at, weight) in &seen {
             *threads.entry(at.thread).or_default() += weight;
@@ -221,7 +223,7 @@ impl Late {
 
     /// What that thread ran, or what all ran.
     fn culprit(&self, facts: &Facts<'_, '_>, thread: Option<ThreadId>) -> Option<Culprit> {
-        let of = |(at, _): &&(At, f64)| thread.is_none_or(|t| t == at.thread);
+        let of = |(at, _): &&(SeenAt, f64)| thread.is_none_or(|t| t == at.thread);
         running(facts, &self.seen.iter().filter(of).copied().collect::<Vec<_>>(), |_| None).map(|r| r.culprit)
     }
 }

@@ -6,8 +6,9 @@
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
-use crate::account::meanwhile::Idle;
-use crate::account::pieces::{Kind, Why};
+use crate::account::criticality::Idle;
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
 use crate::answer::Cause;
 use crate::facts::Facts;
 use recording::ThreadId;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: f64 = 0.5;
 
 fn no_task(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Task) | Kind::Woken(Why::Task)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Task) | Activity::Woken(Why::Task)))
 }
 
 /// The cause.
@@ -33,8 +34,8 @@ pub(super) fn explain<'t>(
     meta: &Meta,
 ) -> Cause {
     let traced = ledger.traced;
-    let mut seen = ledger.split.meanwhile.during(no_task);
-    seen.retain(|(at, _)| ledger.alone.function(at.stack).is_none());
+    let mut seen = ledger.split.criticality.during(no_task);
+    seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());
     let all: f64 = seen.iter().map(|s| s.1).sum();
     let mut by_thread: BTreeMap<ThreadId, f64> = BTreeMap::new();
     for (at, weight) in &seen {

@@ -7,7 +7,7 @@
 
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence};
 use crate::facts::Facts;

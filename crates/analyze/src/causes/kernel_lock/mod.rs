@@ -10,7 +10,7 @@ mod known;
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
 use known::{FAULTS, Known};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence};

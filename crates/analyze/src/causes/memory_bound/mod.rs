@@ -56,7 +56,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     if facts.ledgers.is_empty() {
         return Outcome::Unsure(NOT_TRACED.to_owned());
     }
-    if facts.ledgers.iter().any(|l| l.traced.alone) {
+    if facts.ledgers.iter().any(|l| l.traced.is_only_run) {
         return Outcome::Unsure("whether code gets slower beside other threads shows only in a sweep".to_owned());
     }
     for ledger in facts.in_order() {

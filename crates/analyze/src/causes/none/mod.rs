@@ -119,7 +119,7 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     if facts.ledgers.is_empty() {
         return "No run was traced, so what limits the program is not known.".to_owned();
     }
-    let alone = facts.ledgers.iter().any(|l| l.traced.alone);
+    let alone = facts.ledgers.iter().any(|l| l.traced.is_only_run);
     let Some(ledger) = facts.focus() else {
         if alone {
             return "The program keeps its processors busy; whether more would help shows only in a sweep.".to_owned();

@@ -3,15 +3,15 @@
 //! Evidence: at a count above the processors a unit of work takes clearly longer than at the best count within them, and
 //! threads that were ready to run are charged with the loss. Having more threads than processors is harmless by itself.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `intervals`, `paired`, `shared`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `statistics`, `words`, `recording`.
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Interval};
 use crate::curve::median_of;
 use crate::facts::{Facts, in_proportion, interval, large, share, significant};
-use crate::intervals::{holding, ratio};
-use crate::paired::ERROR;
+use crate::statistics::intervals::{holding, ratio};
+use crate::statistics::paired::ERROR;
 use crate::statistics::point;
 use crate::words::count;
 use recording::meta::Counted;

@@ -8,7 +8,7 @@
 
 use crate::causes::shared::blame::{Blamed, culprit, named, on_cpu, sources};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence};

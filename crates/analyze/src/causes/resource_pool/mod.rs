@@ -3,13 +3,13 @@
 //! Evidence: idle capacity charged to waits at places where who waits is woken by who returns one (`model::resources`), how
 //! many were held at once, for how long, and what the holders did meanwhile.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
 mod tell;
 #[cfg(test)]
 mod tests;
 
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId};
 use crate::causes::shared::{Meta, Outcome, UNSEEN, blame, by_lines, hidden};
@@ -47,7 +47,7 @@ pub const META: Meta = Meta {
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
-        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, &of(facts, l)).or_else(|| unseen(facts, l))) {
+        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, &resources_of(facts, l)).or_else(|| unseen(facts, l))) {
             Some(missing) => Outcome::Unsure(missing),
             None => Outcome::Clear(why),
         },
@@ -56,7 +56,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 }
 
 /// The limited resources of a run.
-fn of<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Resources<'t> {
+fn resources_of<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Resources<'t> {
     resources(ledger.traced, &facts.model.stacks, &ledger.futexes, &facts.model.places)
 }
 
@@ -66,7 +66,7 @@ fn explain<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
-    let pools = of(facts, ledger).pools;
+    let pools = resources_of(facts, ledger).pools;
     let charged = |waits: &mut dyn Iterator<Item = &recording::WaitId>| {
         waits.filter_map(|w| ledger.split.by_wait.get(w)).sum::<f64>()
     };

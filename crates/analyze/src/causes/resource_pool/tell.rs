@@ -1,13 +1,15 @@
 //! A limited resource in words: where it is acquired, how many there are, how long it is held and what for.
 
 use crate::account::Ledger;
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::answer::{Cause, Culprit, Evidence};
 use crate::causes::shared::holders::{Act, Holders, holders};
 use crate::causes::shared::{Meta, blame, evidence, found};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::resources::Pool;
+use crate::model::stack_view::View;
+use crate::runtimes::function_name::readable;
 use recording::tables::Wait;
 
 /// The cause of a pool; without one, of waits that are a pool's by name alone.
@@ -41,7 +43,7 @@ pub(super) fn tell<'t>(
     rows.push(evidence("time waited, all threads", blocked, "seconds", "waits"));
     rows.extend(held.iter().flat_map(Holders::rows));
     Cause {
-        summary: summary(culprit.as_ref(), pool, size, held.as_ref()),
+        summary: summary(through(&views, culprit.as_ref()), pool, size, held.as_ref()),
         remedies: remedies(held.as_ref(), size),
         evidence: rows,
         culprit,
@@ -49,8 +51,18 @@ pub(super) fn tell<'t>(
     }
 }
 
-fn summary(culprit: Option<&Culprit>, pool: Option<&Pool<'_>>, size: Option<usize>, held: Option<&Holders>) -> String {
-    let at = culprit.map(blame::named).or_else(|| pool.map(|pool| place(&pool.place.site())));
+/// Where the program gets one: its own place, and the library's function that it calls there.
+fn through(views: &[(View<'_>, f64)], culprit: Option<&Culprit>) -> Option<String> {
+    let own = culprit?;
+    let library = blame::heaviest(views, blame::Blamed::Responsible).filter(|(library, _)| *library);
+    match library.and_then(|(_, site)| site.function).filter(|function| own.function.as_ref() != Some(function)) {
+        Some(function) => Some(format!("{}, called from {},", readable(&function), place(&own.site()))),
+        None => Some(blame::named(own)),
+    }
+}
+
+fn summary(at: Option<String>, pool: Option<&Pool<'_>>, size: Option<usize>, held: Option<&Holders>) -> String {
+    let at = at.or_else(|| pool.map(|pool| place(&pool.place.site())));
     let at = at.map(|at| format!(" in {at}")).unwrap_or_default();
     let held = held.map(|h| format!("; it is {}", h.words())).unwrap_or_default();
     match size {

@@ -8,9 +8,9 @@
 use crate::causes::shared::blame::{Ran, named, running};
 use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line};
 use crate::account::idle::may_hide_serial;
-use crate::account::meanwhile::{At, Idle};
-use crate::account::pieces::Why;
-use crate::account::timeline::Shape;
+use crate::account::criticality::{SeenAt, Idle};
+use crate::account::lines::Why;
+use crate::account::lines::Shape;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId};
 use crate::facts::{Facts, in_proportion, large, significant};
@@ -64,7 +64,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 /// So few samples of what runs while others wait for it do not tell whether only ever one thread runs that code.
 ///
 /// Decides: whether waiting at barriers and conditions excludes a serial phase.
-/// From: twice the samples that a function needs to be known to run alone (`account::alone`): it may have half of them.
+/// From: twice the samples that a function needs to be known to run alone (`account::serial_code`): it may have half of them.
 /// Shown by: `tests/acquitted.rs`.
 /// Wrong if: what runs alone is spread over more functions that have no caller in common.
 const TOLD_BY: u64 = 20;
@@ -73,9 +73,9 @@ const TOLD_BY: u64 = 20;
 fn hardly_sampled(ledger: &Ledger<'_, '_>) -> Option<String> {
     let waits = [Why::Barrier, Why::Condition, Why::Ended, Why::Task].map(LineId::blocked);
     let waited = ledger.sum(|id| waits.contains(&id) || id == LineId::Shape(Shape::Finished));
-    let seen = ledger.split.meanwhile.samples.iter().filter(|(idle, _)| may_hide_serial(**idle));
+    let seen = ledger.split.criticality.samples.iter().filter(|(idle, _)| may_hide_serial(**idle));
     let seen: u64 = seen.map(|(_, samples)| *samples).sum();
-    let why = match ledger.alone.told() {
+    let why = match ledger.serial_code.told() {
         false => "and hardly ever run side by side".to_owned(),
         true if seen < TOLD_BY => format!("and {seen} samples are of what those run"),
         true => return None,
@@ -124,7 +124,7 @@ const WAITING: &str = "while fewer threads than processors have work, mostly non
 /// keeps the others waiting by what it does.
 fn one_runs(ledger: &Ledger<'_, '_>, phase: &Phase) -> bool {
     let Some(shape @ (Shape::TooFew | Shape::Tail)) = phase.shape else { return true };
-    let nobody = ledger.split.meanwhile.nobody.get(&Idle::Shape(shape)).copied().unwrap_or(0.0);
+    let nobody = ledger.split.criticality.nobody.get(&Idle::Shape(shape)).copied().unwrap_or(0.0);
     nobody <= MOSTLY * ledger.split.shapes.get(&shape).copied().unwrap_or(0.0)
 }
 
@@ -160,9 +160,9 @@ fn cause<'t>(
         Some(shape) => idle == Idle::Shape(shape),
         None => may_hide_serial(idle),
     };
-    let mut during = ledger.split.meanwhile.during(ran);
+    let mut during = ledger.split.criticality.during(ran);
     if phase.shape.is_none() {
-        during.retain(|(at, _)| ledger.alone.function(at.stack).is_some());
+        during.retain(|(at, _)| ledger.serial_code.function(at.stack).is_some());
     }
     let ran_alone = who(facts, ledger, phase, &during);
     let processors = f64::from(ledger.traced.processors());
@@ -191,7 +191,7 @@ fn cause<'t>(
         ));
     }
     // Who mostly waits itself does not run alone.
-    let nobody = ledger.split.meanwhile.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
+    let nobody = ledger.split.criticality.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
     let charged = lost.0 / ledger.scale.max(f64::MIN_POSITIVE);
     let runs = ran_alone.as_ref().filter(|_| nobody < charged / 2.0);
     Cause {
@@ -204,23 +204,23 @@ fn cause<'t>(
 }
 
 fn samples(ledger: &Ledger<'_, '_>, ran: impl Fn(Idle) -> bool) -> f64 {
-    let samples = ledger.split.meanwhile.samples.iter().filter(|(idle, _)| ran(**idle));
+    let samples = ledger.split.criticality.samples.iter().filter(|(idle, _)| ran(**idle));
     samples.map(|(_, n)| *n as f64).sum()
 }
 
 /// The function that ran alone: of code that only ever runs alone the one found there, else the innermost function of
 /// the program that holds most of the phase.
-fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(At, f64)]) -> Option<Ran> {
+fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(SeenAt, f64)]) -> Option<Ran> {
     match phase.shape {
         Some(_) => running(facts, during, |_| None),
-        None => running(facts, during, |at| ledger.alone.function(at.stack)),
+        None => running(facts, during, |at| ledger.serial_code.function(at.stack)),
     }
 }
 
 fn summary(ran: Option<&Ran>, phase: &Phase, share: f64) -> String {
     let (when, share) = (phase.when, 100.0 * share.clamp(0.0, 1.0));
     match ran {
-        Some(ran) if ran.alone() => format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit)),
+        Some(ran) if ran.explains_nearly_all() => format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit)),
         Some(ran) if ran.share > 0.5 => {
             let (part, who) = (100.0 * ran.share, named(&ran.culprit));
             format!("At most one thread runs for {share:.0} % of the time, {when}; {part:.0} % of that in {who}.")

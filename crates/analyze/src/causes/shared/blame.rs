@@ -1,8 +1,8 @@
 //! From weighted stacks to a culprit.
 
 use crate::account::Ledger;
-use crate::account::meanwhile::At;
-use crate::account::pieces::Why;
+use crate::account::criticality::SeenAt;
+use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::answer::{Culprit, Site};
 use crate::facts::Facts;
@@ -107,24 +107,28 @@ pub struct Ran {
 
 impl Ran {
     /// True when it explains nearly all that was seen.
-    pub fn alone(&self) -> bool {
+    pub fn explains_nearly_all(&self) -> bool {
         self.share >= MOST
     }
 }
 
 /// Who ran, from what was seen: the function that `known` gives for a stack, else the innermost function of the program
 /// that holds [`MOST`] of the weight, else the one that holds the most, the innermost of several.
-pub fn running<'t>(facts: &Facts<'_, 't>, seen: &[(At, f64)], known: impl Fn(&At) -> Option<Code<'t>>) -> Option<Ran> {
+pub fn running<'t>(
+    facts: &Facts<'_, 't>,
+    seen: &[(SeenAt, f64)],
+    known: impl Fn(&SeenAt) -> Option<Code<'t>>,
+) -> Option<Ran> {
     let stacks = &facts.model.stacks;
-    let own = |at: &At| -> Vec<Code<'t>> {
+    let own = |at: &SeenAt| -> Vec<Code<'t>> {
         let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
         frames.into_iter().filter(|c| c.owner == Owner::Own).collect()
     };
     let all: f64 = seen.iter().map(|s| s.1).sum();
-    let mut inclusive: BTreeMap<Function, f64> = BTreeMap::new();
-    let mut chosen: BTreeMap<Function, f64> = BTreeMap::new();
+    let mut inclusive: BTreeMap<BlamedFunction, f64> = BTreeMap::new();
+    let mut chosen: BTreeMap<BlamedFunction, f64> = BTreeMap::new();
     for (at, weight) in seen {
-        let functions: BTreeSet<Function> = own(at).iter().map(function).collect();
+        let functions: BTreeSet<BlamedFunction> = own(at).iter().map(function).collect();
         functions.into_iter().for_each(|f| *inclusive.entry(f).or_default() += weight);
         if let Some(code) = known(at) {
             *chosen.entry(function(&code)).or_default() += weight;
@@ -162,9 +166,9 @@ pub fn running<'t>(facts: &Facts<'_, 't>, seen: &[(At, f64)], known: impl Fn(&At
 }
 
 /// A function by module and name, or by its address where it has none.
-type Function<'t> = (&'t str, Option<&'t str>, u64);
+type BlamedFunction<'t> = (&'t str, Option<&'t str>, u64);
 
-fn function<'t>(code: &Code<'t>) -> Function<'t> {
+fn function<'t>(code: &Code<'t>) -> BlamedFunction<'t> {
     (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
 }
 

@@ -2,8 +2,8 @@
 
 use super::Meta;
 use super::unexplained::unexplained;
-use crate::account::pieces::Kind;
-use crate::account::timeline::Shape;
+use crate::account::lines::Shape;
+use crate::account::pieces::Activity;
 use crate::account::{Ledger, LineId, Unexplained};
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::resources::is_hidden;
@@ -46,7 +46,7 @@ pub(crate) fn behind_compiler(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Stri
     facts.in_order().into_iter().filter(|ledger| !ledger.scales()).find_map(|ledger| {
         let compiling = ledger.sum(|id| id == LineId::Compiling).0;
         let waited = ledger.split.spent.iter().filter_map(|(kind, seconds)| match kind {
-            Kind::Blocked(why) if meta.claims(LineId::blocked(*why)) => Some(seconds),
+            Activity::Blocked(why) if meta.claims(LineId::blocked(*why)) => Some(seconds),
             _ => None,
         });
         // How long threads had no work for is not in their waits.

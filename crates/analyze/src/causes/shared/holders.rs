@@ -4,8 +4,8 @@
 use super::blame::{by_weight, named, running};
 use super::judging::{duration, evidence};
 use crate::account::Ledger;
-use crate::account::meanwhile::At;
-use crate::account::pieces::Why;
+use crate::account::criticality::SeenAt;
+use crate::account::lines::Why;
 use crate::answer::{Culprit, Evidence};
 use crate::facts::Facts;
 use crate::model::code::place;
@@ -202,17 +202,17 @@ fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, wait: WaitId) -> Option<St
 }
 
 /// What was sampled in the holds.
-fn seen(ledger: &Ledger<'_, '_>, holds: &[Hold]) -> Vec<(At, f64)> {
+fn seen(ledger: &Ledger<'_, '_>, holds: &[Hold]) -> Vec<(SeenAt, f64)> {
     let mut of: BTreeMap<ThreadId, Vec<(u64, u64)>> = BTreeMap::new();
     holds.iter().for_each(|h| of.entry(h.thread).or_default().push((h.start, h.end)));
-    let mut found: BTreeMap<At, f64> = BTreeMap::new();
+    let mut found: BTreeMap<SeenAt, f64> = BTreeMap::new();
     for sample in &ledger.traced.samples {
         let Some(holds) = of.get(&sample.thread) else { continue };
         let next = holds.partition_point(|h| h.0 <= sample.time_ns);
         let inside = next.checked_sub(1).and_then(|i| holds.get(i)).is_some_and(|h| sample.time_ns <= h.1);
         if inside {
             let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);
-            *found.entry(At { thread: sample.thread, stack: sample.user_stack, syscall }).or_default() += 1.0;
+            *found.entry(SeenAt { thread: sample.thread, stack: sample.user_stack, syscall }).or_default() += 1.0;
         }
     }
     by_weight(found)

@@ -2,14 +2,14 @@
 //! time at the instructions that use them beyond what they take with the smallest count.
 
 use super::blame::{by_weight, sources};
-use super::shared_memory::{Place, open, places, seconds, source, thread};
+use super::shared_memory::{LinePart, open, places, seconds, source, thread};
 use super::{Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::profile::Doing;
 use crate::answer::{Cause, Culprit, Evidence, Site};
 use crate::facts::{Facts, in_proportion, large};
 use crate::model::code::place;
-use crate::sharing::{Kind, LINE, Line, Use, is_near};
+use crate::sharing::{LINE, SharedLine, SharingKind, Use, is_near};
 use crate::words::listed;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const TOLD: usize = 4;
 /// What one of both causes says in its own words.
 pub(crate) struct Words {
     /// How the threads share.
-    pub(crate) kind: Kind,
+    pub(crate) kind: SharingKind,
     /// The summary: what they use, at which place in the code.
     pub(crate) summary: fn(&str, &str) -> String,
     /// What to try.
@@ -35,11 +35,11 @@ pub(crate) fn judge_kind(facts: &Facts<'_, '_>, meta: &Meta, words: &Words) -> O
     if facts.ledgers.is_empty() {
         return Outcome::Unsure(NOT_TRACED.to_owned());
     }
-    if let Some(ledger) = facts.ledgers.iter().find(|l| l.traced.alone) {
-        return alone(facts, ledger, words);
+    if let Some(ledger) = facts.ledgers.iter().find(|l| l.traced.is_only_run) {
+        return in_the_only_run(facts, ledger, words);
     }
     let found = by_lines(facts, meta, |facts, ledger, lost, meta| {
-        let lines = of(facts, ledger, words.kind);
+        let lines = confirmed_lines(facts, ledger, words.kind);
         if lines.is_empty() {
             return Err("the instructions of which lines are known from other runs take more time".to_owned());
         }
@@ -55,18 +55,22 @@ pub(crate) fn judge_kind(facts: &Facts<'_, '_>, meta: &Meta, words: &Words) -> O
 }
 
 /// The confirmed lines of a run, most samples first.
-fn of<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>, kind: Kind) -> Vec<&'a Line<'t>> {
+fn confirmed_lines<'a, 't>(
+    facts: &Facts<'a, 't>,
+    ledger: &Ledger<'_, 't>,
+    kind: SharingKind,
+) -> Vec<&'a SharedLine<'t>> {
     let run = ledger.traced.run.run;
     let lines = facts.model.sharing.lines.iter().filter(|line| line.run == run && line.confirmed.is_ok());
-    let mut lines: Vec<&Line> = lines.filter(|line| line.samples(kind) > 0).collect();
+    let mut lines: Vec<&SharedLine> = lines.filter(|line| line.samples(kind) > 0).collect();
     lines.sort_by_key(|line| (std::cmp::Reverse(line.samples(kind)), line.address));
     lines
 }
 
 /// One run tells what is shared, but not what it costs: the same code takes time with one thread, too.
-fn alone<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> Outcome {
-    let enough = |line: &&&Line| large(ledger, seconds(ledger, line.samples(words.kind) as u64));
-    let lines = of(facts, ledger, words.kind);
+fn in_the_only_run<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> Outcome {
+    let enough = |line: &&&SharedLine| large(ledger, seconds(ledger, line.samples(words.kind) as u64));
+    let lines = confirmed_lines(facts, ledger, words.kind);
     match lines.iter().find(enough) {
         Some(line) => Outcome::Unsure(format!(
             "threads share {}, and {} is spent there; how much less it would be unshared shows only in a sweep",
@@ -81,7 +85,7 @@ fn alone<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> O
 }
 
 /// Lines at which much time is spent, and of which no breakpoint proved that threads use them at the same time.
-fn suspected(facts: &Facts<'_, '_>, kind: Kind) -> Option<String> {
+fn suspected(facts: &Facts<'_, '_>, kind: SharingKind) -> Option<String> {
     for ledger in facts.in_order() {
         let run = ledger.traced.run.run;
         // With the smallest count it is not known to cost anything.
@@ -104,12 +108,12 @@ fn suspected(facts: &Facts<'_, '_>, kind: Kind) -> Option<String> {
 }
 
 /// Of what is shared in one way, what should be named: of the same bytes those, not what else the thread uses beside.
-fn is_named(used: &Use<'_>, kind: Kind) -> bool {
-    used.kind == kind && (used.overlaps || kind == Kind::False)
+fn is_named(used: &Use<'_>, kind: SharingKind) -> bool {
+    used.kind == kind && (used.overlaps || kind == SharingKind::False)
 }
 
 /// What threads use in a line, in words.
-fn variables(facts: &Facts<'_, '_>, line: &Line<'_>, kind: Kind) -> String {
+fn variables(facts: &Facts<'_, '_>, line: &SharedLine<'_>, kind: SharingKind) -> String {
     // One address used with several widths is one place; the same member of several objects is told once.
     let mut named: Vec<(String, bool, BTreeSet<u64>)> = Vec::new();
     for place in places(facts, line.run, line.address, line.uses.iter().filter(|used| is_named(used, kind))) {
@@ -136,7 +140,7 @@ fn variables(facts: &Facts<'_, '_>, line: &Line<'_>, kind: Kind) -> String {
 fn cause<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
-    lines: &[&Line<'_>],
+    lines: &[&SharedLine<'_>],
     lost: (f64, f64),
     meta: &Meta,
     words: &Words,
@@ -166,7 +170,12 @@ fn cause<'t>(
 }
 
 /// The source line with most samples at accesses to these lines; the others as callers.
-fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lines: &[&Line<'_>], kind: Kind) -> Option<Culprit> {
+fn culprit<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lines: &[&SharedLine<'_>],
+    kind: SharingKind,
+) -> Option<Culprit> {
     let mut sites: BTreeMap<Site, f64> = BTreeMap::new();
     let uses = lines.iter().flat_map(|line| line.uses.iter().filter(|used| is_named(used, kind)));
     for row in uses.flat_map(|used| used.rows.iter().filter(|row| is_near(row.distance))) {
@@ -206,9 +215,9 @@ fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lines: &[&Line<'_
 fn rows<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
-    lines: &[&Line<'_>],
+    lines: &[&SharedLine<'_>],
     lost: f64,
-    kind: Kind,
+    kind: SharingKind,
 ) -> Vec<Evidence> {
     let mut rows = vec![evidence(
         "CPU time over that without the sharing, estimated from the samples there",
@@ -218,7 +227,8 @@ fn rows<'t>(
     )];
     for line in lines.iter().take(TOLD) {
         let uses = || line.uses.iter().filter(|used| is_named(used, kind));
-        for Place { name, threads, samples, .. } in places(facts, line.run, line.address, uses()).into_iter().take(TOLD)
+        for LinePart { name, threads, samples, .. } in
+            places(facts, line.run, line.address, uses()).into_iter().take(TOLD)
         {
             let who: Vec<String> = threads.iter().take(TOLD).map(|id| thread(ledger, *id)).collect();
             let does =
@@ -230,7 +240,7 @@ fn rows<'t>(
         let of = line.trials.iter().map(|row| row.trials).max().unwrap_or(0);
         let what = format!("of {of} trials of 600 µs, those in which several threads hit line {:#x}", line.address);
         rows.push(evidence(what, f64::from(shared), "trials", "confirmations"));
-        if kind == Kind::False
+        if kind == SharingKind::False
             && let Some(distance) = apart(uses())
         {
             rows.push(evidence("bytes between what different threads use", distance as f64, "bytes", "accesses"));

@@ -1,6 +1,6 @@
 //! What causes are built of, and what several of them do alike.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `sharing`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `sharing`, `statistics`, `words`, `recording`.
 
 pub mod blame;
 pub(crate) mod hidden;

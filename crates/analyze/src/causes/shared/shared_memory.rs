@@ -52,7 +52,7 @@ fn unnamed(facts: &Facts<'_, '_>, run: RunId, address: u64) -> Option<String> {
 }
 
 /// A place in a cache line that threads use.
-pub(crate) struct Place {
+pub(crate) struct LinePart {
     /// In words, by which it is told from the other places of the line.
     pub(crate) name: String,
     /// The same words without an address: the same member of several objects has the same.
@@ -73,7 +73,7 @@ pub(crate) fn places<'u>(
     run: RunId,
     line: u64,
     uses: impl Iterator<Item = &'u Use<'u>>,
-) -> Vec<Place> {
+) -> Vec<LinePart> {
     let mut places: BTreeMap<(u64, u64), (Vec<ThreadId>, usize)> = BTreeMap::new();
     for used in uses {
         let place = places.entry((used.offset, used.width)).or_default();
@@ -85,7 +85,7 @@ pub(crate) fn places<'u>(
     for (offset, width) in places.keys() {
         same.entry(bytes(facts, run, at(*offset), *width)).or_default().insert(*offset);
     }
-    let mut named: Vec<Place> = places
+    let mut named: Vec<LinePart> = places
         .into_iter()
         .map(|((offset, width), (threads, samples))| {
             let whole = bytes(facts, run, at(offset), width);
@@ -93,7 +93,7 @@ pub(crate) fn places<'u>(
             let several = same.get(&whole).is_some_and(|offsets| offsets.len() > 1);
             let name = if several { format!("{whole} at {:#x}", at(offset)) } else { whole.clone() };
             let unnamed = unnamed(facts, run, at(offset));
-            Place { name, named: unnamed.is_none(), plain: unnamed.unwrap_or(whole), offset, threads, samples }
+            LinePart { name, named: unnamed.is_none(), plain: unnamed.unwrap_or(whole), offset, threads, samples }
         })
         .collect();
     named.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.name.cmp(&b.name)));

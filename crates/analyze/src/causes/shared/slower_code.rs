@@ -6,6 +6,7 @@ use crate::account::{Ledger, LineId};
 use crate::answer::Culprit;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::code::Code;
+use crate::runtimes::function_name::readable;
 use crate::words::percent;
 use recording::StackId;
 use recording::tables::Mode;
@@ -113,7 +114,7 @@ impl SlowerCode<'_> {
     pub fn words(&self, ledger: &Ledger<'_, '_>) -> String {
         let share = |seconds: f64| percent(seconds / ledger.account.capacity.max(f64::MIN_POSITIVE));
         let most = match self.function {
-            Some((Some(name), _, seconds)) => format!(", most in {name} ({})", share(seconds)),
+            Some((Some(name), _, seconds)) => format!(", most in {} ({})", readable(name), share(seconds)),
             Some((None, module, seconds)) => {
                 format!(
                     ", most in a function without a name in {} ({})",
@@ -136,8 +137,8 @@ impl SlowerCode<'_> {
 pub fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Culprit> {
     let (name, module, _) = code.function?;
     let seen: Vec<_> = {
-        let mut counts: BTreeMap<crate::account::meanwhile::At, f64> = BTreeMap::new();
-        for (at, seen) in &ledger.split.meanwhile.seen {
+        let mut counts: BTreeMap<crate::account::criticality::SeenAt, f64> = BTreeMap::new();
+        for (at, seen) in &ledger.split.criticality.seen {
             let leaf = facts.model.stacks.view(at.stack, false).leaf;
             if at.syscall.is_none() && leaf.is_some_and(|c| (c.name(), c.module) == (name, module)) {
                 *counts.entry(*at).or_default() += seen.all as f64;

@@ -56,7 +56,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         return Outcome::Unsure(NOT_TRACED.to_owned());
     }
     let found = by_lines(facts, meta, |facts, ledger, lost, meta| {
-        let loops = of(facts, ledger);
+        let loops = confirmed_loops(facts, ledger);
         if loops.is_empty() {
             return Err(suspected(facts).or_else(|| open(facts, meta)).unwrap_or_default());
         }
@@ -65,7 +65,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match found {
         Outcome::Clear(_) => match suspected(facts).or_else(|| open(facts, meta)) {
             Some(open) => Outcome::Unsure(open),
-            None if facts.ledgers.iter().any(|l| l.traced.alone) && !facts.model.sharing.observed => Outcome::Unsure(
+            None if facts.ledgers.iter().any(|l| l.traced.is_only_run) && !facts.model.sharing.observed => Outcome::Unsure(
                 "the code was not looked at, and whether it gets slower beside other threads shows only in a sweep"
                     .to_owned(),
             ),
@@ -76,7 +76,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 }
 
 /// The confirmed loops of a run, most samples first.
-fn of<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>) -> Vec<&'a Waiting<'t>> {
+fn confirmed_loops<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>) -> Vec<&'a Waiting<'t>> {
     let run = ledger.traced.run.run;
     let loops = facts.model.sharing.loops.iter().filter(|one| one.run == run && !one.writers.is_empty());
     let mut loops: Vec<&Waiting> = loops.collect();

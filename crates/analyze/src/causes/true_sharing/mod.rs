@@ -9,7 +9,7 @@ use crate::causes::shared::{self, Meta, Outcome};
 use crate::account::LineId;
 use crate::answer::CauseId;
 use crate::facts::Facts;
-use crate::sharing::Kind;
+use crate::sharing::SharingKind;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -26,7 +26,7 @@ pub const META: Meta = Meta {
     example: "One atomic counter for all threads.",
     disproved_by: "Count per thread and add up at the end: if the time does not fall, the variable is not the cause.",
     lines: |id| match id {
-        LineId::Sharing(Kind::True) => Some("held up at variables that others write"),
+        LineId::Sharing(SharingKind::True) => Some("held up at variables that others write"),
         _ => None,
     },
     hides_in: &[],
@@ -41,7 +41,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         facts,
         meta,
         &Words {
-            kind: Kind::True,
+            kind: SharingKind::True,
             summary: |what, at| format!("Threads write and use {what} all the time, in {at}."),
             remedies: &[
                 "keep a copy for each thread, and add them up when the sum is asked for",

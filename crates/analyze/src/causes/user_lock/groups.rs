@@ -7,7 +7,7 @@
 
 use crate::causes::shared::blame::{self, Blamed};
 use crate::account::{Ledger, LineId};
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::profile::{Doing, spot};
 use crate::answer::Culprit;
 use crate::model::code::file_name;

@@ -14,7 +14,7 @@ use groups::{Group, groups, library_name};
 use style::{Style, held as held_by, remedies as remedies_for};
 use crate::causes::shared::holders::{Holders, holders};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, heaviest, hidden};
-use crate::account::pieces::Why;
+use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Site};
@@ -27,7 +27,7 @@ use crate::model::resources::hand_over::{Timelines, hand_overs};
 use crate::model::resources::is_hidden;
 use crate::model::futex::{FutexWait, Purpose};
 use crate::runtimes::advice::{self, RuntimeLock};
-use crate::runtimes::function_name::plain;
+use crate::runtimes::function_name::{plain, readable};
 use crate::runtimes::{self, Called, Primitive};
 use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
@@ -243,9 +243,11 @@ fn summary(
     }
     match (&culprit.function, in_library) {
         (Some(function), true) => {
-            let library = library_name(&culprit.module);
             let called = caller.map(|c| format!(", called from {c}")).unwrap_or_default();
-            format!("Threads wait for the lock inside {library}'s {}{called}.", plain(function))
+            let function = readable(plain(function));
+            // A path says by itself whose it is, and such a library is mostly a part of the program's file.
+            let whose = if function.contains(['.', ':']) { String::new() } else { format!("{}'s ", library_name(&culprit.module)) };
+            format!("Threads wait for the lock inside {whose}{function}{called}.")
         }
         _ => match (caller, variable) {
             (Some(caller), Some(name)) => {

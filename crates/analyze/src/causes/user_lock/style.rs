@@ -4,8 +4,9 @@ use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::evidence;
 use super::groups::Group;
 use crate::account::Ledger;
-use crate::account::meanwhile::{At, Idle};
-use crate::account::pieces::{Kind, Why};
+use crate::account::criticality::{SeenAt, Idle};
+use crate::account::lines::Why;
+use crate::account::pieces::Activity;
 use crate::answer::{Culprit, Evidence};
 use crate::facts::Facts;
 use crate::runtimes::Primitive;
@@ -46,7 +47,7 @@ pub enum Style {
 
 /// How a lock costs its time, with the numbers behind it and advice.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct LockCost {
     /// How.
     pub style: Style,
     /// What to add to the cause's sentence.
@@ -56,23 +57,23 @@ pub struct Held {
 }
 
 fn of_lock(idle: Idle) -> bool {
-    matches!(idle, Idle::Waiting(Kind::Blocked(Why::Lock) | Kind::Woken(Why::Lock)))
+    matches!(idle, Idle::Waiting(Activity::Blocked(Why::Lock) | Activity::Woken(Why::Lock)))
 }
 
 /// How the locks of a group cost their time.
-pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> Held {
-    let meanwhile = &ledger.split.meanwhile;
+pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> LockCost {
+    let meanwhile = &ledger.split.criticality;
     let holders = holders(ledger, group);
-    let working = |at: &At| {
+    let working = |at: &SeenAt| {
         let in_futex = at.syscall == Some(facts.model.numbers.futex);
         !in_futex
             && !matches!(facts.model.stacks.view(at.stack, false).primitive, Some(Primitive::Lock | Primitive::Pool))
     };
-    let is_holder = |at: &At| holders.is_empty() || holders.iter().any(|(h, _)| *h == at.thread);
-    let all: Vec<(At, f64)> = meanwhile.during(of_lock);
-    let ran: Vec<(At, f64)> = all.iter().filter(|(at, _)| working(at) && is_holder(at)).copied().collect();
+    let is_holder = |at: &SeenAt| holders.is_empty() || holders.iter().any(|(h, _)| *h == at.thread);
+    let all: Vec<(SeenAt, f64)> = meanwhile.during(of_lock);
+    let ran: Vec<(SeenAt, f64)> = all.iter().filter(|(at, _)| working(at) && is_holder(at)).copied().collect();
     let (weight, whole): (f64, f64) = (ran.iter().map(|r| r.1).sum(), all.iter().map(|r| r.1).sum());
-    let charged: f64 = [Kind::Blocked(Why::Lock), Kind::Woken(Why::Lock)]
+    let charged: f64 = [Activity::Blocked(Why::Lock), Activity::Woken(Why::Lock)]
         .iter()
         .map(|k| ledger.split.charge_of(Idle::Waiting(*k)))
         .sum();
@@ -114,7 +115,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
     if nobody > 0.0 && charged > 0.0 {
         rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), "share", "slices"));
     }
-    Held { style, words, evidence: rows }
+    LockCost { style, words, evidence: rows }
 }
 
 fn takes_it(group: &Group<'_, '_>, who: &Culprit) -> bool {
@@ -135,11 +136,11 @@ fn holders<'t>(ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> Vec<(ThreadId,
 
 fn style(ledger: &Ledger<'_, '_>, group: &Group<'_, '_>, nobody: f64) -> Style {
     if nobody > MOST {
-        let beside = &ledger.split.meanwhile.beside_locks;
-        let waking: f64 = beside.iter().filter(|(k, _)| matches!(k, Kind::Woken(Why::Lock))).map(|(_, s)| s).sum();
+        let beside = &ledger.split.criticality.beside_locks;
+        let waking: f64 = beside.iter().filter(|(k, _)| matches!(k, Activity::Woken(Why::Lock))).map(|(_, s)| s).sum();
         let mut others: BTreeMap<Why, f64> = BTreeMap::new();
         for (kind, seconds) in beside {
-            if let Kind::Blocked(why @ (Why::Io | Why::Poll | Why::Sleep | Why::Fault | Why::KernelLock | Why::Call)) =
+            if let Activity::Blocked(why @ (Why::Io | Why::Poll | Why::Sleep | Why::Fault | Why::KernelLock | Why::Call)) =
                 kind
             {
                 *others.entry(*why).or_default() += seconds;

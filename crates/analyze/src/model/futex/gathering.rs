@@ -14,7 +14,7 @@ use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function of a module.
-type Function<'t> = (&'t str, &'t str);
+type ModuleFunction<'t> = (&'t str, &'t str);
 
 /// Threads that take part, at the least: of two, each may as well hand something to the other.
 ///
@@ -34,25 +34,25 @@ const ROUNDS: usize = 4;
 
 /// The waits of one run at such functions, which are looked for in all runs.
 pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<WaitId>> {
-    let functions: BTreeSet<Function<'t>> = runs.iter().flat_map(|run| of_run(run, stacks)).collect();
+    let functions: BTreeSet<ModuleFunction<'t>> = runs.iter().flat_map(|run| of_run(run, stacks)).collect();
     let there = |wait: &&&Wait| place(stacks, wait).is_some_and(|f| functions.contains(&f));
     runs.iter().map(|run| run.waits.values().filter(there).map(|w| w.wait).collect()).collect()
 }
 
 /// The program's function in which a thread waits for a condition.
-fn place<'t>(stacks: &Stacks<'t>, wait: &Wait) -> Option<Function<'t>> {
+fn place<'t>(stacks: &Stacks<'t>, wait: &Wait) -> Option<ModuleFunction<'t>> {
     let view = stacks.view(wait.user_stack, true);
     let at_condition = wait.reason == Reason::Futex && view.primitive == Some(Primitive::Condition);
     function(&view.own.filter(|_| at_condition && view.parked.is_none() && view.theme.is_none())?)
 }
 
-fn function<'t>(code: &Code<'t>) -> Option<Function<'t>> {
+fn function<'t>(code: &Code<'t>) -> Option<ModuleFunction<'t>> {
     Some((code.module, code.name()?))
 }
 
 /// The functions of one run in which threads gather.
-fn of_run<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> Vec<Function<'t>> {
-    let mut waits: BTreeMap<Function<'t>, BTreeSet<WaitId>> = BTreeMap::new();
+fn of_run<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> Vec<ModuleFunction<'t>> {
+    let mut waits: BTreeMap<ModuleFunction<'t>, BTreeSet<WaitId>> = BTreeMap::new();
     for wait in run.waits.values() {
         if let Some(function) = place(stacks, wait) {
             waits.entry(function).or_default().insert(wait.wait);
@@ -61,7 +61,7 @@ fn of_run<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> Vec<Function<'t>> {
     waits.into_iter().filter(|(at, waits)| gathers(run, stacks, *at, waits)).map(|(at, _)| at).collect()
 }
 
-fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: Function<'t>, waits: &BTreeSet<WaitId>) -> bool {
+fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: ModuleFunction<'t>, waits: &BTreeSet<WaitId>) -> bool {
     let (mut threads, mut within, mut known): (BTreeSet<ThreadId>, f64, f64) = (BTreeSet::new(), 0.0, 0.0);
     for wait in waits.iter().filter_map(|w| run.waits.get(w)) {
         threads.insert(wait.thread);

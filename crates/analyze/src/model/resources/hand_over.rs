@@ -3,7 +3,7 @@
 //! it was on a processor then.
 
 use crate::model::run::Traced;
-use recording::tables::{Slice, State, Wake};
+use recording::tables::{Reason, Slice, State, Wake};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,8 +107,22 @@ pub fn hand_overs(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeS
         }
         holding.insert(to);
     }
-    find_holds(&mut found);
+    find_holds(&mut found, |thread, start, end| last_rest(traced, timelines, (thread, start, end)));
     found
+}
+
+/// When a thread's last wait for the clock, a file, a device or an answer ended in a stretch. A lock may be a part of acquiring.
+fn last_rest(
+    traced: &Traced<'_>,
+    timelines: &Timelines<'_>,
+    (thread, start, end): (ThreadId, u64, u64),
+) -> Option<u64> {
+    let elsewhere = |s: &&Slice| {
+        let reason = s.wait.and_then(|wait| traced.waits.get(&wait)).map(|wait| wait.reason);
+        let rests = matches!(reason, Some(Reason::Sleep | Reason::Io | Reason::Pipe | Reason::Poll));
+        s.state == State::Blocked && rests && s.start_ns >= start && s.end_ns <= end
+    };
+    timelines.within(thread, start, end).filter(elsewhere).map(|s| s.end_ns).max()
 }
 
 /// The only one there is.
@@ -135,7 +149,9 @@ struct Unwaited {
 }
 
 /// Holds between a wait and a release, those that began without a wait, and how many were woken in vain.
-fn find_holds(found: &mut HandOvers) {
+///
+/// `rested`: until when a thread waited elsewhere in a stretch.
+fn find_holds(found: &mut HandOvers, rested: impl Fn(ThreadId, u64, u64) -> Option<u64>) {
     let (blocks, passed) = (&found.blocks, &found.passed);
     let mut steps: Vec<(ThreadId, u64, Step)> = Vec::with_capacity(2 * blocks.len() + passed.len());
     for (start, end, thread) in blocks {
@@ -156,7 +172,11 @@ fn find_holds(found: &mut HandOvers) {
                 unwaited.push(Unwaited { thread, after, end: time });
             }
             (None, Step::Release) => unwaited.push(Unwaited { thread, after: 0, end: time }),
-            (Some((_, woken, Step::Acquire)), Step::Wait) => in_vain.push((time, woken, thread)),
+            // Who waited elsewhere meanwhile had got one, and gave it back unseen, after that.
+            (Some((_, start, Step::Acquire)), Step::Wait) => match rested(thread, start, time) {
+                Some(end) => holds.push(Hold { thread, start, end }),
+                None => in_vain.push((time, start, thread)),
+            },
             _ => {}
         }
         before = Some((thread, time, step));

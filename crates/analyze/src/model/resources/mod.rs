@@ -2,8 +2,9 @@
 //! are and whatever the waiting is made of.
 //!
 //! Rooms: [`sites`] waits put together by the place that acquires; [`hand_over`] who handed one to whom and when, from the
-//! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource. May import: `code`, `futex`,
-//! `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource; [`pool`] such a resource; [`queue`] those that wait behind
+//! one that waits. May import: `code`, `futex`,
+//! `linux`, `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! The model. A thread acquires, holds, releases. Who finds nothing free waits at the place that acquires, and whoever
 //! releases wakes one of those that wait there: it had acquired at the same place itself. While anybody waits, all of them
@@ -12,6 +13,8 @@
 
 mod count;
 pub mod hand_over;
+mod pool;
+mod queue;
 mod sites;
 mod structure;
 #[cfg(test)]
@@ -23,28 +26,14 @@ use super::linux::SyscallNumbers;
 use super::run::Traced;
 use super::stacks::Stacks;
 use count::HeldAtOnce;
-use hand_over::{Hold, Timelines, hand_overs};
+use hand_over::{Timelines, hand_overs};
+pub use pool::{AcquireFunction, Pool, function};
+use recording::WaitId;
 use recording::tables::Wait;
-use recording::{ThreadId, WaitId};
 pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
 use structure::{Finding, finding};
-
-/// Things of one kind that threads wait for.
-#[derive(Debug)]
-pub struct Pool<'t> {
-    /// The program's function that acquires.
-    pub place: Code<'t>,
-    /// The waits for one.
-    pub waits: BTreeSet<WaitId>,
-    /// Threads that waited.
-    pub waiters: BTreeSet<ThreadId>,
-    /// How many were held at once while others waited; none where too few holds could be told.
-    pub size: Option<usize>,
-    /// When threads held one, as far as that could be told.
-    pub holds: Vec<Hold>,
-}
 
 /// A place that looks like it, and why it is not called one.
 #[derive(Debug)]
@@ -60,6 +49,8 @@ pub struct Doubt<'t> {
 /// The limited resources of a run.
 #[derive(Debug, Default)]
 pub struct Resources<'t> {
+    /// Waits for locks that have a futex for each waiter, so that only their place tells what they are.
+    pub locks: BTreeSet<WaitId>,
     /// Those that are certain, by the place.
     pub pools: Vec<Pool<'t>>,
     /// Those that are not.
@@ -67,21 +58,25 @@ pub struct Resources<'t> {
 }
 
 /// Functions that acquire for certain, at some thread count.
-pub type Places<'t> = BTreeSet<AcquireFunction<'t>>;
-
-/// A function of a module; without a name its address.
-pub type AcquireFunction<'t> = (&'t str, Option<&'t str>, u64);
-
-/// How such a place is called.
-pub fn function<'t>(code: &Code<'t>) -> AcquireFunction<'t> {
-    (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
+#[derive(Debug, Default)]
+pub struct Places<'t> {
+    /// One of a few things.
+    pub pools: BTreeSet<AcquireFunction<'t>>,
+    /// A lock that has a futex for each waiter.
+    pub locks: BTreeSet<AcquireFunction<'t>>,
 }
 
 /// Where threads wait for one of a few things for certain, at any of the thread counts.
 pub fn places<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>, numbers: SyscallNumbers) -> Places<'t> {
-    let none = Places::new();
-    let of = |run: &Traced<'t>| resources(run, stacks, &classify(run, stacks, numbers), &none).pools;
-    runs.iter().flat_map(of).map(|pool| function(&pool.place)).collect()
+    let mut known = Places::default();
+    for run in runs {
+        let futexes = classify(run, stacks, numbers);
+        let found = resources(run, stacks, &futexes, &Places::default());
+        known.pools.extend(found.pools.iter().map(|pool| function(&pool.place)));
+        let own = found.locks.iter().filter_map(|wait| futexes.get(wait)?.view.own);
+        known.locks.extend(own.map(|code| function(&code)));
+    }
+    known
 }
 
 /// Looks for limited resources among the waits of a run. `known`: where other thread counts have shown them.
@@ -103,19 +98,30 @@ pub fn resources<'t>(
         let held = count::held(&events);
         let certain = match finding(traced, stacks, &site, &events, &held) {
             Finding::Pool => Ok(()),
-            Finding::Few if known.contains(&function(&site.place)) => Ok(()),
+            Finding::Unsteady if known.pools.contains(&function(&site.place)) => Ok(()),
+            Finding::Unsteady => Err("how many hold one while others wait changes from moment to moment"),
+            Finding::Few if known.pools.contains(&function(&site.place)) => Ok(()),
+            Finding::FewOrLock if !known.locks.contains(&function(&site.place)) => continue,
+            Finding::Lock | Finding::FewOrLock => {
+                found.locks.extend(waits);
+                continue;
+            }
             Finding::Few => Err("two threads that wake each other may as well take turns; more threads would tell"),
             Finding::Doubt(why) => Err(why),
             Finding::Other => continue,
         };
         match certain {
-            Ok(()) => found.pools.push(Pool {
-                place: site.place,
-                waiters: site.waiters(),
-                size: size(&site, &held),
-                holds: events.holds,
-                waits,
-            }),
+            Ok(()) => {
+                let mut pool = Pool {
+                    place: site.place,
+                    waiters: site.waiters(),
+                    size: size(&site, &held),
+                    holds: events.holds,
+                    waits,
+                };
+                queue::add(&mut pool, traced, &timelines, futexes);
+                found.pools.push(pool);
+            }
             Err(why) => found.doubts.push(Doubt { place: site.place, waits, why }),
         }
     }

@@ -3,9 +3,12 @@
 use super::count::HeldAtOnce;
 use super::hand_over::HandOvers;
 use super::sites::{AcquireSite, Said};
+use crate::model::code::{Code, Owner};
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
+use crate::runtimes;
 use recording::ThreadId;
+use recording::tables::Wait;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decides: so much of the waiting at a place is ended by threads that wait there themselves at other times.
@@ -35,9 +38,10 @@ const MOST: f64 = 0.5;
 /// Wrong if: each thing is held for a large part of the run; then the cause stays open.
 const FEWEST: usize = 10;
 
-/// Decides: nearly each thread wakes always the same next one: they take turns.
+/// Decides: nearly each thread wakes always the same next one: they take turns; or one of the other kind, which asks or answers.
 /// From: threads that come back for one of a few things come in the order in which they are done with their work, which
-/// changes; a turn never does. The rest is what a waker that is not known leaves.
+/// changes; a turn never does. The rest is what a waker that is not known leaves. What is taken from a queue and put back into
+/// it is no turn, in whatever order.
 /// Shown by: `tests`, threads that write in order.
 /// Wrong if: all hold for exactly as long and queue in order; then the cause stays open.
 const TURNS: f64 = 0.9;
@@ -61,8 +65,14 @@ pub(super) enum Finding {
     Pool,
     /// It looks like it: what is missing.
     Doubt(&'static str),
+    /// It looks like it, and how many hold one changes. What other counts show of the same place decides.
+    Unsteady,
     /// It looks like it, and two threads may as well take turns. What other counts show of the same place decides.
     Few,
+    /// Threads take a lock there.
+    Lock,
+    /// As [`Finding::Few`], of a lock.
+    FewOrLock,
     /// Something else.
     Other,
 }
@@ -82,6 +92,9 @@ pub(super) fn finding(
     if waiters.len() < 2 || !woken_by_peers(traced, site, &waiters) || !goes_round(events) {
         return Finding::Other;
     }
+    if asks_and_answers(stacks, site, events) {
+        return Finding::Other;
+    }
     let herd = wakes_all(traced, site, events, &waiters);
     // Of those that are all woken, few get one, and the others wait again.
     if herd && events.in_vain as f64 <= MOST * events.blocks.len() as f64 {
@@ -97,10 +110,10 @@ pub(super) fn finding(
         Said::ByUser | Said::Condition | Said::Hidden => false,
     };
     if held.most < 2 && is_lock() {
-        return Finding::Other;
+        return lock(site, events, held, &waiters);
     }
     if !held.is_told() {
-        return Finding::Doubt("how many hold one while others wait changes from moment to moment");
+        return Finding::Unsteady;
     }
     match () {
         () if site.said == Said::Hidden => {
@@ -109,12 +122,38 @@ pub(super) fn finding(
         () if herd && held.most < 2 => Finding::Doubt(
             "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell",
         ),
-        () if waiters.len() == 2 && site.said != Said::Semaphore => Finding::Few,
-        () if site.private && takes_turns(events) => {
+        () if waiters.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
+        // Who puts back what it took from a queue keeps the others waiting in whatever order they come.
+        () if site.private && !from_queue(stacks, site) && takes_turns(events) => {
             Finding::Doubt("each thread wakes always the same next one, as threads that take turns do")
         }
         () => Finding::Pool,
     }
+}
+
+/// Whether a place that looks like a lock's is one. One futex that all wait at has told it by itself; where each waiter has its
+/// own, threads that take turns look the same at each of them.
+fn lock(site: &AcquireSite<'_>, events: &HandOvers, held: &HeldAtOnce, waiters: &BTreeSet<ThreadId>) -> Finding {
+    if !site.private || site.said != Said::MayBeLock || !held.is_told() {
+        return Finding::Other;
+    }
+    match () {
+        () if waiters.len() == 2 => Finding::FewOrLock,
+        () if takes_turns(events) => Finding::Other,
+        () => Finding::Lock,
+    }
+}
+
+/// True when most waits are for something to come into a queue: whoever ends them has put back what it took there.
+fn from_queue(stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
+    let takes = |wait: &&&Wait| {
+        let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
+        let library = frames.iter().take_while(|c| c.owner != Owner::Own);
+        library.filter_map(Code::name).any(runtimes::takes_from_queue)
+    };
+    let blocked = |wait: &&Wait| wait.blocked_ns as f64;
+    let all: f64 = site.waits.iter().map(blocked).sum();
+    site.waits.iter().filter(takes).map(blocked).sum::<f64>() > MOST * all
 }
 
 /// True when those that end the waits wait there themselves.
@@ -187,6 +226,26 @@ fn goes_round(events: &HandOvers) -> bool {
     let round: BTreeSet<ThreadId> = reached(true).intersection(&reached(false)).copied().collect();
     let inside: usize = pairs.iter().filter(|((a, b), _)| round.contains(a) && round.contains(b)).map(|(_, n)| n).sum();
     inside as f64 >= ROUND * events.passed.len() as f64
+}
+
+/// True when threads of two kinds wake each other, which call the place from different functions: who asks and who answers wait
+/// in the same function, for each other.
+fn asks_and_answers(stacks: &Stacks<'_>, site: &AcquireSite<'_>, events: &HandOvers) -> bool {
+    let caller = |wait: &Wait| {
+        let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
+        let mut own =
+            frames.into_iter().filter(|c| c.owner == Owner::Own).skip_while(|c| c.name() == site.place.name());
+        own.next().and_then(|c| c.name())
+    };
+    let mut kinds: BTreeMap<ThreadId, BTreeSet<Option<&str>>> = BTreeMap::new();
+    for wait in &site.waits {
+        kinds.entry(wait.thread).or_default().insert(caller(wait));
+    }
+    let across = events.passed.iter().filter(|p| {
+        let (Some(from), Some(to)) = (kinds.get(&p.from), kinds.get(&p.to)) else { return false };
+        from.is_disjoint(to)
+    });
+    across.count() as f64 >= TURNS * events.passed.len().max(1) as f64
 }
 
 /// True when nearly each thread wakes always the same next one.

@@ -21,7 +21,7 @@ enum Did {
     Holds(u64),
 }
 
-/// Threads that take one of so many things, first come, first served; each thread's and each round's times differ a little.
+/// Threads that take one of so many things; each thread's and each round's times differ a little.
 #[derive(Debug, Clone, Copy)]
 struct Shop {
     threads: usize,
@@ -29,6 +29,8 @@ struct Shop {
     rounds: usize,
     work: u64,
     hold: u64,
+    /// First come, first served; else anybody is next.
+    fair: bool,
 }
 
 impl Shop {
@@ -55,7 +57,8 @@ impl Shop {
                 }
             } else if let Some((at, thread, round)) = done {
                 holding.retain(|h| *h != (at, thread, round));
-                if let Some((since, waiter, its)) = queue.pop_front() {
+                let next = if self.fair { 0 } else { (thread * 3 + round * 5) % queue.len().max(1) };
+                if let Some((since, waiter, its)) = queue.remove(next) {
                     did[waiter].push(Did::Waits(at - since, format!("t{thread}")));
                     let until = at + self.hold + late(waiter, its + 5);
                     did[waiter].push(Did::Holds(until - at));
@@ -91,14 +94,14 @@ impl Shop {
     }
 }
 
-const SHOP: Shop = Shop { threads: 8, things: 2, rounds: 20, work: 100_000, hold: 4_000_000 };
+const SHOP: Shop = Shop { threads: 8, things: 2, rounds: 20, work: 100_000, hold: 4_000_000, fair: true };
 
 /// What is found, as the sizes of pools and the reasons of doubts.
 fn found(tables: &Tables) -> (Vec<Option<usize>>, usize) {
     let model = Model::new(tables);
     let run = &model.traced[0];
     let futexes = classify(run, &model.stacks, model.numbers);
-    let found = resources(run, &model.stacks, &futexes, &Places::new());
+    let found = resources(run, &model.stacks, &futexes, &Places::default());
     (found.pools.iter().map(|p| p.size).collect(), found.doubts.len())
 }
 
@@ -129,6 +132,37 @@ fn a_plain_lock_is_no_pool() {
     assert_eq!(found(&shop.tables(named, |_| 0x100, QUERY)), (vec![], 0));
     let nameless = "?@libc.so.6 < ?@libc.so.6 < work@app app.c:5";
     assert_eq!(found(&shop.tables(nameless, |_| 0x100, QUERY)), (vec![], 0));
+}
+
+/// Waits that are told to be for a lock.
+fn locks(tables: &Tables, known: bool) -> usize {
+    let model = Model::new(tables);
+    let run = &model.traced[0];
+    let futexes = classify(run, &model.stacks, model.numbers);
+    let places = if known { places(&model.traced, &model.stacks, model.numbers) } else { Places::default() };
+    resources(run, &model.stacks, &futexes, &places).locks.len()
+}
+
+#[test]
+fn a_lock_with_a_futex_for_each_waiter_is_told_by_its_place() {
+    let nameless = "?@libc.so.6 < ?@libc.so.6 < work@app app.c:5";
+    let own = |t: usize| 0x1000 * (1 + t as u64);
+    let shop = Shop { things: 1, fair: false, ..SHOP };
+    assert!(locks(&shop.tables(nameless, own, QUERY), false) > 0);
+    assert_eq!(found(&shop.tables(nameless, own, QUERY)), (vec![], 0));
+    // The near misses: turns, and two threads, of which nobody knows.
+    assert_eq!(locks(&handed_on(4, nameless, |t| 0x1000 * (t + 1), |t| (t + 3) % 4), false), 0);
+    let two = Shop { threads: 2, ..shop }.tables(nameless, own, QUERY);
+    assert_eq!(locks(&two, true), 0);
+}
+
+#[test]
+fn what_is_put_back_into_a_queue_is_no_turn() {
+    let queue = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < Queue.get@anonymous /usr/lib/python3.11/queue.py:171";
+    let pool = format!("{queue} < fetch@anonymous fetch.py:9");
+    let turns = |wait: &str| found(&handed_on(4, wait, |t| 0x1000 * (t + 1), |t| (t + 3) % 4));
+    assert_eq!(turns(&pool), (vec![Some(1)], 0));
+    assert_eq!(turns(&pool.replace("Queue.get", "Turnstile.get")), (vec![], 1));
 }
 
 #[test]
@@ -219,4 +253,30 @@ fn an_interpreter_hides_the_place() {
         .filter(|m| m.path.contains("python"))
         .for_each(|m| m.path = "/usr/bin/python3.11".to_owned());
     assert_eq!(found(&tables), (vec![], 1));
+}
+
+#[test]
+fn who_asks_and_who_answers_in_one_function_share_nothing() {
+    let wait =
+        |from: &str| format!("?@libc.so.6 < pthread_cond_wait@libc.so.6 < exchange@app io.c:10 < {from}@app app.c:5");
+    // Of one kind, any of which may wake any other: a pool.
+    assert_eq!(found(&SHOP.tables(&wait("ask"), |t| 0x1000 * (1 + t as u64), QUERY)).0, [Some(2)]);
+    // Two that ask and two that answer: each wakes one of the other kind.
+    let pairs = Sketch::new(2)
+        .traced(4, |run| {
+            for (at, kind) in [(0, "ask"), (1, "answer"), (2, "ask"), (3, "answer")] {
+                let thread = run.thread(&format!("t{at}")).runs(ms(1) * (at + 1), "work@app app.c:5");
+                (0..20)
+                    .fold(thread, |thread, round| {
+                        // Askers are answered by either; so nobody wakes always the same.
+                        let by = (at + 1 + 2 * (round % 2)) % 4;
+                        thread
+                            .locks(0x1000 * (at + 1), ms(3), &wait(kind), &format!("t{by}"))
+                            .runs(ms(1), "work@app app.c:5")
+                    })
+                    .runs(ms(1), "work@app app.c:5");
+            }
+        })
+        .tables();
+    assert_eq!(found(&pairs), (vec![], 0));
 }

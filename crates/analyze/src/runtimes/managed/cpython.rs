@@ -40,10 +40,22 @@ impl Runtime for CPython {
     }
 }
 
-/// What functions of `threading` and `queue` wait for, and those of SQLAlchemy and psycopg that take a connection of a pool. A
+/// What functions of `threading` and `queue` wait for, and those that take a connection of a pool: of SQLAlchemy, psycopg, urllib3
+/// (and so requests), redis-py, MySQL Connector and PyMongo. A
 /// barrier, a thread's end and a pool wait for a condition inside.
 const WAITS: [(&[&str], Primitive); 4] = [
-    (&["QueuePool._do_get", "ConnectionPool.getconn", "ThreadedConnectionPool.getconn"], Primitive::Pool),
+    (
+        &[
+            "QueuePool._do_get",
+            "ConnectionPool.getconn",
+            "ThreadedConnectionPool.getconn",
+            "HTTPConnectionPool._get_conn",
+            "BlockingConnectionPool.get_connection",
+            "MySQLConnectionPool.get_connection",
+            "Pool.checkout",
+        ],
+        Primitive::Pool,
+    ),
     (&["Barrier.wait"], Primitive::Barrier),
     (&["Thread.join", "Thread._wait_for_tstate_lock", "_wait_for_tstate_lock"], Primitive::Join),
     (&["Condition.wait", "Condition.wait_for", "_queue_SimpleQueue_get_impl"], Primitive::Condition),
@@ -72,6 +84,7 @@ static NAMES: Names = Names {
         ),
         (Theme::Collector, &["PyGC_Collect", "gc_collect_main", "gc_collect_region", "deduce_unreachable"]),
     ],
+    queue_takers: &["Queue.get", "_queue_SimpleQueue_get_impl"],
     // In angle brackets is what no file holds: frozen modules, what libraries generate (`<string>`, `<template>`).
     sources: &["<"],
     source_folders: &["/lib/python3.", "/site-packages/", "/dist-packages/"],

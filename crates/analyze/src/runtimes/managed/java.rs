@@ -31,9 +31,19 @@ impl Runtime for Java {
     /// SharedRuntime::complete_monitor_locking_C); its internal mutexes are none.
     fn lock_entered(&self, called: Called<'_>) -> Option<&'static RuntimeLock> {
         let parts = ["ObjectMonitor", "ObjectSynchronizer", "complete_monitor", "monitorenter"];
-        let enters = called.module.starts_with("libjvm") && parts.iter().any(|part| called.name.contains(part));
+        let enters = is_machine(called.module) && parts.iter().any(|part| called.name.contains(part));
         enters.then_some(&MONITOR)
     }
+}
+
+/// True for the virtual machine's module (file name).
+pub(crate) fn is_machine(module: &str) -> bool {
+    module.starts_with("libjvm")
+}
+
+/// True for a class of the class library.
+pub(crate) fn is_class_library(class: &str) -> bool {
+    NAMES.has_path(class)
 }
 
 static MONITOR: RuntimeLock = RuntimeLock {
@@ -177,6 +187,14 @@ static NAMES: Names = Names {
         ("Reference Handl", Service::Other),
         ("Common-Cleaner", Service::Other),
         ("Notification Th", Service::Other),
+    ],
+    queue_takers: &[
+        "BlockingQueue.take",
+        "BlockingQueue.poll",
+        "BlockingDeque.take",
+        "BlockingDeque.takeFirst",
+        "BlockingDeque.takeLast",
+        "BlockingDeque.pollFirst",
     ],
     // Any wait for a condition goes through ForkJoinPool.managedBlock.
     idle_workers: &[

@@ -1,7 +1,8 @@
 //! Virtual machines and interpreters: they start threads for themselves, and run code that no file has. One file each.
-//! May import: `advice`, `function_name`, `names`, `runtime`, `types`.
+//! May import: `function_name`, `names`, `runtime`, `types`.
 
 pub(super) mod cpython;
 pub(super) mod dotnet;
 pub(super) mod java;
 pub(super) mod node;
+pub(super) mod own_classes;

@@ -3,7 +3,7 @@
 //! Rooms: `inspect` reads what a sleeping thread waits for; `waits` sums that up; `budget` says how much reading may cost;
 //! `processor_time` is what the machine did meanwhile.
 //!
-//! May import: `build`, `events`, `file_kind`, `machine`, `procfs`, `sources`, `stacks`, `syscall_names`, `task`,
+//! May import: `build`, `events`, `file_kind`, `machine`, `procfs`, `stacks`, `syscall_names`, `task`,
 //! `recording`, `resolve`, libc.
 
 mod budget;

@@ -1,13 +1,13 @@
 //! What the scripts read: lanes in levels, samples, task marks, the flame graph. Rooms: [`names`] names by number; [`pack`]
 //! numbers as compressed text.
 //!
-//! May import: `detail`, `grew`, `lanes`, `markup`, `observed`, `page`, `show`, `words`, `analyze`, `recording`.
+//! May import: `detail`, `growth`, `lanes`, `markup`, `observed`, `page`, `show`, `words`, `analyze`, `recording`.
 
 pub(crate) mod names;
 pub(crate) mod pack;
 
 use super::detail::{Detail, Drawn};
-use super::grew;
+use super::growth;
 use super::markup::readable;
 use super::page::{Medium, focus};
 use crate::lanes::levels::bucketed;
@@ -62,7 +62,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(P
         described.push(describe(i, &observed, &run, &levels, &places, &mut names, &mut packed)?);
         drawn.push(run);
     }
-    let flame = grew::flame(analysis, &mut names);
+    let flame = growth::flame(analysis, &mut names);
     packed.index = json!({
         "runs": described,
         "classes": Class::ALL.map(|c| json!([c as u8, c.key(), c.name()])),
@@ -178,7 +178,7 @@ fn samples(
     for sample in &observed.traced.samples {
         let Some(lane) = places.get(&sample.thread).and_then(|i| by_lane.get_mut(*i)) else { continue };
         let key = (sample.mode, sample.syscall, sample.user_stack);
-        let name = *known.entry(key).or_insert_with(|| names.index(&grew::leaf(observed, sample)));
+        let name = *known.entry(key).or_insert_with(|| names.index(&growth::leaf(observed, sample)));
         lane.push((sample.time_ns.clamp(timeline.begin, timeline.end.max(timeline.begin)), name));
     }
     by_lane.iter_mut().for_each(|lane| lane.sort_unstable());

@@ -2,14 +2,14 @@
 
 use crate::account::Ledger;
 use crate::answer::{Cause, Condition, Interval, Limitation, Point, Unsure, Verdict};
-use crate::beyond::beyond;
 use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, describe, none};
 use crate::disturbance;
 use crate::facts::{Facts, in_proportion, large, share};
 use crate::model::window;
-use crate::power;
+use crate::verdict::beyond::beyond;
+use crate::verdict::power;
 use crate::words::{count, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
@@ -145,7 +145,7 @@ fn as_large(causes: &[Cause]) -> Option<&Cause> {
 
 /// The first sentence: how fast it is at the thread count that the verdict is about.
 fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
-    if let Some(ledger) = facts.ledgers.first().filter(|l| l.traced.alone) {
+    if let Some(ledger) = facts.ledgers.first().filter(|l| l.traced.is_only_run) {
         let length = ledger.traced.length_ns() as f64 * 1e-9;
         return format!(
             "The program ran for {} and kept {} of {} busy.",
@@ -218,7 +218,7 @@ pub fn limitations(facts: &Facts<'_, '_>) -> Vec<Limitation> {
             Limitation { what: c.what.clone(), why, unlock: c.unlock.clone() }
         })
         .collect();
-    if facts.ledgers.iter().any(|l| l.traced.alone) {
+    if facts.ledgers.iter().any(|l| l.traced.is_only_run) {
         let why =
             "one run was observed: whether the program gets faster with more threads, and whether its code costs \
                    more beside other threads (more work, memory, sharing, spinning), shows only in a sweep"
@@ -246,7 +246,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(facts.clean.warnings.iter().cloned());
     let tables = facts.model.tables;
     // A run alone is never left out; how it ended stands in the notes.
-    let alone = facts.ledgers.iter().any(|l| l.traced.alone);
+    let alone = facts.ledgers.iter().any(|l| l.traced.is_only_run);
     for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced && !alone) {
         if run.exit_status.is_some_and(|s| s != 0) {
             warnings.push(format!("the traced run with {} failed and was left out", facts.counted().many(run.threads)));
@@ -334,7 +334,7 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     let threads = account.threads;
     let with = facts.counted().many(threads);
     let mut warnings = Vec::new();
-    if !ledger.traced.alone && !facts.points.iter().any(|p| p.threads == threads) {
+    if !ledger.traced.is_only_run && !facts.points.iter().any(|p| p.threads == threads) {
         warnings.push(format!("no timed run with {with}: its account is that of the traced run"));
     }
     if large(ledger, ledger.disturbed) {

@@ -2,8 +2,8 @@
 
 use crate::answer::Interval;
 use crate::curve::Clean;
-use crate::intervals;
-use crate::paired::ERROR;
+use crate::statistics::intervals;
+use crate::statistics::paired::ERROR;
 use crate::statistics::{median, point};
 use serde::Serialize;
 

@@ -16,18 +16,18 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Beside the recording: the answer for scripts.
-pub(super) const VERDICT: &str = "verdict.json";
+pub(in crate::commands) const VERDICT: &str = "verdict.json";
 /// Beside the recording: what the target printed.
-pub(super) const OUTPUT: &str = "output";
+pub(in crate::commands) const OUTPUT: &str = "output";
 
 /// Beside the recording: the page for people.
-pub(super) const PAGE: &str = "report.html";
+pub(in crate::commands) const PAGE: &str = "report.html";
 
 /// Reads a recording.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
+pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
     let tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
         let status = match &error {
             recording::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => Status::Permission,
@@ -56,7 +56,7 @@ pub(super) fn tables(folder: &Path) -> anyhow::Result<Tables> {
 ///
 /// # Errors
 /// As [`tables`], and when the file cannot be read or has mistakes.
-pub(super) fn tables_with(folder: &Path, primitives: Option<&Path>) -> anyhow::Result<Tables> {
+pub(in crate::commands) fn tables_with(folder: &Path, primitives: Option<&Path>) -> anyhow::Result<Tables> {
     let said = primitives.map(functions::load).transpose()?;
     let mut tables = tables(folder)?;
     tables.meta.functions = said.unwrap_or(tables.meta.functions);
@@ -67,7 +67,7 @@ pub(super) fn tables_with(folder: &Path, primitives: Option<&Path>) -> anyhow::R
 ///
 /// # Errors
 /// As [`tables`].
-pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
+pub(in crate::commands) fn answer_of(folder: &Path) -> anyhow::Result<Answer> {
     Ok(answer_for(&tables(folder)?))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Answer> {
 ///
 /// # Errors
 /// As [`tables_with`], and when the file cannot be written.
-pub(super) fn write_page(folder: &Path, primitives: Option<&Path>, file: &Path) -> anyhow::Result<()> {
+pub(in crate::commands) fn write_page(folder: &Path, primitives: Option<&Path>, file: &Path) -> anyhow::Result<()> {
     let tables = tables_with(folder, primitives)?;
     let model = Model::new(&tables);
     fs::write(file, page(&analyze(&model), folder)?).with_context(|| format!("failed to write {}", file.display()))
@@ -83,7 +83,7 @@ pub(super) fn write_page(folder: &Path, primitives: Option<&Path>, file: &Path) 
 
 fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
     let name = folder.to_string_lossy();
-    let sources = sources::of(&analysis.answer, analysis.model.tables);
+    let sources = sources::sources_around(&analysis.answer, analysis.model.tables);
     let subject = ::report::html::Subject { analysis, folder: &name, sources: &sources };
     let mut out = Vec::new();
     ::report::html::render(&subject, &mut out)?;
@@ -94,7 +94,7 @@ fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`of`], and when the answer cannot be written.
-pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
+pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let tables = tables(folder)?;
     let model = Model::new(&tables);
     let analysis = analyze(&model);
@@ -109,7 +109,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Answer> {
 ///
 /// # Errors
 /// When it cannot be written: the disk may be full, and the recording is there nevertheless.
-pub(super) fn write(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Failure> {
+pub(in crate::commands) fn write(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Failure> {
     let file = folder.join(name);
     recording::private::write(&file, contents).map_err(|error| {
         Failure::new(of_io(&error), format!("failed to write {}: {error}", file.display()))
@@ -121,7 +121,7 @@ pub(super) fn write(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Fa
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(super) fn print(answer: &Answer, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(answer: &Answer, folder: &Path, format: Format) -> anyhow::Result<()> {
     let beside: Vec<&str> = [VERDICT, PAGE, "output/"]
         .into_iter()
         .filter(|name| folder.join(name.trim_end_matches('/')).exists())

@@ -6,7 +6,7 @@ use crate::ui;
 use report::terminal::sheet::{self, Entry};
 use report::words::plural;
 
-pub(super) fn print(job: &Job, amounts: Amounts) -> anyhow::Result<ui::Code> {
+pub(in crate::commands) fn print(job: &Job, amounts: Amounts) -> anyhow::Result<ui::Code> {
     let entries = entries(job, amounts);
     ui::out(|mut out| sheet::render(&entries, ui::style(), &mut out))?;
     Ok(ui::OK)

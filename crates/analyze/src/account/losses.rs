@@ -1,11 +1,11 @@
 //! Both halves of a loss, idle processors and processor time beyond the useful, brought from the traced run to the clean
 //! ones.
 
-use super::growth::{self, Base, Strength};
+use super::growth::{self, Base, CpuProfile};
 use super::lines::{LineId, Unexplained};
 use super::parts::LossPart;
 use super::profile::Doing;
-use super::scale::{self, Both, Growth};
+use super::scale::{self, Both, TimeScale};
 use crate::model::Model;
 
 /// Differences below this share of the capacity are what adding floating-point numbers leaves.
@@ -18,7 +18,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// What is known of a thread count, processor-seconds per unit of work.
 #[derive(Debug)]
-pub(super) struct Sides {
+pub(super) struct CleanTimes {
     /// Without what only the traced run has.
     pub(super) capacity: Both,
     pub(super) useful: Both,
@@ -35,7 +35,7 @@ pub(super) struct Sides {
 
 /// How the on-CPU time of a count is to be explained.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Against<'a, 't> {
+pub(super) enum Comparand<'a, 't> {
     /// By its growth.
     Base(Base<'a, 't>),
     /// The smallest count: only creating threads may be loss.
@@ -44,7 +44,7 @@ pub(super) enum Against<'a, 't> {
 
 /// The parts of a loss as the clean runs have it.
 #[derive(Debug)]
-pub(super) struct Halves<'t> {
+pub(super) struct Losses<'t> {
     pub(super) parts: Vec<LossPart>,
     /// User-space functions by growth, largest first.
     pub(super) grown: Vec<(Doing<'t>, f64)>,
@@ -54,15 +54,15 @@ pub(super) struct Halves<'t> {
     pub(super) on_cpu: f64,
 }
 
-impl Sides {
+impl CleanTimes {
     /// Scales the parts of a traced run.
     pub(super) fn scale<'t>(
         &self,
         model: &Model<'t>,
         mut parts: Vec<LossPart>,
-        run: &Strength<'_, 't>,
-        against: Against<'_, 't>,
-    ) -> Halves<'t> {
+        run: &CpuProfile<'_, 't>,
+        against: Comparand<'_, 't>,
+    ) -> Losses<'t> {
         let Some(clean) = self.on_cpu else { return self.as_one(model, parts, run, against) };
         let seen: f64 = parts.iter().map(|p| p.seconds).sum();
         let both = Both { traced: seen, clean: self.capacity.clean - clean };
@@ -78,9 +78,9 @@ impl Sides {
             parts.push(LossPart::exact(LineId::Unexplained(Unexplained::IdleInTimedRuns), unseen));
         }
         let growing = Both { traced: run.on_cpu - self.useful.traced, clean: clean - self.useful.clean };
-        let as_clean = Strength { on_cpu: clean, ..run.clone() };
+        let as_clean = CpuProfile { on_cpu: clean, ..run.clone() };
         let (mut growth, grown, on_cpu) = match (against, scale::growth(growing, self.capacity)) {
-            (Against::Base(Base::Run(base)), Growth::Differences(factor)) => {
+            (Comparand::Base(Base::Run(base)), TimeScale::Differences(factor)) => {
                 let (mut growth, mut grown) = growth::growth(model, run, Base::Run(base));
                 scaled(&mut growth, factor);
                 grown.iter_mut().for_each(|g| g.1 *= factor);
@@ -90,19 +90,19 @@ impl Sides {
                 }
                 (growth, grown, factor)
             }
-            (Against::Base(Base::Run(base)), Growth::Times) => {
-                let base = Strength { on_cpu: self.base.unwrap_or(base.on_cpu), ..base.clone() };
+            (Comparand::Base(Base::Run(base)), TimeScale::Times) => {
+                let base = CpuProfile { on_cpu: self.base.unwrap_or(base.on_cpu), ..base.clone() };
                 let (growth, grown) = growth::growth(model, &as_clean, Base::Run(&base));
                 (growth, grown, clean / run.on_cpu)
             }
-            (Against::Base(base), _) => {
+            (Comparand::Base(base), _) => {
                 let (growth, grown) = growth::growth(model, &as_clean, base);
                 (growth, grown, clean / run.on_cpu)
             }
-            (Against::Itself, _) => (itself(&as_clean), Vec::new(), clean / run.on_cpu),
+            (Comparand::Itself, _) => (itself(&as_clean), Vec::new(), clean / run.on_cpu),
         };
         parts.append(&mut growth);
-        Halves { parts, grown, idle: idle_scale, on_cpu: if on_cpu.is_finite() { on_cpu } else { 1.0 } }
+        Losses { parts, grown, idle: idle_scale, on_cpu: if on_cpu.is_finite() { on_cpu } else { 1.0 } }
     }
 
     /// Where only the whole loss is known, both halves have one scale.
@@ -110,15 +110,15 @@ impl Sides {
         &self,
         model: &Model<'t>,
         mut parts: Vec<LossPart>,
-        run: &Strength<'_, 't>,
-        against: Against<'_, 't>,
-    ) -> Halves<'t> {
+        run: &CpuProfile<'_, 't>,
+        against: Comparand<'_, 't>,
+    ) -> Losses<'t> {
         let loss =
             Both { traced: self.capacity.traced - self.useful.traced, clean: self.capacity.clean - self.useful.clean };
         let scale = scale::whole(loss, self.capacity);
         let (growth, mut grown) = match against {
-            Against::Base(base) => growth::growth(model, run, base),
-            Against::Itself => (itself(run), Vec::new()),
+            Comparand::Base(base) => growth::growth(model, run, base),
+            Comparand::Itself => (itself(run), Vec::new()),
         };
         parts.extend(growth);
         if self.surplus > 0.0 {
@@ -127,12 +127,12 @@ impl Sides {
         }
         scaled(&mut parts, scale);
         grown.iter_mut().for_each(|g| g.1 *= scale);
-        Halves { parts, grown, idle: scale, on_cpu: scale }
+        Losses { parts, grown, idle: scale, on_cpu: scale }
     }
 }
 
 /// What is loss at the smallest count, too.
-fn itself(run: &Strength<'_, '_>) -> Vec<LossPart> {
+fn itself(run: &CpuProfile<'_, '_>) -> Vec<LossPart> {
     if run.creating_is_loss { vec![run.creation()] } else { Vec::new() }
 }
 

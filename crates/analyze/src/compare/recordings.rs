@@ -1,20 +1,16 @@
-//! Two recordings compared: before and after a change, or two commands whose runs were interleaved. Rooms: `summary` the
-//! conclusion in words, `drift` how far the machine itself moved, `load` what other programs may have done; here the
-//! numbers.
+//! Two recordings compared: before and after a change, or two commands whose runs were interleaved.
 
-mod drift;
-mod load;
-mod summary;
-
+use super::summary::half;
+use super::{counters, drift, load, summary};
 use crate::account;
 use crate::amounts::{Amounts, amounts};
 use crate::answer::{Change, Comparison, CurveChange, Interval, Judgement, Kind, Setup};
 use crate::curve::{Clean, median_of, seconds};
-use crate::intervals::{holding, unpaired_ratio};
+use crate::disturbance;
 use crate::model::Model;
-use crate::paired::{ERROR, differences, paired};
+use crate::statistics::intervals::{holding, unpaired_ratio};
+use crate::statistics::paired::{ERROR, differences, paired};
 use crate::statistics::{Measured, NORMAL_95};
-use crate::{counters, disturbance};
 use recording::Tables;
 use std::collections::BTreeSet;
 
@@ -187,11 +183,6 @@ fn judge(interval: Option<Interval>) -> Judgement {
         Some(i) if i.high < 1.0 => Judgement::Worse,
         _ => Judgement::Unclear,
     }
-}
-
-/// Half an interval's width as a share: that of 0.98 to 1.02 is 2 %.
-fn half(interval: Interval) -> f64 {
-    (interval.high / interval.low).sqrt() - 1.0
 }
 
 fn things(before: (&Tables, &Clean<'_>), after: (&Tables, &Clean<'_>)) -> Vec<Change> {

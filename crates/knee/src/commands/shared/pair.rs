@@ -18,7 +18,7 @@ const COMPARISON: &str = "comparison.json";
 ///
 /// # Errors
 /// When the index or a recording cannot be read.
-pub(super) fn of(folder: &Path) -> anyhow::Result<Pair> {
+pub(in crate::commands) fn compare_pair(folder: &Path) -> anyhow::Result<Pair> {
     let index = index::read(folder)?;
     let (a, b) = both(&index, folder)?;
     Ok(made(index, &a, &b))
@@ -28,12 +28,12 @@ pub(super) fn of(folder: &Path) -> anyhow::Result<Pair> {
 ///
 /// # Errors
 /// As [`of`], and when something cannot be written.
-pub(super) fn keep(folder: &Path) -> anyhow::Result<Pair> {
+pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Pair> {
     let index = index::read(folder)?;
     for case in &index.cases {
         answer::keep(&folder.join(&case.recording)).with_context(|| format!("the recording {}", case.recording))?;
     }
-    let pair = of(folder)?;
+    let pair = compare_pair(folder)?;
     let mut json = Vec::new();
     report::json::render(&pair, &mut json)?;
     answer::write(folder, COMPARISON, &json)?;
@@ -44,7 +44,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Pair> {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(super) fn print(pair: &Pair, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(pair: &Pair, folder: &Path, format: Format) -> anyhow::Result<()> {
     ui::out(|mut out| match format {
         Format::Text => report::terminal::render_pair(pair, folder, ui::style(), &mut out),
         Format::Json => report::json::render(pair, &mut out),

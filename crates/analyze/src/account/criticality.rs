@@ -4,8 +4,9 @@
 //! then: the threads that run are those that keep the others waiting (criticality stacks: Du Bois, Eyerman, Sartor &
 //! Eeckhout 2013, "Criticality stacks: identifying critical threads in parallel programs using synchronization behavior").
 
-use super::pieces::{Kind, Why};
-use super::timeline::Shape;
+use super::lines::Shape;
+use super::lines::Why;
+use super::pieces::Activity;
 use recording::tables::{Mode, Sample};
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Idle {
     /// Threads did something else than run.
-    Waiting(Kind),
+    Waiting(Activity),
     /// There was no thread that could have run.
     Shape(Shape),
 }
@@ -30,7 +31,7 @@ pub struct Instant {
 
 /// What a thread was seen at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct At {
+pub struct SeenAt {
     /// The thread.
     pub thread: ThreadId,
     /// Its user stack.
@@ -41,7 +42,7 @@ pub struct At {
 
 /// How often something was seen, and how often while no other thread ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SampleCounts {
     /// Samples.
     pub all: u64,
     /// Of those, taken while the thread ran alone.
@@ -59,24 +60,24 @@ const ALONE: f64 = 1.1;
 
 /// Who ran while capacity was idle.
 #[derive(Debug, Clone, Default)]
-pub struct Meanwhile {
+pub struct Criticality {
     /// Idle processors × samples, by reason and by who ran.
-    pub blamed: HashMap<(Idle, At), f64>,
+    pub blamed: HashMap<(Idle, SeenAt), f64>,
     /// Samples taken while capacity was idle for that reason.
     pub samples: BTreeMap<Idle, u64>,
     /// All samples.
-    pub seen: HashMap<At, Seen>,
+    pub seen: HashMap<SeenAt, SampleCounts>,
     /// Idle processor-seconds in which no thread ran at all, by reason.
     pub nobody: BTreeMap<Idle, f64>,
     /// Seconds in which no thread ran and some waited for a lock, by what other threads did at the same time.
-    pub beside_locks: BTreeMap<Kind, f64>,
+    pub beside_locks: BTreeMap<Activity, f64>,
 }
 
-impl Meanwhile {
+impl Criticality {
     /// Takes one sample.
     pub(super) fn sampled(&mut self, sample: &Sample, instant: &Instant) {
         let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);
-        let at = At { thread: sample.thread, stack: sample.user_stack, syscall };
+        let at = SeenAt { thread: sample.thread, stack: sample.user_stack, syscall };
         let seen = self.seen.entry(at).or_default();
         seen.all += 1;
         seen.alone += u64::from(instant.running <= ALONE);
@@ -87,9 +88,14 @@ impl Meanwhile {
     }
 
     /// Takes a stretch in which no thread ran.
-    pub(super) fn nobody_ran(&mut self, instant: &Instant, present: impl Iterator<Item = Kind> + Clone, seconds: f64) {
-        if present.clone().any(|k| k == Kind::Blocked(Why::Lock)) {
-            for kind in present.filter(|k| *k != Kind::Blocked(Why::Lock)) {
+    pub(super) fn nobody_ran(
+        &mut self,
+        instant: &Instant,
+        present: impl Iterator<Item = Activity> + Clone,
+        seconds: f64,
+    ) {
+        if present.clone().any(|k| k == Activity::Blocked(Why::Lock)) {
+            for kind in present.filter(|k| *k != Activity::Blocked(Why::Lock)) {
                 *self.beside_locks.entry(kind).or_default() += seconds;
             }
         }
@@ -99,14 +105,14 @@ impl Meanwhile {
     }
 
     /// Who ran during the idle time that fits, with its weights; most weight first.
-    pub fn during(&self, fits: impl Fn(Idle) -> bool) -> Vec<(At, f64)> {
-        let mut weights: BTreeMap<At, f64> = BTreeMap::new();
+    pub fn during(&self, fits: impl Fn(Idle) -> bool) -> Vec<(SeenAt, f64)> {
+        let mut weights: BTreeMap<SeenAt, f64> = BTreeMap::new();
         let mut blamed: Vec<_> = self.blamed.iter().filter(|((idle, _), _)| fits(*idle)).collect();
         blamed.sort_unstable_by_key(|(key, _)| **key);
         for ((_, at), weight) in blamed {
             *weights.entry(*at).or_default() += weight;
         }
-        let mut list: Vec<(At, f64)> = weights.into_iter().collect();
+        let mut list: Vec<(SeenAt, f64)> = weights.into_iter().collect();
         list.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         list
     }

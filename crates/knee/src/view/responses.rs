@@ -27,11 +27,11 @@ impl Answer {
 /// Makes the page of a case, by its number.
 type Make = Box<dyn Fn(usize) -> anyhow::Result<Served> + Send + Sync>;
 
-/// Pages of cases that are kept: who compares goes back and forth, and a page holds every slice of its lanes.
+/// ServedPages of cases that are kept: who compares goes back and forth, and a page holds every slice of its lanes.
 const MOST_CASES: usize = 4;
 
 /// What is served.
-pub(crate) enum Desk {
+pub(crate) enum ServedPages {
     /// A page with what it asks for.
     One(Box<Served>),
     /// The page of several cases, and below it a page for each, made when it is asked for.
@@ -60,24 +60,24 @@ impl Query<'_> {
     }
 }
 
-impl Desk {
+impl ServedPages {
     /// One page.
-    pub(crate) fn one(served: Served) -> Desk {
-        Desk::One(Box::new(served))
+    pub(crate) fn one(served: Served) -> ServedPages {
+        ServedPages::One(Box::new(served))
     }
 
     /// Several cases.
-    pub(crate) fn several(page: Vec<u8>, cases: usize, make: Make) -> Desk {
-        Desk::Several { page, cases, make, made: Mutex::default() }
+    pub(crate) fn several(page: Vec<u8>, cases: usize, make: Make) -> ServedPages {
+        ServedPages::Several { page, cases, make, made: Mutex::default() }
     }
 
     /// The answer to the part of an address behind the token.
     pub(super) fn answer(&self, rest: &str) -> Answer {
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         match self {
-            Desk::One(served) => of_page(served, path, query),
-            Desk::Several { page, .. } if path.is_empty() => html(page.clone()),
-            Desk::Several { cases, make, made, .. } => {
+            ServedPages::One(served) => of_page(served, path, query),
+            ServedPages::Several { page, .. } if path.is_empty() => html(page.clone()),
+            ServedPages::Several { cases, make, made, .. } => {
                 let Some((case, path)) = path.split_once('/').and_then(|(case, path)| Some((number(case)?, path)))
                 else {
                     return nothing();

@@ -4,8 +4,8 @@ use super::answer;
 use crate::cli::Format;
 use crate::index::{self, Entry};
 use crate::ui;
-use analyze::against::{Ratio, ratios};
 use analyze::answer::{Answer, Knee};
+use analyze::compare::blocks::{Ratio, ratios};
 use analyze::curve::Clean;
 use anyhow::Context;
 use recording::{Recording, Tables};
@@ -21,15 +21,15 @@ const COMPARISON: &str = "comparison.json";
 ///
 /// # Errors
 /// When the index or a recording cannot be read.
-pub(super) fn of(folder: &Path) -> anyhow::Result<Comparison> {
-    made(folder, answer::of)
+pub(in crate::commands) fn compare_cases(folder: &Path) -> anyhow::Result<Comparison> {
+    made(folder, answer::answer_of)
 }
 
 /// As [`of`], and writes the comparison, its page and every answer beside the recordings.
 ///
 /// # Errors
 /// As [`of`], and when something cannot be written.
-pub(super) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
+pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
     let comparison = made(folder, answer::keep)?;
     let mut json = Vec::new();
     report::json::render(&comparison, &mut json)?;
@@ -42,7 +42,7 @@ pub(super) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub(super) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) -> anyhow::Result<()> {
+pub(in crate::commands) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) -> anyhow::Result<()> {
     let beside = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let base =
@@ -58,7 +58,7 @@ pub(super) fn write_page(comparison: &Comparison, folder: &Path, file: &Path) ->
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(super) fn print(comparison: &Comparison, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(comparison: &Comparison, folder: &Path, format: Format) -> anyhow::Result<()> {
     ui::out(|mut out| match format {
         Format::Text => report::terminal::render_cases(comparison, folder, ui::style(), &mut out),
         Format::Json => report::json::render(comparison, &mut out),

@@ -31,13 +31,13 @@ const ONE_SIDED_95: f64 = 1.645;
 const LEAST_EXPOSURE: f64 = 0.2;
 
 /// What could have escaped of a cause, at the count at which most could; absent where no run was observed.
-pub fn power(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Power> {
+pub(super) fn power(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Power> {
     let counts = facts.in_order().into_iter().map(|ledger| at(facts, ledger, meta));
     counts.max_by(|a, b| a.at_most.total_cmp(&b.at_most))
 }
 
 /// Why so much is too much to call a cause clear; none where it is not.
-pub fn too_weak(power: &Power, counted: Counted) -> Option<String> {
+pub(super) fn too_weak(power: &Power, counted: Counted) -> Option<String> {
     if power.at_most <= MIN_SHARE {
         return None;
     }

@@ -1,7 +1,7 @@
 //! `knee completions`: a script that lets a shell complete knee's arguments.
 
-use super::lab;
 use crate::cli::{Cli, Completions};
+use crate::commands::lab;
 use crate::ui;
 use clap::CommandFactory;
 use clap::builder::PossibleValuesParser;

@@ -15,7 +15,7 @@
 //!   Whitney 1947, "On a test of whether one of two random variables is stochastically larger than the other").
 
 use crate::answer::{Interval, Spread};
-use crate::paired::{ERROR, differences};
+use crate::statistics::paired::{ERROR, differences};
 use crate::statistics::{Measured, median, point};
 
 /// Samples are merged to this many values before they are ranked: 30 against 30 exclude chance far beyond any use.

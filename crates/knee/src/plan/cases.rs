@@ -1,6 +1,6 @@
 //! From variants of a program and values of parameters to the cases of a sweep.
 
-use crate::template::{PLACEHOLDER, Template, placeholder};
+use crate::plan::template::{PLACEHOLDER, Template, placeholder};
 use recording::meta::Counted;
 
 /// More cases than this are a mistyped list, not a sweep: each is run at every thread count, several times.

@@ -6,7 +6,7 @@
 
 /// What is let in.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct AccessCheck {
     pub(super) port: u16,
     pub(super) token: String,
 }
@@ -19,7 +19,7 @@ pub(super) enum Refused {
     Token,
 }
 
-impl Door {
+impl AccessCheck {
     /// What is asked for: the part of the address behind the token.
     pub(super) fn check<'r>(
         &self,
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn check(method: &str, hosts: &[&str], origins: &[&str], target: &'static str) -> Result<&'static str, Refused> {
-        Door { port: 4711, token: "00ff".into() }.check(method, hosts, origins, target)
+        AccessCheck { port: 4711, token: "00ff".into() }.check(method, hosts, origins, target)
     }
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
         }
         let same = "http://127.0.0.1:4711";
         assert_eq!(check("HEAD", &["127.0.0.1:4711"], &[same], "/00ff/lanes?run=0"), Ok("lanes?run=0"));
-        let web = Door { port: 80, token: "00ff".into() };
+        let web = AccessCheck { port: 80, token: "00ff".into() };
         assert_eq!(web.check("GET", &["127.0.0.1"], &[], "/00ff/"), Ok(""));
     }
 

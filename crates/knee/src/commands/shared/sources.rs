@@ -21,7 +21,7 @@ const ENDINGS: [&str; 22] = [
 ];
 
 /// The source of what an answer blames, as far as it can be read here.
-pub(super) fn of(answer: &Answer, tables: &Tables) -> Sources {
+pub(in crate::commands) fn sources_around(answer: &Answer, tables: &Tables) -> Sources {
     Sources::find(answer, tables, |path| read(Path::new(path), tables.meta.started_unix_ns))
 }
 

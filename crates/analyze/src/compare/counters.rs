@@ -2,9 +2,9 @@
 
 use crate::answer::{Change, Kind};
 use crate::curve::{Clean, median_of, seconds};
-use crate::paired::{differences, paired};
 use crate::statistics::MIN_SHARE;
 use crate::statistics::NORMAL_95;
+use crate::statistics::paired::{differences, paired};
 use recording::tables::Run;
 
 /// A counter of a run.

@@ -3,7 +3,7 @@
 //! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work or
 //! for work that only one thread may do shows in what runs meanwhile.
 
-use super::meanwhile::{Meanwhile, Seen};
+use super::criticality::{Criticality, SampleCounts};
 use crate::model::code::{Code, Owner};
 use crate::model::stacks::Stacks;
 use recording::StackId;
@@ -38,21 +38,21 @@ const FEWEST_SAMPLES: u64 = 10;
 const PARALLEL_SHARE: f64 = 0.1;
 
 /// A function, or a line of it: module, name (or none), and the line or address when it is one.
-type Place<'t> = (&'t str, Option<&'t str>, Option<u64>);
+type CodePlace<'t> = (&'t str, Option<&'t str>, Option<u64>);
 
 /// The code of one run that runs alone.
 #[derive(Debug, Clone, Default)]
-pub struct Alone<'t> {
+pub struct SerialCode<'t> {
     told: bool,
-    places: BTreeSet<Place<'t>>,
+    places: BTreeSet<CodePlace<'t>>,
     stacks: HashMap<StackId, Option<Code<'t>>>,
 }
 
-impl<'t> Alone<'t> {
+impl<'t> SerialCode<'t> {
     /// Finds it. Empty when the run does not show enough.
-    pub fn new(stacks: &Stacks<'t>, meanwhile: &Meanwhile) -> Alone<'t> {
-        let mut by_stack: BTreeMap<StackId, Seen> = BTreeMap::new();
-        let mut total = Seen::default();
+    pub fn new(stacks: &Stacks<'t>, meanwhile: &Criticality) -> SerialCode<'t> {
+        let mut by_stack: BTreeMap<StackId, SampleCounts> = BTreeMap::new();
+        let mut total = SampleCounts::default();
         for (at, seen) in &meanwhile.seen {
             total.all += seen.all;
             total.alone += seen.alone;
@@ -63,30 +63,31 @@ impl<'t> Alone<'t> {
             }
         }
         if (total.all - total.alone) as f64 <= PARALLEL_SHARE * total.all as f64 {
-            return Alone::default();
+            return SerialCode::default();
         }
-        let mut seen: HashMap<Place, Seen> = HashMap::new();
+        let mut seen: HashMap<CodePlace, SampleCounts> = HashMap::new();
         let own: HashMap<StackId, Vec<Code>> = by_stack
             .keys()
             .map(|s| (*s, stacks.frames(*s).into_iter().filter(|c| c.owner == Owner::Own).collect()))
             .collect();
         for (stack, samples) in &by_stack {
             let frames = own.get(stack).map_or(&[][..], Vec::as_slice);
-            let places: BTreeSet<Place> = frames.iter().flat_map(places).collect();
+            let places: BTreeSet<CodePlace> = frames.iter().flat_map(places).collect();
             for place in places {
                 let entry = seen.entry(place).or_default();
                 entry.all += samples.all;
                 entry.alone += samples.alone;
             }
         }
-        let alone = |seen: &Seen| seen.all >= FEWEST_SAMPLES && seen.alone as f64 >= ALONE_SHARE * seen.all as f64;
-        let places: BTreeSet<Place> = seen.iter().filter(|(_, s)| alone(s)).map(|(p, _)| *p).collect();
+        let alone =
+            |seen: &SampleCounts| seen.all >= FEWEST_SAMPLES && seen.alone as f64 >= ALONE_SHARE * seen.all as f64;
+        let places: BTreeSet<CodePlace> = seen.iter().filter(|(_, s)| alone(s)).map(|(p, _)| *p).collect();
         let innermost = |frames: &Vec<Code<'t>>| {
             let function = frames.iter().find(|c| c.name().is_some() && places.contains(&function(c)));
             function.or_else(|| frames.iter().find(|c| self::places(c).iter().any(|p| places.contains(p)))).copied()
         };
         let stacks = own.iter().map(|(stack, frames)| (*stack, innermost(frames))).collect();
-        Alone { told: true, places, stacks }
+        SerialCode { told: true, places, stacks }
     }
 
     /// The innermost function of the program in a stack that only ever runs alone.
@@ -105,12 +106,12 @@ impl<'t> Alone<'t> {
     }
 }
 
-fn function<'t>(code: &Code<'t>) -> Place<'t> {
+fn function<'t>(code: &Code<'t>) -> CodePlace<'t> {
     (code.module, code.name(), None)
 }
 
 /// The function and the line: one of them alone may be what only one thread runs. Without a name the address counts.
-fn places<'t>(code: &Code<'t>) -> Vec<Place<'t>> {
+fn places<'t>(code: &Code<'t>) -> Vec<CodePlace<'t>> {
     match (code.name(), code.frame.line) {
         (Some(name), Some(line)) => vec![function(code), (code.module, Some(name), Some(line.into()))],
         (Some(_), None) => vec![function(code)],

@@ -1,0 +1,16 @@
+//! What runs of two recordings, or of two cases of a sweep, say of each other.
+//!
+//! Rooms: `recordings` two recordings; [`blocks`] two cases whose runs were made in the same blocks; `counters` what such
+//! runs count differently; `drift` how far the machine itself moved; `load` what other programs may have done; `summary`
+//! the conclusion in words.
+//!
+//! May import: `account`, `amounts`, `answer`, `curve`, `disturbance`, `model`, `statistics`, `words`, `recording`.
+
+pub mod blocks;
+mod counters;
+mod drift;
+mod load;
+mod recordings;
+mod summary;
+
+pub use recordings::{compare, interleaved, noise};

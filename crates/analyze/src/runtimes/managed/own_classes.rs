@@ -1,0 +1,70 @@
+//! Which classes of a Java program are its author's, and which a library's: all are made at run time alike, and jar files are
+//! not in a recording.
+
+/// The packages that a program's classes are in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnClasses {
+    /// Starts of the names of the program's own methods, such as `com.acme.`.
+    starts: Vec<String>,
+    /// True where the program has classes without a package.
+    bare: bool,
+}
+
+/// So many parts of a package's name say whose it is: by convention a domain, turned around, which is its owner's
+/// (Java Language Specification, 6.1).
+///
+/// Decides: which methods of a Java program are told as its own, and which as a library's that it calls.
+/// From: the convention of the language.
+/// Shown by: `the_program_s_classes_are_in_its_main_class_s_package`.
+/// Wrong if: one owner writes a program and the libraries below it, or a program's parts have several owners: then the
+/// method that is told as the library's is the user's own.
+const OWNER: usize = 2;
+
+/// Classes that only start a program's own main class.
+const LAUNCHERS: [&str; 2] = ["org.springframework.boot.loader.", "org.codehaus.mojo.exec."];
+
+impl OwnClasses {
+    /// From the names of all methods that a recording tells: where `main` is, the program is. `library`: true for those of
+    /// the class library.
+    pub(crate) fn of<'n>(methods: impl Iterator<Item = &'n str>, library: impl Fn(&str) -> bool) -> OwnClasses {
+        let mut own = OwnClasses::default();
+        let starts = |name: &str, list: &[&str]| list.iter().any(|start| name.starts_with(start));
+        for class in methods.filter_map(|name| name.strip_suffix(".main")) {
+            if library(class) || starts(class, &LAUNCHERS) {
+                continue;
+            }
+            let mut parts: Vec<&str> = class.split('.').collect();
+            parts.pop();
+            parts.truncate(OWNER);
+            match parts.is_empty() {
+                true => own.bare = true,
+                false => own.starts.push(parts.join(".") + "."),
+            }
+        }
+        own.starts.sort();
+        own.starts.dedup();
+        own
+    }
+
+    /// True for a method of the program's own.
+    pub fn hold(&self, method: &str) -> bool {
+        let bare = || method.split('.').count() == 2;
+        self.starts.iter().any(|start| method.starts_with(start.as_str())) || (self.bare && bare())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_s_classes_are_in_its_main_class_s_package() {
+        let of = |names: &[&str]| OwnClasses::of(names.iter().copied(), |class| class.starts_with("sun."));
+        let own = of(&["com.acme.shop.Desk.main", "sun.launcher.LauncherHelper.main", "com.zaxxer.hikari.Pool.get"]);
+        assert!(own.hold("com.acme.shop.Desk.serve") && own.hold("com.acme.db.Store$Row.read"));
+        assert!(!own.hold("com.zaxxer.hikari.Pool.get") && !own.hold("com.acmetools.X.y") && !own.hold("Desk.serve"));
+        let bare = of(&["Desk.main"]);
+        assert!(bare.hold("Desk$Worker.run") && !bare.hold("com.zaxxer.hikari.Pool.get"));
+        assert_eq!(of(&["org.springframework.boot.loader.JarLauncher.main", "x.Y.domain"]), OwnClasses::default());
+    }
+}

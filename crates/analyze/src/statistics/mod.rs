@@ -1,0 +1,12 @@
+//! Statistics: medians, intervals of few values, differences inside blocks.
+//!
+//! Rooms: `measured` medians and quantiles, and what they are taken of; [`intervals`] how uncertain they are; [`paired`]
+//! differences inside blocks.
+//!
+//! May import: `answer`.
+
+pub mod intervals;
+mod measured;
+pub mod paired;
+
+pub use measured::*;

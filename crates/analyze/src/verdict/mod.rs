@@ -1,0 +1,11 @@
+//! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
+//!
+//! Rooms: `conclusion` puts it together; `beyond` what larger counts lose; `power` how much of a cause could have escaped.
+//!
+//! May import: `account`, `answer`, `causes`, `curve`, `disturbance`, `facts`, `model`, `statistics`, `words`, `recording`.
+
+mod beyond;
+mod conclusion;
+mod power;
+
+pub use conclusion::{limitations, verdict, warnings};

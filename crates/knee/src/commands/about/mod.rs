@@ -1,0 +1,9 @@
+//! Subcommands that say what knee is and can do, and measure nothing.
+//!
+//! May import: `cli`, `failure`, `file`, `lab`, `ui`, `version`, `analyze`, `collect`, `report`.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod man;
+pub(crate) mod welcome;

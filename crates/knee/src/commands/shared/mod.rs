@@ -1,0 +1,13 @@
+//! What several subcommands do.
+//!
+//! Rooms: `answer` from a recording on disk to the answer on the screen; `pair` what two recordings say of each other;
+//! `side_by_side` the cases of a sweep; `sources` the source around culprits; `dry_run` what would be run.
+//!
+//! May import: `cli`, `failure`, `file`, `index`, `job`, `mistakes`, `plan`, `ui`, `analyze`, `recording`,
+//! `report`.
+
+pub(super) mod answer;
+pub(super) mod dry_run;
+pub(super) mod pair;
+pub(super) mod side_by_side;
+pub(super) mod sources;
