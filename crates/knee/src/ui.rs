@@ -85,6 +85,11 @@ pub(crate) const OK: Code = Code(0);
 /// The user stopped it; what there was has been reported.
 pub(crate) const INTERRUPTED: Code = Code(Status::Interrupted as u8);
 
+/// What a script asked about is so.
+pub(crate) const BARRED: Code = Code(1);
+/// It cannot be told, and the script wants to know that.
+pub(crate) const UNSURE: Code = Code(6);
+
 /// How standard output wants its text.
 pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();

@@ -219,6 +219,24 @@ fn a_sweep_over_processors_keeps_the_program_to_them() {
 }
 
 #[test]
+fn a_script_gets_a_status_for_what_it_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = |name: &str, condition: &str| {
+        let options = ["--fail-if", condition, "--fail-if-unsure", "-o", name, "--no-trace", "-q"];
+        let command = ["--", "sh", "-c", "sleep 0.02", "x", "{threads}"];
+        let output = knee(folder.path(), &[&QUICK[..], &options, &command].concat());
+        (output.status.code().unwrap(), text(&output.stderr))
+    };
+    let (code, errors) = status("slow", "seconds(2) > 0.001");
+    assert_eq!((code, errors.contains("knee: seconds(2) > 0.001 is true")), (1, true), "{errors}");
+    assert_eq!(status("fast", "seconds(2) > 100").0, 0);
+    let (code, errors) = status("none", "throughput(2) < 5");
+    assert_eq!((code, errors.contains("cannot be told")), (6, true), "{errors}");
+    let (code, errors) = status("never", "seconds(4) > 1");
+    assert_eq!((code, errors.contains("does not run that count")), (2, true), "{errors}");
+}
+
+#[test]
 fn a_program_alone_is_swept_over_all_processors() {
     let folder = tempfile::tempdir().unwrap();
     let several = std::thread::available_parallelism().map_or(1, usize::from) > 1;

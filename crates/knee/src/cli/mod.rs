@@ -1,6 +1,6 @@
 //! The arguments: names, help texts, examples.
 //!
-//! May import: `plan`, `version`, `collect`, clap.
+//! May import: `gate`, `plan`, `version`, `collect`, clap.
 
 mod reading;
 mod running;

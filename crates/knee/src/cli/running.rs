@@ -1,7 +1,8 @@
 //! The arguments of the commands that run or observe programs.
 
 use super::Format;
-use super::values::{collector, duration, parameter, seconds};
+use super::values::{collector, duration, parameter, seconds, share};
+use crate::gate::condition::Condition;
 use crate::plan::cases::Parameter;
 use crate::plan::counts::{Counts, Processors};
 use clap::{Args, Subcommand, ValueHint};
@@ -35,7 +36,8 @@ Examples:
 
 Exit status: 0 an answer was given, 2 wrong usage, 3 the program failed, 4 no
 permission, 5 unreadable recording, 130 interrupted (the answer so far is
-still written).";
+still written); 1 a condition of --fail-if is true, 6 with --fail-if-unsure it
+cannot be told.";
 
 const TARGET: &str = "The program";
 const SWEEPING: &str = "The sweep";
@@ -53,6 +55,12 @@ pub(crate) struct Sweep {
     /// replaced by the count.
     #[arg(long, value_name = "LIST", conflicts_with_all = ["file", "threads"], help_heading = SWEEPING)]
     pub(crate) processors: Option<Processors>,
+    /// Exit status 1 when this is so with 95 % certainty, such as 'efficiency(4) < 0.6'; also speedup, seconds, throughput, and >
+    #[arg(long, value_name = "CONDITION", help_heading = OUTPUT)]
+    pub(crate) fail_if: Vec<Condition>,
+    /// Exit status 6 when that cannot be told
+    #[arg(long, requires = "fail_if", help_heading = OUTPUT)]
+    pub(crate) fail_if_unsure: bool,
     #[command(flatten)]
     pub(crate) options: SweepOptions,
     /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
@@ -151,10 +159,14 @@ Examples:
   Two ways to call it, at two thread counts:
     knee compare -t 2,4 --runs 20 -- ./sum --lock {threads} -- ./sum {threads}
 
+  In the CI of a project, which fails when the new build is slower:
+    knee compare --fail-if-slower 5% -- ./old input.dat -- ./new input.dat
+
 Both are run once in each block, in random order; what disturbs a block counts
 for neither. With fewer than 6 blocks nothing can be told.
 
-Exit status: as of knee sweep. Both an answer and \"cannot be told\" are 0.";
+Exit status: as of knee sweep. Both an answer and \"cannot be told\" are 0;
+1 and 6 only with --fail-if-slower and --fail-if-unsure.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES, override_usage = "knee compare [OPTIONS] -- A [ARGUMENTS] -- B [ARGUMENTS]")]
@@ -168,6 +180,12 @@ pub(crate) struct Compare {
     /// Timed runs of each at each count [default: 10; with --quick 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
     pub(crate) runs: Option<u32>,
+    /// Exit status 1 when B is slower than A by at least so much, with 95 % certainty
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = OUTPUT)]
+    pub(crate) fail_if_slower: Option<f64>,
+    /// Exit status 6 when that cannot be told
+    #[arg(long, requires = "fail_if_slower", help_heading = OUTPUT)]
+    pub(crate) fail_if_unsure: bool,
     #[command(flatten)]
     pub(crate) making: Making,
 }

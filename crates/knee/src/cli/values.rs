@@ -36,6 +36,18 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A share of something: `5%` or `0.05`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let (digits, scale) = match text.strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 0.01),
+        None => (text, 1.0),
+    };
+    match digits.parse::<f64>().map(|number| number * scale) {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        _ => Err("expected a share below all of it, such as 5% or 0.05".to_owned()),
+    }
+}
+
 /// A moment of a run.
 pub(super) fn moment(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -86,6 +98,16 @@ mod tests {
         }
         for text in ["", "s", "-1s", "10 s", "10y", "nan", "1e99h"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_below_one() {
+        for (text, value) in [("5%", 0.05), ("0.05", 0.05), ("2.5 %", 0.025), ("0", 0.0)] {
+            assert!((share(text).unwrap() - value).abs() < 1e-12, "{text}");
+        }
+        for text in ["100%", "5", "-1%", "%", "five", "nan"] {
+            assert!(share(text).is_err(), "{text}");
         }
     }
 

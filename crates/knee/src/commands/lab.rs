@@ -3,6 +3,7 @@
 use super::sweep;
 use crate::cli::{self, LabCommand};
 use crate::file::{self, Described, SweepFile};
+use crate::gate::Gate;
 use crate::job;
 use crate::lab::{LabFolder, LabSearch};
 use crate::ui;
@@ -16,7 +17,7 @@ pub(crate) fn run(options: &cli::Lab) -> anyhow::Result<ui::Code> {
         Some(LabCommand::Show(show)) => print(&shown(&show.name, &file::load(&lab.file(&show.name)?)?)),
         Some(LabCommand::Run(run)) => {
             let job = job::of_file(&file::load(&lab.file(&run.name)?)?, &run.options)?;
-            sweep::carry_out(&job, &run.options.making)
+            sweep::carry_out(&job, &run.options.making, &Gate::Open, false)
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::cli::{self, Format, Making};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
+use crate::gate::{self, Gate, Passage};
 use crate::index::{self, Entry, Index, Question};
 use crate::job::{self, Job};
 use crate::observing;
@@ -29,7 +30,22 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
         Some(path) => job::of_file(&file::load(path)?, &options.options)?,
         None => job::of_command(&options.command, options)?,
     };
-    carry_out(&job, &options.options.making)
+    if let Some(first) = options.fail_if.first() {
+        let asked = options.fail_if.iter().find(|condition| !job.threads.contains(&condition.at()));
+        if let Some(condition) = asked {
+            let what = format!("--fail-if: {condition}: the sweep does not run that count");
+            return Err(Failure::new(Status::Usage, what).into());
+        }
+        if job.cases.len() > 1 {
+            let what =
+                format!("--fail-if: {first}: the sweep has {} cases, and a condition is of one", job.cases.len());
+            return Err(Failure::new(Status::Usage, what)
+                .hint("choose one with --variant, and one value with --param")
+                .into());
+        }
+    }
+    let gate = if options.fail_if.is_empty() { Gate::Open } else { Gate::FailIf(options.fail_if.clone()) };
+    carry_out(&job, &options.options.making, &gate, options.fail_if_unsure)
 }
 
 /// A case's recording while it is made.
@@ -40,7 +56,7 @@ struct Recording {
 }
 
 /// Makes the sweep and answers.
-pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code> {
+pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: bool) -> anyhow::Result<ui::Code> {
     job.check_programs(std::env::var_os("PATH").as_deref())?;
     let functions = functions::said(options.primitives.as_deref())?;
     let mut described = Meta { functions, ..describe(job, options) };
@@ -102,8 +118,8 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
         if nothing {
             return Err(nothing_measured(job, outcomes.cases, outcomes.interrupted).into());
         }
-        conclude(job, &folder, !outcomes.interrupted, options.format)?;
-        Ok(if outcomes.interrupted { ui::INTERRUPTED } else { ui::OK })
+        let passage = conclude(job, &folder, !outcomes.interrupted, options.format, gate)?;
+        Ok(if outcomes.interrupted { ui::INTERRUPTED } else { code(passage, unsure_fails) })
     });
     // Under sudo the files are the caller's. Failing that they stay root's, which the user can see and change.
     if let Err(error) = collect::launch::user::give_to_caller(&folder) {
@@ -174,14 +190,44 @@ fn index_of(job: &Job, complete: bool) -> Index {
 }
 
 /// Answers from what was recorded.
-fn conclude(job: &Job, folder: &Path, complete: bool, format: Format) -> anyhow::Result<()> {
+fn conclude(job: &Job, folder: &Path, complete: bool, format: Format, gate: &Gate) -> anyhow::Result<Passage> {
     if job.cases.len() == 1 {
-        return answer::print(&answer::keep(folder)?, folder, format);
+        let answer = answer::keep(folder)?;
+        answer::print(&answer, folder, format)?;
+        return Ok(match gate {
+            Gate::FailIf(conditions) => gate::fails(&answer, conditions),
+            _ => Passage::Free,
+        });
     }
     index::write(&index_of(job, complete), folder)?;
     match job.question {
-        Question::Cases => side_by_side::print(&side_by_side::keep(folder)?, folder, format),
-        Question::Compare | Question::Noise => pair::print(&pair::keep(folder)?, folder, format),
+        Question::Cases => {
+            side_by_side::print(&side_by_side::keep(folder)?, folder, format)?;
+            Ok(Passage::Free)
+        }
+        Question::Compare | Question::Noise => {
+            let pair = pair::keep(folder)?;
+            pair::print(&pair, folder, format)?;
+            Ok(match gate {
+                Gate::Slower(by) => gate::slower(&pair.comparison, *by),
+                _ => Passage::Free,
+            })
+        }
+    }
+}
+
+/// What a script gets.
+fn code(passage: Passage, unsure_fails: bool) -> ui::Code {
+    match passage {
+        Passage::Free => ui::OK,
+        Passage::Barred(why) => {
+            ui::say(&format!("knee: {why}"));
+            ui::BARRED
+        }
+        Passage::Open(why) => {
+            ui::say(&format!("knee: {why}"));
+            if unsure_fails { ui::UNSURE } else { ui::OK }
+        }
     }
 }
 
