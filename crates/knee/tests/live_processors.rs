@@ -23,7 +23,8 @@ fn told(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
         eprintln!("NOT TESTED: this machine has one processor");
         return None;
     }
-    let recording = folder.join("recording");
+    let beside = tempfile::tempdir().unwrap();
+    let recording = beside.path().join("recording");
     let output = Command::new(env!("CARGO_BIN_EXE_knee"))
         .args(["sweep", "--processors", "1,2", "--runs", "1", "--warm-up", "0", "--repeats", "0", "--no-wait", "-q"])
         .args(["--no-trace", "--format", "json", "-o"])
