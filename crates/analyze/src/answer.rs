@@ -4,6 +4,7 @@
 //! those of the account and of causes are processor-seconds per unit of work, where a unit of work is one whole execution
 //! unless the program prints a throughput.
 
+use recording::meta::Counted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,8 +16,15 @@ pub struct Answer {
     pub knee: Knee,
     /// The command with its placeholders.
     pub command: Vec<String>,
+    /// Variables that were set for it, with their placeholders.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<(String, String)>,
     /// The machine that ran it.
     pub machine: recording::meta::Machine,
+    /// What the counts are of: absent where they are of threads, as they mostly are; `processors` where the sweep changed
+    /// the processors that the program could use. `threads` then is that count, everywhere.
+    #[serde(skip_serializing_if = "Counted::is_threads")]
+    pub counted: Counted,
     /// Where units of work came from; null when a run is the unit.
     pub throughput: Option<recording::meta::Throughput>,
     /// One point a thread count, ascending.
@@ -73,6 +81,9 @@ pub struct Interval {
 pub struct Point {
     /// The thread count.
     pub threads: u32,
+    /// Processors that the program could use, where the sweep changed these; then `threads` is the same number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
     /// Timed runs.
     pub runs: u32,
     /// Wall time of a run.
@@ -98,6 +109,9 @@ pub struct Point {
 pub struct Account {
     /// The thread count.
     pub threads: u32,
+    /// The most threads that did more than wait at once, where the sweep changed the processors and not the threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_threads: Option<u32>,
     /// Processor-seconds per unit of work that the program could have used: min(threads, processors) × time.
     pub capacity: f64,
     /// CPU time per unit of work at the smallest thread count: what the work takes.
@@ -400,6 +414,8 @@ pub enum Setup {
 pub struct Comparison {
     /// How their runs were made.
     pub setup: Setup,
+    /// What the counts are of.
+    pub counted: Counted,
     /// One sentence.
     pub summary: String,
     /// Times at the thread counts that both have.

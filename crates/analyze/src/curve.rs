@@ -4,8 +4,8 @@ use crate::answer::{Point, Spread};
 use crate::statistics::intervals::{above, holding, ratio, spread};
 use crate::statistics::paired::ERROR;
 use crate::statistics::{MIN_SHARE, Measured, median, point};
-use crate::words::count_threads;
 use recording::Tables;
+use recording::meta::Counted;
 use recording::tables::{Run, RunKind};
 use std::collections::BTreeMap;
 
@@ -44,9 +44,11 @@ const MOST_INSIDE: f64 = 1.25;
 pub struct Clean<'t> {
     runs: BTreeMap<u32, Vec<&'t Run>>,
     /// Counted runs by thread count: hardware events are counted in the warm-up, so that timed runs stay untouched.
-    counted: BTreeMap<u32, Vec<&'t Run>>,
+    events: BTreeMap<u32, Vec<&'t Run>>,
     /// True when units of work come from the program's output, false when a run is the unit.
     pub by_throughput: bool,
+    /// What its counts are of.
+    pub counted: Counted,
     /// What the reader should know about the runs.
     pub warnings: Vec<String>,
 }
@@ -54,41 +56,40 @@ pub struct Clean<'t> {
 impl<'t> Clean<'t> {
     /// Sorts the runs of a recording. Failed runs, and those without a duration, are left out with a warning.
     pub fn new(tables: &'t Tables) -> Clean<'t> {
-        let mut clean = Clean::of(&tables.runs);
+        let mut clean = Clean::of(&tables.runs, tables.meta.counted);
         if tables.meta.throughput.is_some() && !clean.by_throughput && !clean.runs.is_empty() {
             let warning = "not every run printed a usable throughput: runs are compared by their wall time";
             clean.warnings.push(warning.to_owned());
         }
         for (threads, of_count) in &clean.runs {
             if of_count.len() == 1 {
-                let warning = format!("only one timed run with {}: its noise is unknown", count_threads(*threads));
+                let warning = format!("only one timed run with {}: its noise is unknown", clean.counted.many(*threads));
                 clean.warnings.push(warning);
             }
         }
         clean
     }
 
-    fn of(all: &'t [Run]) -> Clean<'t> {
+    fn of(all: &'t [Run], counted: Counted) -> Clean<'t> {
         let mut runs: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
-        let mut counted: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
+        let mut events: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
         let mut unusable: BTreeMap<u32, u32> = BTreeMap::new();
         for run in all.iter().filter(|r| r.threads > 0) {
             let good = run.exit_status == Some(0) && run.signal.is_none() && run.wall_ns > 0;
             match run.kind {
                 RunKind::Clean if good => runs.entry(run.threads).or_default().push(run),
                 RunKind::Clean => *unusable.entry(run.threads).or_default() += 1,
-                RunKind::WarmUp if good => counted.entry(run.threads).or_default().push(run),
+                RunKind::WarmUp if good => events.entry(run.threads).or_default().push(run),
                 _ => {}
             }
         }
         let mut warnings = Vec::new();
         for (threads, count) in unusable {
-            warnings
-                .push(format!("{count} of the timed runs with {} failed and were left out", count_threads(threads)));
+            warnings.push(format!("{count} of the timed runs with {} failed and were left out", counted.many(threads)));
         }
         let usable = |r: &&Run| printed(r).is_some();
         let by_throughput = !runs.is_empty() && runs.values().flatten().all(usable);
-        Clean { runs, counted, by_throughput, warnings }
+        Clean { runs, events, by_throughput, counted, warnings }
     }
 
     /// Thread counts that have timed runs, ascending.
@@ -170,7 +171,7 @@ impl<'t> Clean<'t> {
             let runs = runs.into_iter().flatten();
             runs.filter_map(|r| event(r).map(|v| v as f64 / self.work(r))).collect()
         };
-        let counted = of(self.counted.get(&threads));
+        let counted = of(self.events.get(&threads));
         median(&counted).or_else(|| median(&of(self.runs.get(&threads))))
     }
 
@@ -194,6 +195,7 @@ impl<'t> Clean<'t> {
         efficiency_interval.high /= ideal;
         Some(Point {
             threads,
+            processors: Some(threads).filter(|_| self.counted == Counted::Processors),
             runs: speed.len() as u32,
             seconds: self.spread(threads, |r| seconds(r.wall_ns))?,
             throughput: if self.by_throughput {
@@ -216,7 +218,7 @@ impl<'t> Clean<'t> {
 
     fn counters(&self, threads: u32) -> BTreeMap<&'static str, f64> {
         let runs = self.runs.get(&threads).map_or(&[][..], Vec::as_slice);
-        let counted = self.counted.get(&threads).map_or(&[][..], Vec::as_slice);
+        let counted = self.events.get(&threads).map_or(&[][..], Vec::as_slice);
         let mut counters = BTreeMap::new();
         let mut add = |name, values: Vec<f64>| {
             if let Some(value) = median(&values) {
@@ -249,7 +251,7 @@ impl<'t> Clean<'t> {
 /// True when timed runs leave open whether the program loses time: by the medians it loses enough for a cause at some
 /// count within the processors, and by the scatter it may lose nothing there. More runs would tell.
 pub fn undecided(runs: &[Run], processors: u32) -> bool {
-    let clean = Clean::of(runs);
+    let clean = Clean::of(runs, Counted::Threads);
     let Some(base) = clean.base() else { return false };
     let useful = clean.cpu_per_unit(base);
     clean.counts().filter(|threads| *threads > base && *threads <= processors).any(|threads| {

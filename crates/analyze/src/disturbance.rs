@@ -6,7 +6,6 @@
 
 use crate::statistics::MIN_SHARE;
 use crate::statistics::median;
-use crate::words::count_threads;
 use recording::Tables;
 use recording::tables::{Run, RunKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,14 +127,14 @@ pub fn beyond(load: f64, usual: f64) -> bool {
 
 /// What the reader should know: blocks that were set aside and made again, and disturbed ones that had to be kept.
 pub fn warnings(tables: &Tables) -> Vec<String> {
-    let processors = tables.meta.machine.usable_processors.max(1);
     let timed = |run: &&Run| matches!(run.kind, RunKind::Clean | RunKind::Disturbed);
     let mut by_count: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
     for run in tables.runs.iter().filter(timed) {
         by_count.entry(run.threads).or_default().push(run);
     }
     let mut found: Vec<(&Run, Disturbance)> = Vec::new();
-    for runs in by_count.values() {
+    for (count, runs) in &by_count {
+        let processors = tables.meta.usable_at(*count);
         let usual = Usual::of(runs.iter().copied(), processors);
         found.extend(runs.iter().filter_map(|run| Some((*run, disturbance(run, &usual, processors)?))));
     }
@@ -144,7 +143,7 @@ pub fn warnings(tables: &Tables) -> Vec<String> {
         |kind| tables.runs.iter().filter(|run| run.kind == kind).map(|run| run.block).collect::<BTreeSet<u32>>();
     let why = |kind| {
         let first = found.iter().find(|(run, _)| run.kind == kind);
-        first.map(|(run, disturbance)| format!("{disturbance} in a run with {}", count_threads(run.threads)))
+        first.map(|(run, disturbance)| format!("{disturbance} in a run with {}", tables.meta.counted.many(run.threads)))
     };
     let mut warnings = Vec::new();
     let aside = blocks(RunKind::Disturbed).len();

@@ -5,7 +5,8 @@ use crate::answer::{Interval, Point};
 use crate::curve::Clean;
 use crate::model::Model;
 use crate::statistics::{MIN_SHARE, NORMAL_95};
-use crate::words::{count_threads, percent};
+use crate::words::percent;
+use recording::meta::Counted;
 
 /// Everything that a cause may look at.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +28,11 @@ pub struct Facts<'a, 't> {
 }
 
 impl<'a, 't> Facts<'a, 't> {
+    /// What the counts are of.
+    pub fn counted(&self) -> Counted {
+        self.model.tables.meta.counted
+    }
+
     /// The same, asked of one thread count alone.
     #[must_use]
     pub fn at(self, threads: u32) -> Facts<'a, 't> {
@@ -101,7 +107,7 @@ pub fn large(ledger: &Ledger<'_, '_>, seconds: f64) -> bool {
 /// work tell nothing without the whole.
 pub fn in_proportion(ledger: &Ledger<'_, '_>, seconds: f64) -> String {
     let share = seconds / ledger.account.capacity.max(f64::MIN_POSITIVE);
-    format!("{} of the processor time with {}", percent(share), count_threads(ledger.account.threads))
+    format!("{} of the processor time with {}", percent(share), ledger.traced.counted.many(ledger.account.threads))
 }
 
 /// True when a charge is large, and certain in spite of sampling and of the noise of the loss.

@@ -10,7 +10,7 @@ use crate::causes::shared::{duration, evidence};
 use crate::growth;
 use crate::model::code::file_name;
 use crate::model::{Model, Traced};
-use crate::words::count_threads;
+use crate::words::count;
 use recording::StackId;
 use recording::meta::Imported;
 use recording::tables::Mode;
@@ -32,7 +32,9 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
     Answer {
         knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: meta.format.to_string() },
         command: meta.command.clone(),
+        environment: Vec::new(),
         machine: meta.machine.clone(),
+        counted: meta.counted,
         throughput: None,
         curve: Vec::new(),
         knee_at: None,
@@ -92,7 +94,7 @@ fn summary(model: &Model<'_>, counts: &[(u32, Amounts)], growth: &[Growth]) -> S
         let most = grown.map(|row| format!(", and {} grew most, by {}", row.name, duration(row.growth)));
         return format!(
             "From {} to {many} the profiled processor time went from {} to {}{}. {limit}",
-            count_threads(few),
+            count(few, "thread"),
             spent(first),
             spent(last),
             most.unwrap_or_default()
@@ -109,7 +111,12 @@ fn summary(model: &Model<'_>, counts: &[(u32, Amounts)], growth: &[Growth]) -> S
 
 fn nothing(model: &Model<'_>) -> Cause {
     let rows = model.traced.iter().map(|t| {
-        evidence(format!("samples with {}", count_threads(t.run.threads)), t.samples.len() as f64, "samples", "samples")
+        evidence(
+            format!("samples with {}", count(t.run.threads, "thread")),
+            t.samples.len() as f64,
+            "samples",
+            "samples",
+        )
     });
     Cause {
         id: CauseId::NONE,

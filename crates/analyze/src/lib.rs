@@ -91,14 +91,16 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
     Answer {
         knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: tables.meta.format.to_string() },
         command: tables.meta.command.clone(),
+        environment: tables.meta.environment.clone(),
         machine: tables.meta.machine.clone(),
+        counted: tables.meta.counted,
         throughput: tables.meta.throughput.clone().filter(|_| clean.by_throughput),
         knee_at: knee::knee(clean),
         growth: growth::growth(&facts),
         verdict: verdict::verdict(&facts, causes),
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),
-        account: ledgers.iter().map(|l| told(model, &l.account)).collect(),
+        account: ledgers.iter().map(|l| told(model, l)).collect(),
         curve: points.clone(),
     }
 }

@@ -9,11 +9,6 @@ pub(crate) fn said(words: String, _: impl FnOnce() -> String) -> String {
 #[cfg(test)]
 pub(crate) use reworded::said;
 
-/// "1 thread", "4 threads".
-pub(crate) fn count_threads(threads: u32) -> String {
-    count(threads, "thread")
-}
-
 /// "1 processor", "4 processors".
 pub(crate) fn count(number: u32, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })

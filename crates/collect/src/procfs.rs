@@ -16,13 +16,28 @@ pub(crate) struct MachineTime {
 
 impl MachineTime {
     pub(crate) fn now() -> Option<MachineTime> {
-        parse_stat(&fs::read_to_string("/proc/stat").ok()?)
+        MachineTime::of(&[])
+    }
+
+    /// That of some processors; of the whole machine where none are given.
+    pub(crate) fn of(processors: &[u32]) -> Option<MachineTime> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        if processors.is_empty() {
+            return parse_stat(&text, "cpu");
+        }
+        processors.iter().try_fold(MachineTime::default(), |sum, processor| {
+            let time = parse_stat(&text, &format!("cpu{processor}"))?;
+            Some(MachineTime {
+                busy_ns: sum.busy_ns.saturating_add(time.busy_ns),
+                steal_ns: sum.steal_ns.saturating_add(time.steal_ns),
+            })
+        })
     }
 }
 
-/// proc_stat(5): the first line holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks of 10 ms.
-fn parse_stat(text: &str) -> Option<MachineTime> {
-    let line = text.lines().next()?.strip_prefix("cpu ")?;
+/// proc_stat(5): the line `cpu`, and one for each processor, holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks of 10 ms.
+fn parse_stat(text: &str, of: &str) -> Option<MachineTime> {
+    let line = text.lines().find_map(|line| line.strip_prefix(of)?.strip_prefix(' '))?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let at = |index: usize| ticks.get(index).copied();
     let busy = [at(0)?, at(1)?, at(2)?, at(5).unwrap_or(0), at(6).unwrap_or(0)];
@@ -144,8 +159,11 @@ mod tests {
 
     #[test]
     fn busy_is_everything_but_idle_waiting_and_steal() {
-        let time = parse_stat("cpu  10 1 5 900 7 2 3 4 0 0\ncpu0 1 2 3\n").unwrap();
+        let text = "cpu  10 1 5 900 7 2 3 4 0 0\ncpu1 1 2 3 9 9\ncpu10 1 1 1 1\n";
+        let time = parse_stat(text, "cpu").unwrap();
         assert_eq!(time, MachineTime { busy_ns: 210_000_000, steal_ns: 40_000_000 });
+        assert_eq!(parse_stat(text, "cpu1").unwrap().busy_ns, 60_000_000);
+        assert_eq!(parse_stat(text, "cpu2"), None);
     }
 
     #[test]
@@ -158,7 +176,7 @@ mod tests {
     #[test]
     fn a_stat_file_of_another_form_is_no_reading() {
         for text in ["", "cpu", "cpu  1", "intr 5", "cpu  18446744073709551615 1 1 1 1 1 1 1"] {
-            assert_eq!(parse_stat(text), None, "{text:?}");
+            assert_eq!(parse_stat(text, "cpu"), None, "{text:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::header::Header;
 use crate::names::{Names, Path};
 use crate::perf_script::{self, Sample as Text};
 use crate::threads::{self, Key, Seen};
-use recording::meta::{Completion, Imported, Meta};
+use recording::meta::{Completion, Counted, Imported, Meta};
 use recording::tables::{Loss, Mode, Run, RunKind, Sample, Trace};
 use recording::{RunId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +136,8 @@ fn blank(knee: &str, now_unix_ns: u64) -> Meta {
         command: Vec::new(),
         environment: Vec::new(),
         thread_counts: Vec::new(),
+        counted: Counted::Threads,
+        processor_order: Vec::new(),
         runs_per_count: 0,
         order_seed: 0,
         machine: Header::default().machine(1),

@@ -40,14 +40,16 @@ pub(crate) struct Processes {
     timeout: Option<Duration>,
     stop: Stop,
     collector: Collector,
+    /// Where processors are counted, these: a count of n runs on the first n.
+    order: Vec<u32>,
     /// One for each recording: stacks and names are told once, to the recording that they are met in first.
     observers: BTreeMap<PathBuf, Observer>,
 }
 
 impl Processes {
-    /// Observed runs are observed with `collector`.
-    pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector) -> Processes {
-        Processes { timeout, stop, collector, observers: BTreeMap::new() }
+    /// Observed runs are observed with `collector`. `order`: where processors are counted, these.
+    pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector, order: Vec<u32>) -> Processes {
+        Processes { timeout, stop, collector, order, observers: BTreeMap::new() }
     }
 }
 
@@ -58,7 +60,8 @@ impl Executor for Processes {
             let around = |name: &str| std::env::var_os(name);
             env.extend(naming::variables(&request.argv, &request.env, self.collector, around));
         }
-        let command = collect::Command { argv: request.argv.clone(), env, cwd: request.folder.clone() };
+        let processors = self.order.iter().take(request.threads as usize).copied().collect();
+        let command = collect::Command { argv: request.argv.clone(), env, cwd: request.folder.clone(), processors };
         // Counting costs time at every switch, so timed runs are left alone.
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };

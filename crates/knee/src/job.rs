@@ -1,6 +1,7 @@
 //! What a sweep is to do: from the command line alone, or from a sweep file with the command line's changes.
 
-use crate::cli::{Compare, Making, SweepOptions};
+use crate::bounds::{self, Bounds};
+use crate::cli::{Compare, Making, Sweep, SweepOptions};
 use crate::failure::{Failure, Status};
 use crate::file::{Described, SweepFile, nearest, usual_picture};
 use crate::index::Question;
@@ -9,6 +10,7 @@ use crate::plan::cases::{CaseSpec, Parameter, Variant, expand};
 use crate::plan::template::{PLACEHOLDER, Template, placeholder, variable};
 use crate::target;
 use crate::throughput::Forms;
+use recording::meta::Counted;
 use report::comparison::{Picture, Skipped};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -33,6 +35,12 @@ pub(crate) struct Job {
     pub(crate) threads: Vec<u32>,
     /// False when the program chooses its threads by itself; then `threads` is the number of processors.
     pub(crate) counts: bool,
+    /// What `threads` are counts of.
+    pub(crate) counted: Counted,
+    /// Where processors are counted, these: a count of n runs on the first n.
+    pub(crate) order: Vec<u32>,
+    /// What the reader has to know.
+    pub(crate) notes: Vec<String>,
     pub(crate) amounts: Amounts,
     /// Blocks that may be made again because something disturbed them.
     pub(crate) repeats: u32,
@@ -46,19 +54,28 @@ pub(crate) struct Job {
 ///
 /// # Errors
 /// When the arguments make no sense.
-pub(crate) fn of_command(command: &[OsString], options: &SweepOptions) -> Result<Job, Failure> {
+pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Failure> {
+    let options = &sweep.options;
     if let Some(name) = options.variant.first() {
         return Err(usage(format!("--variant {name}: only a sweep file has variants")));
     }
-    let threads = options.threads.as_ref().map(|counts| counts.0.clone());
-    let threads = threads.ok_or_else(|| {
-        usage("the thread counts are missing: --threads <LIST>".to_owned()).hint("for example: -t 1,2,4")
-    })?;
     let template = Template { argv: command.to_vec(), env: variables(&options.making)?, folder: None };
     let program = command.first().cloned().unwrap_or_default();
-    if !template.mentions(PLACEHOLDER) && !given_by_parameter(options) {
-        return Err(without_thread_count(&program.to_string_lossy()));
-    }
+    let asked = sweep.processors.as_ref().map(|counts| counts.0.as_slice());
+    let Bounds { counts: threads, order, template, notes } = match &options.threads {
+        Some(counts) => {
+            if !template.mentions(PLACEHOLDER) && !given_by_parameter(options) {
+                return Err(without_thread_count(&program.to_string_lossy()));
+            }
+            Bounds { counts: counts.0.clone(), order: Vec::new(), template, notes: Vec::new() }
+        }
+        None if given_by_parameter(options) => {
+            let missing = "the thread counts are missing: --threads <LIST>".to_owned();
+            return Err(usage(missing).hint("for example: -t 1,2,4"));
+        }
+        None => bounds::of(template, &options.param, asked, collect::machine::order(), |name| std::env::var_os(name))?,
+    };
+    let counted = if options.threads.is_some() { Counted::Threads } else { Counted::Processors };
     let name = PathBuf::from(Path::new(&program).file_name().unwrap_or(&program));
     let variant =
         Variant { name: name.to_string_lossy().into_owned(), template, parameters: Vec::new(), expect: Vec::new() };
@@ -68,11 +85,14 @@ pub(crate) fn of_command(command: &[OsString], options: &SweepOptions) -> Result
         name,
         file: None,
         question: Question::Cases,
-        cases: expand(&[variant], &options.param).map_err(usage)?,
+        cases: expand(&[variant], &options.param, counted).map_err(usage)?,
         skipped: Vec::new(),
         picture: usual_picture(&options.param),
         threads,
         counts: true,
+        counted,
+        order,
+        notes,
         amounts,
         repeats: repeats(&options.making, amounts),
         timeout: options.making.timeout.map(Duration::from_secs_f64),
@@ -111,11 +131,14 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
         name: PathBuf::from(file.path.file_stem().unwrap_or(OsStr::new("sweep"))),
         file: file.path.file_name().map(|name| name.to_string_lossy().into_owned()),
         question: Question::Cases,
-        cases: expand(&variants, &parameters).map_err(usage)?,
+        cases: expand(&variants, &parameters, Counted::Threads).map_err(usage)?,
         skipped,
         picture,
         threads: options.threads.as_ref().map_or_else(|| file.threads.clone(), |counts| counts.0.clone()),
         counts: true,
+        counted: Counted::Threads,
+        order: Vec::new(),
+        notes: Vec::new(),
         amounts,
         repeats: repeats(&options.making, amounts),
         timeout: seconds.map(Duration::from_secs_f64),
@@ -165,6 +188,9 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
         picture: Picture::default(),
         threads,
         counts: options.threads.is_some(),
+        counted: Counted::Threads,
+        order: Vec::new(),
+        notes: Vec::new(),
         amounts,
         repeats: repeats(&options.making, amounts),
         timeout: options.making.timeout.map(Duration::from_secs_f64),
@@ -226,7 +252,7 @@ impl Job {
     pub(crate) fn check_programs(&self, search_path: Option<&OsStr>) -> Result<(), Failure> {
         for case in &self.cases {
             // The placeholder may be part of the program's name.
-            let (argv, _) = case.template.at(self.threads.first().copied().unwrap_or(1));
+            let (argv, _) = case.template.at(self.threads.first().copied().unwrap_or(1), self.counted);
             let program = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
             target::check(program, case.template.folder.as_deref(), search_path).map_err(|failure| {
                 let folder = case.template.folder.as_deref().unwrap_or(Path::new(".")).display();
@@ -321,7 +347,8 @@ fn given_by_parameter(options: &SweepOptions) -> bool {
 fn without_thread_count(program: &str) -> Failure {
     usage(format!("{PLACEHOLDER} occurs nowhere, so every run would be the same")).hint(format!(
         "write it where {program} takes its thread count, as in -- {program} --threads={PLACEHOLDER}; for OpenMP and \
-         others that read a variable: --env OMP_NUM_THREADS={PLACEHOLDER}"
+         others that read a variable: --env OMP_NUM_THREADS={PLACEHOLDER}; for one that counts the processors: knee sweep \
+         --processors 1,2 -- {program}"
     ))
 }
 

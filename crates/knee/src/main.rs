@@ -1,6 +1,6 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
-//! Rooms: `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found; `job` what a sweep is to do, `plan` what
+//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found; `job` what a sweep is to do, `plan` what
 //! is to be run; `target` looks for the program; `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the
 //! program's output; `executor` the door to crate `collect`, `observing` the choice of a collector; `naming` what it asks of
 //! virtual machines; `failure` exit statuses; `mistakes` what was probably meant; `ui` the only place that writes to the
@@ -8,6 +8,7 @@
 //! the server of a page; `watch` the live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod cli;
 mod commands;
 #[cfg(test)]
@@ -32,12 +33,11 @@ mod version;
 mod view;
 mod watch;
 
-use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let command = match cli::parse(std::env::args_os()) {
         Ok(Cli { command: Some(command) }) => command,
         Ok(Cli { command: None }) => return ui::done(commands::about::welcome::run()),
         Err(error) => {

@@ -25,12 +25,15 @@ pub(crate) fn instead(
     let own: Vec<&str> = words.iter().map(String::as_str).take_while(|word| *word != "--").collect();
     let has_command = own.len() < words.len();
     match (first, error.kind()) {
+        (word, ErrorKind::UnknownArgument) if word.starts_with('-') && has_command => {
+            Some(format!("options belong to a command: knee sweep {}", words.join(" ")))
+        }
         (word, ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument) if word.starts_with('-') => {
             Some(format!("a command comes first, as in {}", example("sweep")))
         }
         (word, ErrorKind::InvalidSubcommand) if word.contains('/') || is_program(word) => Some(format!(
-            "one run of {word}: knee record -- {}; why it does not get faster with more threads: knee sweep -t 1,2,4 -- \
-             {word} --threads={{threads}}",
+            "one run of {word}: knee record -- {0}; why it does not get faster with more processors: knee -- {0}; with more \
+             threads: knee sweep -t 1,2,4 -- {word} --threads={{threads}}",
             words.join(" ")
         )),
         ("sweep", ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict) if spaced_counts(&own) => {
@@ -135,9 +138,12 @@ mod tests {
     fn programs_stand_behind_two_dashes() {
         for (arguments, part) in [
             (&["./app", "--threads=4"][..], "knee record -- ./app --threads=4;"),
-            (&["make", "test"], "one run of make: knee record -- make test;"),
-            (&["-t", "1,2", "--", "./app"], "a command comes first, as in knee sweep"),
-            (&["--", "./app"], "a command comes first"),
+            (
+                &["make", "test"],
+                "one run of make: knee record -- make test; why it does not get faster with more processors: knee -- make",
+            ),
+            (&["-t", "1,2", "--", "./app"], "options belong to a command: knee sweep -t 1,2 -- ./app"),
+            (&["-t", "1,2", "./app"], "a command comes first, as in knee sweep"),
             (&["sweep", "-t", "1,2", "./app", "{threads}"], "stand behind --, as in knee sweep"),
             (&["record", "./app", "--port=1"], "stand behind --, as in knee record"),
             (&["watch", "./app"], "knee watch -p 4711"),

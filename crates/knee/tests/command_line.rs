@@ -65,7 +65,12 @@ fn usage_errors() {
         (&["sweep", "-t", "", "--", "true"], "a thread count is missing"),
         (&["sweep", "-t", "1,1", "--", "true"], "listed twice"),
         (&["sweep", "-t", "1"], "COMMAND"),
-        (&["sweep", "--", "true"], "--threads <LIST>"),
+        (&["sweep", "--", "true", "{threads}"], "--threads <LIST>"),
+        (&["--", "true", "{threads}"], "hint: for example: -t 1,2,4"),
+        (&["sweep", "--processors", "1,9999", "--", "true"], "--processors 9999: the program may use"),
+        (&["sweep", "--processors", "1", "-t", "1", "--", "true"], "cannot be used with"),
+        (&["sweep", "--processors", "0", "--", "true"], "at least 1 processor"),
+        (&["sweep", "--processors", "1", "--", "true", "{threads}"], "write {processors} where true takes it"),
         (&["sweep", "-t", "1", "--", "true", "4"], "OMP_NUM_THREADS={threads}"),
         (&["sweep", "-t", "1", "--env", "A", "--", "true", "{threads}"], "NAME=VALUE"),
         (&["sweep", "-t", "1", "--throughput", "x(", "--", "true", "{threads}"], "unclosed group"),
@@ -190,6 +195,38 @@ fn a_sweep_leaves_a_recording_that_report_reads_again() {
     let json = knee(folder.path(), &["diff", "out", "out", "--format", "json"]);
     let comparison: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(comparison["curve"][1]["speed"], 1.0);
+}
+
+#[test]
+fn a_sweep_over_processors_keeps_the_program_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--processors", "1", "--runs", "2", "--warm-up", "0", "--no-trace", "-q", "-o", "out"];
+    let script = "grep Cpus_allowed_list /proc/self/status | wc -w; echo $1 $PYTHON_CPU_COUNT $GOMAXPROCS";
+    let command = ["sh", "-c", script, "x", "{processors}"];
+    let before = ["--env", "GOMAXPROCS=3", "--format", "json", "--"];
+    let output = knee(folder.path(), &[&["sweep"], &options[..], &before, &command].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told = std::fs::read_to_string(folder.path().join("out/output/run-000.out")).unwrap();
+    assert_eq!(told, "2\n1 1 3\n");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["counted"], &answer["curve"][0]["processors"]), (&"processors".into(), &1.into()));
+    assert_eq!(answer["curve"][0]["threads"], 1);
+    assert!(answer["warnings"].to_string().contains("GOMAXPROCS=3 is set"), "{answer:#}");
+    let shown = text(&knee(folder.path(), &["report", "out"]).stdout);
+    assert!(shown.contains("\nprocessors  time") && shown.contains("PYTHON_CPU_COUNT"), "{shown}");
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("--processors") && page.contains(">processors</th>"), "{}", page.len());
+}
+
+#[test]
+fn a_program_alone_is_swept_over_all_processors() {
+    let folder = tempfile::tempdir().unwrap();
+    let several = std::thread::available_parallelism().map_or(1, usize::from) > 1;
+    let output = knee(folder.path(), &["--", "false"]);
+    // It is started: what it does is its own.
+    assert_eq!(output.status.code(), Some(if several { 3 } else { 2 }), "{}", text(&output.stderr));
+    let why = if several { "failed at every processor count" } else { "may use one processor" };
+    assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -56,6 +56,37 @@ pub struct Machine {
     pub distribution: Option<String>,
 }
 
+/// What the counts of a sweep are of: those in `thread_counts`, and in the column `threads` of the runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counted {
+    /// Threads that the program is asked for.
+    #[default]
+    Threads,
+    /// Processors that the program may run on; its threads are its own choice.
+    Processors,
+}
+
+impl Counted {
+    /// One of them, in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Counted::Threads => "thread",
+            Counted::Processors => "processor",
+        }
+    }
+
+    /// So many of them: "1 thread", "4 processors".
+    pub fn many(self, count: u32) -> String {
+        format!("{count} {}{}", self.word(), if count == 1 { "" } else { "s" })
+    }
+
+    /// True for threads, which are not written down: older readers know nothing else.
+    pub fn is_threads(&self) -> bool {
+        *self == Counted::Threads
+    }
+}
+
 /// Where units of work came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
@@ -138,8 +169,14 @@ pub struct Meta {
     pub command: Vec<String>,
     /// Environment set for the target, with its placeholders.
     pub environment: Vec<(String, String)>,
-    /// Thread counts in the order of the command line.
+    /// Thread counts in the order of the command line; counts of processors where these are counted.
     pub thread_counts: Vec<u32>,
+    /// What the counts are of (since format 1.7).
+    #[serde(default, skip_serializing_if = "Counted::is_threads")]
+    pub counted: Counted,
+    /// Where processors are counted, their numbers: a count of n ran on the first n (since format 1.7).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processor_order: Vec<u32>,
     /// Timed runs planned at each count.
     pub runs_per_count: u32,
     /// Seed of the randomised order.
@@ -161,4 +198,15 @@ pub struct Meta {
     pub functions: Vec<NamedFunction>,
     /// Things that the user should know before believing the numbers, in plain sentences.
     pub notes: Vec<String>,
+}
+
+impl Meta {
+    /// Processors that the program may use in runs of a count, at least 1.
+    pub fn usable_at(&self, count: u32) -> u32 {
+        let usable = self.machine.usable_processors.max(1);
+        match self.counted {
+            Counted::Threads => usable,
+            Counted::Processors => count.clamp(1, usable),
+        }
+    }
 }

@@ -52,6 +52,8 @@ pub fn meta(processors: u32) -> Meta {
         command: vec!["./app".to_owned(), "--threads={threads}".to_owned()],
         environment: Vec::new(),
         thread_counts: Vec::new(),
+        counted: Counted::Threads,
+        processor_order: Vec::new(),
         runs_per_count: 0,
         order_seed: 1,
         machine: Machine {
@@ -96,6 +98,13 @@ impl Sketch {
     /// An empty recording of a machine with so many processors.
     pub fn new(processors: u32) -> Sketch {
         Sketch { tables: Tables::empty(meta(processors)), names: Names::default(), untold: Vec::new() }
+    }
+
+    /// The same of a sweep whose counts are of processors.
+    #[must_use]
+    pub fn counting_processors(mut self) -> Sketch {
+        self.tables.meta.counted = Counted::Processors;
+        self
     }
 
     /// Timed runs at a thread count: seconds of wall time each. They use as many processors as the traced run of that
@@ -305,7 +314,8 @@ impl<'a> RunSketch<'a> {
         let threads = || self.tables.threads.iter().filter(|t| t.run == self.run);
         let by_name: HashMap<&str, ThreadId> = threads().map(|t| (t.name.as_str(), t.thread)).collect();
         let end_ns = threads().map(|t| t.end_ns).max().unwrap_or(0);
-        let processors = self.tables.meta.machine.usable_processors;
+        let count = self.tables.runs.iter().find(|r| r.run == self.run).map_or(1, |r| r.threads);
+        let processors = self.tables.meta.usable_at(count);
         let (running, runs_threads) = threads().fold((0, 0), |(ns, n), t| (ns + t.running_ns, n + 1));
         for wake in self.wakes {
             self.tables.wakes.push(Wake {

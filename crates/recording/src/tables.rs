@@ -18,7 +18,7 @@ tables! {
         run: RunId,
         /// What it was for.
         kind: RunKind,
-        /// The thread count it was given.
+        /// The thread count it was given; where `meta.json` says that processors are counted, the processors it could use.
         threads: u32,
         /// Block of the randomised order that it belongs to; runs of one block are compared with each other.
         block: u32,

@@ -19,6 +19,10 @@ value that could not be known is null, never zero. Numbers that tie tables toget
 handles: `run` is unique in the recording, as are `stack`, `frame` and `module`; `thread`, `wait` and `site` are unique in
 their run. A new column or table is a minor version of the format; readers skip what they do not know.
 
+The counts of a sweep are thread counts, unless `counted` in `meta.json` is `processors` (since format 1.7): then they are numbers of
+processors that the program could run on, and the threads are its own choice. `processor_order` has the processors' numbers; a run
+with a count of n ran on the first n.
+
 This page is written from the source, `crates/recording/src/tables.rs`.
 ";
 

@@ -6,14 +6,14 @@
  */
 function addTools(lanes) {
   const chooser = /** @type {HTMLSelectElement} */ (
-    el("select", { "aria-label": "thread count", change: () => {
+    el("select", { "aria-label": "count", change: () => {
       const run = lanes.index.runs[Number(chooser.value)];
       if (run) void lanes.choose(run);
     } })
   );
   lanes.index.runs.forEach((run, i) => {
     const selected = run === lanes.run;
-    chooser.append(el("option", { value: i, selected }, run.threads > 0 ? plural(run.threads, "thread") : "one run"));
+    chooser.append(el("option", { value: i, selected }, run.threads > 0 ? plural(run.threads, lanes.index.counted) : "one run"));
   });
   const search = /** @type {HTMLInputElement} */ (
     el("input", { type: "search", placeholder: "search: lock, call, function …", "aria-label": "search the lanes", input: () => lanes.search(search.value),

@@ -7,7 +7,7 @@
 use crate::words;
 use analyze::answer::{Answer, CauseId, Knee, Point, Verdict};
 use analyze::compare::blocks::Ratio;
-use recording::meta::Machine;
+use recording::meta::{Counted, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -97,7 +97,15 @@ pub struct Skipped {
 }
 
 impl Comparison {
-    /// The thread counts of all cases, ascending.
+    /// What the counts are of.
+    pub fn counted(&self) -> Counted {
+        match self.cases.iter().flat_map(|case| &case.curve).any(|point| point.processors.is_some()) {
+            true => Counted::Processors,
+            false => Counted::Threads,
+        }
+    }
+
+    /// The counts of all cases, ascending.
     pub fn counts(&self) -> Vec<u32> {
         let all = self.cases.iter().flat_map(|case| &case.curve).map(|point| point.threads);
         all.collect::<BTreeSet<u32>>().into_iter().collect()

@@ -3,7 +3,7 @@
 //! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
 //! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.
 
-use analyze::answer::{Culprit, Evidence, Site};
+use analyze::answer::{Answer, Culprit, Evidence, Site};
 use recording::meta::Throughput;
 use recording::words::RUN_TIME_CODE;
 
@@ -270,6 +270,19 @@ pub fn measured(evidence: &Evidence) -> String {
 fn singular(unit: &str) -> &str {
     let long = ["ches", "sses"].iter().any(|end| unit.ends_with(end));
     unit.strip_suffix(if long { "es" } else { "s" }).unwrap_or(unit)
+}
+
+/// How the processors of a sweep over them were limited; none where threads were counted.
+pub fn bounds(answer: &Answer) -> Option<String> {
+    if answer.counted.is_threads() {
+        return None;
+    }
+    let set: Vec<&str> =
+        answer.environment.iter().filter(|(_, value)| value == "{processors}").map(|(name, _)| name.as_str()).collect();
+    let told = if set.is_empty() { String::new() } else { format!(", and told by {}", set.join(" and ")) };
+    Some(format!(
+        "The program was kept to so many processors by their affinity{told}; how many threads it starts is its own choice"
+    ))
 }
 
 /// `1 thread`, `2 threads`.

@@ -15,6 +15,8 @@ pub(super) struct Latency {
     waited: BTreeMap<LineId, f64>,
     /// Time of a unit of work × threads, seconds: with t threads that do not hinder each other it takes a t-th of it.
     thread_seconds: f64,
+    /// True where several threads shared the work at the smallest count, too: then they waited for each other there.
+    several: bool,
 }
 
 /// True for what one thread can wait for without another one that does the same work. Who waits for a lock, at a barrier or
@@ -24,15 +26,16 @@ fn of_the_work(id: LineId) -> bool {
 }
 
 impl Latency {
-    /// From the account of the smallest count, which could use so many processors. `waited`: thread-seconds per unit of work that
-    /// its threads were blocked.
-    pub(super) fn new(smallest: &Balance, waited: BTreeMap<LineId, f64>, processors: u32) -> Latency {
+    /// From the account of the smallest count, which could use so many processors and ran so many threads. `waited`:
+    /// thread-seconds per unit of work that these were blocked. Where processors are counted, several threads may share one.
+    pub(super) fn new(smallest: &Balance, waited: BTreeMap<LineId, f64>, (processors, threads): (u32, u32)) -> Latency {
         let lines = smallest.lines.iter().filter(|l| of_the_work(l.id) && l.seconds > 0.0);
         let time = smallest.capacity / f64::from(processors.max(1));
         Latency {
             waits: lines.map(|l| (l.id, l.seconds)).collect(),
             waited,
-            thread_seconds: time * f64::from(smallest.threads.max(1)),
+            thread_seconds: time * f64::from(threads.max(1)),
+            several: threads > smallest.threads.max(1),
         }
     }
 
@@ -40,9 +43,14 @@ impl Latency {
     ///
     /// Threads that wait beside each other leave processors idle for no longer than the work would take if they did not hinder
     /// each other: what they idle for beyond that is loss, whatever the threads wait in.
-    /// `waited`: as for the smallest count.
-    pub(super) fn leave_out(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>, processors: u32) -> f64 {
-        let unhindered = self.thread_seconds * f64::from(processors) / f64::from(account.threads.max(1));
+    /// `waited`, processors and threads: as for the smallest count.
+    pub(super) fn leave_out(
+        &self,
+        account: &mut Balance,
+        waited: &BTreeMap<LineId, f64>,
+        (processors, threads): (u32, u32),
+    ) -> f64 {
+        let unhindered = self.thread_seconds * f64::from(processors) / f64::from(threads.max(1));
         let most = (unhindered - account.useful).max(0.0);
         let anyway = |id: &LineId, seconds: f64| self.waits.get(id).copied().unwrap_or(0.0).min(seconds).max(0.0);
         let all: f64 = account.lines.iter().map(|l| anyway(&l.id, l.seconds)).sum();
@@ -53,7 +61,10 @@ impl Latency {
             line.seconds -= taken;
             own += taken;
         }
-        self.pass_on(account, waited);
+        // Who waited for its like before tells nothing of what grew.
+        if !self.several {
+            self.pass_on(account, waited);
+        }
         account.lines.retain(|l| l.seconds > 0.0 || !self.waits.contains_key(&l.id));
         account.lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         account.useful += own;

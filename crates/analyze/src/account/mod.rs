@@ -204,12 +204,10 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     // A program that runs more threads than it was asked for waits for its like at the smallest count, too.
     let by_itself = |d: &Draft| !d.traced.is_only_run && !d.traced.uses_more();
     if let Some(base) = drafts.iter().position(|d| Some(d.traced.run.threads) == base_count && by_itself(d)) {
-        let latency = lines
-            .get(base)
-            .zip(drafts.get(base))
-            .map(|(l, d)| Latency::new(&l.account, d.waited(), d.traced.processors()));
+        let latency =
+            lines.get(base).zip(drafts.get(base)).map(|(l, d)| Latency::new(&l.account, d.waited(), d.room()));
         for (lines, draft) in lines.iter_mut().zip(&drafts) {
-            latency.iter().for_each(|latency| lines.leave_out(latency, &draft.waited(), draft.traced.processors()));
+            latency.iter().for_each(|latency| lines.leave_out(latency, draft));
         }
     }
     let points = clean.points();
@@ -377,9 +375,9 @@ fn wanted(found: &[LossPart], took: f64, capacity: f64, busy: f64) -> f64 {
 
 impl Lines<'_> {
     /// Counts as the work's own what one thread waits for as well.
-    fn leave_out(&mut self, latency: &Latency, waited: &BTreeMap<LineId, f64>, processors: u32) {
+    fn leave_out(&mut self, latency: &Latency, draft: &Draft<'_, '_>) {
         let before = self.account.unexplained;
-        let own = latency.leave_out(&mut self.account, waited, processors);
+        let own = latency.leave_out(&mut self.account, &draft.waited(), draft.room());
         let more = self.account.unexplained - before;
         if more > 0.0 {
             self.unexplained.push((Unexplained::Wait, more));
@@ -391,6 +389,11 @@ impl Lines<'_> {
 }
 
 impl<'m, 't> Draft<'m, 't> {
+    /// Processors that its threads could use, and these.
+    fn room(&self) -> (u32, u32) {
+        (self.traced.processors(), self.traced.asked())
+    }
+
     fn strength(&self) -> CpuProfile<'_, 't> {
         let (profile, on_cpu) = (&self.profile, self.split.on_cpu / self.work);
         CpuProfile { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }

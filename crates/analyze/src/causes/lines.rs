@@ -3,7 +3,7 @@
 
 use super::shared::unexplained::unexplained;
 use super::{Meta, all};
-use crate::account::{Balance, LineId};
+use crate::account::{Ledger, LineId};
 use crate::answer;
 use crate::model::Model;
 use crate::words::said;
@@ -23,7 +23,8 @@ pub fn words(model: &Model<'_>, id: LineId) -> String {
 }
 
 /// An account as it is answered.
-pub fn told(model: &Model<'_>, account: &Balance) -> answer::Account {
+pub fn told(model: &Model<'_>, ledger: &Ledger<'_, '_>) -> answer::Account {
+    let account = &ledger.account;
     let lines = account.lines.iter().filter_map(|line| {
         Some(answer::Line {
             cause: owner(line.id)?.id,
@@ -34,6 +35,7 @@ pub fn told(model: &Model<'_>, account: &Balance) -> answer::Account {
     });
     answer::Account {
         threads: account.threads,
+        working_threads: (!ledger.traced.counted.is_threads()).then(|| ledger.traced.asked()),
         capacity: account.capacity,
         useful: account.useful,
         unexplained: account.unexplained,

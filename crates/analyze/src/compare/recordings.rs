@@ -11,7 +11,6 @@ use crate::model::Model;
 use crate::statistics::intervals::{holding, unpaired_ratio};
 use crate::statistics::paired::{ERROR, differences, paired};
 use crate::statistics::{Measured, NORMAL_95};
-use crate::words::count_threads;
 use recording::Tables;
 use std::collections::BTreeSet;
 
@@ -49,6 +48,9 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     if machine(before) != machine(after) {
         warnings.push("the machines differ, or the processors that could be used".to_owned());
     }
+    if clean_before.counted != clean_after.counted {
+        warnings.push("the counts of one are of threads, those of the other of processors".to_owned());
+    }
     let unit = |t: &Tables, clean: &Clean<'_>| clean.by_throughput.then(|| t.meta.throughput.clone().map(|t| t.unit));
     let alike = unit(before, &clean_before) == unit(after, &clean_after);
     if setup == Setup::Apart && clean_before.by_throughput != clean_after.by_throughput {
@@ -82,7 +84,7 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
             (_, true) => "by the first command",
             (_, false) => "by the second command",
         };
-        warnings.push(format!("{} were timed only {which}", count_threads(*threads)));
+        warnings.push(format!("{} were timed only {which}", clean_before.counted.many(*threads)));
     }
     let both: Vec<u32> = of_before.intersection(&of_after).copied().collect();
     // All counts together are wrong as seldom as one alone would be (Bonferroni).
@@ -107,7 +109,7 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     if setup == Setup::Apart {
         let loads = |point: &CurveChange| {
             let of = |tables: &Tables, clean: &Clean<'_>| {
-                load::load(clean, point.threads, tables.meta.machine.usable_processors)
+                load::load(clean, point.threads, tables.meta.usable_at(point.threads))
             };
             (of(before, &clean_before), of(after, &clean_after))
         };
@@ -131,11 +133,11 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     };
     order(&mut changes);
     let summary = match setup {
-        Setup::Apart => summary::of_change(&curve, error),
-        Setup::Interleaved => summary::of_commands(&curve, error),
-        Setup::Same => summary::of_noise(&curve, error),
+        Setup::Apart => summary::of_change(&curve, error, clean_after.counted),
+        Setup::Interleaved => summary::of_commands(&curve, error, clean_after.counted),
+        Setup::Same => summary::of_noise(&curve, error, clean_after.counted),
     };
-    Comparison { setup, summary, curve, changes, warnings }
+    Comparison { setup, counted: clean_after.counted, summary, curve, changes, warnings }
 }
 
 /// The speed from two samples of runs, with what the machine may have moved in between (a difference of logarithms).

@@ -3,7 +3,7 @@
 use crate::answer::{CurveChange, Interval, Judgement};
 use crate::statistics::intervals::runs_needed;
 use crate::statistics::paired::blocks_needed;
-use crate::words::count_threads;
+use recording::meta::Counted;
 
 /// Half an interval's width as a share: that of 0.98 to 1.02 is 2 %.
 pub(super) fn half(interval: Interval) -> f64 {
@@ -11,7 +11,7 @@ pub(super) fn half(interval: Interval) -> f64 {
 }
 
 /// What a change did, by thread count.
-pub(super) fn of_change(curve: &[CurveChange], error: f64) -> String {
+pub(super) fn of_change(curve: &[CurveChange], error: f64, counted: Counted) -> String {
     let of = |wanted: fn(&CurveChange) -> bool| {
         curve.iter().filter(|c| wanted(c)).map(|c| c.threads.to_string()).collect::<Vec<_>>().join(", ")
     };
@@ -23,23 +23,23 @@ pub(super) fn of_change(curve: &[CurveChange], error: f64) -> String {
         (of(|c| c.judgement == Judgement::Unclear && c.interval.is_none()), &few),
     ];
     let told = kinds.iter().filter(|(counts, _)| !counts.is_empty());
-    let parts: Vec<String> = told.map(|(counts, word)| format!("{word} with {counts} threads")).collect();
+    let parts: Vec<String> = told.map(|(counts, word)| format!("{word} with {counts} {}s", counted.word())).collect();
     match parts.is_empty() {
-        true => "No thread count was timed in both recordings.".to_owned(),
+        true => format!("No {} count was timed in both recordings.", counted.word()),
         false => format!("After the change: {}.", parts.join("; ")),
     }
 }
 
 /// What can be said of B against A.
-pub(super) fn of_commands(curve: &[CurveChange], error: f64) -> String {
+pub(super) fn of_commands(curve: &[CurveChange], error: f64, counted: Counted) -> String {
     if curve.is_empty() {
-        return "The two were not both timed with any thread count.".to_owned();
+        return format!("The two were not both timed with any {} count.", counted.word());
     }
     let several = curve.len() > 1;
     let sentences: Vec<String> = curve
         .iter()
         .map(|point| {
-            let with = if several { format!("With {}: ", count_threads(point.threads)) } else { String::new() };
+            let with = if several { format!("With {}: ", counted.many(point.threads)) } else { String::new() };
             let told = match (point.judgement, point.interval) {
                 (Judgement::Better, Some(i)) => {
                     format!("B is faster than A: {} times as fast ({})", digits(point), range(i))
@@ -64,11 +64,11 @@ pub(super) fn of_commands(curve: &[CurveChange], error: f64) -> String {
 }
 
 /// What the machine's noise lets be seen.
-pub(super) fn of_noise(curve: &[CurveChange], error: f64) -> String {
-    let Some(first) = curve.first() else { return "No thread count was timed twice.".to_owned() };
+pub(super) fn of_noise(curve: &[CurveChange], error: f64, counted: Counted) -> String {
+    let Some(first) = curve.first() else { return format!("No {} count was timed twice.", counted.word()) };
     let with = |point: &CurveChange| match curve.len() {
         1 => String::new(),
-        _ => format!(" with {}", count_threads(point.threads)),
+        _ => format!(" with {}", counted.many(point.threads)),
     };
     let seen: Vec<String> =
         curve.iter().filter_map(|point| Some(format!("{} %{}", percent(point.resolution?), with(point)))).collect();

@@ -39,7 +39,7 @@ pub(super) fn distance(tables: &Tables, run: &Run) -> f64 {
         Some(units) => 1.0 / units,
         None => r.wall_ns as f64,
     };
-    let processors = tables.meta.machine.usable_processors.max(1);
+    let processors = tables.meta.usable_at(run.threads);
     let clean = || tables.runs.iter().filter(|r| r.kind == RunKind::Clean && r.threads == run.threads);
     let slower = median(&clean().map(time).collect::<Vec<_>>()).map_or(0.0, |median| (time(run) / median).ln().abs());
     let usual = median(&clean().filter_map(|r| load(r, processors)).collect::<Vec<_>>()).unwrap_or(0.0);

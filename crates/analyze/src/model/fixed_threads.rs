@@ -12,11 +12,11 @@ type Threads<'t> = BTreeMap<ThreadId, &'t Thread>;
 /// asked for, of theirs there are not.
 ///
 /// None where no name's number follows the count: then the count changes something else than threads, or all threads have
-/// one name.
-pub(super) fn fixed_threads(runs: &[(u32, &Threads<'_>)]) -> Vec<HashSet<ThreadId>> {
+/// one name. Names that do not `tell` are of threads that may follow the count and are not the program's.
+pub(super) fn fixed_threads(runs: &[(u32, &Threads<'_>)], tells: impl Fn(&str) -> bool) -> Vec<HashSet<ThreadId>> {
     let nobody = || runs.iter().map(|_| HashSet::new()).collect();
     let (Some((few, small)), Some((many, large))) = (runs.first(), runs.last()) else { return nobody() };
-    let (small, large) = (numbers(small), numbers(large));
+    let (small, large) = (numbers(small, &tells), numbers(large, &tells));
     // Half of what was asked for more: a pool may hold back a thread, and a runtime may add one by chance.
     let asked = many.saturating_sub(*few) as usize;
     let follows = |name: &str| {
@@ -31,9 +31,9 @@ pub(super) fn fixed_threads(runs: &[(u32, &Threads<'_>)]) -> Vec<HashSet<ThreadI
 }
 
 /// How many threads have each name.
-fn numbers(threads: &Threads<'_>) -> BTreeMap<String, usize> {
+fn numbers(threads: &Threads<'_>, tells: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
     let mut numbers = BTreeMap::new();
-    for thread in threads.values() {
+    for thread in threads.values().filter(|thread| tells(&thread.name)) {
         *numbers.entry(pattern(&thread.name)).or_default() += 1;
     }
     numbers
@@ -70,7 +70,9 @@ mod tests {
         let rows: Vec<(u32, Vec<Thread>)> = runs.iter().map(|(count, names)| (*count, threads(names))).collect();
         let maps: Vec<(u32, Threads)> =
             rows.iter().map(|(count, rows)| (*count, rows.iter().map(|t| (t.thread, t)).collect())).collect();
-        let told = fixed_threads(&maps.iter().map(|(count, map)| (*count, map)).collect::<Vec<_>>());
+        let told = fixed_threads(&maps.iter().map(|(count, map)| (*count, map)).collect::<Vec<_>>(), |name| {
+            !name.starts_with("ZGC")
+        });
         let (Some(last), Some((_, rows))) = (told.last(), rows.last()) else { return Vec::new() };
         rows.iter().filter(|t| last.contains(&t.thread)).map(|t| t.name.clone()).collect()
     }
@@ -80,6 +82,12 @@ mod tests {
         let one = ["app", "GC Thread#0", "Compiler", "worker-1"];
         let four = ["app", "GC Thread#0", "GC Thread#1", "Compiler", "worker-1", "worker-2", "worker-3", "worker-4"];
         assert_eq!(told(&[(1, &one), (4, &four)]), ["app", "GC Thread#0", "GC Thread#1", "Compiler"]);
+    }
+
+    #[test]
+    fn names_that_do_not_tell_are_followed_by_nobody() {
+        let (one, two) = (["app", "ZGC#0", "pool-1"], ["app", "ZGC#0", "ZGC#1", "pool-1"]);
+        assert_eq!(told(&[(1, &one), (2, &two)]), [""; 0]);
     }
 
     #[test]

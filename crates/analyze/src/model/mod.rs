@@ -90,6 +90,7 @@ impl<'t> Model<'t> {
                     run,
                     trace,
                     is_only_run: alone,
+                    counted: tables.meta.counted,
                     measured: match by_marks {
                         true => measured(tables, trace).unwrap_or((trace.begin_ns, trace.end_ns)),
                         false => (trace.begin_ns, trace.end_ns),
@@ -148,7 +149,9 @@ impl<'t> Model<'t> {
         });
         let numbers = SyscallNumbers::of(&tables.meta.machine.architecture);
         let runs: Vec<_> = traced.iter().map(|run| (run.run.threads, &run.threads)).collect();
-        let fixed = fixed_threads(&runs);
+        // Where processors are counted, a runtime's own threads follow the count and do not tell of the program's.
+        let tells = |name: &str| tables.meta.counted.is_threads() || runtimes::service_thread(name).is_none();
+        let fixed = fixed_threads(&runs, tells);
         for (run, fixed) in traced.iter_mut().zip(fixed) {
             run.own_events = own_events(&run.waits, &run.wakes, &numbers);
             run.handed = handed(&run.waits, &run.wakes, &numbers, run.own_events);

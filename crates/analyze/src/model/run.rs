@@ -5,6 +5,7 @@ use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
 use crate::runtimes::Service;
 use crate::statistics::MIN_SHARE;
+use recording::meta::Counted;
 use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait, Wake,
 };
@@ -49,6 +50,8 @@ pub struct Traced<'t> {
     pub trace: &'t Trace,
     /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
     pub is_only_run: bool,
+    /// What the count of its run is of.
+    pub counted: Counted,
     /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else
     /// the stretch that its rate is of where that is told, else the whole trace. Nanoseconds.
     pub measured: (u64, u64),
@@ -91,12 +94,18 @@ pub struct Traced<'t> {
 }
 
 impl<'t> Traced<'t> {
+    /// The count of its run in words: "4 threads", or "4 processors" where these are counted.
+    pub fn count(&self) -> String {
+        self.counted.many(self.run.threads)
+    }
+
     /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose
-    /// program chose its threads by itself, all of them. A program that used more than it was asked to (a pipeline of
+    /// program chose its threads by itself, all of them; where processors are counted, those that it was given. A program that used more than it was asked to (a pipeline of
     /// so many threads and two more) could have used those of all its working threads.
     pub fn processors(&self) -> u32 {
         let threads = match self.is_only_run {
             true => self.trace.processors,
+            false if self.counted == Counted::Processors => self.run.threads,
             false if self.uses_more() => self.run.threads.max(self.working()),
             false => self.run.threads,
         };
@@ -105,16 +114,24 @@ impl<'t> Traced<'t> {
 
     /// True when the threads ran for more time than as many processors as threads that were asked for have, by more
     /// than the smallest loss that is called a cause. What a runtime's own threads run beside them is not the program's.
+    /// Where processors are counted nobody asked for threads, and nothing runs on more of them.
     pub fn uses_more(&self) -> bool {
+        if self.counted == Counted::Processors {
+            return false;
+        }
         let own = self.threads.values().filter(|t| !self.services.contains_key(&t.thread));
         let ran = own.fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
         let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns) as f64;
         ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)
     }
 
-    /// Threads that were asked for; for a run alone the most that lived at once and did more than wait, at least 1.
+    /// Threads that were asked for; where nobody asked for any (a run alone, a sweep that counts processors) the most that
+    /// lived at once and did more than wait, at least 1.
     pub fn asked(&self) -> u32 {
-        if self.is_only_run { self.working() } else { self.run.threads }
+        match self.is_only_run || self.counted == Counted::Processors {
+            true => self.working(),
+            false => self.run.threads,
+        }
     }
 
     /// The most threads that lived at once and did more than wait, at least 1.

@@ -7,7 +7,6 @@
 
 use super::run::Traced;
 use crate::statistics::{MIN_SHARE, median, quantile};
-use crate::words::count_threads;
 use recording::Tables;
 use recording::tables::{Run, State, Thread};
 
@@ -183,7 +182,7 @@ fn outside(certain: bool, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Option
         (Some((few, slow)), Some((many, fast))) if few < many && *fast > 0.0 => {
             format!(
                 ". As a whole, with {} the program takes {:.2} of its time with {few}",
-                count_threads(*many),
+                run.counted.many(*many),
                 fast / slow
             )
         }
@@ -193,7 +192,7 @@ fn outside(certain: bool, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Option
         "{} ({:.0} % of the observed run with {}) are outside the measured part: {told}{faster}",
         parts.join(" and "),
         100.0 * (before + after) / whole,
-        count_threads(run.run.threads)
+        run.counted.many(run.run.threads)
     ))
 }
 

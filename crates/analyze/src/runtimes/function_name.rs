@@ -31,8 +31,8 @@ pub fn plain(name: &str) -> &str {
 
 /// A name as people say it: without type arguments, parameters and what compilers append. The whole name stays in the answer.
 pub fn readable(name: &str) -> String {
-    let name = without_notes(name);
-    if !name.contains("::") && !name.contains(['<', '(']) || is_go(name) {
+    let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
+    if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) {
         return name.to_owned();
     }
     let name = closures_alone(&name.replace("(anonymous namespace)::", ""));
@@ -165,6 +165,7 @@ mod tests {
             ("moka::sync::Cache<K,V,S>::get_with", "moka::sync::Cache::get_with"),
             ("<r2d2::PooledConnection<M> as core::ops::Drop>::drop", "r2d2::PooledConnection::drop"),
             ("<T as moka::Weigh>::weigh", "moka::Weigh::weigh"),
+            ("(anonymous)", "(anonymous)"),
             ("app::main::{{closure}}", "app::main::{{closure}}"),
             ("operator new(unsigned long)", "operator new"),
         ] {

@@ -3,7 +3,7 @@
 use crate::answer::{Beyond, Cause, Culprit, Point};
 use crate::causes::{Meta, Outcome};
 use crate::facts::{Facts, has_loss};
-use crate::words::{count_threads, percent, two_digits};
+use crate::words::{percent, two_digits};
 
 /// A larger count that takes so many times as long as the one that the verdict is about has a cause of its own.
 ///
@@ -31,8 +31,8 @@ pub(crate) fn beyond(facts: &Facts<'_, '_>, causes: &[&Meta], first: Option<&Cau
     found.sort_by(|a, b| b.lost_seconds.total_cmp(&a.lost_seconds).then(a.id.cmp(&b.id)));
     let slower = own.speedup / point.speedup;
     let same = first.zip(found.first()).is_some_and(|(a, b)| a.id == b.id && place(a) == place(b));
-    let speed =
-        format!("with {} it is {} times slower than with {threads}", count_threads(point.threads), two_digits(slower));
+    let with = facts.counted().many(point.threads);
+    let speed = format!("with {with} it is {} times slower than with {threads}", two_digits(slower));
     let summary = match found.first() {
         Some(_) if same => format!("{speed}, for the same reason"),
         Some(cause) => {

@@ -10,7 +10,7 @@ use crate::facts::{Facts, in_proportion, large, share};
 use crate::model::window;
 use crate::verdict::beyond::beyond;
 use crate::verdict::power;
-use crate::words::{count, count_threads, percent, two_digits};
+use crate::words::{count, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
 use recording::words::LossKind;
@@ -58,7 +58,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
             Outcome::Nothing => {}
             Outcome::Clear(_) => {
                 let power = power::power(facts, meta);
-                let weak = power.as_ref().and_then(power::too_weak);
+                let weak = power.as_ref().and_then(|p| power::too_weak(p, facts.counted()));
                 match hidden::hiding(facts, meta).or_else(|| hidden::behind_compiler(facts, meta)).or(weak) {
                     Some(missing) => verdict.unsure.push(Unsure { id: meta.id, missing }),
                     None => verdict.clear.push(meta.id),
@@ -157,15 +157,16 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
     let base = facts.points.first();
     let point = facts.points.iter().find(|p| Some(p.threads) == threads);
     let (Some(base), Some(point)) = (base, point.or(facts.points.last())) else { return String::new() };
+    let counted = facts.counted();
     let on = match point.threads > facts.processors {
         true => format!(" on {}", count(facts.processors, "processor")),
         false => String::new(),
     };
     match point.threads == base.threads {
-        true => format!("With {} the program takes {}.", count_threads(base.threads), duration(point.seconds.median)),
+        true => format!("With {} the program takes {}.", counted.many(base.threads), duration(point.seconds.median)),
         false => format!(
-            "With {} threads{on} the program is {} with {}{}.",
-            point.threads,
+            "With {}{on} the program is {} with {}{}.",
+            counted.many(point.threads),
             times(point.speedup),
             base.threads,
             uncertain(point)
@@ -248,7 +249,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     let alone = facts.ledgers.iter().any(|l| l.traced.is_only_run);
     for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced && !alone) {
         if run.exit_status.is_some_and(|s| s != 0) {
-            warnings.push(format!("the traced run with {} failed and was left out", count_threads(run.threads)));
+            warnings.push(format!("the traced run with {} failed and was left out", facts.counted().many(run.threads)));
         }
     }
     let poor = facts.points.iter().any(|p| p.efficiency < POOR_EFFICIENCY && p.threads <= facts.processors);
@@ -275,7 +276,7 @@ fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
         let here = facts.model.tables.losses.iter().filter(|loss| loss.run == ledger.traced.run.run);
         for loss in here.filter(matters) {
             let of = loss.of.map(|of| format!(" of {of}")).unwrap_or_default();
-            let number = format!("{}{of} with {}", loss.count, count_threads(ledger.account.threads));
+            let number = format!("{}{of} with {}", loss.count, facts.counted().many(ledger.account.threads));
             match kinds.iter_mut().find(|(first, _)| first.what == loss.what) {
                 Some((_, numbers)) => numbers.push(number),
                 None => kinds.push((loss, vec![number])),
@@ -309,7 +310,7 @@ fn short(facts: &Facts<'_, '_>) -> Option<String> {
     (shortest.seconds.median < SHORT).then(|| {
         format!(
             "a run with {} takes {:.1} ms: its start counts in it, and few samples are taken; give it more work",
-            count_threads(shortest.threads),
+            facts.counted().many(shortest.threads),
             shortest.seconds.median * 1e3
         )
     })
@@ -317,13 +318,13 @@ fn short(facts: &Facts<'_, '_>) -> Option<String> {
 
 fn disturbed(facts: &Facts<'_, '_>, point: &Point) -> Option<String> {
     let taken = |name| point.counters.get(name).copied().unwrap_or(0.0);
-    let all = point.seconds.median * f64::from(facts.processors);
+    let all = point.seconds.median * f64::from(facts.model.tables.meta.usable_at(point.threads));
     let share = (taken("foreign_seconds") + taken("steal_seconds")) / all;
     (share > DISTURBED).then(|| {
         format!(
             "other programs or machines took {:.0} % of the processors during the timed runs with {}",
             share * 100.0,
-            count_threads(point.threads)
+            facts.counted().many(point.threads)
         )
     })
 }
@@ -331,29 +332,27 @@ fn disturbed(facts: &Facts<'_, '_>, point: &Point) -> Option<String> {
 fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     let account = &ledger.account;
     let threads = account.threads;
+    let with = facts.counted().many(threads);
     let mut warnings = Vec::new();
     if !ledger.traced.is_only_run && !facts.points.iter().any(|p| p.threads == threads) {
-        warnings.push(format!("no timed run with {}: its account is that of the traced run", count_threads(threads)));
+        warnings.push(format!("no timed run with {with}: its account is that of the traced run"));
     }
     if large(ledger, ledger.disturbed) {
         warnings.push(format!(
-            "other programs took {} of the observed run with {}, and not of the timed ones: what threads do to each other \
-             shows less in it",
-            percent(ledger.disturbed / account.capacity),
-            count_threads(threads)
+            "other programs took {} of the observed run with {with}, and not of the timed ones: what threads do to each \
+             other shows less in it",
+            percent(ledger.disturbed / account.capacity)
         ));
     }
     if account.traced_over_clean > HEAVY_TRACE {
         let over = account.traced_over_clean;
         warnings.push(format!(
-            "tracing made the run with {} {over:.2} times as long: where its time went may differ from the timed runs",
-            count_threads(threads)
+            "tracing made the run with {with} {over:.2} times as long: where its time went may differ from the timed runs"
         ));
     }
     if account.traced_over_clean < 1.0 / HEAVY_TRACE {
         warnings.push(format!(
-            "the traced run with {} took only {} of the timed runs' time: what slows those down shows less in it",
-            count_threads(threads),
+            "the traced run with {with} took only {} of the timed runs' time: what slows those down shows less in it",
             percent(account.traced_over_clean)
         ));
     }
@@ -368,14 +367,13 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
         warnings.push(match more {
             true => format!("{} stays unexplained{}", in_proportion(ledger, account.unexplained), of("among it: ")),
             false => format!(
-                "the parts of the account with {} add up to {} more than there was{}: its shares are estimates",
-                count_threads(threads),
+                "the parts of the account with {with} add up to {} more than there was{}: its shares are estimates",
                 percent(-account.unexplained / account.capacity),
                 of("")
             ),
         });
     }
-    if ledger.split.surplus > crate::statistics::MIN_SHARE * ledger.split.capacity {
+    if facts.counted().is_threads() && ledger.split.surplus > crate::statistics::MIN_SHARE * ledger.split.capacity {
         warnings.push(format!(
             "more threads than the {threads} asked for ran at times: the capacity counts {}",
             count(ledger.traced.processors(), "processor")

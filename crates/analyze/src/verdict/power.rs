@@ -11,7 +11,8 @@ use crate::curve::seconds;
 use crate::disturbance::{Usual, disturbance};
 use crate::facts::{Facts, significant};
 use crate::statistics::MIN_SHARE;
-use crate::words::{count_threads, percent};
+use crate::words::percent;
+use recording::meta::Counted;
 use recording::tables::{Run, RunKind};
 
 /// So many standard errors bound a value from one side with 95 % certainty.
@@ -36,11 +37,11 @@ pub(super) fn power(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Power> {
 }
 
 /// Why so much is too much to call a cause clear; none where it is not.
-pub(super) fn too_weak(power: &Power) -> Option<String> {
+pub(super) fn too_weak(power: &Power, counted: Counted) -> Option<String> {
     if power.at_most <= MIN_SHARE {
         return None;
     }
-    let bound = format!("{} of the processor time with {}", percent(power.at_most), count_threads(power.threads));
+    let bound = format!("{} of the processor time with {}", percent(power.at_most), counted.many(power.threads));
     Some(match power.exposure < 1.0 - MIN_SHARE {
         true => format!(
             "too disturbed to exclude: other programs let threads run side by side for {} of the time that they wanted \
@@ -105,6 +106,7 @@ fn together(parts: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
 fn undisturbed(facts: &Facts<'_, '_>, threads: u32) -> u32 {
     let timed = |run: &&Run| run.kind == RunKind::Clean && run.threads == threads;
     let runs = || facts.model.tables.runs.iter().filter(timed);
-    let usual = Usual::of(runs(), facts.processors);
-    runs().filter(|run| disturbance(run, &usual, facts.processors).is_none()).count() as u32
+    let processors = facts.model.tables.meta.usable_at(threads);
+    let usual = Usual::of(runs(), processors);
+    runs().filter(|run| disturbance(run, &usual, processors).is_none()).count() as u32
 }

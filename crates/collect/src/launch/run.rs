@@ -3,6 +3,7 @@
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
 //! misses nothing.
 
+use super::affinity;
 use super::output::{OutputSink, drain};
 use super::user::{Caller, sudo_caller};
 use crate::counters::{Counters, Counting};
@@ -32,6 +33,8 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// Working folder; knee's own when absent.
     pub cwd: Option<PathBuf>,
+    /// The processors that it may run on; none given: those that knee may.
+    pub processors: Vec<u32>,
 }
 
 impl Command {
@@ -92,10 +95,10 @@ pub struct Finished {
     pub exit: Exit,
     /// Counted events.
     pub counters: Counters,
-    /// CPU time of everything else on the machine meanwhile, in steps of 10 ms; of an observed run exact where the kernel
+    /// CPU time of everything else meanwhile, on the processors that the target may use, in steps of 10 ms; of an observed run exact where the kernel
     /// tells each switch, and without knee's own.
     pub foreign_ns: Option<u64>,
-    /// Time that the hypervisor took meanwhile, in steps of 10 ms.
+    /// Time that the hypervisor took of these meanwhile, in steps of 10 ms.
     pub steal_ns: Option<u64>,
     /// Time that a control group's quota kept threads from running meanwhile, all threads of the group.
     pub throttled_ns: Option<u64>,
@@ -151,6 +154,7 @@ pub(crate) fn run(
     if let Some(caller) = &caller {
         become_caller(&mut process, caller);
     }
+    affinity::bind(&mut process, &command.processors);
     if !options.interactive {
         die_with_knee(&mut process);
     }
@@ -162,7 +166,7 @@ pub(crate) fn run(
     let groups = Groups::own();
     let processors = Processors::of_machine();
     let heat_before = processors.thermal_throttles();
-    let (before, throttled_before) = (MachineTime::now(), groups.throttled());
+    let (before, throttled_before) = (MachineTime::of(&command.processors), groups.throttled());
     let started_unix_ns = unix_ns();
     let start = monotonic_ns();
     let mut child =
@@ -179,7 +183,7 @@ pub(crate) fn run(
         (waited, end)
     });
     let (status, usage) = waited?;
-    let after = MachineTime::now();
+    let after = MachineTime::of(&command.processors);
     // At once: an idle processor lowers its clock.
     let (clock_khz, heat) = (processors.clock_khz(), processors.thermal_throttles());
     let throttled = throttled_before.zip(groups.throttled()).map(|(before, after)| after.since(before));

@@ -26,10 +26,17 @@ pub fn machine() -> Machine {
 
 /// The processors that this process, and so the target, may run on (sched_getaffinity(2); a cpuset shows here too).
 pub fn usable_processors() -> Vec<usize> {
+    usable_by(0)
+}
+
+/// The processors that a process may run on, as the kernel has it now; 0 is this one. Where that cannot be read, those that
+/// are online.
+pub(crate) fn usable_by(pid: u32) -> Vec<usize> {
     // SAFETY: a cpu_set_t is an array of words, for which zero is a value.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
+    let process = libc::pid_t::try_from(pid).unwrap_or(-1);
     // SAFETY: the set is valid for writing and its size is passed.
-    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
+    if unsafe { libc::sched_getaffinity(process, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
         return (0..online_processors() as usize).collect();
     }
     // SAFETY: CPU_ISSET reads inside the set for indexes below CPU_SETSIZE.

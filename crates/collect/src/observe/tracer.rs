@@ -176,7 +176,8 @@ pub(crate) fn trace(
     let open = |pid: i32| {
         enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING)?;
         // There is one child a run.
-        source.take().ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))
+        let source = source.take().ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
+        Ok(source.executed_by(pid.unsigned_abs()))
     };
     observe(running, run_id, stacks, writer, open)
 }
@@ -215,7 +216,8 @@ mod tests {
         let path = folder.path().join("recording");
         let mut writer = Writer::create(&path, &synthetic::meta(1)).expect("an empty folder");
         let argv = ["sh", "-c", script];
-        let command = Command { argv: argv.map(Into::into).to_vec(), env: Vec::new(), cwd: None };
+        let command =
+            Command { argv: argv.map(Into::into).to_vec(), env: Vec::new(), cwd: None, processors: Vec::new() };
         let (options, stop) = (RunOptions::default(), Stop::new());
         let running = Running { command: &command, options: &options, sink: &mut Nowhere, stop: &stop };
         let (mut interner, cache) = (Interner::new(), ModuleCache::new());

@@ -26,7 +26,7 @@ pub(crate) fn compile(folder: &Path, name: &str) -> PathBuf {
 }
 
 pub(crate) fn command(argv: &[&str]) -> Command {
-    Command { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), cwd: None }
+    Command { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), cwd: None, processors: Vec::new() }
 }
 
 /// Runs a command observed and reads its recording.

@@ -15,6 +15,7 @@ pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Sweep, SweepO
 use crate::version;
 use clap::{Parser, Subcommand, ValueEnum};
 use collect::rights::Task;
+use std::ffi::OsString;
 
 /// Finds out why a multithreaded program does not get faster with more threads.
 #[derive(Debug, Parser)]
@@ -22,6 +23,18 @@ use collect::rights::Task;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+/// What the words of a call ask for. A program behind `--` and nothing before it is swept as it is.
+///
+/// # Errors
+/// As clap has it.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == "--") && words.len() > 2 {
+        words.insert(1, "sweep".into());
+    }
+    Cli::try_parse_from(words)
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,7 +98,10 @@ impl Command {
 /// Examples of the whole tool, also shown by `knee` alone.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  Why does a program not get faster with more threads?
+  Why does a program not get faster with more processors?
+    knee -- ./app input.dat
+
+  Why does it not get faster with more threads, where it takes their number?
     knee sweep -t 1,2,4 -- ./birthday --threads={threads}
 
   What do the threads of a program that runs already wait for?

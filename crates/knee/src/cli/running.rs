@@ -3,7 +3,7 @@
 use super::Format;
 use super::values::{collector, duration, parameter, seconds};
 use crate::plan::cases::Parameter;
-use crate::plan::counts::Counts;
+use crate::plan::counts::{Counts, Processors};
 use clap::{Args, Subcommand, ValueHint};
 use collect::Collector;
 use std::ffi::OsString;
@@ -12,6 +12,9 @@ use std::time::Duration;
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
+  A program that takes as many threads as it finds processors (also without `sweep`):
+    knee sweep --processors 1,2,4 -- ./app input.dat
+
   A program that takes its thread count as an argument:
     knee sweep -t 1,2,4 -- ./birthday --threads={threads} --attempts=2M
 
@@ -44,6 +47,12 @@ pub(crate) struct Sweep {
     /// A sweep that is kept in a file (TOML): variants of a program, parameters, thread counts
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = TARGET)]
     pub(crate) file: Option<PathBuf>,
+    /// Counts of processors, such as 1,2,4: the program is kept to so many, and starts as many threads as it likes
+    ///
+    /// This is what happens without --threads, with 1, 2, 4, ... up to all processors. `{processors}` in the command is
+    /// replaced by the count.
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["file", "threads"], help_heading = SWEEPING)]
+    pub(crate) processors: Option<Processors>,
     #[command(flatten)]
     pub(crate) options: SweepOptions,
     /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count

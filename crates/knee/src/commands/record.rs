@@ -13,7 +13,7 @@ use crate::sweep::record::row;
 use crate::target;
 use crate::{interrupt, ui};
 use collect::{Attached, Collector, Command, End, Error, Observer, OutputSink, RunOptions, Stop, Stream, Tracer};
-use recording::meta::{Completion, Meta};
+use recording::meta::{Completion, Counted, Meta};
 use recording::tables::{Run, RunKind, Thread};
 use recording::{Recording, RunId, Writer};
 use std::ffi::OsString;
@@ -70,7 +70,12 @@ fn start(
     notes: &mut Vec<String>,
 ) -> anyhow::Result<(Run, bool)> {
     let named = naming::variables(&options.command, &env, collector, |name| std::env::var_os(name));
-    let command = Command { argv: options.command.clone(), env: env.into_iter().chain(named).collect(), cwd: None };
+    let command = Command {
+        argv: options.command.clone(),
+        env: env.into_iter().chain(named).collect(),
+        cwd: None,
+        processors: Vec::new(),
+    };
     let run_options = RunOptions { interactive: true, ..RunOptions::default() };
     let mut observer = Observer::new(collector);
     let finished = observer.run(&command, &run_options, &mut Terminal, stop, writer, RUN);
@@ -180,6 +185,8 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Me
         command,
         environment: env.iter().map(|(name, value)| (text(name), text(value))).collect(),
         thread_counts: Vec::new(),
+        counted: Counted::Threads,
+        processor_order: Vec::new(),
         runs_per_count: 0,
         order_seed: 0,
         machine: collect::machine::machine(),

@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     let job = match &options.file {
         Some(path) => job::of_file(&file::load(path)?, &options.options)?,
-        None => job::of_command(&options.command, &options.options)?,
+        None => job::of_command(&options.command, options)?,
     };
     carry_out(&job, &options.options.making)
 }
@@ -62,7 +62,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
     };
     let labels = if job.cases.len() > 1 { job.cases.iter().map(|case| case.label()).collect() } else { Vec::new() };
     let mut stderr = ui::Stderr;
-    let mut progress = Progress::new(&mut stderr, mode, labels);
+    let mut progress = Progress::new(&mut stderr, mode, labels, job.counted);
     if let Some(busy) = before_the_first_run(options, described.machine.processors, &stop, &mut progress) {
         recordings.iter_mut().for_each(|recording| recording.meta.notes.push(busy.clone()));
     }
@@ -74,6 +74,7 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
         show_output: options.show_output,
         repeats: job.repeats,
         processors: described.machine.usable_processors,
+        counted: job.counted,
     };
     let cases = job.cases.iter().zip(&mut recordings).map(|(case, recording)| Case {
         template: &case.template,
@@ -82,7 +83,8 @@ pub(super) fn carry_out(job: &Job, options: &Making) -> anyhow::Result<ui::Code>
         meta: &mut recording.meta,
     });
     // Without any collector no run is observed.
-    let mut executor = Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc));
+    let mut executor =
+        Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc), job.order.clone());
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress);
     collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = outcomes.map_err(explain).and_then(|outcomes| {
@@ -191,7 +193,7 @@ fn nothing_measured(job: &Job, cases: Vec<Outcome>, interrupted: bool) -> Failur
     let failed = cases.into_iter().enumerate().filter(|(_, case)| case.timed == 0);
     match failed.flat_map(|(case, of)| of.broken.into_iter().map(move |broken| (case, broken))).next() {
         Some((case, (threads, broken))) => {
-            let threads = report::words::plural(threads.into(), "thread");
+            let threads = job.counted.many(threads);
             let who = match (job.question, job.cases.get(case)) {
                 (Question::Compare, Some(case)) => case.variant.as_str(),
                 _ => "the program",
@@ -199,7 +201,9 @@ fn nothing_measured(job: &Job, cases: Vec<Outcome>, interrupted: bool) -> Failur
             let failure = Failure::new(
                 Status::Target,
                 match job.counts {
-                    true => format!("{who} failed at every thread count; with {threads}: {}", broken.why),
+                    true => {
+                        format!("{who} failed at every {} count; with {threads}: {}", job.counted.word(), broken.why)
+                    }
                     false => format!("{who} failed: {}", broken.why),
                 },
             );
@@ -236,6 +240,8 @@ fn describe(job: &Job, options: &Making) -> Meta {
         command: Vec::new(),
         environment: Vec::new(),
         thread_counts: job.threads.clone(),
+        counted: job.counted,
+        processor_order: job.order.clone(),
         runs_per_count: job.amounts.timed,
         order_seed: options.seed.unwrap_or(now),
         machine: collect::machine::machine(),
@@ -251,7 +257,8 @@ fn describe(job: &Job, options: &Making) -> Meta {
 /// What a reader of a single recording has to know.
 fn notes(job: &Job) -> Vec<String> {
     let why = "no thread count was given: the account is that of all processors, whatever the program's threads";
-    if job.counts || !job.amounts.traced { Vec::new() } else { vec![why.to_owned()] }
+    let alone = !job.counts && job.amounts.traced;
+    job.notes.iter().cloned().chain(alone.then(|| why.to_owned())).collect()
 }
 
 /// `./knee-PROGRAM-YYYYMMDD-HHMMSS`, in local time; with a number behind it when that exists.

@@ -27,7 +27,7 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
         Some(pid) => (format!("{} ({pid})", title(&record::running_command(pid)?)), None),
         None => {
             let words: Vec<String> = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            (title(&words), Some(Command { argv: options.command.clone(), env, cwd: None }))
+            (title(&words), Some(Command { argv: options.command.clone(), env, cwd: None, processors: Vec::new() }))
         }
     };
     let mut meta = record::describe(vec![name.clone()], &[]);

@@ -83,10 +83,13 @@ fn everything_that_a_file_can_say() {
         read.variant.template.env.iter().map(|(n, v)| (n.to_str().unwrap(), v.to_str().unwrap())).collect();
     assert_eq!(env, [("B", "{threads}"), ("A", "two")]);
     let variants: Vec<Variant> = file.variants.iter().map(|v| v.variant.clone()).collect();
-    let cases = expand(&variants, &file.parameters).unwrap();
+    let cases = expand(&variants, &file.parameters, recording::meta::Counted::Threads).unwrap();
     let labels: Vec<String> = cases.iter().map(|case| case.label()).collect();
     assert_eq!(labels, ["mapped, size=1K", "mapped, size=2000", "read, size=1K", "read, size=2000"]);
-    assert_eq!(cases[3].template.at(3).0, ["./sum", "--size=2000", "--mode=read", "3"]);
+    assert_eq!(
+        cases[3].template.at(3, recording::meta::Counted::Threads).0,
+        ["./sum", "--size=2000", "--mode=read", "3"]
+    );
 }
 
 #[test]
@@ -171,7 +174,7 @@ fn the_labs_files() {
             }
         }
         let variants: Vec<Variant> = file.variants.iter().map(|v| v.variant.clone()).collect();
-        expand(&variants, &file.parameters).unwrap();
+        expand(&variants, &file.parameters, recording::meta::Counted::Threads).unwrap();
     }
     names.sort();
     let makefile = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/Makefile")).unwrap();

@@ -1,6 +1,7 @@
 //! From variants of a program and values of parameters to the cases of a sweep.
 
 use crate::plan::template::{PLACEHOLDER, Template, placeholder};
+use recording::meta::Counted;
 
 /// More cases than this are a mistyped list, not a sweep: each is run at every thread count, several times.
 const MOST_CASES: usize = 256;
@@ -52,8 +53,12 @@ pub(crate) fn label(variant: &str, parameters: &[(String, String)]) -> String {
 /// All cases, in the order of the variants and of the parameters' values.
 ///
 /// # Errors
-/// In words, when a placeholder is missing or when there are too many cases.
-pub(crate) fn expand(variants: &[Variant], parameters: &[Parameter]) -> Result<Vec<CaseSpec>, String> {
+/// In words, when a placeholder is missing (that of the count may be where processors are counted) or when there are too many cases.
+pub(crate) fn expand(
+    variants: &[Variant],
+    parameters: &[Parameter],
+    counted: Counted,
+) -> Result<Vec<CaseSpec>, String> {
     let mut cases: Vec<CaseSpec> = Vec::new();
     for parameter in parameters {
         let used = variants.iter().any(|v| v.template.mentions(&placeholder(&parameter.name)));
@@ -84,7 +89,7 @@ pub(crate) fn expand(variants: &[Variant], parameters: &[Parameter]) -> Result<V
         // A parameter that this variant does not use gives the same case again and again.
         points.dedup_by(|a, b| a.0 == b.0);
         for (template, parameters) in points {
-            if !template.mentions(PLACEHOLDER) {
+            if counted.is_threads() && !template.mentions(PLACEHOLDER) {
                 return Err(format!(
                     "{PLACEHOLDER} occurs nowhere in {}, so every run would be the same",
                     variant.name
@@ -154,7 +159,7 @@ mod tests {
             variant("read", &argv, vec![parameter("mode", &["read"]), parameter("n", &["7"])]),
             variant("plain", &["plain", "{threads}"], Vec::new()),
         ];
-        let cases = expand(&variants, &[parameter("n", &["0", "100"])]).unwrap();
+        let cases = expand(&variants, &[parameter("n", &["0", "100"])], Counted::Threads).unwrap();
         assert_eq!(
             shown(&cases),
             [
@@ -170,21 +175,24 @@ mod tests {
     fn folders_are_harmless_and_differ() {
         let argv = ["p", "{threads}"];
         let variants = ["a/b", "a?b", "../x", "-rf", "日本", ""].map(|name| variant(name, &argv, Vec::new()));
-        let folders: Vec<String> = expand(&variants, &[]).unwrap().into_iter().map(|case| case.folder).collect();
+        let folders: Vec<String> =
+            expand(&variants, &[], Counted::Threads).unwrap().into_iter().map(|case| case.folder).collect();
         assert_eq!(folders, ["a_b", "a_b-2", "_.._x", "_-rf", "__", "case"]);
     }
 
     #[test]
     fn mistakes_are_named() {
         let good = variant("v", &["p", "{threads}"], Vec::new());
-        let error = expand(std::slice::from_ref(&good), &[parameter("n", &["1"])]).unwrap_err();
+        let error = expand(std::slice::from_ref(&good), &[parameter("n", &["1"])], Counted::Threads).unwrap_err();
         assert!(error.contains("write {n}"), "{error}");
         assert!(
-            expand(&[variant("v", &["p"], Vec::new())], &[]).unwrap_err().contains("{threads} occurs nowhere in v")
+            expand(&[variant("v", &["p"], Vec::new())], &[], Counted::Threads)
+                .unwrap_err()
+                .contains("{threads} occurs nowhere in v")
         );
         let many: Vec<String> = (0..300).map(|n| n.to_string()).collect();
         let parameter = Parameter { name: "n".into(), values: many };
         let wide = variant("v", &["p", "{threads}", "{n}"], Vec::new());
-        assert!(expand(&[wide], &[parameter]).unwrap_err().contains("more than 256"));
+        assert!(expand(&[wide], &[parameter], Counted::Threads).unwrap_err().contains("more than 256"));
     }
 }

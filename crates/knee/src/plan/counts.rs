@@ -1,4 +1,4 @@
-//! Thread counts as the user lists them: `1,2,4` and `1-8`.
+//! Counts as the user lists them: `1,2,4` and `1-8`.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -46,6 +46,19 @@ fn number(text: &str) -> Result<u32, String> {
         Ok(count) => Ok(count),
         Err(_) if text.is_empty() => Err("a thread count is missing; write 1,2,4 or 1-8".to_owned()),
         Err(_) => Err(format!("`{text}` is not a thread count; write 1,2,4 or 1-8")),
+    }
+}
+
+/// The same of processors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Processors(pub(crate) Vec<u32>);
+
+impl FromStr for Processors {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Processors, String> {
+        let of_processors = |why: String| why.replace("threads", "processors").replace("thread", "processor");
+        text.parse::<Counts>().map(|counts| Processors(counts.0)).map_err(of_processors)
     }
 }
 

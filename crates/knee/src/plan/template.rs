@@ -1,11 +1,15 @@
 //! The command with its placeholders.
 
+use recording::meta::Counted;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// What is replaced by the thread count.
 pub(crate) const PLACEHOLDER: &str = "{threads}";
+
+/// What is replaced by the number of processors, where the sweep is over these.
+pub(crate) const PROCESSORS: &str = "{processors}";
 
 /// Arguments and variables in which placeholders stand for the thread count and for parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +27,13 @@ impl Template {
         self.argv.iter().chain(values).any(|text| replace(text, placeholder, "") != *text)
     }
 
-    /// The command at a thread count.
-    pub(crate) fn at(&self, threads: u32) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
-        let Template { argv, env, .. } = self.with(PLACEHOLDER, &threads.to_string());
+    /// The command at a count.
+    pub(crate) fn at(&self, count: u32, counted: Counted) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
+        let placeholder = match counted {
+            Counted::Threads => PLACEHOLDER,
+            Counted::Processors => PROCESSORS,
+        };
+        let Template { argv, env, .. } = self.with(placeholder, &count.to_string());
         (argv, env)
     }
 
@@ -85,9 +93,16 @@ mod tests {
     fn placeholders_in_arguments_and_variables() {
         let template = template(&["./p", "-t{threads}", "{threads}{threads}", "{thread}"], &[("N", "{threads}")]);
         assert!(template.mentions(PLACEHOLDER));
-        let (argv, env) = template.at(12);
+        let (argv, env) = template.at(12, Counted::Threads);
         assert_eq!(argv, ["./p", "-t12", "1212", "{thread}"].map(OsString::from));
         assert_eq!(env, [("N".into(), "12".into())]);
+    }
+
+    #[test]
+    fn each_sweep_has_its_own_placeholder() {
+        let template = template(&["p", "{threads}{processors}"], &[]);
+        assert_eq!(template.at(2, Counted::Threads).0[1], "2{processors}");
+        assert_eq!(template.at(2, Counted::Processors).0[1], "{threads}2");
     }
 
     #[test]

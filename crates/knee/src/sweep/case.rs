@@ -99,10 +99,10 @@ impl<'c> Going<'c> {
     }
 
     pub(super) fn breaks(&mut self, planned: Planned, broken: Broken) {
-        let threads = report::words::plural(planned.threads.into(), "thread");
+        let with = self.case.meta.counted.many(planned.threads);
         let observed = if planned.kind == RunKind::Traced { " while it was observed" } else { "" };
         self.case.meta.notes.push(format!(
-            "with {threads} a run failed{observed} ({}); no more runs were made with that count",
+            "with {with} a run failed{observed} ({}); no more runs were made with that count",
             broken.why
         ));
         self.outcome.broken.insert(planned.threads, broken);
@@ -121,7 +121,8 @@ impl<'c> Going<'c> {
     pub(super) fn disturbed(&self) -> bool {
         self.block.iter().any(|(run, _)| {
             let like = self.kept.iter().filter(|kept| kept.threads == run.threads);
-            disturbance(run, &Usual::of(like, self.processors), self.processors).is_some()
+            let processors = self.case.meta.usable_at(run.threads).min(self.processors);
+            disturbance(run, &Usual::of(like, processors), processors).is_some()
         })
     }
 
@@ -149,7 +150,7 @@ impl<'c> Going<'c> {
     }
 
     fn append(&mut self, rows: &[Run]) -> anyhow::Result<()> {
-        rows.iter().for_each(|row| self.times.add(row, self.processors));
+        rows.iter().for_each(|row| self.times.add(row, self.case.meta.usable_at(row.threads)));
         self.kept.extend(rows.iter().filter(|row| row.kind == RunKind::Clean).cloned());
         Ok(self.case.writer.append(rows)?)
     }

@@ -24,6 +24,7 @@ use crate::throughput::{Forms, Found, Scanner};
 use case::Going;
 use collect::{Error, Exit, Finished, Stop};
 use output::{Capture, Output};
+use recording::meta::Counted;
 use recording::tables::RunKind;
 
 /// The program's last lines that an error shows.
@@ -42,6 +43,8 @@ pub(crate) struct SweepRuns<'s> {
     pub(crate) repeats: u32,
     /// Processors that the target may use.
     pub(crate) processors: u32,
+    /// What the counts are of.
+    pub(crate) counted: Counted,
 }
 
 /// What became of a sweep.
@@ -220,7 +223,7 @@ impl Loop<'_, '_, '_> {
         let Some(going) = self.cases.get_mut(planned.case) else { return Ok(()) };
         let run = going.next_run();
         let template = going.case.template;
-        let (argv, env) = template.at(planned.threads);
+        let (argv, env) = template.at(planned.threads, self.sweep.counted);
         let folder = template.folder.clone();
         let request = RunRequest { run, kind: planned.kind, threads: planned.threads, argv, env, folder };
         let mut capture = Capture::new(Scanner::new(self.sweep.forms));

@@ -5,6 +5,7 @@
 
 use super::Broken;
 use crate::plan::Planned;
+use recording::meta::Counted;
 use recording::tables::RunKind;
 use report::text::{harmless, shorten};
 use report::words;
@@ -36,6 +37,8 @@ pub(crate) struct Progress<'o> {
     mode: Mode,
     /// What each case is called; empty when there is only one.
     labels: Vec<String>,
+    /// What the counts are of.
+    counted: Counted,
     /// Wall times so far, by case and thread count.
     walls: BTreeMap<(usize, u32), Vec<u64>>,
     since_line_ns: u64,
@@ -46,8 +49,17 @@ pub(crate) struct Progress<'o> {
 
 impl<'o> Progress<'o> {
     /// `labels` are the names of the cases; empty when there is only one.
-    pub(crate) fn new(out: &'o mut dyn Write, mode: Mode, labels: Vec<String>) -> Progress<'o> {
-        Progress { out, mode, labels, walls: BTreeMap::new(), since_line_ns: 0, line_is_open: false, shown: None }
+    pub(crate) fn new(out: &'o mut dyn Write, mode: Mode, labels: Vec<String>, counted: Counted) -> Progress<'o> {
+        Progress {
+            out,
+            mode,
+            labels,
+            counted,
+            walls: BTreeMap::new(),
+            since_line_ns: 0,
+            line_is_open: false,
+            shown: None,
+        }
     }
 
     /// The run with this number in the plan is about to start.
@@ -155,7 +167,7 @@ impl<'o> Progress<'o> {
             Some(label) if !label.is_empty() => format!("{}, ", harmless(label)),
             _ => String::new(),
         };
-        let threads = words::plural(planned.threads.into(), "thread");
+        let threads = self.counted.many(planned.threads);
         let kind = match planned.kind {
             RunKind::WarmUp => "warm-up",
             RunKind::Traced => "observed",
@@ -188,7 +200,7 @@ mod tests {
             planned(RunKind::Traced, 1),
         ];
         let mut out = Vec::new();
-        let mut progress = Progress::new(&mut out, mode, Vec::new());
+        let mut progress = Progress::new(&mut out, mode, Vec::new(), Counted::Threads);
         progress.starts(&plan, 0);
         progress.ended(plan[0], 40_000_000_000);
         progress.starts(&plan, 1);
@@ -213,7 +225,8 @@ mod tests {
         let of = |case, threads| Planned { case, kind: RunKind::Clean, threads, block: 0 };
         let plan = [of(0, 1), of(1, 1), of(1, 1), of(0, 1)];
         let mut out = Vec::new();
-        let mut progress = Progress::new(&mut out, Mode::Line, vec!["slow".into(), "fast \u{1b}".into()]);
+        let mut progress =
+            Progress::new(&mut out, Mode::Line, vec!["slow".into(), "fast \u{1b}".into()], Counted::Threads);
         progress.ended(plan[0], 40_000_000_000);
         progress.ended(plan[1], 2_000_000_000);
         progress.starts(&plan, 2);

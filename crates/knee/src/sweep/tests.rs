@@ -4,6 +4,7 @@ use super::*;
 use crate::plan::template::Template;
 use crate::plan::{Amounts, more, plan};
 use collect::{OutputSink, Stream};
+use recording::meta::Counted;
 use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
 
@@ -82,11 +83,20 @@ fn sweep(
     let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
     let plan = plan(1, &[1, 2, 4], amounts, 7);
     let more = more(1, &[1, 2, 4], amounts, 7);
-    let sweep = SweepRuns { plan: &plan, more: &more, forms, stop, show_output: false, repeats: 1, processors: 2 };
+    let sweep = SweepRuns {
+        plan: &plan,
+        more: &more,
+        forms,
+        stop,
+        show_output: false,
+        repeats: 1,
+        processors: 2,
+        counted: Counted::Threads,
+    };
     let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let mut shown = Vec::new();
-    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, Vec::new());
+    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, Vec::new(), Counted::Threads);
     let outcome = sweep.run(vec![case], &mut executor, &mut progress).map(|mut outcomes| {
         let case = outcomes.cases.remove(0);
         One { timed: case.timed, broken: case.broken, interrupted: outcomes.interrupted }
@@ -288,13 +298,22 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
     let stop = Stop::new();
     let forms = common();
-    let sweep =
-        SweepRuns { plan: &plan, more: &[], forms: &forms, stop: &stop, show_output: false, repeats: 1, processors: 2 };
+    let sweep = SweepRuns {
+        plan: &plan,
+        more: &[],
+        forms: &forms,
+        stop: &stop,
+        show_output: false,
+        repeats: 1,
+        processors: 2,
+        counted: Counted::Threads,
+    };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
     let cases =
         cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
     let mut shown = Vec::new();
-    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, vec!["slow".into(), "fast".into()]);
+    let mut progress =
+        Progress::new(&mut shown, ProgressMode::Quiet, vec!["slow".into(), "fast".into()], Counted::Threads);
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
     drop(executor);
     // The failing count of one case is left out there and nowhere else; the rest is made in the planned order.
@@ -344,12 +363,14 @@ fn only_the_cases_that_stay_open_get_more_runs() {
         show_output: false,
         repeats: 1,
         processors: 2,
+        counted: Counted::Threads,
     };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas);
     let cases =
         cases.map(|((template, writer), meta)| Case { template, writer, meta, output: parent.path().to_owned() });
     let mut shown = Vec::new();
-    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, vec!["lossy".into(), "open".into()]);
+    let mut progress =
+        Progress::new(&mut shown, ProgressMode::Quiet, vec!["lossy".into(), "open".into()], Counted::Threads);
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
     assert_eq!(outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [10, 20]);
 }

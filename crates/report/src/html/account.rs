@@ -148,7 +148,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
     let whole = if step > 0.0 { (high / step - 1e-6).ceil() * step } else { high };
     let y = Axis::new((0.0, whole), (HEIGHT - BOTTOM, TOP), false);
     let causes: BTreeSet<CauseId> = answer.verdict.causes.iter().map(|c| c.id).collect();
-    m.raw(&format!("<figure class=\"bars\"><svg class=\"chart\" width=\"{width}\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"Processor time by thread count; the table below has the numbers\">\n"));
+    m.raw(&format!("<figure class=\"bars\"><svg class=\"chart\" width=\"{width}\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"Processor time by {} count; the table below has the numbers\">\n", answer.counted.word()));
     m.raw("<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"hatch-ground\" width=\"6\" height=\"6\"/><line class=\"hatch-line\" x1=\"0\" x2=\"0\" y1=\"0\" y2=\"6\"/></pattern></defs>\n");
     // One unit for the whole axis.
     let scale = Scale::time(whole);
@@ -224,7 +224,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             left + BAR / 2.0,
             HEIGHT - BOTTOM + 18.0
         ));
-        m.text(&words::plural(account.threads.into(), "thread")).raw("</text>\n");
+        m.text(&answer.counted.many(account.threads)).raw("</text>\n");
     }
     m.raw("</svg></figure>\n");
 }
@@ -286,7 +286,7 @@ fn scale(answer: &Answer) -> (Scale, i32) {
 fn table(answer: &Answer, m: &mut Markup) {
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"account\"><table class=\"plain\" id=\"account-lines\"><thead><tr><th scope=\"col\"></th>");
     for account in &answer.account {
-        m.raw("<th scope=\"col\" class=\"n\">").text(&words::plural(account.threads.into(), "thread")).raw("</th>");
+        m.raw("<th scope=\"col\" class=\"n\">").text(&answer.counted.many(account.threads)).raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
     let (scale, decimals) = scale(answer);

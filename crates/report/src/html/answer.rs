@@ -49,7 +49,7 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
 fn beyond(beyond: &Beyond, answer: &Answer, sources: &Sources, m: &mut Markup) {
     let first = answer.verdict.causes.first().map_or(1, |cause| cause.threads);
     m.raw("<article class=\"cause\" id=\"beyond\"><h3>");
-    m.text(&format!("Beyond {}", words::plural(first.into(), "thread"))).raw("</h3>\n<p>");
+    m.text(&format!("Beyond {}", answer.counted.many(first))).raw("</h3>\n<p>");
     m.sentence(&format!("{}.", crate::text::capital(&beyond.summary))).raw("</p>\n");
     if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
         if let Some(culprit) = &cause.culprit {
@@ -65,7 +65,7 @@ fn banner(condition: &Condition, answer: &Answer, m: &mut Markup) {
     m.raw(&format!("<div class=\"warning machine\" id=\"cause-{}\">", condition.id.name()));
     m.raw("<span class=\"label\">The machine</span> ").sentence(&condition.summary);
     if let Some(seconds) = condition.seconds {
-        let with = words::plural(condition.threads.into(), "thread");
+        let with = answer.counted.many(condition.threads);
         m.text(&format!(" That is {} {} with {with}.", words::about(seconds), per_work(answer)));
     }
     m.raw("<ul>");
@@ -83,7 +83,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
     let said = answer.curve.iter().skip(1).find(|point| Some(point.threads) == said);
     if let Some(point) = said.or(answer.curve.last()).filter(|_| answer.curve.len() > 1) {
         let interval = (point.runs > 1).then_some((point.speedup_interval.low, point.speedup_interval.high));
-        let with = words::plural(point.threads.into(), "thread");
+        let with = answer.counted.many(point.threads);
         let first = answer.curve.first().map_or(1, |p| p.threads);
         let against = if first > 1 { format!(" against {first}") } else { String::new() };
         facts.push((words::times(point.speedup, interval), format!("speed-up with {with}{against}")));
@@ -92,7 +92,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
     match answer.knee_at {
         Some(threads) if answer.curve.len() > 1 => {
             let what = "the knee: last count worth using".to_owned();
-            facts.push((words::plural(threads.into(), "thread"), what));
+            facts.push((answer.counted.many(threads), what));
         }
         None if answer.curve.len() > 1 => {
             facts.push(("none".to_owned(), "the knee: the curve has not bent".to_owned()));
@@ -100,7 +100,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
         _ => {}
     }
     if let Some(first) = answer.verdict.causes.first().filter(|c| c.id != CauseId::NONE) {
-        let with = words::plural(first.threads.into(), "thread");
+        let with = answer.counted.many(first.threads);
         facts.push((words::percent(first.share), format!("of the loss with {with} is due to the first cause")));
     }
     if facts.is_empty() {
@@ -122,7 +122,7 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mu
         &format!(
             "{} of the loss with {}: {} ({} to {}) of processor time {}",
             words::percent(cause.share),
-            words::plural(cause.threads.into(), "thread"),
+            answer.counted.many(cause.threads),
             words::about(cause.lost_seconds),
             words::about(cause.interval.low),
             words::about(cause.interval.high),

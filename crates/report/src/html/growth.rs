@@ -10,7 +10,6 @@ use crate::observed::Observed;
 use crate::show::functions::{functions, kernel_name, lines, seconds_per_sample};
 use crate::show::view::Cell;
 use crate::show::{Pick, View};
-use crate::words;
 use analyze::Analysis;
 use recording::StackId;
 use recording::tables::{Mode, Sample};
@@ -39,14 +38,14 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     let mut m = Markup::default();
     let imported = now.model.tables.meta.imported.is_some();
     let compared = base.filter(|b| b.traced.run.run != now.traced.run.run);
-    let with = words::plural(now.traced.run.threads.into(), "thread");
+    let with = now.traced.count();
     m.p(
         "lead",
         &match &compared {
             Some(base) => format!(
                 "Processor time {} with {with}, against {}: what grew comes first.",
                 if imported { "of the whole profile" } else { per_work(answer) },
-                words::plural(base.traced.run.threads.into(), "thread")
+                base.traced.count()
             ),
             None => "Processor time by function. A sweep over several thread counts would show what grows.".to_owned(),
         },
@@ -61,7 +60,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     };
     let titles = match &compared {
         Some(base) => {
-            let [one, other] = [&base, &&now].map(|o| words::plural(o.traced.run.threads.into(), "thread"));
+            let [one, other] = [&base, &&now].map(|o| o.traced.count());
             vec![("self_s", format!("self, {other}")), ("base_s", format!("self, {one}"))]
         }
         None => Vec::new(),

@@ -36,7 +36,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<St
     }
     legend(&timeline, &mut m);
     m.raw("<div id=\"lanes-view\" hidden></div>\n<div id=\"lanes-still\">\n");
-    let with = words::plural(observed.traced.run.threads.into(), "thread");
+    let with = observed.traced.count();
     m.p("note", &format!("The observed run with {with}."));
     still(&timeline, observed.traced, &|t| observed.thread(t), &mut m);
     if timeline.left_out > 0 {
@@ -64,8 +64,8 @@ fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
         *missing.entry(run.threads).or_default() += losses.map(|l| l.count).sum::<u64>();
     }
     let told = missing.iter().filter(|(_, count)| **count > 0);
-    let told = told
-        .map(|(threads, n)| format!("{} with {}", words::count(*n as f64), words::plural((*threads).into(), "thread")));
+    let told =
+        told.map(|(threads, n)| format!("{} with {}", words::count(*n as f64), analysis.answer.counted.many(*threads)));
     let told: Vec<String> = told.collect();
     if !told.is_empty() {
         m.p(
@@ -102,7 +102,7 @@ fn height(class: Class) -> f64 {
 fn still(timeline: &Timeline, traced: &Traced<'_>, name: &dyn Fn(recording::ThreadId) -> String, m: &mut Markup) {
     let width = NAMES + COLUMNS as f64;
     let tall = 22.0 + timeline.lanes.len() as f64 * (LANE + 4.0);
-    let with = words::plural(traced.run.threads.into(), "thread");
+    let with = traced.count();
     m.raw(&format!("<svg class=\"chart still\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"What each thread did over time with {with}\">\n"));
     m.raw(&format!("<text class=\"tick\" x=\"{NAMES}\" y=\"12\">0</text>"));
     m.raw(&format!("<text class=\"tick\" x=\"{width}\" y=\"12\" text-anchor=\"end\">"));

@@ -56,7 +56,7 @@ pub(super) fn section(subject: &Subject<'_, '_>) -> String {
     let environment: Vec<String> = meta.environment.iter().map(|(n, v)| format!("{n}={v}")).collect();
     row("Environment", environment.join(" "));
     for account in &subject.analysis.answer.account {
-        let threads = words::plural(account.threads.into(), "thread");
+        let threads = subject.analysis.answer.counted.many(account.threads);
         row(
             &format!("Tracing, {threads}"),
             format!("{}× the time of the timed runs", words::number(account.traced_over_clean, 2)),
@@ -102,7 +102,7 @@ fn losses(subject: &Subject<'_, '_>) -> Vec<String> {
         let run = subject.analysis.model.tables.runs.iter().find(|run| run.run == loss.run);
         let threads = run.map(|run| run.threads).filter(|threads| *threads > 0);
         let with =
-            threads.map_or_else(String::new, |threads| format!(" with {}", words::plural(threads.into(), "thread")));
+            threads.map_or_else(String::new, |count| format!(" with {}", subject.analysis.answer.counted.many(count)));
         let all = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();
         let words = format!("{}{all}{with}", words::count(loss.count as f64));
         match of.iter_mut().find(|(what, _)| *what == loss.what) {
@@ -139,12 +139,14 @@ fn repeat(subject: &Subject<'_, '_>) -> Vec<String> {
     let meta = &subject.analysis.model.tables.meta;
     let mut words = vec!["knee".to_owned()];
     let alone = meta.thread_counts.is_empty()
-        || !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));
+        || meta.counted.is_threads()
+            && !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));
     if alone {
         words.push("record".to_owned());
     } else {
         let counts: Vec<String> = meta.thread_counts.iter().map(u32::to_string).collect();
-        words.extend(["sweep".to_owned(), "-t".to_owned(), counts.join(",")]);
+        let option = if meta.counted.is_threads() { "-t" } else { "--processors" };
+        words.extend(["sweep".to_owned(), option.to_owned(), counts.join(",")]);
         if meta.runs_per_count > 0 {
             words.extend(["--runs".to_owned(), meta.runs_per_count.to_string()]);
         }

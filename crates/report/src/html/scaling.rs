@@ -49,6 +49,9 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
         m.raw("</div>\n");
     }
     table(answer, &mut m);
+    if let Some(how) = words::bounds(answer) {
+        m.p("note", &format!("{how}."));
+    }
     Some(m.into_html())
 }
 
@@ -87,10 +90,11 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
     let range = if log { (first.0 / pad, last.0 * pad) } else { (first.0 - 0.2, last.0 + 0.2) };
     let x = Axis::new(range, (LEFT, WIDTH - RIGHT), log);
     let y = Axis::new((0.0, high), (HEIGHT - BOTTOM, TOP), false);
-    m.raw("<figure><figcaption>").text(title).raw(" over threads</figcaption>\n");
+    let what = format!("{}s", answer.counted.word());
+    m.raw("<figure><figcaption>").text(title).raw(&format!(" over {what}</figcaption>\n"));
     m.raw(&format!("<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\""));
-    let spoken: Vec<String> = points.iter().map(|p| format!("{} threads: {}", p.0, label(p.1))).collect();
-    m.text(&format!("{title} over threads. {}", spoken.join("; "))).raw("\">\n");
+    let spoken: Vec<String> = points.iter().map(|p| format!("{} {what}: {}", p.0, label(p.1))).collect();
+    m.text(&format!("{title} over {what}. {}", spoken.join("; "))).raw("\">\n");
     let heights = ticks(high, 4.0);
     let step = heights.get(1).copied().unwrap_or(high);
     for tick in heights {
@@ -115,7 +119,7 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
     m.raw(&format!(
         "<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
         HEIGHT - 4.0,
-        if log { "threads (logarithmic)" } else { "threads" }
+        if log { format!("{what} (logarithmic)") } else { what.clone() }
     ));
     if ideal {
         // Ideal: as many times faster as there are more threads, up to the processors that there are. Straight between
@@ -150,7 +154,7 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
             y.at(*high)
         ));
         m.raw(&format!("<circle class=\"point\" cx=\"{cx}\" cy=\"{cy}\" r=\"4\"><title>"));
-        m.text(&format!("{threads} threads: {} ({} to {})", label(*value), label(*low), label(*high)));
+        m.text(&format!("{threads} {what}: {} ({} to {})", label(*value), label(*low), label(*high)));
         m.raw("</title></circle>\n");
     }
     m.raw("</svg>\n<ul class=\"legend lanes-legend\"><li><span class=\"key key-curve\"></span>measured, median with its 95 % interval</li>");
@@ -162,8 +166,9 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
 
 fn table(answer: &Answer, m: &mut Markup) {
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"scaling\"><table class=\"plain cards counts\"><thead><tr>");
+    let counts = if answer.counted.is_threads() { "threads" } else { "processors" };
     let mut titles: Vec<&str> =
-        vec!["threads", "runs", "time", "speed-up", "efficiency", "processors used", "context switches"];
+        vec![counts, "runs", "time", "speed-up", "efficiency", "processors used", "context switches"];
     let unit = answer.throughput.as_ref().map(|t| t.unit.as_str());
     if let Some(unit) = unit {
         titles.insert(2, unit);

@@ -6,7 +6,6 @@ use super::page::focus;
 use crate::observed::Observed;
 use crate::show::view::{Cell, Column};
 use crate::show::{Pick, UNTOLD, View, locks, syscalls, threads, waits};
-use crate::words;
 use analyze::Analysis;
 
 /// Rows that are seen before the reader asks for more.
@@ -21,7 +20,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) ->
     let observed = Observed::at(analysis, focus(&analysis.answer))?;
     let pick = Pick::default();
     let mut m = Markup::default();
-    m.p("lead", &format!("Of the observed run with {}.", words::plural(observed.traced.run.threads.into(), "thread")));
+    m.p("lead", &format!("Of the observed run with {}.", observed.traced.count()));
     let imported = observed.model.tables.meta.imported.is_some();
     if imported {
         m.p("note", UNTOLD);

@@ -5,6 +5,7 @@ use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Account, Answer, CauseId};
+use recording::meta::Counted;
 use std::io;
 
 /// Thread counts side by side on one screen.
@@ -32,7 +33,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     }
     page.title("Where the time went", &beside)?;
     let most = if page.brief { MOST_LINES_BRIEF } else { MOST_LINES };
-    page.table(&table(&accounts, most))
+    page.table(&table(answer.counted, &accounts, most))
 }
 
 /// The smallest and the largest count, and between them the ones that the verdict speaks of.
@@ -53,11 +54,11 @@ fn choose(answer: &Answer) -> Vec<&Account> {
     wanted.into_iter().filter_map(|i| all.get(i).copied()).collect()
 }
 
-fn table(accounts: &[&Account], most: usize) -> Table {
+fn table(counted: Counted, accounts: &[&Account], most: usize) -> Table {
     let mut table = Table::default();
     table.column("", Lean::Left, 0);
     for account in accounts {
-        table.column(words::plural(account.threads.into(), "thread"), Lean::Right, 0);
+        table.column(counted.many(account.threads), Lean::Right, 0);
     }
     let scale = common_scale(accounts);
     let cell = |account: &Account, seconds: f64| cell(account, seconds, scale);

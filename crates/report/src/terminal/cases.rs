@@ -57,7 +57,7 @@ fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Re
         n => (0..MOST_COUNTS).filter_map(|i| counts.get(i * (n - 1) / (MOST_COUNTS - 1))).copied().collect(),
     };
     let what = comparison.unit.as_deref().unwrap_or("time");
-    let mut beside = format!("{what} and speed-up by thread count");
+    let mut beside = format!("{what} and speed-up by {} count", comparison.counted().word());
     if shown.len() < counts.len() {
         beside += &format!("; {} of {} counts, all are in the JSON", shown.len(), counts.len());
     }
@@ -75,7 +75,7 @@ fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Re
     let mut table = Table::default();
     table.column("", Lean::Left, 0);
     for threads in &shown {
-        table.column(words::plural((*threads).into(), "thread"), Lean::Right, 0);
+        table.column(comparison.counted().many(*threads), Lean::Right, 0);
     }
     table.column(versus, Lean::Right, 1);
     table.column("verdict", Lean::Left, 0);
@@ -111,7 +111,7 @@ fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::
         Some(parameter) => over_parameter(comparison, parameter, counts),
         None => over_threads(comparison),
     };
-    let x = comparison.picture.x.clone().unwrap_or_else(|| "threads".to_owned());
+    let x = comparison.picture.x.clone().unwrap_or_else(|| format!("{}s", comparison.counted().word()));
     let axes = Axes {
         x: page.shown(&x),
         y: page.shown(comparison.speed_unit()),
@@ -174,7 +174,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
             }
             // Small letters: the table's capitals stand for single cases.
             let letter = char::from(b'a' + curves.len() as u8);
-            legend.push(format!("{letter} {name}, {}", words::plural((*threads).into(), "thread")));
+            legend.push(format!("{letter} {name}, {}", comparison.counted().many(*threads)));
             curves.push(PlottedCurve { letter, points });
         }
     }
@@ -189,7 +189,7 @@ fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
     }
     for (index, case) in comparison.cases.iter().enumerate() {
         let Some(cause) = case.verdict.causes.first().filter(|_| found(case)) else { continue };
-        let threads = words::plural(cause.threads.into(), "thread");
+        let threads = comparison.counted().many(cause.threads);
         let share = words::percent(cause.share);
         let place = cause.culprit.as_ref().map_or(String::new(), |culprit| format!(": {}", blame(culprit, page)));
         let label = letter(index).map_or_else(|| format!("{} ", case.label()), |letter| format!("{letter} "));

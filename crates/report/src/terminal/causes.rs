@@ -6,6 +6,7 @@ use crate::text;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
 use analyze::runtimes::function_name::readable;
+use recording::meta::Counted;
 use std::io;
 
 /// Causes shown; the rest is in the JSON.
@@ -26,7 +27,7 @@ const LONGEST_FILE: usize = 100;
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let verdict = &answer.verdict;
     for condition in &verdict.machine {
-        let with = words::plural(condition.threads.into(), "thread");
+        let with = answer.counted.many(condition.threads);
         let taken = condition.seconds.map(|seconds| format!(", {}", words::about(seconds))).unwrap_or_default();
         page.paragraph("The machine: ", Tone::Warning, &format!("{}{taken}, with {with}", condition.summary))?;
         page.blank()?;
@@ -38,7 +39,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         if i == 0 {
             page.title(title, "")?;
         }
-        numbered(cause, i, page)?;
+        numbered(cause, answer.counted, i, page)?;
     }
     if causes.len() > most {
         let rest = causes.len() - most;
@@ -50,7 +51,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     }
     if let Some(beyond) = &verdict.beyond {
         let first = verdict.causes.first().map_or(1, |c| c.threads);
-        let beyond_first = format!("Beyond {}: ", words::plural(first.into(), "thread"));
+        let beyond_first = format!("Beyond {}: ", answer.counted.many(first));
         page.paragraph(&beyond_first, Tone::Strong, &format!("{}.", beyond.summary))?;
         if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
             if let Some(culprit) = &cause.culprit {
@@ -70,12 +71,12 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn numbered(cause: &Cause, index: usize, page: &mut Page<'_>) -> io::Result<()> {
+fn numbered(cause: &Cause, counted: Counted, index: usize, page: &mut Page<'_>) -> io::Result<()> {
     let lost = format!(
         "{}: {} of the loss with {}, {} ({})",
         cause.id.name(),
         words::percent(cause.share),
-        words::plural(cause.threads.into(), "thread"),
+        counted.many(cause.threads),
         words::about(cause.lost_seconds),
         words::range(cause.interval.low, cause.interval.high),
     );

@@ -6,6 +6,7 @@ use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Change, Comparison, CurveChange, Judgement, Kind, Setup};
+use recording::meta::Counted;
 use std::io::{self, Write};
 
 /// Changes shown of each kind at each count; the JSON has them all.
@@ -16,8 +17,8 @@ const MOST_CHANGES: usize = 5;
 pub(super) struct Labels {
     pub(super) before: &'static str,
     pub(super) after: &'static str,
-    /// False when the program chose its threads by itself: then the count says nothing.
-    pub(super) counts: bool,
+    /// What the counts are of; none when the program chose its threads by itself: then the count says nothing.
+    pub(super) counts: Option<Counted>,
 }
 
 /// Writes a comparison for people.
@@ -27,7 +28,7 @@ pub(super) struct Labels {
 pub fn render(comparison: &Comparison, style: Style, out: &mut impl Write) -> io::Result<()> {
     let page = &mut Page::new(out, style, false);
     page.paragraph("", Tone::Strong, &comparison.summary)?;
-    let names = Labels { before: "before", after: "after", counts: true };
+    let names = Labels { before: "before", after: "after", counts: Some(comparison.counted) };
     tables(comparison, names, page)?;
     warnings(comparison, page)
 }
@@ -75,8 +76,8 @@ fn beside(comparison: &Comparison) -> &'static str {
 
 fn curve(comparison: &Comparison, names: Labels) -> Table {
     let mut table = Table::default();
-    if names.counts {
-        table.column("threads", Lean::Right, 0);
+    if let Some(counted) = names.counts {
+        table.column(format!("{}s", counted.word()), Lean::Right, 0);
     }
     let last = if comparison.setup == Setup::Same { "seen from" } else { "judgement" };
     for name in [names.before, names.after, "speed", last] {
@@ -95,7 +96,7 @@ fn curve(comparison: &Comparison, names: Labels) -> Table {
             _ => judgement.to_owned(),
         };
         let mut cells = Vec::new();
-        if names.counts {
+        if names.counts.is_some() {
             cells.push(point.threads.to_string());
         }
         cells.extend([words::time(point.before), words::time(point.after), speed(point, comparison.setup), last]);
@@ -119,8 +120,8 @@ fn share(share: f64) -> String {
 
 fn changes(changes: &[&Change], names: Labels) -> Table {
     let mut table = Table::default();
-    if names.counts {
-        table.column("threads", Lean::Right, 0);
+    if let Some(counted) = names.counts {
+        table.column(format!("{}s", counted.word()), Lean::Right, 0);
     }
     for name in [names.before, names.after, "change"] {
         table.column(name, Lean::Right, 0);
@@ -134,7 +135,7 @@ fn changes(changes: &[&Change], names: Labels) -> Table {
             let decimals = scale.decimals(largest, 2);
             let sign = if change.after > change.before { "+" } else { "" };
             let mut cells = Vec::new();
-            if names.counts {
+            if names.counts.is_some() {
                 cells.push(change.threads.to_string());
             }
             cells.extend([

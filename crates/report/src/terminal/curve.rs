@@ -29,6 +29,9 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         };
         page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit))?;
     }
+    if let Some(how) = words::bounds(answer) {
+        page.paragraph("", Tone::Faint, &how)?;
+    }
     if bends || answer.curve.len() == 1 {
         return Ok(());
     }
@@ -37,13 +40,18 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
 
 fn table(answer: &Answer) -> Table {
     let mut table = Table::default();
-    table.column("threads", Lean::Right, 0);
+    table.column(format!("{}s", answer.counted.word()), Lean::Right, 0);
     let unit = answer.throughput.as_ref().map_or("units/s", |t| t.unit.as_str());
     table.column(unit, Lean::Left, 0);
     table.column("time", Lean::Left, 3);
     table.column("speed-up", Lean::Left, 0);
     table.column("efficiency", Lean::Right, 2);
     table.column("CPUs", Lean::Right, 1);
+    // Where processors are counted, the threads are the program's own choice.
+    let chosen = answer.account.iter().any(|account| account.working_threads.is_some());
+    if chosen {
+        table.column("threads", Lean::Right, 2);
+    }
     table.column("switches", Lean::Right, 4);
     table.column("system", Lean::Right, 5);
     let largest = |of: &dyn Fn(&Point) -> Option<f64>| {
@@ -55,18 +63,25 @@ fn table(answer: &Answer) -> Table {
         let is_knee = answer.knee_at == Some(point.threads);
         let threads = if is_knee { format!("knee {:>2}", point.threads) } else { point.threads.to_string() };
         let interval = point.speedup_interval;
+        let working = answer.account.iter().find(|account| account.threads == point.threads);
+        let working = working.and_then(|account| account.working_threads).map(|threads| threads.to_string());
         table.row(
             if is_knee { Tone::Strong } else { Tone::Plain },
-            vec![
+            [
                 threads,
                 point.throughput.map_or(String::new(), |t| measured(point, t, rates)),
                 measured(point, point.seconds, times),
                 words::times(point.speedup, known(point, (interval.low, interval.high))),
                 words::percent(point.efficiency),
                 words::number(point.processors_used, 2),
+            ]
+            .into_iter()
+            .chain(chosen.then(|| working.unwrap_or_default()))
+            .chain([
                 switches(point).map_or(String::new(), words::count),
                 system_share(point).map_or(String::new(), words::percent),
-            ],
+            ])
+            .collect(),
         );
     }
     table

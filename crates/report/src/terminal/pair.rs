@@ -31,7 +31,11 @@ pub fn render(pair: &Pair, folder: &Path, style: Style, out: &mut impl Write) ->
     }
     machine(&pair.machine, page)?;
     let (before, after) = if same { ("first", "second") } else { ("A", "B") };
-    tables(comparison, Labels { before, after, counts: pair.thread_counts_given }, page)?;
+    tables(
+        comparison,
+        Labels { before, after, counts: Some(comparison.counted).filter(|_| pair.thread_counts_given) },
+        page,
+    )?;
     if same && !comparison.curve.is_empty() {
         page.blank()?;
         page.paragraph("", Tone::Faint, RESOLUTION)?;

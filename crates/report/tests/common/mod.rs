@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use analyze::answer::*;
-use recording::meta::{Machine, Throughput};
+use recording::meta::{Counted, Machine, Throughput};
 use std::collections::BTreeMap;
 
 fn machine() -> Machine {
@@ -29,6 +29,7 @@ fn point(threads: u32, seconds: Spread, base: f64, used: f64, switches: f64, sys
     let cpu = used * seconds.median;
     Point {
         threads,
+        processors: None,
         runs: 5,
         seconds,
         throughput: None,
@@ -54,6 +55,7 @@ fn account(threads: u32, capacity: f64, useful: f64, lines: Vec<Line>) -> Accoun
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     Account {
         threads,
+        working_threads: None,
         capacity,
         useful,
         unexplained: capacity - useful - explained,
@@ -73,7 +75,9 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
         command: ["./lab/build/birthday", "--threads={threads}", "--attempts=2M", "--rng=random"]
             .map(str::to_owned)
             .to_vec(),
+        environment: Vec::new(),
         machine: machine(),
+        counted: Counted::Threads,
         throughput: None,
         curve,
         knee_at: None,

@@ -17,7 +17,6 @@ use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId};
 use crate::facts::{Facts, significant};
-use crate::words::count_threads;
 
 /// The growth of instructions or calls explains the growth of time when it is at least half of it.
 ///
@@ -112,7 +111,7 @@ fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
         }
         let who = culprit(&sources(facts, ledger, |_| false, |d| d == Doing::Call(number)), Blamed::Own);
         let at = who.as_ref().map(|c| format!(", most in {}", named(c))).unwrap_or_default();
-        let of = count_threads(base.account.threads);
+        let of = facts.counted().many(base.account.threads);
         causes.push(Cause {
             summary: format!("{name} is called {now:.0} times per unit of work instead of {before:.0} with {of}{at}."),
             culprit: who,
@@ -168,13 +167,14 @@ fn functions<'t>(
     if let Some(ratio) = code.instructions {
         rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, "ratio", "runs"));
     }
+    let counted = facts.counted().word();
     Some(Cause {
         summary: match (repeated.is_some(), code.new) {
             (true, _) => {
                 format!("Each thread does all of {at} for itself: it takes as long in each of them as in one alone.")
             }
-            (false, true) => format!("{at} runs only with more threads, and takes processor time from the work."),
-            (false, false) => format!("{at} executes more instructions per unit of work with more threads."),
+            (false, true) => format!("{at} runs only with more {counted}s, and takes processor time from the work."),
+            (false, false) => format!("{at} executes more instructions per unit of work with more {counted}s."),
         },
         culprit: who,
         evidence: rows,

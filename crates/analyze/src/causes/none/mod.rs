@@ -9,7 +9,6 @@ use crate::causes::shared::blame::by_weight;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::facts::{Facts, large};
 use crate::statistics::MIN_SHARE;
-use crate::words::count_threads;
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -51,13 +50,14 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     };
     let traced = lossy.or(facts.ledgers.first()).map_or(1, |l| l.account.threads);
     let threads = point.map_or(traced, |p| p.threads);
+    let with = facts.counted().many(threads);
     let mut rows = vec![evidence("processors", f64::from(facts.processors), "processors", "meta")];
     if let Some(point) = point {
-        rows.push(evidence(format!("speed-up with {}", count_threads(threads)), point.speedup, "ratio", "runs"));
-        rows.push(evidence(format!("efficiency with {}", count_threads(threads)), point.efficiency, "share", "runs"));
+        rows.push(evidence(format!("speed-up with {with}"), point.speedup, "ratio", "runs"));
+        rows.push(evidence(format!("efficiency with {with}"), point.efficiency, "share", "runs"));
     }
     if let Some(ledger) = lossy {
-        let what = format!("processor time lost with {}", count_threads(threads));
+        let what = format!("processor time lost with {with}");
         rows.push(evidence(what, ledger.own_loss() / ledger.account.capacity, "share", "runs"));
     }
     if let Some(ledger) = facts.ledgers.iter().find(|l| l.account.threads == threads) {
@@ -111,7 +111,7 @@ fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     let ledger = more.rev().find(|l| large(l, l.own_loss()))?;
     Some(format!(
         "Too noisy to tell whether anything is lost with {}: more runs, or a quieter machine, would tell.",
-        count_threads(ledger.account.threads)
+        facts.counted().many(ledger.account.threads)
     ))
 }
 
@@ -129,7 +129,8 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
         }
         return match threads < facts.processors {
             true => format!(
-                "Up to {threads} threads nothing limits it; more of the {} processors could be tried.",
+                "Up to {} nothing limits it; more of the {} processors could be tried.",
+                facts.counted().many(threads),
                 facts.processors
             ),
             false => format!("Nothing but the number of processors ({}) limits it.", facts.processors),
@@ -141,7 +142,7 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
         Some(id) => format!("the largest part: {}", (facts.named)(facts.model, id)),
         None => "the largest part: not explained".to_owned(),
     };
-    let of = if alone { String::new() } else { format!(" with {}", count_threads(ledger.account.threads)) };
+    let of = if alone { String::new() } else { format!(" with {}", facts.counted().many(ledger.account.threads)) };
     format!(
         "{:.0} % of the processor time{of} is lost, and no cause is proven; {mostly}.",
         100.0 * ledger.own_loss() / ledger.account.capacity

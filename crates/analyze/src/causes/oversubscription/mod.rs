@@ -3,7 +3,7 @@
 //! Evidence: at a count above the processors a unit of work takes clearly longer than at the best count within them, and
 //! threads that were ready to run are charged with the loss. Having more threads than processors is harmless by itself.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `statistics`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `statistics`, `words`, `recording`.
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
@@ -13,7 +13,8 @@ use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::statistics::intervals::{holding, ratio};
 use crate::statistics::paired::ERROR;
 use crate::statistics::point;
-use crate::words::{count, count_threads};
+use crate::words::count;
+use recording::meta::Counted;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -42,6 +43,9 @@ pub const META: Meta = Meta {
 };
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    if facts.counted() == Counted::Processors {
+        return unchanged(facts);
+    }
     let beyond: Vec<u32> = facts.points.iter().map(|p| p.threads).filter(|n| *n > facts.processors).collect();
     let within = facts.points.iter().filter(|p| p.threads <= facts.processors);
     let best = within.max_by(|a, b| a.speedup.total_cmp(&b.speedup)).map(|p| p.threads);
@@ -71,9 +75,22 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         None if slower.is_empty() => Outcome::Clear(format!(
             "no count above {} processors is slower than {}",
             facts.processors,
-            count_threads(best)
+            count(best, "thread")
         )),
         None => Outcome::Clear("what is lost above the processors has other causes".to_owned()),
+    }
+}
+
+/// Where the processors change and the threads do not, more threads than processors cost as much at every count: a sweep shows
+/// nothing of it.
+fn unchanged(facts: &Facts<'_, '_>) -> Outcome {
+    match facts.ledgers.iter().any(|l| l.traced.asked() > l.traced.processors()) {
+        true => Outcome::Unsure(
+            "the program ran more threads than processors, and the sweep changed the processors: whether fewer threads get \
+             more done shows only in a sweep of thread counts (-t)"
+                .to_owned(),
+        ),
+        false => Outcome::Clear("it never ran more threads than it had processors".to_owned()),
     }
 }
 
@@ -107,11 +124,11 @@ fn cause(
         culprit: None,
         evidence: vec![
             evidence("processors", f64::from(facts.processors), "processors", "traces"),
-            evidence(format!("time over that with {}, at least", count_threads(best)), slowdown.low, "ratio", "runs"),
+            evidence(format!("time over that with {}, at least", count(best, "thread")), slowdown.low, "ratio", "runs"),
             evidence("times a thread was taken off the processor", involuntary as f64, "switches", "threads"),
         ],
         remedies: vec![
-            format!("use {} here, or as many as the machine has processors", count_threads(best)),
+            format!("use {} here, or as many as the machine has processors", count(best, "thread")),
             "let waiting threads sleep instead of spinning, and keep critical sections free of preemption".to_owned(),
         ],
         disproved_by: meta.disproved_by.to_owned(),

@@ -14,7 +14,6 @@ use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence};
 use crate::facts::Facts;
 use crate::model::stack_view::View;
-use crate::words::count_threads;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -75,7 +74,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
     let per_unit = |l: &Ledger<'_, 't>| l.traced.run.minor_faults as f64 / l.work;
     let mut rows = vec![evidence("page faults per unit of work", per_unit(ledger), "faults", "runs")];
     if let Some(base) = facts.ledgers.first().filter(|b| b.account.threads < ledger.account.threads) {
-        let what = format!("page faults per unit of work with {}", count_threads(base.account.threads));
+        let what = format!("page faults per unit of work with {}", facts.counted().many(base.account.threads));
         rows.push(evidence(what, per_unit(base), "faults", "runs"));
     }
     let kernel = on_cpu(ledger, |d| d == Doing::Fault);

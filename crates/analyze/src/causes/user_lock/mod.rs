@@ -31,7 +31,7 @@ use crate::runtimes::function_name::{plain, readable};
 use crate::runtimes::{self, Called, Primitive};
 use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
-use crate::words::{count_threads, percent};
+use crate::words::percent;
 use recording::StackId;
 use recording::tables::ModuleKind;
 use std::collections::BTreeMap;
@@ -278,7 +278,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group
     let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, "calls", "syscalls")];
     let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
     if let Some(base) = base {
-        let what = format!("futex calls with {}", count_threads(base.run.threads));
+        let what = format!("futex calls with {}", base.counted.many(base.run.threads));
         rows.push(evidence(what, base.calls(futex) as f64, "calls", "syscalls"));
     }
     if let Some(group) = group {
@@ -297,7 +297,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group
     rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), "seconds", "samples"));
     rows.push(evidence("context switches a second", switches(traced), "1/second", "threads"));
     if let Some(base) = base {
-        let what = format!("context switches a second with {}", count_threads(base.run.threads));
+        let what = format!("context switches a second with {}", base.counted.many(base.run.threads));
         rows.push(evidence(what, switches(base), "1/second", "threads"));
     }
     rows

@@ -98,6 +98,8 @@ pub fn resources<'t>(
         let held = count::held(&events);
         let certain = match finding(traced, stacks, &site, &events, &held) {
             Finding::Pool => Ok(()),
+            Finding::Unsteady if known.pools.contains(&function(&site.place)) => Ok(()),
+            Finding::Unsteady => Err("how many hold one while others wait changes from moment to moment"),
             Finding::Few if known.pools.contains(&function(&site.place)) => Ok(()),
             Finding::FewOrLock if !known.locks.contains(&function(&site.place)) => continue,
             Finding::Lock | Finding::FewOrLock => {

@@ -65,6 +65,8 @@ pub(super) enum Finding {
     Pool,
     /// It looks like it: what is missing.
     Doubt(&'static str),
+    /// It looks like it, and how many hold one changes. What other counts show of the same place decides.
+    Unsteady,
     /// It looks like it, and two threads may as well take turns. What other counts show of the same place decides.
     Few,
     /// Threads take a lock there.
@@ -111,7 +113,7 @@ pub(super) fn finding(
         return lock(site, events, held, &waiters);
     }
     if !held.is_told() {
-        return Finding::Doubt("how many hold one while others wait changes from moment to moment");
+        return Finding::Unsteady;
     }
     match () {
         () if site.said == Said::Hidden => {

@@ -76,7 +76,7 @@ impl BpfSource {
     pub(crate) fn new(programs: Programs) -> BpfSource {
         BpfSource {
             programs,
-            beginning: Beginning::default(),
+            beginning: Beginning::new(),
             places: Places::default(),
             ended: EndedThreads::default(),
             sleepers: None,
@@ -91,6 +91,12 @@ impl BpfSource {
         }
     }
 
+    /// The target is the program that this process is about to execute.
+    pub(crate) fn executed_by(mut self, pid: u32) -> BpfSource {
+        self.beginning.runs_where(pid);
+        self
+    }
+
     /// For a live view: nothing is decoded, because its breakpoints would cost for as long as the view is open.
     pub(crate) fn live(programs: Programs) -> BpfSource {
         BpfSource { live: true, sharing: None, ..BpfSource::new(programs) }
@@ -98,6 +104,7 @@ impl BpfSource {
 
     /// The target runs already, and is enrolled.
     pub(crate) fn attached(&mut self, pid: u32, now_ns: u64, stacks: &mut Stacks<'_>, to: &mut Builder) {
+        self.beginning.runs_where(pid);
         self.beginning.set(now_ns, &self.programs);
         if !self.live {
             to.keep_first_blocks(now_ns);
@@ -114,7 +121,7 @@ impl BpfSource {
     }
 
     fn times_calls(&mut self) -> bool {
-        let processors = summary::processors(&self.programs);
+        let processors = self.beginning.now(&self.programs);
         let calls = processors.iter().map(|processor| processor.calls).sum();
         self.clock.poll(monotonic_ns(), calls, processors.len() as u64)
     }

@@ -5,28 +5,40 @@ use crate::bpf::Programs;
 use crate::bpf::abi::*;
 use crate::build::Builder;
 use crate::events::{Event, RunSummary};
-use crate::machine::usable_processors;
+use crate::machine::{usable_by, usable_processors};
 
 /// The beginning of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Beginning {
     /// Absent until the target executes.
     pub(super) begin_ns: Option<u64>,
+    /// The processors that the target may run on.
+    usable: Vec<usize>,
     processors: Vec<ProcessorRecord>,
 }
 
 impl Beginning {
+    /// Of a target that may run wherever knee may.
+    pub(super) fn new() -> Beginning {
+        Beginning { begin_ns: None, usable: usable_processors(), processors: Vec::new() }
+    }
+
+    /// The target may run where this process may.
+    pub(super) fn runs_where(&mut self, pid: u32) {
+        self.usable = usable_by(pid);
+    }
+
     /// The run begins; the first call counts.
     pub(super) fn set(&mut self, now_ns: u64, programs: &Programs) {
         if self.begin_ns.is_none() {
             self.begin_ns = Some(now_ns);
-            self.processors = processors(programs);
+            self.processors = self.now(programs);
         }
     }
 
     /// The run from then on.
     pub(super) fn summary(&self, end_ns: u64, programs: &Programs) -> RunSummary {
-        let now = processors(programs);
+        let now = self.now(programs);
         let since = |value: fn(&ProcessorRecord) -> u64| {
             let sum = |records: &[ProcessorRecord]| records.iter().map(value).sum::<u64>();
             sum(&now).saturating_sub(sum(&self.processors))
@@ -41,12 +53,11 @@ impl Beginning {
             observer_ns: since(|p| p.observer_ns),
         }
     }
-}
 
-/// The records of the processors that the target may use.
-pub(super) fn processors(programs: &Programs) -> Vec<ProcessorRecord> {
-    let record = |processor| programs.processors.read(processor).unwrap_or_default();
-    usable_processors().into_iter().map(record).collect()
+    /// The records of the processors that the target may use.
+    pub(super) fn now(&self, programs: &Programs) -> Vec<ProcessorRecord> {
+        self.usable.iter().map(|processor| programs.processors.read(*processor).unwrap_or_default()).collect()
+    }
 }
 
 /// Emits what the kernel side lost. `sampled`: samples that were not.

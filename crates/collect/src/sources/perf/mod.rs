@@ -95,7 +95,7 @@ impl PerfSource {
             child_queued_ns: task::times(child, child).map(|times| times.queued_ns),
             begin_ns: None,
             last_exit_ns: None,
-            processors: ProcessorTime::now(),
+            processors: ProcessorTime::of(child),
             own_begin_ns: own_time_ns(),
             own_spent_ns: 0,
             lost: 0,
@@ -185,7 +185,7 @@ impl PerfSource {
     fn exec(&mut self, time_ns: u64, pid: u32, tid: u32, processor: u32, stacks: &mut Stacks<'_>) {
         if self.begin_ns.is_none() && pid == self.child {
             self.begin_ns = Some(time_ns);
-            self.processors = ProcessorTime::now();
+            self.processors = self.processors.now();
             let track = Track::new(ThreadId(self.tracks.len() as u32), pid, tid, time_ns, self.period_ns);
             self.tracks.push(track.running(processor, self.child_queued_ns));
             self.living.insert(tid, self.tracks.len() - 1);

@@ -78,7 +78,7 @@ impl ProcSource {
             begin_ns: None,
             attached: false,
             listed_ns: now_ns,
-            processors: ProcessorTime::now(),
+            processors: ProcessorTime::of(child),
             own_begin_ns: own_time_ns(),
             own_spent_ns: 0,
             unwound_ns: 0,

@@ -1,27 +1,30 @@
 //! What the processors did during a run, and what knee's own thread did.
 
 use crate::events::RunSummary;
-use crate::machine::usable_processors;
+use crate::machine::usable_by;
 
 /// A clock tick of /proc: USER_HZ is 100 on every architecture that knee knows.
 const TICK_NS: u64 = 10_000_000;
 
 /// Time of the processors that the target may use, since boot, in steps of 10 ms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::sources) struct ProcessorTime {
-    pub(in crate::sources) count: u32,
+    usable: Vec<usize>,
     pub(in crate::sources) idle_ns: u64,
     pub(in crate::sources) busy_ns: u64,
 }
 
 impl ProcessorTime {
-    pub(in crate::sources) fn now() -> ProcessorTime {
-        let usable = usable_processors();
-        parse_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default(), &usable)
+    /// Of the processors that a process may run on.
+    pub(in crate::sources) fn of(pid: u32) -> ProcessorTime {
+        ProcessorTime { usable: usable_by(pid), ..ProcessorTime::default() }.now()
     }
-}
 
-impl ProcessorTime {
+    /// Of the same processors, now.
+    pub(in crate::sources) fn now(&self) -> ProcessorTime {
+        parse_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default(), &self.usable)
+    }
+
     /// The run as a whole, from this time on. `ran_ns` and `observer_ns` are the times that the target's threads and knee's
     /// own ran.
     pub(in crate::sources) fn summary(
@@ -31,12 +34,12 @@ impl ProcessorTime {
         ran_ns: u64,
         observer_ns: u64,
     ) -> RunSummary {
-        let now = ProcessorTime::now();
+        let now = self.now();
         let busy_ns = now.busy_ns.saturating_sub(self.busy_ns);
         RunSummary {
             begin_ns,
             end_ns,
-            processors: self.count.max(1),
+            processors: self.usable.len().max(1) as u32,
             sample_period_ns,
             idle_ns: now.idle_ns.saturating_sub(self.idle_ns),
             foreign_ns: busy_ns.saturating_sub(ran_ns).saturating_sub(observer_ns),
@@ -47,7 +50,7 @@ impl ProcessorTime {
 
 /// proc_stat(5): a line a processor holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks.
 fn parse_stat(text: &str, usable: &[usize]) -> ProcessorTime {
-    let mut sum = ProcessorTime { count: usable.len() as u32, ..ProcessorTime::default() };
+    let mut sum = ProcessorTime { usable: usable.to_vec(), ..ProcessorTime::default() };
     for line in text.lines() {
         let mut fields = line.strip_prefix("cpu").unwrap_or_default().split_whitespace();
         let number = fields.next().filter(|_| line.starts_with("cpu") && !line.starts_with("cpu "));
@@ -81,7 +84,7 @@ mod tests {
     fn only_usable_processors_are_summed_up() {
         let text = "cpu  9 9 9 9 9 9 9 9\ncpu0 1 2 3 40 5 6 7 8\ncpu1 100 0 0 100 0 0 0 0\nintr 5\ncpu2\n";
         let sum = parse_stat(text, &[0, 2]);
-        assert_eq!((sum.count, sum.idle_ns, sum.busy_ns), (2, 450_000_000, 190_000_000));
+        assert_eq!((sum.usable.len(), sum.idle_ns, sum.busy_ns), (2, 450_000_000, 190_000_000));
         assert_eq!(parse_stat("cpu0 18446744073709551615 x", &[0]).busy_ns, u64::MAX);
     }
 }

@@ -15,10 +15,11 @@ pub(in crate::commands) fn print(job: &Job, amounts: Amounts) -> anyhow::Result<
 fn entries(job: &Job, amounts: Amounts) -> Vec<Entry> {
     let counts: Vec<String> = job.threads.iter().map(u32::to_string).collect();
     let several = job.cases.len() > 1;
+    let many = format!("{}s", job.counted.word());
     let mut entries = vec![Entry::Title(job.title.clone())];
     let heading = match several {
-        true => format!("{}, each with {} threads", plural(job.cases.len() as u64, "case"), counts.join(", ")),
-        false => format!("with {} threads", counts.join(", ")),
+        true => format!("{}, each with {} {many}", plural(job.cases.len() as u64, "case"), counts.join(", ")),
+        false => format!("with {} {many}", counts.join(", ")),
     };
     entries.push(Entry::Heading("Would run".to_owned(), heading));
     for case in &job.cases {

@@ -3,7 +3,6 @@
 use crate::comparison::{Comparison, number};
 use crate::html::chart::{Axis, below, decades, short, ticks};
 use crate::html::markup::Markup;
-use crate::words;
 use analyze::answer::Point;
 
 const WIDTH: f64 = 480.0;
@@ -87,8 +86,9 @@ fn over_threads(comparison: &Comparison, m: &mut Markup) {
     };
     let wide = counts.last().zip(counts.first()).is_some_and(|(last, first)| last / first.max(&1) >= 8);
     let (log_x, log_y) = (comparison.picture.log_x || wide, comparison.picture.log_y);
-    let title = format!("{} over threads", comparison.speed_unit());
-    let frame = Frame { title, x: "threads", log_x, log_y, ideal: Vec::new() };
+    let what = format!("{}s", comparison.counted().word());
+    let title = format!("{} over {what}", comparison.speed_unit());
+    let frame = Frame { title, x: &what, log_x, log_y, ideal: Vec::new() };
     draw(&frame, &curves(&|p| speed(comparison, p)), None, m);
     let machine = comparison.machine.as_ref().map_or(f64::INFINITY, |m| f64::from(m.usable_processors.max(1)));
     let first = counts.first().map_or(1.0, |c| f64::from(*c));
@@ -96,7 +96,7 @@ fn over_threads(comparison: &Comparison, m: &mut Markup) {
     // Ideal: as many times faster as there are more threads, up to the processors that there are.
     let bend = machine.clamp(first, last.max(first));
     let ideal = vec![(first, 1.0), (bend, bend / first), (last, bend / first)];
-    let frame = Frame { title: "Speed-up over threads".to_owned(), x: "threads", log_x, log_y, ideal };
+    let frame = Frame { title: format!("Speed-up over {what}"), x: &what, log_x, log_y, ideal };
     let speedups = curves(&|p| Some((p.speedup, (p.speedup_interval.low, p.speedup_interval.high))));
     draw(&frame, &speedups, None, m);
 }
@@ -116,7 +116,7 @@ fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
                 }
             }
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let name = words::plural(threads.into(), "thread");
+            let name = comparison.counted().many(threads);
             curves.push(Curve { sign: threads.to_string(), name, colour: i % COLOURS, points });
         }
         drawings.push((name, curves));
@@ -125,7 +125,11 @@ fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
     let range = Range::of(all(), comparison.picture.log_x, comparison.picture.log_y);
     for (name, curves) in &drawings {
         let frame = Frame {
-            title: format!("{name}: {} over {parameter}, one curve per thread count", comparison.speed_unit()),
+            title: format!(
+                "{name}: {} over {parameter}, one curve per {} count",
+                comparison.speed_unit(),
+                comparison.counted().word()
+            ),
             x: parameter,
             log_x: comparison.picture.log_x,
             log_y: comparison.picture.log_y,
@@ -259,7 +263,8 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     m.raw("</svg>\n<ul class=\"legend lanes-legend curves-legend\">");
     for curve in curves {
         m.raw(&format!("<li><span class=\"key k-{}\"></span>", curve.colour));
-        if curve.name != words::plural(curve.sign.parse().unwrap_or(0), "thread") {
+        // A curve of a count is named by it.
+        if !curve.name.starts_with(&format!("{} ", curve.sign)) {
             m.text(&format!("{} ", curve.sign));
         }
         m.text(&curve.name).raw("</li>");

@@ -3,6 +3,7 @@
 use crate::comparison::{Case, Comparison, number};
 use crate::html::markup::Markup;
 use crate::words;
+use recording::meta::Counted;
 
 const FIELD: f64 = 62.0;
 const HEIGHT: f64 = 34.0;
@@ -36,8 +37,10 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
         return None;
     }
     let mut m = Markup::default();
-    m.raw("<p class=\"lead\">Speed-up over the smallest thread count, by ").text(&parameter);
-    m.raw(" and threads: blue is faster, orange is slower, and each step of the colour is a factor of √2.</p>\n");
+    m.raw("<p class=\"lead\">Speed-up over the smallest count, by ").text(&parameter);
+    m.raw(" and ")
+        .raw(comparison.counted().word())
+        .raw("s: blue is faster, orange is slower, and each step of the colour is a factor of √2.</p>\n");
     scale(&mut m);
     m.raw("<div class=\"maps\">\n");
     for (name, mut cases) in comparison.along(&parameter) {
@@ -50,7 +53,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
         let more = cases.len().saturating_sub(MOST_COLUMNS);
         cases.truncate(MOST_COLUMNS);
         if cases.len() > 1 {
-            draw(&name, &parameter, &counts, &cases, &mut m);
+            draw(&name, &parameter, comparison.counted(), &counts, &cases, &mut m);
         }
         if more > 0 {
             m.p("note", &format!("{more} more in the table above."));
@@ -60,7 +63,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
     Some(m.into_html())
 }
 
-fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Markup) {
+fn draw(name: &str, parameter: &str, counted: Counted, counts: &[u32], cases: &[&Case], m: &mut Markup) {
     let width = LEFT + cases.len() as f64 * FIELD + 8.0;
     let tall = TOP + counts.len() as f64 * HEIGHT + BOTTOM;
     m.raw("<figure><figcaption>")
@@ -71,7 +74,8 @@ fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Ma
         "<svg class=\"chart map{}\" width=\"{width}\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"",
         if cases.len() <= FEW { " few" } else { "" }
     ));
-    m.text(&format!("Speed-up of {name} by {parameter} and threads; the table above has the numbers")).raw("\">\n");
+    m.text(&format!("Speed-up of {name} by {parameter} and {}s; the table above has the numbers", counted.word()))
+        .raw("\">\n");
     // Most threads at the top, as on an axis.
     for (row, threads) in counts.iter().rev().enumerate() {
         let y = TOP + row as f64 * HEIGHT;
@@ -80,7 +84,7 @@ fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Ma
             LEFT - 8.0,
             y + HEIGHT / 2.0 + 4.0
         ));
-        m.text(&words::plural((*threads).into(), "thread")).raw("</text>\n");
+        m.text(&counted.many(*threads)).raw("</text>\n");
         for (column, case) in cases.iter().enumerate() {
             let x = LEFT + column as f64 * FIELD;
             let point = case.curve.iter().find(|p| p.threads == *threads);
@@ -93,7 +97,7 @@ fn draw(name: &str, parameter: &str, counts: &[u32], cases: &[&Case], m: &mut Ma
                 HEIGHT - 2.0
             ));
             let value = point.map_or_else(|| "failed".to_owned(), |p| words::times(p.speedup, None));
-            m.text(&format!("{}, {}: {value}", case.label(), words::plural((*threads).into(), "thread")));
+            m.text(&format!("{}, {}: {value}", case.label(), counted.many(*threads)));
             m.raw("</title></rect>");
             m.raw(&format!(
                 "<text class=\"field-text\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">",

@@ -1,7 +1,7 @@
 //! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and a map
 //! over a parameter. It needs no script. Rooms: `curves` and `map` the drawings.
 //!
-//! May import: `answer`, `chart`, `comparison`, `markup`, `page`, `text`, `words`, `analyze`.
+//! May import: `answer`, `chart`, `comparison`, `markup`, `page`, `text`, `words`, `analyze`, `recording`.
 
 mod curves;
 mod map;
@@ -105,12 +105,14 @@ fn table(cases: &Cases<'_>) -> String {
     let what = comparison.unit.as_deref().unwrap_or("Time of a run");
     m.raw("<p class=\"lead\">")
         .text(what)
-        .raw(" and speed-up over the smallest count, by thread count. Each name leads to ");
+        .raw(" and speed-up over the smallest count, by ")
+        .text(comparison.counted().word())
+        .raw(" count. Each name leads to ");
     m.raw("the page of its recording.</p>\n");
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Side by side\"><table class=\"plain cards cases\"><thead><tr>");
     m.raw("<th scope=\"col\"></th><th scope=\"col\">case</th>");
     for threads in &counts {
-        m.raw("<th scope=\"col\" class=\"n\">").text(&words::plural((*threads).into(), "thread")).raw("</th>");
+        m.raw("<th scope=\"col\" class=\"n\">").text(&comparison.counted().many(*threads)).raw("</th>");
     }
     let first = comparison.cases.first().map_or(String::new(), |case| text::shorten(&readable(&case.variant), AGAINST));
     let against_first = escape(&format!("against {first}"));
@@ -129,7 +131,7 @@ fn table(cases: &Cases<'_>) -> String {
             let point = case.curve.iter().find(|p| p.threads == *threads);
             let value = point.and_then(|point| measured(comparison, point, largest));
             let knee = case.knee_at == Some(*threads) && value.is_some();
-            let label = words::plural((*threads).into(), "thread");
+            let label = comparison.counted().many(*threads);
             m.raw(&format!("<td class=\"n{}\" data-l=\"{label}\">", if knee { " at-knee" } else { "" }));
             match (point, value) {
                 (Some(point), Some(value)) => {
@@ -154,7 +156,7 @@ fn table(cases: &Cases<'_>) -> String {
     }
     m.raw("</tbody></table></div>\n");
     if comparison.cases.iter().any(|case| case.knee_at.is_some()) {
-        m.p("note", "Underlined: the knee, the last thread count worth using. Without one the curve has not bent.");
+        m.p("note", "Underlined: the knee, the last count worth using. Without one the curve has not bent.");
     }
     if compared {
         let same = if comparison.cases.iter().any(|case| !case.parameters.is_empty()) {
@@ -162,7 +164,7 @@ fn table(cases: &Cases<'_>) -> String {
         } else {
             ""
         };
-        let with = words::plural(highest.into(), "thread");
+        let with = comparison.counted().many(highest);
         m.p("note", &format!("The last ratio is that of the speeds with {with}{same}."));
     }
     m.into_html()
@@ -225,7 +227,7 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
         m.raw("</dt><dd>");
         if let Some(cause) = cause {
             m.raw(&format!("<span class=\"swatch c-{}\" aria-hidden=\"true\"></span>", cause.id.name()));
-            let threads = words::plural(cause.threads.into(), "thread");
+            let threads = cases.comparison.counted().many(cause.threads);
             m.raw("<strong>").text(title(cause.id)).raw("</strong>, ");
             m.text(&format!("{} of the loss with {threads}. {}", words::percent(cause.share), cause.summary));
         } else {

@@ -69,6 +69,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(P
         "flame": flame,
         "names": names.names,
         "focus": focus(&analysis.answer),
+        "counted": analysis.answer.counted.word(),
     });
     Ok((packed, Detail::new(drawn)))
 }
@@ -101,7 +102,7 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], medium: Medium, packed: &mut Pa
                 let finest = timeline.length() as f64 / 1e9 / (count / FINER) as f64;
                 packed.thinned.push(format!(
                     "With {} the picture shows nothing shorter than {}, to keep the page small; knee view shows it all.",
-                    words::plural(observed.traced.run.threads.into(), "thread"),
+                    observed.traced.count(),
                     words::time(finest)
                 ));
             }

@@ -1,0 +1,141 @@
+//! A sweep over processors: which counts it makes, where the program runs at each, what it is told beside that, and what
+//! the reader has to know.
+//!
+//! The program is kept to its processors by affinity, which most runtimes look at when they choose how many threads they
+//! start. `variables` is for those that do not.
+//!
+//! May import: `failure`, `plan`, `report`.
+
+mod variables;
+
+use crate::failure::{Failure, Status};
+use crate::plan::cases::Parameter;
+use crate::plan::template::{PLACEHOLDER, PROCESSORS, Template};
+use std::ffi::OsString;
+
+/// What a sweep over processors needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// The counts, in the order of the command line.
+    pub(crate) counts: Vec<u32>,
+    /// The processors: a count of n takes the first n.
+    pub(crate) order: Vec<u32>,
+    /// The command, with what the program is told beside its affinity.
+    pub(crate) template: Template,
+    /// What the reader has to know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The sweep of a command over `asked` counts of processors, or over 1, 2, 4, ... up to all of `order`. `around` is a
+/// variable of knee's own environment.
+///
+/// # Errors
+/// When there are not so many processors, or the command is meant for a sweep of threads.
+pub(crate) fn of(
+    template: Template,
+    parameters: &[Parameter],
+    asked: Option<&[u32]>,
+    order: Vec<u32>,
+    around: impl Fn(&str) -> Option<OsString>,
+) -> Result<Bounds, Failure> {
+    let program = template.argv.first().cloned().unwrap_or_default();
+    let program = program.to_string_lossy();
+    if template.mentions(PLACEHOLDER) {
+        return Err(match asked {
+            None => usage("the thread counts are missing: --threads <LIST>").hint("for example: -t 1,2,4"),
+            Some(_) => usage(&format!("{PLACEHOLDER} is the count of --threads, and --processors was given"))
+                .hint(format!("write {PROCESSORS} where {program} takes it, or nothing")),
+        });
+    }
+    if parameters.iter().any(|parameter| parameter.name == "processors") {
+        return Err(usage("--param processors: in a sweep over processors this is the count")
+            .hint("give the parameter another name"));
+    }
+    let usable = u32::try_from(order.len()).unwrap_or(u32::MAX);
+    let counts = match asked {
+        Some(asked) => asked.to_vec(),
+        None if usable < 2 => {
+            return Err(usage(&format!(
+                "{program} may use one processor here, so there is no other count to compare with"
+            ))
+            .hint("one run: knee record -- COMMAND; thread counts: knee sweep -t 1,2,4 -- COMMAND {threads}"));
+        }
+        None => doublings(usable),
+    };
+    if let Some(too_many) = counts.iter().find(|count| **count > usable) {
+        let there = report::words::plural(usable.into(), "processor");
+        return Err(usage(&format!("--processors {too_many}: the program may use {there} here")).hint(
+            "knee cannot give it more; with more threads than processors: knee sweep -t 1,2,4 -- COMMAND {threads}",
+        ));
+    }
+    let value = |name: &str| {
+        let given = template.env.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.clone());
+        given.or_else(|| around(name))
+    };
+    let notes = variables::fixed(value).into_iter().collect();
+    let env = variables::told(value).chain(template.env.iter().cloned()).collect();
+    Ok(Bounds { counts, order, template: Template { env, ..template }, notes })
+}
+
+/// 1, 2, 4, ... and the largest, whatever it is.
+fn doublings(most: u32) -> Vec<u32> {
+    let mut counts: Vec<u32> =
+        std::iter::successors(Some(1_u32), |count| count.checked_mul(2)).take_while(|count| *count < most).collect();
+    counts.push(most);
+    counts
+}
+
+fn usage(what: &str) -> Failure {
+    Failure::new(Status::Usage, what.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(words: &[&str], env: &[(&str, &str)]) -> Template {
+        let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Template { argv: words.iter().map(OsString::from).collect(), env, folder: None }
+    }
+
+    fn refused(words: &[&str], asked: Option<&[u32]>, usable: u32) -> String {
+        let failure = of(template(words, &[]), &[], asked, (0..usable).collect(), |_| None).unwrap_err();
+        format!("{failure:?}")
+    }
+
+    #[test]
+    fn counts_double_up_to_all_processors() {
+        let counts =
+            |usable: u32| of(template(&["app"], &[]), &[], None, (0..usable).collect(), |_| None).unwrap().counts;
+        assert_eq!(counts(2), [1, 2]);
+        assert_eq!(counts(6), [1, 2, 4, 6]);
+        assert_eq!(counts(8), [1, 2, 4, 8]);
+        let asked = of(template(&["app"], &[]), &[], Some(&[3, 1]), vec![0, 2, 1], |_| None).unwrap();
+        assert_eq!((asked.counts, asked.order), (vec![3, 1], vec![0, 2, 1]));
+    }
+
+    #[test]
+    fn what_cannot_be_swept_so_is_refused_with_the_way_out() {
+        assert!(refused(&["app", "{threads}"], None, 2).contains("thread counts are missing"));
+        assert!(refused(&["app", "{threads}"], Some(&[1, 2]), 2).contains("write {processors} where app takes it"));
+        assert!(refused(&["app"], None, 1).contains("no other count"));
+        assert!(refused(&["app"], Some(&[1, 4]), 2).contains("--processors 4: the program may use 2 processors"));
+        let parameter = [Parameter { name: "processors".into(), values: vec!["1".into()] }];
+        assert!(of(template(&["a"], &[]), &parameter, None, vec![0, 1], |_| None).is_err());
+    }
+
+    #[test]
+    fn what_the_user_sets_stays_and_is_told_where_it_fixes_the_threads() {
+        let bounds = |env: &[(&str, &str)], around: &'static str| {
+            let around = |name: &str| (name == around).then(|| OsString::from("8"));
+            of(template(&["app"], env), &[], None, vec![0, 1], around).unwrap()
+        };
+        let plain = bounds(&[], "");
+        assert_eq!(plain.template.env, [("PYTHON_CPU_COUNT".into(), "{processors}".into())]);
+        assert!(plain.notes.is_empty());
+        let set = bounds(&[("PYTHON_CPU_COUNT", "2"), ("OMP_NUM_THREADS", "{processors}")], "");
+        assert_eq!(set.template.env.len(), 2);
+        assert!(set.notes[0].starts_with("PYTHON_CPU_COUNT=2 is set:"), "{:?}", set.notes);
+        assert!(bounds(&[], "GOMAXPROCS").notes[0].starts_with("GOMAXPROCS=8 is set:"));
+    }
+}

@@ -1,0 +1,150 @@
+//! What runtimes make of a sweep over processors: each is asked how many processors it finds, and how many threads it starts
+//! for them. No rights are needed, but the languages are: one that is not installed is left out, and said so. They run by
+//! `./dev live`.
+#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn made(program: &str, arguments: &[&str], folder: &Path) -> bool {
+    let output = Command::new(program).args(arguments).current_dir(folder).output();
+    let made = output.as_ref().is_ok_and(|output| output.status.success());
+    if !made {
+        eprintln!("NOT TESTED: `{program} {}` does not run here: {output:?}", arguments.join(" "));
+    }
+    made
+}
+
+/// What the command printed with one processor and with two: the first line of each run.
+fn told(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        eprintln!("NOT TESTED: this machine has one processor");
+        return None;
+    }
+    let recording = folder.join("recording");
+    let output = Command::new(env!("CARGO_BIN_EXE_knee"))
+        .args(["sweep", "--processors", "1,2", "--runs", "1", "--warm-up", "0", "--repeats", "0", "--no-wait", "-q"])
+        .args(["--no-trace", "--format", "json", "-o"])
+        .arg(&recording)
+        .arg("--")
+        .args(command)
+        .current_dir(folder)
+        .env_remove("OMP_NUM_THREADS")
+        .env_remove("GOMAXPROCS")
+        .env_remove("RAYON_NUM_THREADS")
+        .env_remove("PYTHON_CPU_COUNT")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // The order of the two runs is random; what each was given stands in its line.
+    let mut lines: Vec<String> = (0..2)
+        .map(|run| fs::read_to_string(recording.join(format!("output/run-{run:03}.out"))).unwrap())
+        .map(|text| text.lines().next().unwrap_or_default().to_owned())
+        .collect();
+    lines.sort();
+    lines.try_into().ok()
+}
+
+fn each(folder: &Path, command: &[&str], expected: [&str; 2]) {
+    if let Some(told) = told(folder, command) {
+        assert_eq!(told, expected, "{command:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn the_kernel_tells_it() {
+    let folder = tempfile::tempdir().unwrap();
+    each(folder.path(), &["nproc"], ["1", "2"]);
+}
+
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn openmp_starts_as_many_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#include <omp.h>\n#include <stdio.h>\nint main(void) { int n = 0;\n#pragma omp parallel reduction(+:n)\n\
+                  n += 1;\nprintf(\"%d of %d\\n\", n, omp_get_num_procs()); }\n";
+    fs::write(folder.path().join("team.c"), source).unwrap();
+    if made("gcc", &["-O1", "-fopenmp", "-o", "team", "team.c"], folder.path()) {
+        each(folder.path(), &["./team"], ["1 of 1", "2 of 2"]);
+    }
+}
+
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn go_runs_as_many_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "package main\nimport (\"fmt\"; \"runtime\")\nfunc main() { fmt.Println(runtime.GOMAXPROCS(0), runtime.NumCPU()) }\n";
+    fs::write(folder.path().join("procs.go"), source).unwrap();
+    if made("go", &["build", "-o", "procs", "procs.go"], folder.path()) {
+        each(folder.path(), &["./procs"], ["1 1", "2 2"]);
+    }
+}
+
+/// Rayon and Tokio size their pools by this, where no variable of theirs is set.
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn rust_finds_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "fn main() { println!(\"{}\", std::thread::available_parallelism().unwrap()); }\n";
+    fs::write(folder.path().join("procs.rs"), source).unwrap();
+    if made("rustc", &["-o", "procs", "procs.rs"], folder.path()) {
+        each(folder.path(), &["./procs"], ["1", "2"]);
+    }
+}
+
+const RAYON: &str = "fn main() {\n    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();\n    \
+                     println!(\"{} {}\", rayon::current_num_threads(), runtime.metrics().num_workers());\n}\n";
+
+/// The pools themselves, where cargo has both without a network.
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn rayon_and_tokio_start_as_many_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = "[package]\nname = \"pools\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\nrayon = \"1\"\n\
+                    tokio = { version = \"1\", features = [\"rt-multi-thread\"] }\n[workspace]\n";
+    fs::create_dir(folder.path().join("src")).unwrap();
+    fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+    fs::write(folder.path().join("src/main.rs"), RAYON).unwrap();
+    if made("cargo", &["build", "--offline", "--target-dir", "built"], folder.path()) {
+        each(folder.path(), &["built/debug/pools"], ["1 1", "2 2"]);
+    }
+}
+
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn java_finds_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "class Procs { public static void main(String[] a) { System.out.println(Runtime.getRuntime().availableProcessors() \
+                  + \" \" + (java.util.concurrent.ForkJoinPool.commonPool().getParallelism())); } }\n";
+    fs::write(folder.path().join("Procs.java"), source).unwrap();
+    if made("javac", &["Procs.java"], folder.path()) {
+        each(folder.path(), &["java", "Procs"], ["1 1", "2 1"]);
+    }
+}
+
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn node_finds_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    if made("node", &["-e", "require('os').availableParallelism()"], folder.path()) {
+        each(folder.path(), &["node", "-p", "require('os').availableParallelism()"], ["1", "2"]);
+    }
+}
+
+/// `os.cpu_count()` counts the machine, and since Python 3.13 what it is told.
+#[test]
+#[ignore = "needs languages: run ./dev live"]
+fn python_finds_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let affinity = "import os; print(len(os.sched_getaffinity(0)))";
+    if made("python3", &["-c", affinity], folder.path()) {
+        each(folder.path(), &["python3", "-c", affinity], ["1", "2"]);
+    }
+    let counted = "import os; print(os.cpu_count(), os.process_cpu_count())";
+    if made("python3.13", &["-c", counted], folder.path()) {
+        each(folder.path(), &["python3.13", "-c", counted], ["1 1", "2 2"]);
+    }
+}
