@@ -4,7 +4,7 @@
 //! runs count differently; `drift` how far the machine itself moved; `load` what other programs may have done; `summary`
 //! the conclusion in words.
 //!
-//! May import: `account`, `amounts`, `answer`, `curve`, `disturbance`, `model`, `statistics`, `words`, `recording`.
+//! May import: `account`, `amounts`, `answer`, `curve`, `disturbance`, `model`, `statistics`, `recording`.
 
 pub mod blocks;
 mod counters;

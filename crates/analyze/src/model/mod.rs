@@ -6,7 +6,7 @@
 //! schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count; [`similar_threads`] threads
 //! that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel.
 //!
-//! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `words`, `recording`.
+//! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `recording`.
 
 mod chosen_run;
 pub mod code;

@@ -5,7 +5,7 @@
 //! more threads than processors. More time in the same functions proves nothing alone: it may be memory, sharing, or a loop
 //! that waits.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
 mod repeated;
 

@@ -1,6 +1,6 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 //!
-//! May import: `account`, `answer`, `facts`, `shared`, `statistics`, `words`.
+//! May import: `account`, `answer`, `facts`, `shared`, `statistics`.
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};

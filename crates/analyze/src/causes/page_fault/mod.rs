@@ -4,7 +4,7 @@
 //! the places whose code meets the faults. Faults inside the allocator belong to `allocator`, faults that read from a
 //! device to `io-wait`.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`, `words`.
+//! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
 use crate::causes::shared::blame::{Blamed, culprit, named, on_cpu, sources};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
