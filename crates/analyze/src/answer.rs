@@ -452,7 +452,7 @@ pub struct CurveChange {
     /// Its 95 % interval; null when one of the two has fewer than two runs, or when there are too few blocks. Of
     /// interleaved runs the intervals of all thread counts together hold with 95 %.
     pub interval: Option<Interval>,
-    /// Better, worse, or not told from noise.
+    /// Better, worse, or cannot be told from noise.
     pub judgement: Judgement,
     /// Blocks in which both were run; null for runs made apart.
     pub blocks: Option<u32>,

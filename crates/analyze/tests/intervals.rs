@@ -1,5 +1,5 @@
 //! Whether the intervals of a sweep hold what they promise, and how often two recordings of the same are called different:
-//! played on machines that scatter and drift in known ways, not timed.
+//! simulated on machines that scatter and drift in known ways, not timed.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code; the shares are worth reading")]
 

@@ -1,4 +1,4 @@
-//! How often chance alone is called a difference, and whether a real one is found: played, not timed.
+//! How often chance alone is called a difference, and whether a real one is found: simulated, not timed.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 

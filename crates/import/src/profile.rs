@@ -19,6 +19,10 @@ const USUAL_HERTZ: u64 = 4000;
 
 /// Samples of a thread that are usually this many times as far apart as one of them stands for are told: a thread that
 /// runs without waiting has them one period apart, and jitter is far below a whole period.
+///
+/// Decides: whether a profile is told to be sparse.
+/// From: the definition of sampling: a thread that runs without waiting has samples one period apart.
+/// Wrong if: a program waits for one period between any two samples.
 const SPARSE: u64 = 2;
 const SPARSE_MEANS: &str = "threads waited, or perf missed samples and times are too small; shares hold all the same";
 

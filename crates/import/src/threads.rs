@@ -22,6 +22,10 @@ pub(crate) struct Seen {
 }
 
 /// Running time merges over a hole of this part of a period: sampling is not that regular.
+///
+/// Decides: whether two samples are of one stretch of running.
+/// From: chosen: half a period, which jitter stays far below.
+/// Wrong if: a thread waits for less than half a period: that wait is not seen.
 const JITTER: u64 = 2;
 
 /// Rows of all threads of a run. Nobody has fewer than one sample.

@@ -364,8 +364,18 @@ fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
 }
 
 /// Blocks of a comparison. With 10 the interval reaches about as far to each side as the times of single runs spread.
+///
+/// Decides: how many blocks a comparison has.
+/// From: statistics: the interval then reaches about as far to each side as the times of single runs spread.
+/// Shown by: `bench/intervals`.
+/// Wrong if: single runs spread so widely that a real difference is not told.
 const USUAL_PAIRS: u32 = 10;
 /// The fewest from which anything can be told of one thread count.
+///
+/// Decides: how many blocks a quick comparison has.
+/// From: arithmetic: with fewer, no order of signs is rarer than one in twenty.
+/// Shown by: `bench/intervals`.
+/// Wrong if: never for one thread count; with several, intervals are wider than said here.
 const QUICK_PAIRS: u32 = 6;
 
 fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> Amounts {

@@ -1,4 +1,5 @@
-//! The register of heuristics: each numeric constant of a room that judges, with what its documentation says of it. One paragraph of
+//! The register of heuristics: each numeric constant of a room that judges, and each elsewhere that says that it decides
+//! something, with what its documentation says of it. One paragraph of
 //! the constant's documentation per heading, each beginning with it: `Decides:`, `From:` (a paper, a manual page, a measurement,
 //! statistics, or that it is chosen), `Shown by:` (the program or test that looks at it; may be missing), `Wrong if:`.
 
@@ -32,13 +33,15 @@ impl Heuristic {
     }
 }
 
-/// The numeric constants of the sources whose path begins with one of `rooms`.
+/// The numeric constants of the sources whose path begins with one of `rooms`, and those elsewhere that say that they decide
+/// something.
 pub fn heuristics(sources: &[Source], rooms: &[&str]) -> Vec<Heuristic> {
     let mut found = Vec::new();
-    for source in
-        sources.iter().filter(|source| !source.is_test && rooms.iter().any(|room| source.path.starts_with(room)))
-    {
-        gather(&source.path, &source.file.items, &mut found);
+    for source in sources.iter().filter(|source| !source.is_test) {
+        let judges = rooms.iter().any(|room| source.path.starts_with(room));
+        let mut all = Vec::new();
+        gather(&source.path, &source.file.items, &mut all);
+        found.extend(all.into_iter().filter(|each| judges || !each.says.is_empty()));
     }
     found
 }

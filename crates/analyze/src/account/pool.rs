@@ -31,8 +31,8 @@ const MOST: f64 = 0.5;
 /// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// Who has no task waits for as long as another one of the pool runs and as the giver waits for that one: for this share
-/// of the wait at least.
+/// A thread without a task waits while another thread of the pool runs and the giver waits for that one: during this share
+/// of its wait at least.
 ///
 /// Decides: whether a wait is for a next task, of which there is none.
 /// From: chosen: the rest is what handing over takes, and time in which who is busy has no processor.

@@ -1,4 +1,4 @@
-//! A machine that is played: its runs scatter and drift in a given way, and are the same for the same seed.
+//! A simulated machine: its runs scatter and drift in a given way, and are the same for the same seed.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use analyze::statistics::SplitMix64;

@@ -7,8 +7,16 @@ use std::path::Path;
 
 /// A note is written when more than one stack in so many broke off. Callers are then missing where causes look for
 /// them; below, the losses of the recording, which count every such stack, are enough.
+///
+/// Decides: whether a note says that stacks of a language broke off.
+/// From: chosen; fewer are in the losses of the recording.
+/// Wrong if: the stacks that broke off are those of the one place that matters.
 const ONE_IN: u64 = 10;
 /// Fewer stacks than this make no share: ten of which one broke off may be a thread that was just starting.
+///
+/// Decides: from how many stacks on their share says something.
+/// From: chosen: of ten stacks, one may be of a thread that was just starting.
+/// Wrong if: a short run has fewer stacks than this, and most of them broke off.
 const FEWEST: u64 = 50;
 
 /// A language whose functions do not lie in files.

@@ -10,9 +10,17 @@ use std::collections::BTreeMap;
 
 /// An observed run may take this much longer or shorter than the median of the timed runs. Observing itself is to cost
 /// at most this in a storm of futex calls, so a larger distance has another reason.
+///
+/// Decides: whether an observed run is repeated because it is unlike the timed ones.
+/// From: measured: observing costs at most this in a storm of futex calls.
+/// Wrong if: the times of single runs spread by more: then runs are repeated in vain.
 const FAR: f64 = 1.35;
 
 /// Observed runs of one count at most. What is rarer than one run in three is no typical run.
+///
+/// Decides: how often the observed run of a thread count is made at most.
+/// From: chosen: what is rarer than one run in three is not typical.
+/// Wrong if: the machine is disturbed for long: then the least unlike of three is still disturbed.
 const TRIES: usize = 3;
 
 /// A run as far as it matters here.

@@ -56,8 +56,8 @@ const FEWEST_SAMPLES: f64 = 10.0;
 /// side is missed.
 const NEAR: f64 = 1.5;
 
-/// A goroutine that waits for something and one that has ended leave the same idle processor behind. Where this share of
-/// the sleeping and less is known to be for something else, ends are what it is.
+/// A goroutine that waits for something and one that has ended leave the same idle processor behind. Where at most this
+/// share of the sleeping is known to be for something else, goroutines have ended.
 ///
 /// Decides: whether idle processors are put down to goroutines that have ended.
 /// From: the smallest loss that is called a cause: less could not make up one.

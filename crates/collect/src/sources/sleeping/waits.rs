@@ -13,9 +13,17 @@ use std::collections::HashMap;
 
 /// Inspections that must have found a thread at blocks of one length before others of that length are taken for the same: were
 /// the place that of fewer than half of them, five inspections would all find it in one case of 32.
+///
+/// Decides: from how many looks on short waits are taken for those of the same length that were looked at.
+/// From: statistics: a place of fewer than half of the waits is found by all five looks in one case of 32.
+/// Wrong if: waits of one length alternate between two places in step with the looks.
 const LEAST_INSPECTIONS: u32 = 5;
 
 /// Of those inspections, this share must have found the same place: then at most about a fifth is counted wrongly.
+///
+/// Decides: whether the looked-at waits of one length agree enough to stand for the others.
+/// From: chosen: at most about a fifth is counted wrongly then.
+/// Wrong if: the waits that were too short to be looked at are at other places than the longer ones.
 const SAME_PLACE: f64 = 0.8;
 
 const UNKNOWN_PLACES: &str = "places where threads waited (too short to be looked at)";
