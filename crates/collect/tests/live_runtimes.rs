@@ -49,6 +49,22 @@ fn stack(tables: &Tables, stack: Option<StackId>) -> (Vec<String>, bool) {
     (functions, complete)
 }
 
+/// The functions of a stack, innermost first, with file and line.
+fn sites(tables: &Tables, stack: Option<StackId>) -> Vec<(String, String)> {
+    let (mut sites, mut next) = (Vec::new(), stack);
+    while let Some(id) = next {
+        let row = tables.stacks.iter().find(|row| row.stack == id).unwrap();
+        let mut frames: Vec<_> = tables.frames.iter().filter(|f| f.frame == row.frame).collect();
+        frames.sort_by_key(|frame| frame.depth);
+        sites.extend(frames.iter().map(|f| {
+            let place = format!("{}:{}", f.file.as_deref().unwrap_or("?"), f.line.unwrap_or(0));
+            (f.function.clone().unwrap_or_default(), place)
+        }));
+        next = row.parent;
+    }
+    sites
+}
+
 /// The share of samples of the program's own code on whose stack a function is, and of these the share whose stacks
 /// reach the thread's start.
 fn shares(tables: &Tables, function: &str) -> (f64, f64) {
@@ -119,6 +135,41 @@ fn java_methods_have_names_without_any_option() {
     let entering = waits_below(&tables, Reason::Futex, &["ObjectMonitor::enter"]);
     let told = waits_below(&tables, Reason::Futex, &["ObjectMonitor::enter", "Contended."]);
     assert!(entering > 10 && told * 10 > entering * 9, "{told} of {entering}");
+}
+
+/// Compiled methods have been put into each other; all have their own lines, also where the interpreter runs them.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn java_methods_have_lines_compiled_and_interpreted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (class, source) = (folder.path().to_str().unwrap(), target("Shop.java"));
+    if !runs("javac", &["-g", "-d", class, source.to_str().unwrap()]) || !runs("java", &["-version"]) {
+        return;
+    }
+    if cfg!(not(target_arch = "x86_64")) {
+        eprintln!("NOT TESTED: stacks of Java need x86-64");
+        return;
+    }
+    for (mode, sales) in [("-Xmixed", "300000"), ("-Xint", "10000")] {
+        let argv = ["java", mode, "-XX:-BackgroundCompilation", "-cp", class, "Shop", "3", sales];
+        let (tables, notes) = trace(tempfile::tempdir().unwrap().path(), &argv, &[]);
+        // What the threads wait for is taken at a line of `sell`, which is called at a line of `serve`.
+        let (mut sells, mut others) = (0, Vec::new());
+        for wait in tables.waits.iter().filter(|wait| wait.reason == Reason::Futex) {
+            let sites = sites(&tables, wait.user_stack);
+            let Some(at) = sites.iter().position(|site| site.0 == "Shop.sell") else { continue };
+            let place =
+                |ahead: usize| sites.get(at + ahead).map_or(String::new(), |(name, place)| format!("{name} {place}"));
+            if place(0) == "Shop.sell Shop.java:12" && place(1) == "Shop.serve Shop.java:16" {
+                sells += wait.count;
+            } else {
+                others.push(place(0) + ", " + &place(1));
+            }
+        }
+        assert!(sells > 10 && others.len() * 10 <= sells as usize, "{mode} {sells} {others:?} {notes:?}");
+        let inlined = tables.frames.iter().any(|f| f.depth > 0 && f.function.as_deref() == Some("Shop.serve"));
+        assert_eq!(inlined, mode == "-Xmixed", "{mode}");
+    }
 }
 
 /// Pythons with the global lock of these minor versions, by their programs.

@@ -11,13 +11,21 @@ pub enum CodeAddress {
     InstructionPointer(u64),
     /// Where a called function will return to: the instruction after the call.
     ReturnAddress(u64),
+    /// A method of a virtual machine that its interpreter runs.
+    Interpreted {
+        /// Where the method is described.
+        method: u64,
+        /// The bytecode that made the call; 0 where that is not known.
+        bytecode: u64,
+    },
 }
 
 impl CodeAddress {
-    /// The address as found in the register or on the stack.
+    /// The address as found in the register or on the stack; of an interpreted method its description's.
     pub fn raw(self) -> u64 {
         match self {
             Self::InstructionPointer(address) | Self::ReturnAddress(address) => address,
+            Self::Interpreted { method, .. } => method,
         }
     }
 
@@ -29,6 +37,7 @@ impl CodeAddress {
         match self {
             Self::InstructionPointer(address) => address,
             Self::ReturnAddress(address) => address.saturating_sub(1),
+            Self::Interpreted { method, .. } => method,
         }
     }
 }

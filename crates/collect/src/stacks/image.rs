@@ -204,7 +204,7 @@ impl Image {
                     None => {
                         let number = self.made.at(interner, self.program.as_deref(), !refreshed);
                         refreshed = true;
-                        self.made.frame(interner, number, lookup, time_ns)
+                        self.made.frame(interner, number, *address, time_ns)
                     }
                 },
             };

@@ -6,7 +6,7 @@ mod naming;
 use super::languages::{Notes, file_name};
 use recording::tables::{ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId};
-use resolve::jit::FunctionAt;
+use resolve::jit::{CodeSite, FunctionAt};
 use resolve::{MappedFile, ModuleRef, RuntimeCode, Symbolizer, Unwinder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ struct FrameKey {
     name: Option<u32>,
 }
 
-/// What a function of run-time code is called.
+/// What a function of run-time code is called, and where it is in its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name {
     function: String,
@@ -62,8 +62,9 @@ pub(crate) struct Interner {
     frames: Vec<FrameKey>,
     frame_ids: HashMap<FrameKey, FrameId>,
     runtimes: Vec<JitModule>,
-    names: Vec<Name>,
-    name_ids: HashMap<Name, u32>,
+    /// What is called at an address: innermost first the functions that were put into one, and that one.
+    names: Vec<Vec<Name>>,
+    name_ids: HashMap<Vec<Name>, u32>,
     /// When frames of run-time code without a name were first met.
     met_ns: HashMap<FrameId, u64>,
     /// What the user should know about stacks and names.
@@ -146,25 +147,27 @@ impl Interner {
         file: &str,
         line: Option<u32>,
     ) -> FrameId {
-        let name = self.number_of(Name { function: function.to_owned(), file: Some(file.to_owned()), line });
+        let name = self.number_of(vec![Name { function: function.to_owned(), file: Some(file.to_owned()), line }]);
         self.frame(CodeFile::Runtime(number), ModuleKind::Anonymous, None, address, Some(name))
     }
 
     fn name(&mut self, found: &FunctionAt, address: u64) -> u32 {
-        let line = found.code.line(address.saturating_sub(found.start));
-        self.number_of(Name {
-            function: found.code.name.clone(),
-            file: line.map(|(file, _)| file.to_owned()),
-            line: line.and_then(|(_, line)| line),
-        })
+        let sites = found.code.sites(address.saturating_sub(found.start));
+        let name = |site: &CodeSite<'_>| Name {
+            function: site.function.to_owned(),
+            file: site.file.map(str::to_owned),
+            line: site.line,
+        };
+        self.number_of(sites.iter().map(name).collect())
     }
 
-    fn number_of(&mut self, name: Name) -> u32 {
-        let next = self.names.len() as u32;
-        let number = *self.name_ids.entry(name.clone()).or_insert(next);
-        if number == next {
-            self.names.push(name);
+    fn number_of(&mut self, names: Vec<Name>) -> u32 {
+        if let Some(number) = self.name_ids.get(&names) {
+            return *number;
         }
+        let number = self.names.len() as u32;
+        self.name_ids.insert(names.clone(), number);
+        self.names.push(names);
         number
     }
 

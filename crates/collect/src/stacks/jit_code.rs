@@ -4,7 +4,7 @@ use super::interner::Interner;
 use crate::procfs::monotonic_ns;
 use recording::FrameId;
 use resolve::jit::{Tables, is_dump};
-use resolve::{MappedFile, Mapping, RuntimeCode, Unwinder};
+use resolve::{CodeAddress, MappedFile, Mapping, RuntimeCode, Unwinder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -76,11 +76,17 @@ impl JitCode {
         number
     }
 
-    pub(super) fn frame(&mut self, interner: &mut Interner, number: u32, address: u64, time_ns: u64) -> FrameId {
+    pub(super) fn frame(&mut self, interner: &mut Interner, number: u32, at: CodeAddress, time_ns: u64) -> FrameId {
+        let (mut address, mut generation) = (at.lookup(), 0);
         if let Some(code) = interner.runtime_code(number) {
-            code.ask(address, time_ns);
+            match at {
+                CodeAddress::Interpreted { method, bytecode } => {
+                    address = code.ask_interpreted(method, bytecode, time_ns);
+                }
+                _ => code.ask(address, time_ns),
+            }
+            generation = code.generation_at(time_ns);
         }
-        let generation = interner.runtime_code(number).map_or(0, |code| code.generation_at(time_ns));
         match self.frames.get(&address) {
             Some((known, frame)) if *known == generation => *frame,
             _ => {

@@ -1,7 +1,8 @@
 //! Which code is at an address: the last that came there.
 //!
-//! Imports nothing of the crate.
+//! Imports `scope_table`.
 
+use super::scope_table::{CodeSite, ScopeTable};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub struct JitFunction {
     pub name: String,
     /// Where lines begin, by distance from the start of the function in bytes; ascending.
     pub(crate) lines: Vec<Line>,
+    /// Which functions were put into it; in place of the lines, where it is known.
+    pub(crate) scopes: Option<ScopeTable>,
 }
 
 /// A line of the source, up to the next one.
@@ -29,11 +32,25 @@ pub(crate) struct Line {
 
 impl JitFunction {
     pub(crate) fn named(name: String) -> JitFunction {
-        JitFunction { name, lines: Vec::new() }
+        JitFunction { name, ..JitFunction::default() }
+    }
+
+    /// The functions of the byte at this distance from the start, innermost first: the function, and those that were put into it.
+    pub fn sites(&self, distance: u64) -> Vec<CodeSite<'_>> {
+        let mut sites = self.scopes.as_ref().map(|scopes| scopes.sites(distance)).unwrap_or_default();
+        if sites.is_empty() {
+            let line = self.line(distance);
+            sites.push(CodeSite {
+                function: &self.name,
+                file: line.map(|(file, _)| file),
+                line: line.and_then(|(_, line)| line),
+            });
+        }
+        sites
     }
 
     /// The source file of the byte at this distance from the start, and the line where that is known.
-    pub fn line(&self, distance: u64) -> Option<(&str, Option<u32>)> {
+    pub(crate) fn line(&self, distance: u64) -> Option<(&str, Option<u32>)> {
         let after = self.lines.partition_point(|line| line.distance <= distance);
         let line = self.lines.get(after.checked_sub(1)?)?;
         Some((&line.file, (line.line > 0).then_some(line.line)))
@@ -94,7 +111,8 @@ impl CodeMap {
         }
     }
 
-    fn clear(&mut self, start: u64, end: u64) {
+    /// Takes away what lies at `start..end`.
+    pub(crate) fn clear(&mut self, start: u64, end: u64) {
         while let Some((&at, last)) = self.pieces.range(..end).next_back()
             && last.end > start
         {
@@ -171,7 +189,7 @@ mod tests {
     #[test]
     fn a_line_reaches_to_the_next() {
         let line = |distance, line| Line { distance, file: "a.js".into(), line };
-        let code = JitFunction { name: "f".into(), lines: vec![line(4, 10), line(8, 12)] };
+        let code = JitFunction { name: "f".into(), lines: vec![line(4, 10), line(8, 12)], scopes: None };
         assert_eq!(code.line(3), None);
         assert_eq!(code.line(7), Some(("a.js", Some(10))));
         assert_eq!(code.line(1000), Some(("a.js", Some(12))));

@@ -9,7 +9,8 @@
 //! | `code_map` | which code is at an address now |
 //! | `perf_map`, `dump` | the two kinds of files, read as they grow |
 //! | `dotnet` | names of .NET in the form of its sources |
-//! | `hotspot` | the names that the HotSpot virtual machine has in its memory |
+//! | `scope_table` | which functions a piece of code was made of, by place |
+//! | `hotspot` | the names that the HotSpot virtual machine has in its memory, with lines |
 //! | `script` | names of Node.js and Python, with the files in them |
 //! | `origin` | the process that writes them, and where |
 //! | `names` | all of it for one process |
@@ -23,13 +24,15 @@ mod hotspot;
 mod names;
 mod origin;
 mod perf_map;
+mod scope_table;
 mod script;
 
 pub use code_map::{FunctionAt, JitFunction};
 pub use dump::is_dump;
 pub use hotspot::Tables;
-pub(crate) use hotspot::{HotSpot, INTERPRETED};
+pub(crate) use hotspot::{BYTECODE, HotSpot, INTERPRETED};
 pub use names::RuntimeCode;
+pub use scope_table::CodeSite;
 
 /// Doors for fuzzing: both readers reach their files through a running process otherwise.
 #[cfg(feature = "fuzzing")]

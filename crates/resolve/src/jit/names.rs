@@ -1,12 +1,10 @@
 //! The names of a process's run-time code, from all files that tell them.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::code_map::{CodeMap, FunctionAt, JitFunction};
+use super::code_map::{CodeMap, FunctionAt};
 use super::dump::{Change, DumpFile};
-use super::hotspot::{HotSpot, Tables};
+use super::hotspot::{HotSpotNames, Tables};
 use super::origin::Origin;
 use super::perf_map::PerfMapFile;
 
@@ -20,9 +18,6 @@ const PAUSE_NS: u64 = 10_000_000;
 /// Dumps that are followed for one process; runtimes write one.
 const DUMPS_LIMIT: usize = 8;
 
-/// Addresses without a name that are remembered, so that they are not asked for with each sample.
-const ASKED_LIMIT: usize = 1 << 16;
-
 /// Names for the code that one process makes at run time.
 #[derive(Debug, Default)]
 pub struct RuntimeCode {
@@ -30,9 +25,7 @@ pub struct RuntimeCode {
     map: CodeMap,
     perf_map: PerfMapFile,
     dumps: Vec<(PathBuf, DumpFile)>,
-    hotspot: Option<HotSpot>,
-    /// Addresses at which the virtual machine was asked for a name, and when it had none.
-    asked: HashMap<u64, u64>,
+    hotspot: Option<HotSpotNames>,
     read_ns: u64,
     /// When the first name was told.
     first_ns: Option<u64>,
@@ -58,25 +51,26 @@ impl RuntimeCode {
 
     /// The process runs the HotSpot virtual machine.
     pub fn set_hotspot(&mut self, tables: Tables) {
-        self.hotspot = Some(HotSpot::new(tables));
+        self.hotspot = Some(HotSpotNames::new(tables));
     }
 
-    /// Asks the virtual machine for the name of the code at an address where none is known, while the process lives. Times as
-    /// for [`RuntimeCode::find`].
+    /// Asks the virtual machine for the name of the code at an address where none is known, while the process lives, and from time
+    /// to time whether it is still that code. Times as for [`RuntimeCode::find`].
     pub fn ask(&mut self, address: u64, time_ns: u64) {
-        let Some(hotspot) = &mut self.hotspot else { return };
-        let again = |asked: &u64| time_ns.saturating_sub(*asked) >= LAG_NS;
-        if self.map.find(address).is_some() || !self.asked.get(&address).is_none_or(again) {
-            return;
-        }
-        if self.asked.len() >= ASKED_LIMIT {
-            self.asked.clear();
-        }
-        self.asked.insert(address, time_ns);
-        if let Some(piece) = hotspot.find(address) {
-            self.map.insert(piece.start, piece.end, time_ns, Arc::new(JitFunction::named(piece.name)));
+        if let Some(hotspot) = &mut self.hotspot
+            && hotspot.ask(address, time_ns, &mut self.map)
+        {
             self.generation += 1;
         }
+    }
+
+    /// The same for a method that the interpreter runs, described at an address, at a bytecode (0: not known). Returns the address
+    /// by which it is known from now on.
+    pub fn ask_interpreted(&mut self, method: u64, bytecode: u64, time_ns: u64) -> u64 {
+        let Some(hotspot) = &mut self.hotspot else { return method };
+        let (address, changed) = hotspot.ask_interpreted(method, bytecode, time_ns, &mut self.map);
+        self.generation += u64::from(changed);
+        address
     }
 
     /// Takes what the files tell by now, unless that was just done. Times are nanoseconds of CLOCK_MONOTONIC, the clock
@@ -174,7 +168,9 @@ impl RuntimeCode {
 
 #[cfg(test)]
 mod tests {
+    use super::super::code_map::JitFunction;
     use super::*;
+    use std::sync::Arc;
 
     fn load(start: u64, name: &str) -> Change {
         Change::Load { start, end: start + 16, code: Arc::new(JitFunction::named(name.to_owned())) }

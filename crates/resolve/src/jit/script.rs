@@ -14,7 +14,8 @@ pub(super) fn code(raw: &str) -> Option<JitFunction> {
         Some(rest) => python(rest)?,
         None => javascript(JAVASCRIPT.iter().find_map(|kind| raw.strip_prefix(kind))?)?,
     };
-    Some(JitFunction { name: function.to_owned(), lines: vec![Line { distance: 0, file: file.into(), line }] })
+    let lines = vec![Line { distance: 0, file: file.into(), line }];
+    Some(JitFunction { lines, ..JitFunction::named(function.to_owned()) })
 }
 
 /// `run:/app/jobs.py`.

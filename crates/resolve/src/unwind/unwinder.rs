@@ -13,7 +13,7 @@ use super::leaving::{CODE, Leaving, leaving};
 use crate::address::{CodeAddress, UserRegisters};
 use crate::error::{ModuleError, ModuleProblem};
 use crate::go::GoFrame;
-use crate::jit::{HotSpot, INTERPRETED, Tables};
+use crate::jit::{BYTECODE, HotSpot, INTERPRETED, Tables};
 use crate::maps::{MappedFile, Mapping};
 use crate::module::{Module, ModuleCache, ModuleRef};
 
@@ -251,7 +251,10 @@ impl Unwinder {
                 && let Ok(method) = read(frame_pointer(&state).wrapping_sub(INTERPRETED))
                 && let Some(frame) = frames.last_mut()
             {
-                *frame = CodeAddress::InstructionPointer(method);
+                // The innermost one keeps its bytecode in a register.
+                let called = matches!(at, CodeAddress::ReturnAddress(_));
+                let bytecode = called.then(|| read(frame_pointer(&state).wrapping_sub(BYTECODE)).ok()).flatten();
+                *frame = CodeAddress::Interpreted { method, bytecode: bytecode.unwrap_or(0) };
             }
             let step = match leaving {
                 Some(Leaving::Outermost) => return StackEnd::Complete,
@@ -463,7 +466,10 @@ fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Optio
 
 fn frame_address(at: CodeAddress) -> FrameAddress {
     match at {
-        CodeAddress::InstructionPointer(address) => FrameAddress::from_instruction_pointer(address),
+        // An interpreted method is left as the interpreter, by the address in its code.
+        CodeAddress::InstructionPointer(address) | CodeAddress::Interpreted { method: address, .. } => {
+            FrameAddress::from_instruction_pointer(address)
+        }
         // An address of zero was refused when it was read.
         CodeAddress::ReturnAddress(address) => {
             FrameAddress::from_return_address(address).unwrap_or(FrameAddress::from_instruction_pointer(address))

@@ -1,6 +1,6 @@
 //! Names what the interner has given handles to.
 
-use super::{CodeFile, Interner};
+use super::{CodeFile, Interner, Name};
 use crate::procfs::monotonic_ns;
 use recording::tables::{Frame, Module, ModuleKind, Stack};
 use recording::words::RUN_TIME_CODE;
@@ -112,18 +112,22 @@ impl Interner {
                 let found = self.runtime_code(number)?.find_late(key.offset, met_ns)?;
                 Some(self.name(&found, key.offset))
             });
-            let name = name.and_then(|name| self.names.get(name as usize));
+            let names = name.and_then(|name| self.names.get(name as usize)).map_or(&[][..], Vec::as_slice);
             let program = self.runtimes.get(number as usize).map_or("", |runtime| &runtime.program);
-            self.notes.name(program, name.is_some());
-            rows.push(Frame {
+            self.notes.name(program, !names.is_empty());
+            let row = |depth: usize, name: Option<&Name>| Frame {
                 frame,
-                depth: 0,
+                depth: depth as u32,
                 module: key.module,
                 address: key.offset,
                 function: name.map(|name| name.function.clone()),
                 file: name.and_then(|name| name.file.clone()),
                 line: name.and_then(|name| name.line),
-            });
+            };
+            rows.extend(names.iter().enumerate().map(|(depth, name)| row(depth, Some(name))));
+            if names.is_empty() {
+                rows.push(row(0, None));
+            }
         }
     }
 }
