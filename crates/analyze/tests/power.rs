@@ -71,23 +71,3 @@ fn nothing_is_clear_where_threads_hardly_ever_run_side_by_side() {
     assert!(!answer.verdict.clear.contains(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
     assert!(!answer.verdict.clear.contains(&CauseId::FALSE_SHARING), "{:#?}", answer.verdict);
 }
-
-#[test]
-fn what_the_observed_run_does_not_have_clears_nothing() {
-    // The timed runs take twice as long as the processors were used for; the observed run shows nothing of that.
-    let busy = |seconds: f64| {
-        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(seconds), &around(1.0));
-        let tables = with_base(sketch, WORK)
-            .traced(2, |run| {
-                run.thread("a").runs(ms(500), WORK);
-                run.thread("b").runs(ms(500), WORK);
-            })
-            .tables();
-        answer_for(&tables).verdict
-    };
-    assert!(busy(0.5).clear.contains(&CauseId::USER_LOCK));
-    let verdict = busy(1.0);
-    assert!(!verdict.clear.contains(&CauseId::USER_LOCK), "{verdict:#?}");
-    let unsure = verdict.unsure.iter().find(|u| u.id == CauseId::USER_LOCK).unwrap();
-    assert!(unsure.missing.contains("stays unexplained"), "{unsure:?}");
-}

@@ -26,17 +26,16 @@ pub(crate) fn hiding(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
     facts.in_order().into_iter().filter(|ledger| has_loss(ledger)).find_map(|ledger| {
         let fits = |part: &&(Unexplained, f64)| part.1 > 0.0 && meta.hides_in.contains(&part.0);
         let parts: Vec<_> = ledger.unexplained.iter().filter(fits).collect();
-        // What the unexplained time is made of is not known of all of it.
-        let known: f64 = ledger.unexplained.iter().map(|part| part.1.max(0.0)).sum();
-        let rest = (ledger.account.unexplained - known).max(0.0);
-        let rest = if meta.hides_in.is_empty() { 0.0 } else { rest };
-        let seconds: f64 = parts.iter().map(|(_, seconds)| seconds).sum::<f64>() + rest;
+        let seconds: f64 = parts.iter().map(|(_, seconds)| seconds).sum();
         // No more can hide than is unexplained in the end: gains elsewhere take from it.
         let seconds = seconds.min(ledger.account.unexplained);
         large(ledger, seconds).then(|| {
             let names: Vec<&str> = parts.iter().map(|(what, _)| unexplained(*what)).collect();
-            let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-            format!("{} stays unexplained, and it may be among that{names}", in_proportion(ledger, seconds))
+            format!(
+                "{} stays unexplained, and it may be among that: {}",
+                in_proportion(ledger, seconds),
+                names.join(", ")
+            )
         })
     })
 }
