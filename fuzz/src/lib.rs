@@ -16,6 +16,7 @@ mod plan;
 #[path = "../../crates/knee/src/throughput/mod.rs"]
 mod throughput;
 
+use plan::cases;
 use recording::reader::TABLES;
 use recording::{Recording, synthetic};
 use resolve::jit::fuzzing;
@@ -165,7 +166,7 @@ pub fn sweep_file(bytes: &[u8]) {
     match file::load(&path) {
         Ok(sweep) => {
             let variants: Vec<cases::Variant> = sweep.variants.into_iter().map(|described| described.variant).collect();
-            let _ = cases::expand(&variants, &sweep.parameters);
+            let _ = cases::expand(&variants, &sweep.parameters, recording::meta::Counted::Threads);
         }
         Err(failure) => assert!(!failure.to_string().is_empty()),
     }
