@@ -249,14 +249,18 @@ impl<'t> Clean<'t> {
 }
 
 /// True when timed runs leave open whether the program loses time: by the medians it loses enough for a cause at some
-/// count within the processors, and by the scatter it may lose nothing there. More runs would tell.
+/// count within the processors, and by the scatter it may lose nothing there. More runs would tell. Where no count but the
+/// smallest is within them, the verdict is about the next one, and so is this.
 pub fn undecided(runs: &[Run], processors: u32) -> bool {
     let clean = Clean::of(runs, Counted::Threads);
     let Some(base) = clean.base() else { return false };
     let useful = clean.cpu_per_unit(base);
-    clean.counts().filter(|threads| *threads > base && *threads <= processors).any(|threads| {
+    let more = || clean.counts().filter(|threads| *threads > base);
+    let next = more().next();
+    more().filter(|threads| *threads <= processors || Some(*threads) == next).any(|threads| {
         let times = clean.seconds_per_unit(threads).into_iter();
-        let capacity: Vec<Measured> = times.map(|m| Measured { value: m.value * f64::from(threads), ..m }).collect();
+        let used = f64::from(threads.min(processors.max(1)));
+        let capacity: Vec<Measured> = times.map(|m| Measured { value: m.value * used, ..m }).collect();
         let (Some(has), Some(needs)) = (median_of(&capacity), median_of(&useful)) else { return false };
         let certain = above(&useful, &capacity, ERROR).is_some_and(|least| least > 0.0);
         has - needs > MIN_SHARE * has && !certain
@@ -320,8 +324,11 @@ mod tests {
             undecided(&tables.runs, 2)
         };
         assert!(!ten(&[0.49]) && ten(&[0.49, 0.48]));
-        // Beyond the processors threads lose time in any case.
+        // On one processor a second thread may lose none of it; of four threads on two the processors' time counts.
         assert!(!undecided(&two([0.7, 0.65, 0.49, 0.6, 0.8]).runs, 1));
+        let four = |times: [f64; 3]| Sketch::new(2).clean(1, &[1.0; 3]).clean(4, &times).tables();
+        assert!(undecided(&four([1.08, 1.1, 1.7]).runs, 2), "one of three is far off");
+        assert!(!undecided(&four([1.09, 1.1, 1.11]).runs, 2), "all lost");
         assert!(!undecided(&[], 2));
     }
 
