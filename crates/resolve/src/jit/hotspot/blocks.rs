@@ -53,7 +53,7 @@ pub(super) struct BlockFields {
     compile_id: Option<u64>,
 }
 
-/// What tells where a block's instructions begin. The second since JDK 23.
+/// What tells where a block's instructions begin. JDK 25 has the second.
 #[derive(Debug)]
 enum CodeField {
     Address(u64),

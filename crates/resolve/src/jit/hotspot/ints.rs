@@ -1,17 +1,18 @@
 //! Numbers as HotSpot packs them into bytes (`UNSIGNED5`), and tables of lines that are made of them.
 //!
-//! Six bits a byte from the second on; the first byte says whether more follow. Since JDK 19 no byte is zero: each is one more than
-//! it would be. Which of the two it is shows in the bytes: zero is a byte of zero in the one, and does not occur in the other;
-//! and what is read in the wrong way is one more or less, so that signed numbers change their sign.
+//! Six bits a byte from the second on; the first byte says whether more follow. In newer versions (JDK 17 has the old way, 21 the
+//! new one) no byte is zero: each is one more than it would be. Which of the two it is shows in the bytes: zero is a byte of zero
+//! in the one, and does not occur in the other; and what is read in the wrong way is odd where it should be even, so that signed
+//! numbers change their sign.
 //!
 //! Imports nothing of the crate.
 
 /// How numbers are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// Until JDK 18.
+    /// JDK 17 and older.
     Zeros,
-    /// Since JDK 19.
+    /// JDK 21 and newer.
     NoZeros,
 }
 

@@ -73,7 +73,7 @@ pub(super) struct MethodFields {
     lines: Option<LineFields>,
 }
 
-/// What holds the number of the file's name: the class until JDK 16, then its constants.
+/// What holds the number of the file's name: the class in JDK 11, its constants from JDK 17 on.
 #[derive(Debug)]
 enum FileField {
     Class(u64),

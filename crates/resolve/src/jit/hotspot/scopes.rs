@@ -40,7 +40,7 @@ enum ListEdge {
     Distance(u64),
     /// As many bytes after the address in one field as another one holds.
     After(u64, u64),
-    /// As many bytes after the block's data as a field of two bytes holds (JDK 23 and 24).
+    /// As many bytes after the block's data as a field of two bytes holds (JDK 23 and 24; not tried).
     AfterData(u64, u64),
     /// The end of the block.
     BlockEnd,
