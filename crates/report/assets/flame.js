@@ -43,8 +43,8 @@ class Flame {
     this.readout = el("p", { class: "readout" }, el("span", { class: "faint" }, FLAME_HINT));
     const two = index.runs.length > 1;
     place.append(el("h3", {}, "Call paths"), el("div", { class: "tools" },
-      el("span", { class: "group" }, "width:", chooser(this.now, "count shown", (i) => (this.now = i))),
-      ...(two ? [el("span", { class: "group" }, "colour: against", chooser(0, "count compared with", (i) => (this.base = i)))] : []),
+      el("span", { class: "group" }, "width:", chooser(this.now, `${index.counted} count shown`, (i) => (this.now = i))),
+      ...(two ? [el("span", { class: "group" }, "colour: against", chooser(0, `${index.counted} count compared with`, (i) => (this.base = i)))] : []),
       search, el("button", { type: "button", click: () => this.go(0) }, "whole tree"), el("span", { class: "spring" }),
       ...(two ? [el("span", { class: "scale" }, "less", el("span", { class: "swatch d-less" }), el("span", { class: "swatch d-same" }), el("span", { class: "swatch d-more" }), "more; grey: may be chance; full colour: a quarter of the whole change")] : [])),
       el("div", { class: "flame" }, el("div", { class: "box" }, this.canvas)), this.readout);

@@ -6,7 +6,7 @@
  */
 function addTools(lanes) {
   const chooser = /** @type {HTMLSelectElement} */ (
-    el("select", { "aria-label": "count", change: () => {
+    el("select", { "aria-label": `${lanes.index.counted} count`, change: () => {
       const run = lanes.index.runs[Number(chooser.value)];
       if (run) void lanes.choose(run);
     } })
