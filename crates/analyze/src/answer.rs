@@ -329,10 +329,51 @@ pub struct Evidence {
     pub what: String,
     /// The value.
     pub value: f64,
-    /// Its unit: `calls`, `seconds`, `ratio`.
-    pub unit: &'static str,
+    /// What it counts.
+    pub unit: Unit,
     /// Where it comes from: the table or kernel interface.
     pub source: &'static str,
+}
+
+/// What the number of an [`Evidence`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Thousandths of a second.
+    Milliseconds,
+    /// Millionths of a second.
+    Microseconds,
+    /// Events a second.
+    PerSecond,
+    /// Times as much as something else.
+    Ratio,
+    /// A part of a whole, from 0 to 1.
+    Share,
+    /// How many of these there are, as a plural: `calls`.
+    Of(&'static str),
+}
+
+impl Unit {
+    /// The name that the JSON answer has.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Seconds => "seconds",
+            Unit::Milliseconds => "milliseconds",
+            Unit::Microseconds => "microseconds",
+            Unit::PerSecond => "1/second",
+            Unit::Ratio => "ratio",
+            Unit::Share => "share",
+            Unit::Of(what) => what,
+        }
+    }
+}
+
+impl Serialize for Unit {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// A cause that stays open.
@@ -353,6 +394,19 @@ pub struct Limitation {
     pub why: String,
     /// The command that unlocks it.
     pub unlock: Option<String>,
+}
+
+impl Limitation {
+    /// What a recording without timed runs cannot tell: how speed follows the thread count.
+    pub const SCALING: &'static str = "scaling";
+}
+
+impl Answer {
+    /// Why there is no curve, where nothing was timed.
+    #[must_use]
+    pub fn no_curve(&self) -> Option<&str> {
+        self.limitations.iter().find(|l| l.what == Limitation::SCALING).map(|l| l.why.as_str())
+    }
 }
 
 /// What kind of thing is compared.

@@ -4,7 +4,7 @@
 //! and every cause stays unsure.
 
 use crate::amounts::{Amount, Amounts};
-use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unsure, Verdict};
+use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unit, Unsure, Verdict};
 use crate::causes::all;
 use crate::causes::shared::{duration, evidence};
 use crate::growth;
@@ -114,7 +114,7 @@ fn nothing(model: &Model<'_>) -> Cause {
         evidence(
             format!("samples with {}", count(t.run.threads, "thread")),
             t.samples.len() as f64,
-            "samples",
+            Unit::Of("samples"),
             "samples",
         )
     });
@@ -141,7 +141,7 @@ fn limitations(from: &Imported) -> Vec<Limitation> {
             "what threads waited for, who woke them, locks, system calls and page faults are not in a profile, and the \
              times between samples are unknown",
         ),
-        ("scaling", "a profile has no timed runs: how fast the program is at any thread count is not known"),
+        (Limitation::SCALING, "a profile has no timed runs: how fast the program is at any thread count is not known"),
         (
             "shared memory",
             "accesses, waiting loops and shared cache lines are worked out from registers, which perf script does not \

@@ -3,7 +3,7 @@
 //! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
 //! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.
 
-use analyze::answer::{Answer, Culprit, Evidence, Site};
+use analyze::answer::{Answer, Culprit, Evidence, Site, Unit};
 use recording::meta::Throughput;
 use recording::words::RUN_TIME_CODE;
 
@@ -251,18 +251,19 @@ pub fn module(culprit: &Culprit) -> Option<&str> {
 /// The value of a row of evidence, with its unit where the row's words do not tell it.
 pub fn measured(evidence: &Evidence) -> String {
     let value = evidence.value;
+    // What is told beside it often has the unit in it.
     let said = |unit: &str| evidence.what.contains(unit) || evidence.what.starts_with("times ");
     match evidence.unit {
-        "seconds" => time(value),
-        "microseconds" => time(value * 1e-6),
-        "1/second" if said("a second") => count(value),
-        "1/second" => format!("{}/s", count(value)),
-        "ratio" => format!("{}×", number(value, 2)),
-        "share" => percent(value),
-        "" | "count" | "calls" => count(value),
-        unit if said(unit) => count(value),
-        unit if value == 1.0 => format!("1 {}", singular(unit)),
-        unit => format!("{} {unit}", count(value)),
+        Unit::Seconds => time(value),
+        Unit::Milliseconds => time(value * 1e-3),
+        Unit::Microseconds => time(value * 1e-6),
+        Unit::PerSecond if said("a second") => count(value),
+        Unit::PerSecond => format!("{}/s", count(value)),
+        Unit::Ratio => format!("{}×", number(value, 2)),
+        Unit::Share => percent(value),
+        Unit::Of(what) if said(what) || what == "calls" => count(value),
+        Unit::Of(what) if value == 1.0 => format!("1 {}", singular(what)),
+        Unit::Of(what) => format!("{} {what}", count(value)),
     }
 }
 
@@ -381,20 +382,20 @@ mod tests {
         assert_eq!(range(0.0, 0.126), "0 to 126 ms");
     }
 
-    fn row(what: &str, value: f64, unit: &'static str) -> String {
+    fn row(what: &str, value: f64, unit: Unit) -> String {
         measured(&Evidence { what: what.to_owned(), value, unit, source: "waits" })
     }
 
     #[test]
     fn evidence_tells_its_unit_once() {
-        assert_eq!(row("mean wait", 4000.0, "microseconds"), "4.00 ms");
-        assert_eq!(row("times a thread blocked", 189.0, "waits"), "189");
-        assert_eq!(row("context switches a second", 526.0, "1/second"), "526");
-        assert_eq!(row("threads that waited", 1.0, "threads"), "1");
-        assert_eq!(row("it was waited for by", 1.0, "threads"), "1 thread");
-        assert_eq!(row("taken off the processor", 1.0, "switches"), "1 switch");
-        assert_eq!(row("efficiency", 0.96, "share"), "96 %");
-        assert_eq!(row("time blocked", 0.0, "seconds"), "0 s");
+        assert_eq!(row("mean wait", 4000.0, Unit::Microseconds), "4.00 ms");
+        assert_eq!(row("times a thread blocked", 189.0, Unit::Of("waits")), "189");
+        assert_eq!(row("context switches a second", 526.0, Unit::PerSecond), "526");
+        assert_eq!(row("threads that waited", 1.0, Unit::Of("threads")), "1");
+        assert_eq!(row("it was waited for by", 1.0, Unit::Of("threads")), "1 thread");
+        assert_eq!(row("taken off the processor", 1.0, Unit::Of("switches")), "1 switch");
+        assert_eq!(row("efficiency", 0.96, Unit::Share), "96 %");
+        assert_eq!(row("time blocked", 0.0, Unit::Seconds), "0 s");
     }
 
     #[test]

@@ -224,7 +224,7 @@ pub fn limitations(facts: &Facts<'_, '_>) -> Vec<Limitation> {
                    more beside other threads (more work, memory, sharing, spinning), shows only in a sweep"
                 .to_owned();
         let unlock = Some("knee sweep -t 1,2,4 -- COMMAND, with {threads} where the count goes".to_owned());
-        limitations.push(Limitation { what: "scaling".to_owned(), why, unlock });
+        limitations.push(Limitation { what: Limitation::SCALING.to_owned(), why, unlock });
     }
     if facts.ledgers.is_empty() {
         let why = "no run was traced: there is a curve, but no account and no cause".to_owned();

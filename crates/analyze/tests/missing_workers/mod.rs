@@ -1,6 +1,6 @@
 //! `missing-workers`: the program starts fewer threads than it was asked for. The example of `docs/extending.md`.
 
-use analyze::answer::{Cause, CauseId};
+use analyze::answer::{Cause, CauseId, Unit};
 use analyze::causes::shared::{UNSEEN, evidence, found};
 use analyze::causes::{Meta, Outcome};
 use analyze::facts::{Facts, has_loss};
@@ -35,7 +35,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     let lost = ledger.loss * (1.0 - ran / f64::from(asked));
     Outcome::Found(vec![Cause {
         summary: format!("The program runs {ran} threads where it was asked for {asked}."),
-        evidence: vec![evidence("threads in the observed run", ran, "threads", "threads")],
+        evidence: vec![evidence("threads in the observed run", ran, Unit::Of("threads"), "threads")],
         remedies: vec!["look for a limit in the program: files, connections, a configured maximum".to_owned()],
         ..found(ledger, meta, (lost, 0.0))
     }])

@@ -3,7 +3,7 @@
 use super::markup::Markup;
 use super::sources::Sources;
 use crate::words;
-use analyze::answer::{Answer, Beyond, Cause, CauseId, Condition, Culprit, Evidence, Site};
+use analyze::answer::{Answer, Beyond, Cause, CauseId, Condition, Culprit, Site};
 use analyze::causes::describe;
 use analyze::runtimes::function_name;
 use std::collections::BTreeSet;
@@ -228,7 +228,7 @@ fn details(cause: &Cause, whole: bool, m: &mut Markup) {
         m.raw("<div class=\"scroll\"><table class=\"plain evidence\"><thead><tr><th scope=\"col\">what</th>");
         m.raw("<th scope=\"col\" class=\"n\">measured</th><th scope=\"col\">source</th></tr></thead><tbody>");
         for row in &cause.evidence {
-            m.raw("<tr><td>").text(&row.what).raw("</td><td class=\"n\">").text(&value(row));
+            m.raw("<tr><td>").text(&row.what).raw("</td><td class=\"n\">").text(&words::measured(row));
             m.raw("</td><td class=\"source\" title=\"")
                 .text(row.source)
                 .raw("\">")
@@ -238,20 +238,6 @@ fn details(cause: &Cause, whole: bool, m: &mut Markup) {
         m.raw("</tbody></table></div></details>\n");
     }
     m.raw("</div>\n");
-}
-
-fn value(evidence: &Evidence) -> String {
-    match evidence.unit {
-        "seconds" | "microseconds" if evidence.value == 0.0 => "0".to_owned(),
-        "seconds" => words::time(evidence.value),
-        "microseconds" => words::time(evidence.value / 1e6),
-        "1/second" => format!("{}/s", words::count(evidence.value)),
-        "ratio" => format!("{}×", words::number(evidence.value, 2)),
-        "share" => words::percent(evidence.value),
-        "" | "count" | "calls" => words::count(evidence.value),
-        unit if evidence.what.contains(unit) => words::count(evidence.value),
-        unit => format!("{} {unit}", words::count(evidence.value)),
-    }
 }
 
 /// What stays open and what to know before believing the numbers.

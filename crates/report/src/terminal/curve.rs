@@ -9,9 +9,9 @@ use std::io;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let (Some(first), Some(last)) = (answer.curve.first(), answer.curve.last()) else {
-        if let Some(scaling) = answer.limitations.iter().find(|l| l.what == "scaling") {
+        if let Some(why) = answer.no_curve() {
             page.title(if answer.account.is_empty() { "No timed runs" } else { "One observed run" }, "")?;
-            return page.paragraph("", Tone::Faint, &scaling.why);
+            return page.paragraph("", Tone::Faint, why);
         }
         page.title("Scaling", "")?;
         return page.paragraph("", Tone::Warning, "no timed run was finished");

@@ -65,7 +65,7 @@ fn account(threads: u32, capacity: f64, useful: f64, lines: Vec<Line>) -> Accoun
     }
 }
 
-fn evidence(what: &str, value: f64, unit: &'static str, source: &'static str) -> Evidence {
+fn evidence(what: &str, value: f64, unit: Unit, source: &'static str) -> Evidence {
     Evidence { what: what.to_owned(), value, unit, source }
 }
 
@@ -140,10 +140,10 @@ pub(crate) fn user_lock() -> Answer {
                 }],
             }),
             evidence: vec![
-                evidence("futex calls", 2_994_237.0, "calls", "syscalls"),
-                evidence("waited", 3.42, "seconds", "waits"),
-                evidence("in lock and futex code", 5.13, "seconds", "samples"),
-                evidence("woken by its holder", 0.99, "share", "wakes"),
+                evidence("futex calls", 2_994_237.0, Unit::Of("calls"), "syscalls"),
+                evidence("waited", 3.42, Unit::Seconds, "waits"),
+                evidence("in lock and futex code", 5.13, Unit::Seconds, "samples"),
+                evidence("woken by its holder", 0.99, Unit::Share, "wakes"),
             ],
             remedies: vec![
                 "a generator with its own state in each thread (random_r)".to_owned(),
@@ -192,7 +192,7 @@ pub(crate) fn none() -> Answer {
             threads: 2,
             summary: "It scales to the processors that it has.".to_owned(),
             culprit: None,
-            evidence: vec![evidence("efficiency", 0.985, "share", "runs")],
+            evidence: vec![evidence("efficiency", 0.985, Unit::Share, "runs")],
             remedies: vec!["a machine with more processors".to_owned()],
             disproved_by: "a machine with more processors does not make it faster".to_owned(),
         }],

@@ -12,7 +12,7 @@ use crate::account::lines::Why;
 use crate::account::lines::Within;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;
@@ -126,7 +126,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
     ]
     .into_iter()
     .filter(|(_, seconds, _)| *seconds > 0.0)
-    .map(|(what, seconds, source)| evidence(what, seconds, "seconds", source))
+    .map(|(what, seconds, source)| evidence(what, seconds, Unit::Seconds, source))
     .collect();
     rows.sort_by(|a, b| b.value.total_cmp(&a.value));
     let mut calls: BTreeMap<&str, f64> = BTreeMap::new();
@@ -140,7 +140,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
         calls
             .into_iter()
             .take(3)
-            .map(|(n, c)| evidence(format!("{n} calls by the allocator"), c, "calls", "call_sites")),
+            .map(|(n, c)| evidence(format!("{n} calls by the allocator"), c, Unit::Of("calls"), "call_sites")),
     );
     rows
 }

@@ -7,7 +7,7 @@
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{CauseId, Condition};
+use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::blame::on_cpu;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::facts::{Facts, large};
@@ -63,7 +63,7 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, meta: &Meta) -> Condition {
             "the runtime's compiler took {} of the processor time that it could have used",
             percent(share)
         ),
-        evidence: vec![evidence("CPU time of the runtime's compiler threads", compiling, "seconds", "samples")],
+        evidence: vec![evidence("CPU time of the runtime's compiler threads", compiling, Unit::Seconds, "samples")],
         remedies: vec![
             "let it work longer, or warm it up before the part that is measured".to_owned(),
             "compile ahead of time where the runtime can".to_owned(),

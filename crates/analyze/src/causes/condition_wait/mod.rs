@@ -14,7 +14,7 @@ use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::facts::{Facts, significant};
 use crate::model::code::{Code, file_name, place};
 use crate::model::resources::{Pool, resources};
@@ -294,24 +294,24 @@ fn rows<'t>(
     let mut rows = Vec::new();
     // Where no stage is busy, what says so of one would contradict the sentence.
     if pipeline {
-        rows.push(evidence("utilisation of the busy stage", stage.utilisation, "share", "threads"));
-        rows.push(evidence("share of the waiting while it ran", stage.share, "share", "samples"));
+        rows.push(evidence("utilisation of the busy stage", stage.utilisation, Unit::Share, "threads"));
+        rows.push(evidence("share of the waiting while it ran", stage.share, Unit::Share, "samples"));
     }
     rows.extend([
-        evidence("threads that waited", waiters as f64, "threads", "waits"),
-        evidence("times a thread waited", count as f64, "waits", "waits"),
-        evidence("time waited, all threads", blocked, "seconds", "waits"),
+        evidence("threads that waited", waiters as f64, Unit::Of("threads"), "waits"),
+        evidence("times a thread waited", count as f64, Unit::Of("waits"), "waits"),
+        evidence("time waited, all threads", blocked, Unit::Seconds, "waits"),
     ]);
     // Threads of Go's runtime take whatever runs next: where the goroutines wait says more than which threads do.
     if let Some((at, seconds)) = by_weight(goroutines).into_iter().next() {
-        rows.push(evidence(format!("of that, goroutines wait in {at}"), seconds, "seconds", "waits"));
+        rows.push(evidence(format!("of that, goroutines wait in {at}"), seconds, Unit::Seconds, "waits"));
         wakers.clear();
     }
     if let Some((waker, seconds)) = by_weight(wakers).into_iter().next() {
         let name = ledger.traced.threads.get(&waker).map_or("?", |t| t.name.as_str());
-        rows.push(evidence(format!("of that, ended by thread {name}"), seconds, "seconds", "wakes"));
+        rows.push(evidence(format!("of that, ended by thread {name}"), seconds, Unit::Seconds, "wakes"));
     }
-    rows.push(evidence("threads that run on average", average(ledger), "threads", "slices"));
+    rows.push(evidence("threads that run on average", average(ledger), Unit::Of("threads"), "slices"));
     rows
 }
 
@@ -370,8 +370,8 @@ fn sleepers<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64)
         summary: format!("Threads sleep for a fixed time{at}."),
         culprit,
         evidence: vec![
-            evidence("times a thread slept", count as f64, "waits", "waits"),
-            evidence("time slept, all threads", blocked, "seconds", "waits"),
+            evidence("times a thread slept", count as f64, Unit::Of("waits"), "waits"),
+            evidence("time slept, all threads", blocked, Unit::Seconds, "waits"),
         ],
         remedies: vec![
             "wait for the event itself (a condition variable, a futex, an eventfd) instead of looking again after a pause"

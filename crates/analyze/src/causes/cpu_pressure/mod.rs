@@ -8,7 +8,7 @@
 use crate::causes::shared::blame::by_weight;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
-use crate::answer::{CauseId, Condition};
+use crate::answer::{CauseId, Condition, Unit};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
 use crate::model::linux::is_kernel_thread;
@@ -86,13 +86,13 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, clean: f64, meta: &Meta) -> Con
             evidence(
                 "time of other programs in the observed run",
                 seconds(ledger.traced.trace.foreign_ns) * (1.0 - ledger.traced.kernel_threads()),
-                "seconds",
+                Unit::Seconds,
                 "traces",
             ),
-            evidence("time of other programs in the timed runs, per unit of work", clean, "seconds", "runs"),
+            evidence("time of other programs in the timed runs, per unit of work", clean, Unit::Seconds, "runs"),
         ]
         .into_iter()
-        .chain(others.iter().take(3).map(|(name, s)| evidence(format!("of that, {name}"), *s, "seconds", "foreign")))
+        .chain(others.iter().take(3).map(|(name, s)| evidence(format!("of that, {name}"), *s, Unit::Seconds, "foreign")))
         .collect(),
         remedies: vec![
             "stop the other programs, or measure on an idle machine".to_owned(),

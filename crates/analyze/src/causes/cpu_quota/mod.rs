@@ -6,7 +6,7 @@
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
-use crate::answer::{CauseId, Condition};
+use crate::answer::{CauseId, Condition, Unit};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
 use crate::words::percent;
@@ -68,11 +68,11 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, clean: Option<f64>, meta: &Meta
             percent(share)
         ),
         evidence: clean
-            .map(|clean| evidence("time held back in the timed runs, per unit of work", clean, "seconds", "runs"))
+            .map(|clean| evidence("time held back in the timed runs, per unit of work", clean, Unit::Seconds, "runs"))
             .into_iter()
             .chain([
-                evidence("time held back in the observed run", held_back, "seconds", "runs"),
-                evidence("periods in which that happened", periods as f64, "periods", "runs"),
+                evidence("time held back in the observed run", held_back, Unit::Seconds, "runs"),
+                evidence("periods in which that happened", periods as f64, Unit::Of("periods"), "runs"),
             ])
             .collect(),
         remedies: vec![

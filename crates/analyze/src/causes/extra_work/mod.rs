@@ -15,7 +15,7 @@ use crate::causes::shared::slower_code::{self, SlowerCode};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden, not_significant};
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId};
+use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::{Facts, significant};
 
 /// The growth of instructions or calls explains the growth of time when it is at least half of it.
@@ -116,9 +116,9 @@ fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
             summary: format!("{name} is called {now:.0} times per unit of work instead of {before:.0} with {of}{at}."),
             culprit: who,
             evidence: vec![
-                evidence(format!("{name} calls per unit of work"), now, "calls", "syscalls"),
-                evidence(format!("{name} calls per unit of work with {of}"), before, "calls", "syscalls"),
-                evidence(format!("CPU time in {name}, per unit of work"), time(ledger), "seconds", "samples"),
+                evidence(format!("{name} calls per unit of work"), now, Unit::Of("calls"), "syscalls"),
+                evidence(format!("{name} calls per unit of work with {of}"), before, Unit::Of("calls"), "syscalls"),
+                evidence(format!("CPU time in {name}, per unit of work"), time(ledger), Unit::Seconds, "samples"),
             ],
             remedies: vec!["make the call less often: with more at a time, or once for all threads".to_owned()],
             ..found(ledger, meta, lost)
@@ -150,22 +150,22 @@ fn functions<'t>(
         evidence(
             "CPU time of user-space code beyond the smallest count, per unit of work",
             code.seconds.0,
-            "seconds",
+            Unit::Seconds,
             "samples",
         ),
         evidence(
             "code addresses that hold nearly all of the function's samples",
             code.addresses as f64,
-            "addresses",
+            Unit::Of("addresses"),
             "samples",
         ),
     ];
     if let Some(repeated) = repeated {
         let what = "time of each thread in it at the largest count, over that at the smallest";
-        rows.push(evidence(what, repeated.ratio, "ratio", "samples"));
+        rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
     }
     if let Some(ratio) = code.instructions {
-        rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, "ratio", "runs"));
+        rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, Unit::Ratio, "runs"));
     }
     let counted = facts.counted().word();
     Some(Cause {

@@ -11,7 +11,7 @@ use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidd
 use crate::account::growth::{is_failure, on_cpu};
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId};
+use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::{Facts, has_loss, large};
 use crate::model::code::place;
 use crate::model::stack_view::View;
@@ -114,11 +114,11 @@ fn explain<'t>(
         summary: format!("{name} fails with {errno} {calls:.0} times{at}."),
         culprit: who,
         evidence: vec![
-            evidence(format!("{name} calls that failed with {errno}"), calls, "calls", "call_sites"),
-            evidence("at least", low, "calls", "call_sites"),
-            evidence("at most", high, "calls", "call_sites"),
-            evidence("time of one of them", each * 1e-3, "microseconds", "call_sites"),
-            evidence(format!("{name} calls that succeeded"), good, "calls", "call_sites"),
+            evidence(format!("{name} calls that failed with {errno}"), calls, Unit::Of("calls"), "call_sites"),
+            evidence("at least", low, Unit::Of("calls"), "call_sites"),
+            evidence("at most", high, Unit::Of("calls"), "call_sites"),
+            evidence("time of one of them", each * 1e-3, Unit::Microseconds, "call_sites"),
+            evidence(format!("{name} calls that succeeded"), good, Unit::Of("calls"), "call_sites"),
         ],
         remedies: vec![
             format!(

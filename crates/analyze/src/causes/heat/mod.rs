@@ -4,7 +4,7 @@
 //!
 //! May import: `answer`, `facts`, `shared`, `recording`.
 
-use crate::answer::{CauseId, Condition};
+use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::facts::Facts;
 use recording::tables::RunKind;
@@ -46,7 +46,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             share: None,
             by: Vec::new(),
             summary: format!("the processors throttled themselves because of heat or power in {hot} of {all} timed runs"),
-            evidence: vec![evidence("timed runs with throttled processors", f64::from(hot), "runs", "runs")],
+            evidence: vec![evidence("timed runs with throttled processors", f64::from(hot), Unit::Of("runs"), "runs")],
             remedies: vec!["let the machine cool down, or fix the processors' clock below its limit".to_owned()],
         });
     }

@@ -9,7 +9,7 @@ use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::answer::Cause;
+use crate::answer::{Cause, Unit};
 use crate::facts::Facts;
 use crate::model::Traced;
 use crate::model::stacks::Stacks;
@@ -120,15 +120,15 @@ pub(super) fn explain<'t>(
     {
         let time = |samples: f64| samples * together.sample;
         rows.extend([
-            evidence("goroutines seen to run it", lives.len() as f64, "goroutines", "samples"),
-            evidence("CPU time of the longest", time(longest.samples as f64), "seconds", "samples"),
-            evidence("CPU time of the middle one of the others", time(middle), "seconds", "samples"),
+            evidence("goroutines seen to run it", lives.len() as f64, Unit::Of("goroutines"), "samples"),
+            evidence("CPU time of the longest", time(longest.samples as f64), Unit::Seconds, "samples"),
+            evidence("CPU time of the middle one of the others", time(middle), Unit::Seconds, "samples"),
         ]);
     }
     rows.extend([
-        evidence(format!("share of {name} in what runs when others have ended"), weight / all, "share", "samples"),
-        evidence(format!("time in which several goroutines run {name}"), together.several, "seconds", "samples"),
-        evidence(format!("time in which any runs {name}"), together.any, "seconds", "samples"),
+        evidence(format!("share of {name} in what runs when others have ended"), weight / all, Unit::Share, "samples"),
+        evidence(format!("time in which several goroutines run {name}"), together.several, Unit::Seconds, "samples"),
+        evidence(format!("time in which any runs {name}"), together.any, Unit::Seconds, "samples"),
     ]);
     Ok(Cause {
         summary: format!("Goroutines that run {name} end apart: when others have ended, the last is still busy{at}."),

@@ -19,7 +19,7 @@ use crate::account::pieces::Activity;
 use crate::account::lines::Shape;
 use crate::account::timeline::others;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Culprit};
+use crate::answer::{Cause, CauseId, Culprit, Unit};
 use crate::curve::seconds;
 use crate::facts::{Facts, significant};
 use crate::statistics::MIN_SHARE;
@@ -247,21 +247,23 @@ fn stragglers<'t>(
         |of: fn(&Thread) -> u64| median(&others.iter().map(|t| of(t) as f64).collect::<Vec<_>>()).unwrap_or(0.0);
     let later = |of: fn(&Thread) -> u64| of(last) as f64 - middle(of);
     let apart = later(|t| t.end_ns);
+    let more_to_do = later(|t| t.running_ns);
     let reasons = [
-        (later(|t| t.running_ns), "had more to do"),
         (later(|t| t.start_ns), "was started later"),
         (later(|t| t.runnable_ns.saturating_add(t.preempted_ns)), "was kept off the processor"),
         (later(|t| t.blocked_ns), "waited longer"),
     ];
-    let (most, why) = reasons.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, "finished last"));
-    if why == "had more to do" && slower_processor(ledger, &group, last) {
-        return Err(format!("threads finish {} apart, but {SLOWER}", duration(apart * 1e-9)));
-    }
-    if why != "had more to do" && most > apart / 2.0 {
-        return Err(format!(
-            "threads finish {} apart because the last one {why}, not because it had more to do",
-            duration(apart * 1e-9)
-        ));
+    match reasons.into_iter().filter(|(ns, _)| *ns >= more_to_do).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        None if slower_processor(ledger, &group, last) => {
+            return Err(format!("threads finish {} apart, but {SLOWER}", duration(apart * 1e-9)));
+        }
+        Some((most, why)) if most > apart / 2.0 => {
+            return Err(format!(
+                "threads finish {} apart because the last one {why}, not because it had more to do",
+                duration(apart * 1e-9)
+            ));
+        }
+        _ => {}
     }
     let culprit = late.culprit(facts, Some(last.thread));
     let work = last.running_ns as f64;
@@ -280,10 +282,10 @@ fn stragglers<'t>(
         ),
         culprit,
         evidence: vec![
-            evidence("from the first thread's end to the last's", seconds(spread), "seconds", "threads"),
-            evidence(format!("CPU time of the last thread ({})", thread_name(last)), work * 1e-9, "seconds", "threads"),
-            evidence("CPU time of the middle one", middle(|t| t.running_ns) * 1e-9, "seconds", "threads"),
-            evidence("threads", group.len() as f64, "threads", "threads"),
+            evidence("from the first thread's end to the last's", seconds(spread), Unit::Seconds, "threads"),
+            evidence(format!("CPU time of the last thread ({})", thread_name(last)), work * 1e-9, Unit::Seconds, "threads"),
+            evidence("CPU time of the middle one", middle(|t| t.running_ns) * 1e-9, Unit::Seconds, "threads"),
+            evidence("threads", group.len() as f64, Unit::Of("threads"), "threads"),
         ],
         remedies: division(group.len(), work / mean.max(1.0)),
         ..found(ledger, meta, lost)
@@ -326,13 +328,13 @@ fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64),
     };
     let blocks: u64 = waits.values().fold(0, |n, w| n.saturating_add(w.0));
     let (least, largest) = waits.values().fold((f64::INFINITY, 0.0_f64), |(a, b), w| (a.min(w.1), b.max(w.1)));
-    let mut rows = vec![evidence("times a thread blocked at a barrier", blocks as f64, "waits", "waits")];
+    let mut rows = vec![evidence("times a thread blocked at a barrier", blocks as f64, Unit::Of("waits"), "waits")];
     if largest > 0.0 {
-        rows.push(evidence("longest waiting of one thread, in all", largest, "seconds", "waits"));
-        rows.push(evidence("shortest waiting of one thread, in all", least, "seconds", "waits"));
+        rows.push(evidence("longest waiting of one thread, in all", largest, Unit::Seconds, "waits"));
+        rows.push(evidence("shortest waiting of one thread, in all", least, Unit::Seconds, "waits"));
     }
     if let (Some((_, share)), Some(thread)) = (most, thread) {
-        rows.push(evidence(format!("waiting in which {} ran", thread_name(thread)), share, "share", "samples"));
+        rows.push(evidence(format!("waiting in which {} ran", thread_name(thread)), share, Unit::Share, "samples"));
     }
     let remedies = match thread {
         Some(_) => vec![

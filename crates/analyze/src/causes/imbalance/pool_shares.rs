@@ -9,7 +9,7 @@ use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::answer::Cause;
+use crate::answer::{Cause, Unit};
 use crate::facts::Facts;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,13 +51,13 @@ pub(super) fn explain<'t>(
         blocked += wait.blocked_ns as f64 * 1e-9;
     }
     let mut rows = vec![
-        evidence("threads without a task", threads.len() as f64, "threads", "waits"),
-        evidence("times one had none", count as f64, "waits", "waits"),
-        evidence("time without a task, all threads", blocked, "seconds", "waits"),
+        evidence("threads without a task", threads.len() as f64, Unit::Of("threads"), "waits"),
+        evidence("times one had none", count as f64, Unit::Of("waits"), "waits"),
+        evidence("time without a task, all threads", blocked, Unit::Seconds, "waits"),
     ];
     if let Some(last) = one.and_then(|t| traced.threads.get(&t)) {
         let name = format!("CPU time of the thread that was busy then ({})", last.name);
-        rows.push(evidence(name, last.running_ns as f64 * 1e-9, "seconds", "threads"));
+        rows.push(evidence(name, last.running_ns as f64 * 1e-9, Unit::Seconds, "threads"));
     }
     Cause {
         summary: format!("Threads of a pool have no task left while another one is still busy{at}."),

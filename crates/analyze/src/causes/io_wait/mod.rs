@@ -9,7 +9,7 @@ use crate::causes::shared::blame::{Blamed, by_weight, culprit, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Evidence};
+use crate::answer::{Cause, CauseId, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ fn explain<'t>(
     };
     let mut evidence = rows(facts, ledger);
     evidence.extend(objects.into_iter().take(3).map(|(name, s)| {
-        shared::evidence(format!("idle time charged to waiting for {name}"), s * ledger.scale, "seconds", "waits")
+        shared::evidence(format!("idle time charged to waiting for {name}"), s * ledger.scale, Unit::Seconds, "waits")
     }));
     Ok(vec![Cause { summary, culprit: who, evidence, remedies: remedies(kind), ..found(ledger, meta, lost) }])
 }
@@ -90,18 +90,18 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
         (n.saturating_add(w.count), b + w.blocked_ns as f64 * 1e-9, l.max(w.longest_ns as f64 * 1e-9))
     });
     let mut rows = vec![
-        evidence("times a thread waited", count as f64, "waits", "waits"),
-        evidence("time waited, all threads", blocked, "seconds", "waits"),
+        evidence("times a thread waited", count as f64, Unit::Of("waits"), "waits"),
+        evidence("time waited, all threads", blocked, Unit::Seconds, "waits"),
     ];
     if count > 0 {
-        rows.push(evidence("mean wait", blocked * 1e6 / count as f64, "microseconds", "waits"));
-        rows.push(evidence("longest wait", longest, "seconds", "waits"));
+        rows.push(evidence("mean wait", blocked * 1e6 / count as f64, Unit::Microseconds, "waits"));
+        rows.push(evidence("longest wait", longest, Unit::Seconds, "waits"));
     }
     let major = ledger.traced.run.major_faults as f64;
     if major > 0.0 {
-        rows.push(evidence("page faults that read from a device", major, "faults", "runs"));
+        rows.push(evidence("page faults that read from a device", major, Unit::Of("faults"), "runs"));
         if let Some(timed) = facts.clean.median(ledger.account.threads, |r| r.major_faults as f64) {
-            rows.push(evidence("the same in the timed runs", timed, "faults", "runs"));
+            rows.push(evidence("the same in the timed runs", timed, Unit::Of("faults"), "runs"));
         }
     }
     rows

@@ -13,7 +13,7 @@ use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Culprit, Evidence};
+use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;
@@ -164,22 +164,22 @@ fn summary(culprit: Option<&Culprit>, name: Option<&str>, known: Option<&Known>,
 fn rows<'t>(ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
     let mut rows = Vec::new();
     if locks.name.is_some() {
-        rows.push(evidence("times a thread waited for the lock", locks.waits, "waits", "kernel_locks"));
-        rows.push(evidence("time waited, all threads", locks.waited, "seconds", "kernel_locks"));
-        rows.push(evidence("of that, off the processor", locks.blocked, "seconds", "kernel_locks"));
-        rows.push(evidence("longest wait", locks.longest, "seconds", "kernel_locks"));
+        rows.push(evidence("times a thread waited for the lock", locks.waits, Unit::Of("waits"), "kernel_locks"));
+        rows.push(evidence("time waited, all threads", locks.waited, Unit::Seconds, "kernel_locks"));
+        rows.push(evidence("of that, off the processor", locks.blocked, Unit::Seconds, "kernel_locks"));
+        rows.push(evidence("longest wait", locks.longest, Unit::Seconds, "kernel_locks"));
     } else {
         let blocked: f64 = waits(ledger, |w| w == Why::KernelLock).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
-        rows.push(evidence("time blocked, all threads", blocked, "seconds", "waits"));
+        rows.push(evidence("time blocked, all threads", blocked, Unit::Seconds, "waits"));
     }
-    rows.extend(locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, "seconds", "kernel_locks")));
+    rows.extend(locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, Unit::Seconds, "kernel_locks")));
     if locks.others > 0.0 {
-        rows.push(evidence("time waited for other locks of the kernel", locks.others, "seconds", "kernel_locks"));
+        rows.push(evidence("time waited for other locks of the kernel", locks.others, Unit::Seconds, "kernel_locks"));
     }
     rows.push(evidence(
         "CPU time spent getting locks",
         on_cpu(ledger, |d| d == Doing::KernelLock),
-        "seconds",
+        Unit::Seconds,
         "samples",
     ));
     rows

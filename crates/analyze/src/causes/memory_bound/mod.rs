@@ -9,7 +9,7 @@
 use crate::causes::shared::blame::named;
 use crate::causes::shared::slower_code;
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden};
-use crate::answer::{Cause, CauseId};
+use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::Facts;
 use crate::statistics::MIN_SHARE;
 
@@ -73,14 +73,14 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             summary: format!("{at} waits for memory: it executes the same instructions in more time."),
             culprit: who,
             evidence: vec![
-                evidence("CPU time per unit of work over that of the smallest count", code.time, "ratio", "samples"),
+                evidence("CPU time per unit of work over that of the smallest count", code.time, Unit::Ratio, "samples"),
                 evidence(
                     "instructions per unit of work over those of the smallest count",
                     instructions,
-                    "ratio",
+                    Unit::Ratio,
                     "runs",
                 ),
-                evidence("cache misses per unit of work over those of the smallest count", misses, "ratio", "runs"),
+                evidence("cache misses per unit of work over those of the smallest count", misses, Unit::Ratio, "runs"),
             ],
             remedies: vec![
                 "work on a block as long as it is in the cache; do several steps in one pass over the data".to_owned(),

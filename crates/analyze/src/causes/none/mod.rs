@@ -4,7 +4,7 @@
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Evidence, Interval, Point};
+use crate::answer::{Cause, CauseId, Evidence, Interval, Point, Unit};
 use crate::causes::shared::blame::by_weight;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::facts::{Facts, large};
@@ -51,14 +51,14 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     let traced = lossy.or(facts.ledgers.first()).map_or(1, |l| l.account.threads);
     let threads = point.map_or(traced, |p| p.threads);
     let with = facts.counted().many(threads);
-    let mut rows = vec![evidence("processors", f64::from(facts.processors), "processors", "meta")];
+    let mut rows = vec![evidence("processors", f64::from(facts.processors), Unit::Of("processors"), "meta")];
     if let Some(point) = point {
-        rows.push(evidence(format!("speed-up with {with}"), point.speedup, "ratio", "runs"));
-        rows.push(evidence(format!("efficiency with {with}"), point.efficiency, "share", "runs"));
+        rows.push(evidence(format!("speed-up with {with}"), point.speedup, Unit::Ratio, "runs"));
+        rows.push(evidence(format!("efficiency with {with}"), point.efficiency, Unit::Share, "runs"));
     }
     if let Some(ledger) = lossy {
         let what = format!("processor time lost with {with}");
-        rows.push(evidence(what, ledger.own_loss() / ledger.account.capacity, "share", "runs"));
+        rows.push(evidence(what, ledger.own_loss() / ledger.account.capacity, Unit::Share, "runs"));
     }
     if let Some(ledger) = facts.ledgers.iter().find(|l| l.account.threads == threads) {
         rows.extend(besides(ledger));
@@ -102,7 +102,7 @@ fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
     let share = |samples: u64| samples as f64 / ledger.profile.total.max(1) as f64;
     let large = by_weight(groups.into_iter().map(|(group, samples)| (group, share(samples))).collect());
     let large = large.into_iter().filter(|(_, share)| *share >= MIN_SHARE);
-    large.map(|(group, share)| evidence(format!("processor time in {group}"), share, "share", "samples")).collect()
+    large.map(|(group, share)| evidence(format!("processor time in {group}"), share, Unit::Share, "samples")).collect()
 }
 
 /// A loss that would be a cause's if it were certain, within the processors.

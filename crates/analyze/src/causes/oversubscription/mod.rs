@@ -7,7 +7,7 @@
 
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Interval};
+use crate::answer::{Cause, CauseId, Interval, Unit};
 use crate::curve::median_of;
 use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::statistics::intervals::{holding, ratio};
@@ -123,9 +123,9 @@ fn cause(
         ),
         culprit: None,
         evidence: vec![
-            evidence("processors", f64::from(facts.processors), "processors", "traces"),
-            evidence(format!("time over that with {}, at least", count(best, "thread")), slowdown.low, "ratio", "runs"),
-            evidence("times a thread was taken off the processor", involuntary as f64, "switches", "threads"),
+            evidence("processors", f64::from(facts.processors), Unit::Of("processors"), "traces"),
+            evidence(format!("time over that with {}, at least", count(best, "thread")), slowdown.low, Unit::Ratio, "runs"),
+            evidence("times a thread was taken off the processor", involuntary as f64, Unit::Of("switches"), "threads"),
         ],
         remedies: vec![
             format!("use {} here, or as many as the machine has processors", count(best, "thread")),

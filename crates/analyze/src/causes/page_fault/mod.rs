@@ -11,7 +11,7 @@ use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Evidence};
+use crate::answer::{Cause, CauseId, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::stack_view::View;
 
@@ -72,16 +72,16 @@ fn explain<'t>(
 
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
     let per_unit = |l: &Ledger<'_, 't>| l.traced.run.minor_faults as f64 / l.work;
-    let mut rows = vec![evidence("page faults per unit of work", per_unit(ledger), "faults", "runs")];
+    let mut rows = vec![evidence("page faults per unit of work", per_unit(ledger), Unit::Of("faults"), "runs")];
     if let Some(base) = facts.ledgers.first().filter(|b| b.account.threads < ledger.account.threads) {
         let what = format!("page faults per unit of work with {}", facts.counted().many(base.account.threads));
-        rows.push(evidence(what, per_unit(base), "faults", "runs"));
+        rows.push(evidence(what, per_unit(base), Unit::Of("faults"), "runs"));
     }
     let kernel = on_cpu(ledger, |d| d == Doing::Fault);
-    rows.push(evidence("CPU time in page faults", kernel, "seconds", "samples"));
+    rows.push(evidence("CPU time in page faults", kernel, Unit::Seconds, "samples"));
     let faults = ledger.traced.run.minor_faults as f64;
     if faults > 0.0 && kernel > 0.0 {
-        rows.push(evidence("CPU time of one fault", kernel * 1e6 / faults, "microseconds", "samples"));
+        rows.push(evidence("CPU time of one fault", kernel * 1e6 / faults, Unit::Microseconds, "samples"));
     }
     rows
 }

@@ -2,7 +2,7 @@
 
 use crate::account::Ledger;
 use crate::account::lines::Why;
-use crate::answer::{Cause, Culprit, Evidence};
+use crate::answer::{Cause, Culprit, Evidence, Unit};
 use crate::causes::shared::holders::{Act, Holders, holders};
 use crate::causes::shared::{Meta, blame, evidence, found};
 use crate::facts::Facts;
@@ -34,13 +34,13 @@ pub(super) fn tell<'t>(
         waits.iter().fold((0_u64, 0.0), |(n, s), w| (n.saturating_add(w.count), s + w.blocked_ns as f64 * 1e-9));
     let mut rows: Vec<Evidence> = Vec::new();
     if let Some(size) = size {
-        rows.push(evidence("held at once while others waited", size as f64, "resources", "slices"));
+        rows.push(evidence("held at once while others waited", size as f64, Unit::Of("resources"), "slices"));
     }
     if let Some(pool) = pool {
-        rows.push(evidence("threads that waited", pool.waiters.len() as f64, "threads", "waits"));
+        rows.push(evidence("threads that waited", pool.waiters.len() as f64, Unit::Of("threads"), "waits"));
     }
-    rows.push(evidence("times a thread waited", count as f64, "waits", "waits"));
-    rows.push(evidence("time waited, all threads", blocked, "seconds", "waits"));
+    rows.push(evidence("times a thread waited", count as f64, Unit::Of("waits"), "waits"));
+    rows.push(evidence("time waited, all threads", blocked, Unit::Seconds, "waits"));
     rows.extend(held.iter().flat_map(Holders::rows));
     Cause {
         summary: summary(through(&views, culprit.as_ref()), pool, size, held.as_ref()),

@@ -12,7 +12,7 @@ use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::lines::Shape;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId};
+use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::window::Part;
 
@@ -170,14 +170,14 @@ fn cause<'t>(
     let alone = lost.0 / (processors - 1.0).max(1.0);
     let of_run = alone / ledger.scale.max(f64::MIN_POSITIVE);
     let mut rows = vec![
-        evidence("time in which one thread ran alone, in the observed run", of_run, "seconds", "slices"),
-        evidence("the same per unit of work", alone, "seconds", "slices"),
+        evidence("time in which one thread ran alone, in the observed run", of_run, Unit::Seconds, "slices"),
+        evidence("the same per unit of work", alone, Unit::Seconds, "slices"),
     ];
     if alone > 0.0 && ledger.account.useful > alone {
         rows.push(evidence(
             "largest speed-up that this phase allows (Amdahl)",
             ledger.account.useful / alone,
-            "ratio",
+            Unit::Ratio,
             "slices",
         ));
     }
@@ -186,7 +186,7 @@ fn cause<'t>(
         rows.push(evidence(
             format!("samples of the phase, most in thread {name}"),
             samples(ledger, ran),
-            "samples",
+            Unit::Of("samples"),
             "samples",
         ));
     }

@@ -6,7 +6,7 @@ use super::judging::{duration, evidence};
 use crate::account::Ledger;
 use crate::account::criticality::SeenAt;
 use crate::account::lines::Why;
-use crate::answer::{Culprit, Evidence};
+use crate::answer::{Culprit, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::resources::hand_over::{Hold, Timelines};
@@ -100,14 +100,14 @@ impl Holders {
     /// The same as rows.
     pub fn rows(&self) -> Vec<Evidence> {
         let mut rows = vec![
-            evidence("held at a time, on average", self.mean(self.seconds) * 1e3, "milliseconds", "slices"),
-            evidence("holds seen from begin to end", self.count as f64, "holds", "slices"),
-            evidence("time held in them, all threads", self.seconds, "seconds", "slices"),
+            evidence("held at a time, on average", self.mean(self.seconds) * 1e3, Unit::Milliseconds, "slices"),
+            evidence("holds seen from begin to end", self.count as f64, Unit::Of("holds"), "slices"),
+            evidence("time held in them, all threads", self.seconds, Unit::Seconds, "slices"),
         ];
         let large = self.parts.iter().filter(|(_, _, seconds)| *seconds >= SMALL * self.seconds);
         rows.extend(large.map(|(act, at, seconds)| {
             let source = if *act == Act::Runs { "samples" } else { "slices" };
-            evidence(format!("of that, {}", told(*act, at.as_deref())), *seconds, "seconds", source)
+            evidence(format!("of that, {}", told(*act, at.as_deref())), *seconds, Unit::Seconds, source)
         }));
         rows
     }

@@ -2,7 +2,7 @@
 
 use super::meta::{Meta, Outcome};
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, Evidence};
+use crate::answer::{Cause, Evidence, Unit};
 use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::statistics::MIN_SHARE;
 use crate::words::said;
@@ -22,8 +22,8 @@ pub const UNSEEN: u64 = 3;
 pub const NOMINATED: u64 = 20;
 
 /// One row of evidence.
-pub fn evidence(what: impl Into<String>, value: f64, unit: &'static str, source: &'static str) -> Evidence {
-    Evidence { what: said(what.into(), || format!("{unit} of {source}")), value, unit, source }
+pub fn evidence(what: impl Into<String>, value: f64, unit: Unit, source: &'static str) -> Evidence {
+    Evidence { what: said(what.into(), || format!("{} of {source}", unit.name())), value, unit, source }
 }
 
 /// A cause with its numbers, to be completed by words, culprit and evidence.

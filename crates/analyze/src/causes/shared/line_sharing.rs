@@ -6,7 +6,7 @@ use super::shared_memory::{LinePart, open, places, seconds, source, thread};
 use super::{Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::profile::Doing;
-use crate::answer::{Cause, Culprit, Evidence, Site};
+use crate::answer::{Cause, Culprit, Evidence, Site, Unit};
 use crate::facts::{Facts, in_proportion, large};
 use crate::model::code::place;
 use crate::sharing::{LINE, SharedLine, SharingKind, Use, is_near};
@@ -222,7 +222,7 @@ fn rows<'t>(
     let mut rows = vec![evidence(
         "CPU time over that without the sharing, estimated from the samples there",
         (ledger.account.useful + lost) / ledger.account.useful.max(f64::MIN_POSITIVE),
-        "ratio",
+        Unit::Ratio,
         "samples",
     )];
     for line in lines.iter().take(TOLD) {
@@ -234,21 +234,31 @@ fn rows<'t>(
             let does =
                 if uses().any(|used| used.writes && threads.contains(&used.thread)) { "writes" } else { "reads" };
             let what = format!("samples at {name}, which {} {does}", who.join(", "));
-            rows.push(evidence(what, samples as f64, "samples", "accesses"));
+            rows.push(evidence(what, samples as f64, Unit::Of("samples"), "accesses"));
         }
         let shared = line.trials.iter().map(|row| row.shared_trials).max().unwrap_or(0);
         let of = line.trials.iter().map(|row| row.trials).max().unwrap_or(0);
         let what = format!("of {of} trials of 600 µs, those in which several threads hit line {:#x}", line.address);
-        rows.push(evidence(what, f64::from(shared), "trials", "confirmations"));
+        rows.push(evidence(what, f64::from(shared), Unit::Of("trials"), "confirmations"));
         if kind == SharingKind::False
             && let Some(distance) = apart(uses())
         {
-            rows.push(evidence("bytes between what different threads use", distance as f64, "bytes", "accesses"));
-            rows.push(evidence("bytes that would keep them apart", LINE as f64, "bytes", "the cache line's size"));
+            rows.push(evidence(
+                "bytes between what different threads use",
+                distance as f64,
+                Unit::Of("bytes"),
+                "accesses",
+            ));
+            rows.push(evidence(
+                "bytes that would keep them apart",
+                LINE as f64,
+                Unit::Of("bytes"),
+                "the cache line's size",
+            ));
         }
     }
     if lines.len() > TOLD {
-        rows.push(evidence("cache lines shared in this way", lines.len() as f64, "lines", "accesses"));
+        rows.push(evidence("cache lines shared in this way", lines.len() as f64, Unit::Of("lines"), "accesses"));
     }
     rows
 }

@@ -10,7 +10,7 @@ use crate::causes::shared::shared_memory::{bytes, open, seconds, source};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Evidence};
+use crate::answer::{Cause, CauseId, Evidence, Unit};
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::code::place;
 use crate::sharing::Waiting;
@@ -170,12 +170,12 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_
     for one in loops.iter().take(TOLD) {
         let at = source(facts, one.frame).map_or_else(|| "a place without a name".to_owned(), |site| place(&site));
         let spent = shared::blame::seconds_a_sample(ledger) * one.samples() as f64;
-        rows.push(evidence(format!("CPU time in the loop at {at}"), spent, "seconds", "spins"));
+        rows.push(evidence(format!("CPU time in the loop at {at}"), spent, Unit::Seconds, "spins"));
         let threads = one.threads().len();
-        rows.push(evidence(format!("threads that wait at {at}"), threads as f64, "threads", "spins"));
+        rows.push(evidence(format!("threads that wait at {at}"), threads as f64, Unit::Of("threads"), "spins"));
         for (line, writes) in writers(facts, one).into_iter().take(TOLD) {
             let what = format!("writes in {line} to what is waited for there, seen by breakpoints");
-            rows.push(evidence(what, writes, "writes", "confirmations"));
+            rows.push(evidence(what, writes, Unit::Of("writes"), "confirmations"));
         }
     }
     rows

@@ -4,7 +4,7 @@
 //!
 //! May import: `answer`, `curve`, `facts`, `shared`, `words`.
 
-use crate::answer::{CauseId, Condition};
+use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
@@ -45,7 +45,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             share: Some(share),
             by: Vec::new(),
             summary: format!("the hypervisor gave {} of the processors to other virtual machines", percent(share)),
-            evidence: vec![evidence("stolen time of the timed runs, per unit of work", stolen, "seconds", "runs")],
+            evidence: vec![evidence("stolen time of the timed runs, per unit of work", stolen, Unit::Seconds, "runs")],
             remedies: vec!["measure on a machine with processors of its own".to_owned()],
         });
     }

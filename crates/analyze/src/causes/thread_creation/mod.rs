@@ -10,7 +10,7 @@ use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Evidence};
+use crate::answer::{Cause, CauseId, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;
@@ -88,22 +88,22 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, count: usize) -> Vec
     let lives: Vec<f64> =
         traced.threads.values().skip(1).map(|t| t.end_ns.saturating_sub(t.start_ns) as f64 * 1e-3).collect();
     let mut rows = vec![
-        evidence("threads created", count as f64, "threads", "threads"),
+        evidence("threads created", count as f64, Unit::Of("threads"), "threads"),
         evidence(
             "CPU time creating and ending threads",
             on_cpu(ledger, |d| d == Doing::Creation),
-            "seconds",
+            Unit::Seconds,
             "samples",
         ),
     ];
     if let Some(life) = median(&lives) {
-        rows.push(evidence("median life of a thread", life, "microseconds", "threads"));
+        rows.push(evidence("median life of a thread", life, Unit::Microseconds, "threads"));
     }
     let clone = |n: u32| facts.model.numbers.clone.contains(&n);
     let sites = || traced.call_sites.iter().filter(|s| clone(s.number) && s.error.is_none());
     let (timed, total) = sites().fold((0_u64, 0.0), |(n, t), s| (n.saturating_add(s.timed), t + s.total_ns as f64));
     if timed > 0 {
-        rows.push(evidence("time of one clone call", total * 1e-3 / timed as f64, "microseconds", "call_sites"));
+        rows.push(evidence("time of one clone call", total * 1e-3 / timed as f64, Unit::Microseconds, "call_sites"));
     }
     let within = traced.call_sites.iter().filter(|s| {
         ["mmap", "munmap", "mprotect"].contains(&s.name.as_str())
@@ -111,7 +111,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, count: usize) -> Vec
     });
     let mapped: f64 = within.map(|s| s.calls).sum();
     if mapped > 0.0 {
-        rows.push(evidence("mappings made and removed for stacks", mapped, "calls", "call_sites"));
+        rows.push(evidence("mappings made and removed for stacks", mapped, Unit::Of("calls"), "call_sites"));
     }
     rows
 }

@@ -17,7 +17,7 @@ use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, heaviest,
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
-use crate::answer::{Cause, CauseId, Culprit, Evidence, Site};
+use crate::answer::{Cause, CauseId, Culprit, Evidence, Site, Unit};
 use crate::curve::seconds;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::Traced;
@@ -275,30 +275,30 @@ fn runtime_lock(group: Option<&Group<'_, '_>>, culprit: Option<&Culprit>) -> Opt
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group<'_, 't>>) -> Vec<Evidence> {
     let traced = ledger.traced;
     let futex = facts.model.numbers.futex;
-    let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, "calls", "syscalls")];
+    let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, Unit::Of("calls"), "syscalls")];
     let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
     if let Some(base) = base {
         let what = format!("futex calls with {}", base.counted.many(base.run.threads));
-        rows.push(evidence(what, base.calls(futex) as f64, "calls", "syscalls"));
+        rows.push(evidence(what, base.calls(futex) as f64, Unit::Of("calls"), "syscalls"));
     }
     if let Some(group) = group {
         let (count, blocked) = (group.count(), group.blocked_ns());
-        rows.push(evidence("times a thread blocked", count as f64, "waits", "waits"));
-        rows.push(evidence("time blocked, all threads", blocked * 1e-9, "seconds", "waits"));
+        rows.push(evidence("times a thread blocked", count as f64, Unit::Of("waits"), "waits"));
+        rows.push(evidence("time blocked, all threads", blocked * 1e-9, Unit::Seconds, "waits"));
         if count > 0 {
-            rows.push(evidence("mean wait", blocked * 1e-3 / count as f64, "microseconds", "waits"));
+            rows.push(evidence("mean wait", blocked * 1e-3 / count as f64, Unit::Microseconds, "waits"));
         }
-        rows.push(evidence("threads that waited", group.threads.len() as f64, "threads", "waits"));
+        rows.push(evidence("threads that waited", group.threads.len() as f64, Unit::Of("threads"), "waits"));
         if group.objects.len() > 1 {
-            rows.push(evidence("locks of this make", group.objects.len() as f64, "locks", "waits"));
+            rows.push(evidence("locks of this make", group.objects.len() as f64, Unit::Of("locks"), "waits"));
         }
         rows.extend(releaser(facts, traced, group));
     }
-    rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), "seconds", "samples"));
-    rows.push(evidence("context switches a second", switches(traced), "1/second", "threads"));
+    rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), Unit::Seconds, "samples"));
+    rows.push(evidence("context switches a second", switches(traced), Unit::PerSecond, "threads"));
     if let Some(base) = base {
         let what = format!("context switches a second with {}", base.counted.many(base.run.threads));
-        rows.push(evidence(what, switches(base), "1/second", "threads"));
+        rows.push(evidence(what, switches(base), Unit::PerSecond, "threads"));
     }
     rows
 }
@@ -328,5 +328,5 @@ fn releaser(facts: &Facts<'_, '_>, traced: &Traced<'_>, group: &Group<'_, '_>) -
         }
     }
     let (site, blocked) = by_weight(releases).into_iter().next()?;
-    Some(evidence(format!("blocked time ended by a release in {site}"), blocked * 1e-9, "seconds", "wakes"))
+    Some(evidence(format!("blocked time ended by a release in {site}"), blocked * 1e-9, Unit::Seconds, "wakes"))
 }

@@ -7,7 +7,7 @@ use crate::account::Ledger;
 use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::answer::{Culprit, Evidence};
+use crate::answer::{Culprit, Evidence, Unit};
 use crate::facts::Facts;
 use crate::runtimes::Primitive;
 use recording::ThreadId;
@@ -86,7 +86,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
             1 => format!("time blocked while thread {name} held the lock"),
             n => format!("time blocked while thread {name} held the lock (most of {n} holders)"),
         };
-        rows.push(evidence(what, *seconds, "seconds", "wakes"));
+        rows.push(evidence(what, *seconds, Unit::Seconds, "wakes"));
     }
     let who = running(facts, &ran, |_| None).map(|r| r.culprit);
     if let Some(who) = who.as_ref().filter(|_| whole > 0.0) {
@@ -97,7 +97,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
                 named(who)
             ),
             weight / whole,
-            "share",
+            Unit::Share,
             "samples",
         ));
     }
@@ -113,7 +113,7 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         Style::HolderWaits(why) => Some(format!("the holder itself waits for {} meanwhile", meaning(why))),
     };
     if nobody > 0.0 && charged > 0.0 {
-        rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), "share", "slices"));
+        rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), Unit::Share, "slices"));
     }
     LockCost { style, words, evidence: rows }
 }
