@@ -123,13 +123,19 @@ pub(crate) enum Format {
     Json,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_arguments_are_consistent() {
-        Cli::command().debug_assert();
-    }
+/// How an answer or a comparison is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For scripts (see docs/answer.schema.json)
+    Json,
+    /// For a comment on a pull request
+    Markdown,
+    /// For code scanning: SARIF 2.1.0, paths relative to the repository
+    Sarif,
 }
+
+#[cfg(test)]
+mod tests;

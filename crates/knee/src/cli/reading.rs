@@ -1,7 +1,7 @@
 //! The arguments of the commands that read recordings or tell about knee.
 
-use super::Format;
 use super::values::moment;
+use super::{AnswerFormat, Format};
 use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub(crate) struct Report {
     pub(crate) primitives: Option<PathBuf>,
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: Format,
+    pub(crate) format: AnswerFormat,
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -185,7 +185,7 @@ pub(crate) struct Import {
     pub(crate) output: Option<PathBuf>,
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: Format,
+    pub(crate) format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]
@@ -198,7 +198,7 @@ pub(crate) struct Diff {
     pub(crate) after: PathBuf,
     /// How to print the comparison
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: Format,
+    pub(crate) format: AnswerFormat,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

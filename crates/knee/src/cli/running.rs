@@ -1,6 +1,6 @@
 //! The arguments of the commands that run or observe programs.
 
-use super::Format;
+use super::AnswerFormat;
 use super::values::{collector, duration, parameter, seconds, share};
 use crate::gate::condition::Condition;
 use crate::plan::cases::Parameter;
@@ -142,7 +142,7 @@ pub(crate) struct Making {
     pub(crate) output: Option<PathBuf>,
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = OUTPUT)]
-    pub(crate) format: Format,
+    pub(crate) format: AnswerFormat,
     /// Show what the program prints, after each run, on standard error
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) show_output: bool,
@@ -228,7 +228,7 @@ pub(crate) struct Record {
     pub(crate) output: Option<PathBuf>,
     /// How to print the answer
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = OUTPUT)]
-    pub(crate) format: Format,
+    pub(crate) format: AnswerFormat,
 }
 
 const WATCH_EXAMPLES: &str = "\

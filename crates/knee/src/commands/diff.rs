@@ -1,7 +1,7 @@
 //! `knee diff`: two recordings, before and after a change.
 
 use super::shared::answer;
-use crate::cli::{Diff, Format};
+use crate::cli::{AnswerFormat, Diff};
 use crate::failure::{Failure, Status};
 use crate::ui;
 
@@ -15,9 +15,11 @@ pub(crate) fn run(options: &Diff) -> anyhow::Result<ui::Code> {
         }
     }
     let comparison = analyze::compare::compare(&before, &after);
+    answer::no_sarif(options.format)?;
     ui::out(|mut out| match options.format {
-        Format::Text => report::terminal::render_comparison(&comparison, ui::style(), &mut out),
-        Format::Json => report::json::render(&comparison, &mut out),
+        AnswerFormat::Text => report::terminal::render_comparison(&comparison, ui::style(), &mut out),
+        AnswerFormat::Markdown => report::markdown::render_comparison(&comparison, &mut out),
+        AnswerFormat::Json | AnswerFormat::Sarif => report::json::render(&comparison, &mut out),
     })?;
     Ok(ui::OK)
 }

@@ -1,7 +1,7 @@
 //! `knee sweep`: from the options to recordings and their answer.
 
 use super::shared::{answer, dry_run, pair, side_by_side};
-use crate::cli::{self, Format, Making};
+use crate::cli::{self, AnswerFormat, Making};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
@@ -58,6 +58,9 @@ struct Recording {
 /// Makes the sweep and answers.
 pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: bool) -> anyhow::Result<ui::Code> {
     job.check_programs(std::env::var_os("PATH").as_deref())?;
+    if job.cases.len() > 1 {
+        answer::no_sarif(options.format)?;
+    }
     let functions = functions::said(options.primitives.as_deref())?;
     let mut described = Meta { functions, ..describe(job, options) };
     let collector = observing::choose(options.collector, &mut described.capabilities)?;
@@ -190,7 +193,7 @@ fn index_of(job: &Job, complete: bool) -> Index {
 }
 
 /// Answers from what was recorded.
-fn conclude(job: &Job, folder: &Path, complete: bool, format: Format, gate: &Gate) -> anyhow::Result<Passage> {
+fn conclude(job: &Job, folder: &Path, complete: bool, format: AnswerFormat, gate: &Gate) -> anyhow::Result<Passage> {
     if job.cases.len() == 1 {
         let answer = answer::keep(folder)?;
         answer::print(&answer, folder, format)?;

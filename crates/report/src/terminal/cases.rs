@@ -1,12 +1,12 @@
 //! Several cases side by side: one table, one picture of the curves, the causes in a line each.
 
-use super::causes::blame;
 use super::page::Page;
 use super::plot::{Axes, PlottedCurve, SEVERAL, draw};
 use super::style::Tone;
 use super::table::{Lean, Table};
 use super::{Style, machine};
 use crate::comparison::{Case, Comparison, number};
+use crate::culprit::blame;
 use crate::text;
 use crate::words::{self, Scale};
 use analyze::answer::{CauseId, Point};
@@ -191,7 +191,10 @@ fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         let Some(cause) = case.verdict.causes.first().filter(|_| found(case)) else { continue };
         let threads = comparison.counted().many(cause.threads);
         let share = words::percent(cause.share);
-        let place = cause.culprit.as_ref().map_or(String::new(), |culprit| format!(": {}", blame(culprit, page)));
+        let place = cause
+            .culprit
+            .as_ref()
+            .map_or(String::new(), |culprit| format!(": {}", blame(culprit, |name| page.shown(name))));
         let label = letter(index).map_or_else(|| format!("{} ", case.label()), |letter| format!("{letter} "));
         page.paragraph(&label, Tone::Plain, &format!("{} ({share} with {threads}){place}", cause.id.name()))?;
     }

@@ -2,10 +2,9 @@
 
 use super::page::Page;
 use super::style::Tone;
-use crate::text;
+use crate::culprit::blame;
 use crate::words;
-use analyze::answer::{Answer, Cause, CauseId, Culprit, Evidence, Site};
-use analyze::runtimes::function_name::readable;
+use analyze::answer::{Answer, Cause, CauseId, Evidence};
 use recording::meta::Counted;
 use std::io;
 
@@ -17,12 +16,6 @@ const MOST_CAUSES_BRIEF: usize = 2;
 const MOST_EVIDENCE: usize = 4;
 /// Of them, when the whole would not fit the screen.
 const MOST_EVIDENCE_BRIEF: usize = 2;
-/// Callers shown for a culprit.
-const MOST_CALLERS: usize = 2;
-/// A function's name longer than this loses its middle.
-const LONGEST_NAME: usize = 40;
-/// A file's name longer than this is made to be long.
-const LONGEST_FILE: usize = 100;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let verdict = &answer.verdict;
@@ -55,7 +48,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.paragraph(&beyond_first, Tone::Strong, &format!("{}.", beyond.summary))?;
         if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
             if let Some(culprit) = &cause.culprit {
-                page.paragraph("   ", Tone::Plain, &blame(culprit, page))?;
+                page.paragraph("   ", Tone::Plain, &blame(culprit, |name| page.shown(name)))?;
             }
             try_first(cause, page)?;
         }
@@ -82,7 +75,7 @@ fn numbered(cause: &Cause, counted: Counted, index: usize, page: &mut Page<'_>) 
     );
     page.paragraph(&format!("{}  ", index + 1), Tone::Strong, &lost)?;
     if let Some(culprit) = &cause.culprit {
-        page.paragraph("   ", Tone::Plain, &blame(culprit, page))?;
+        page.paragraph("   ", Tone::Plain, &blame(culprit, |name| page.shown(name)))?;
     }
     // The headline has said the first one's sentence already.
     if index == 0 {
@@ -102,51 +95,6 @@ fn details(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
 
 fn try_first(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
     page.paragraph("   Try        ", Tone::Plain, &cause.remedies.join("; "))
-}
-
-/// `random in libc.so.6, called from simulate at birthday.c:17`.
-pub(super) fn blame(culprit: &Culprit, page: &Page<'_>) -> String {
-    let short = |name: &str| text::shorten(&page.shown(name), LONGEST_NAME);
-    let whole = |file: &str| text::shorten(&page.shown(file), LONGEST_FILE);
-    let mut words = match (&culprit.function, &culprit.object) {
-        (Some(function), _) => short(&readable(function)),
-        (None, Some(object)) => format!("the object at {}", short(object)),
-        (None, None) => "code without a name".to_owned(),
-    };
-    if let Some(module) = words::module(culprit) {
-        words += &format!(" in {}", short(module));
-    }
-    if let Some(file) = &culprit.file {
-        words += &format!(" at {}", place(&whole(file), culprit.line));
-    }
-    let (label, places) = words::places(culprit);
-    for (i, site) in places.iter().take(MOST_CALLERS).enumerate() {
-        words += &if i == 0 { format!(", {label} ") } else { " and ".to_owned() };
-        let same = site.function.is_some() && site.function == culprit.function;
-        words += &match (&site.file, same) {
-            (Some(file), true) => place(&whole(file), site.line),
-            _ => caller(site, short, whole),
-        };
-    }
-    if places.len() > MOST_CALLERS {
-        words += &format!(" and {} more", places.len() - MOST_CALLERS);
-    }
-    words
-}
-
-fn caller(site: &Site, short: impl Fn(&str) -> String, whole: impl Fn(&str) -> String) -> String {
-    let function = site.function.as_deref().map(|name| short(&readable(name)));
-    match (&site.file, function) {
-        (Some(file), Some(function)) => format!("{function} at {}", place(&whole(file), site.line)),
-        (Some(file), None) => place(&whole(file), site.line),
-        (None, Some(function)) if site.address.is_empty() => format!("{function} ({})", short(&site.module)),
-        (None, Some(function)) => format!("{function} ({}+{})", short(&site.module), short(&site.address)),
-        (None, None) => format!("{}+{}", short(&site.module), short(&site.address)),
-    }
-}
-
-fn place(file: &str, line: Option<u32>) -> String {
-    line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
 fn number(evidence: &Evidence) -> String {

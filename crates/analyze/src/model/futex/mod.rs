@@ -1,5 +1,5 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
-//! Rooms: [`purpose`] the answer; [`traffic`] what happened at one address; [`places`] the same at one place of the code;
+//! Rooms: [`traffic`] what happened at one address, and what that tells; [`places`] the same at one place of the code;
 //! [`gathering`] barriers that programs build themselves.
 //! May import: `code`, `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
@@ -9,7 +9,6 @@
 
 mod gathering;
 mod places;
-mod purpose;
 mod traffic;
 
 use crate::model::linux::SyscallNumbers;
@@ -20,11 +19,10 @@ use crate::model::task_sleeps::SleepReason;
 pub use gathering::gatherings;
 use places::FutexPlace;
 pub use places::Object;
-pub use purpose::Purpose;
 use recording::tables::{Reason, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
-pub use traffic::object;
+pub use traffic::{Purpose, object};
 use traffic::{by_neighbour, by_structure, crowds, has_lock_value, traffic};
 
 /// Why a purpose is believed.

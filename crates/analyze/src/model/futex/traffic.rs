@@ -1,7 +1,6 @@
 //! What happened at one futex address, over all threads, and what that tells of its purpose without any name.
 
 use super::places::{FutexPlace, MOST, Object};
-use super::purpose::Purpose;
 use crate::model::linux::SyscallNumbers;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
@@ -9,6 +8,35 @@ use crate::runtimes::{self, Primitive};
 use recording::ThreadId;
 use recording::tables::{Reason, State, Wait};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What a futex wait is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// A lock.
+    Lock,
+    /// A condition, a queue, or a call to go on.
+    Condition,
+    /// The arrival of all others.
+    Barrier,
+    /// The end of a thread.
+    Join,
+    /// A time. Virtual machines sleep at a condition that nobody signals.
+    Sleep,
+    /// Not known.
+    Unknown,
+}
+
+impl From<Primitive> for Purpose {
+    fn from(primitive: Primitive) -> Purpose {
+        match primitive {
+            Primitive::Lock | Primitive::Pool => Purpose::Lock,
+            Primitive::Condition => Purpose::Condition,
+            Primitive::Barrier => Purpose::Barrier,
+            Primitive::Join => Purpose::Join,
+            Primitive::Sleep => Purpose::Sleep,
+        }
+    }
+}
 
 /// "Locked, and others wait", as the value of a futex word.
 ///

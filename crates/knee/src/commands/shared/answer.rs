@@ -1,7 +1,7 @@
 //! From a recording on disk to the answer on the screen.
 
 use super::sources;
-use crate::cli::Format;
+use crate::cli::AnswerFormat;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
 use crate::{mistakes, ui};
@@ -13,7 +13,7 @@ use anyhow::Context;
 use recording::{Recording, Tables};
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Beside the recording: the answer for scripts.
 pub(in crate::commands) const VERDICT: &str = "verdict.json";
@@ -121,14 +121,36 @@ pub(in crate::commands) fn write(folder: &Path, name: &str, contents: &[u8]) -> 
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(in crate::commands) fn print(answer: &Answer, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(answer: &Answer, folder: &Path, format: AnswerFormat) -> anyhow::Result<()> {
     let beside: Vec<&str> = [VERDICT, PAGE, "output/"]
         .into_iter()
         .filter(|name| folder.join(name.trim_end_matches('/')).exists())
         .collect();
     let places = SweepFiles { recording: folder, beside: &beside };
     ui::out(|mut out| match format {
-        Format::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),
-        Format::Json => ::report::json::render(answer, &mut out),
+        AnswerFormat::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),
+        AnswerFormat::Json => ::report::json::render(answer, &mut out),
+        AnswerFormat::Markdown => ::report::markdown::render(answer, &mut out),
+        AnswerFormat::Sarif => ::report::sarif::render(answer, &repository(), &mut out),
     })
+}
+
+/// The folder that paths of sources are told from: that of the repository around the working directory, else itself.
+fn repository() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let root = here.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
+    root.unwrap_or(here)
+}
+
+/// A comparison names no line of a source, which SARIF is made of.
+///
+/// # Errors
+/// When SARIF is asked for.
+pub(in crate::commands) fn no_sarif(format: AnswerFormat) -> Result<(), Failure> {
+    match format {
+        AnswerFormat::Text | AnswerFormat::Json | AnswerFormat::Markdown => Ok(()),
+        AnswerFormat::Sarif => Err(Failure::new(Status::Usage, "SARIF is for the answer about one program").hint(
+            "a comparison can be had as text, json or markdown; `knee report --format sarif` takes one recording",
+        )),
+    }
 }

@@ -1,7 +1,7 @@
 //! From two recordings whose runs were interleaved to what they say of each other.
 
 use super::answer;
-use crate::cli::Format;
+use crate::cli::AnswerFormat;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Index, Question};
 use crate::ui;
@@ -44,10 +44,12 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Pair> {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(in crate::commands) fn print(pair: &Pair, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(pair: &Pair, folder: &Path, format: AnswerFormat) -> anyhow::Result<()> {
+    answer::no_sarif(format)?;
     ui::out(|mut out| match format {
-        Format::Text => report::terminal::render_pair(pair, folder, ui::style(), &mut out),
-        Format::Json => report::json::render(pair, &mut out),
+        AnswerFormat::Text => report::terminal::render_pair(pair, folder, ui::style(), &mut out),
+        AnswerFormat::Markdown => report::markdown::render_pair(pair, &mut out),
+        AnswerFormat::Json | AnswerFormat::Sarif => report::json::render(pair, &mut out),
     })
 }
 

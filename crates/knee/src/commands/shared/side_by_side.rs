@@ -1,7 +1,7 @@
 //! From the recordings of a sweep over several cases to their comparison, side by side.
 
 use super::answer;
-use crate::cli::Format;
+use crate::cli::AnswerFormat;
 use crate::index::{self, Entry};
 use crate::ui;
 use analyze::answer::{Answer, Knee};
@@ -58,10 +58,12 @@ pub(in crate::commands) fn write_page(comparison: &Comparison, folder: &Path, fi
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(in crate::commands) fn print(comparison: &Comparison, folder: &Path, format: Format) -> anyhow::Result<()> {
+pub(in crate::commands) fn print(comparison: &Comparison, folder: &Path, format: AnswerFormat) -> anyhow::Result<()> {
+    answer::no_sarif(format)?;
     ui::out(|mut out| match format {
-        Format::Text => report::terminal::render_cases(comparison, folder, ui::style(), &mut out),
-        Format::Json => report::json::render(comparison, &mut out),
+        AnswerFormat::Text => report::terminal::render_cases(comparison, folder, ui::style(), &mut out),
+        AnswerFormat::Markdown => report::markdown::render_cases(comparison, &mut out),
+        AnswerFormat::Json | AnswerFormat::Sarif => report::json::render(comparison, &mut out),
     })
 }
 

@@ -1,0 +1,249 @@
+//! The answer as Markdown: for the comment on a pull request, an issue, a chat.
+//!
+//! Names come from the target. They stand in code spans, or with every character escaped that Markdown or HTML takes for
+//! markup, so that a symbol can neither make a link nor call somebody by name.
+//!
+//! May import: `comparison`, `culprit`, `pair`, `text`, `words`, `analyze`, `recording`.
+
+use crate::comparison::Comparison as Cases;
+use crate::culprit::blame;
+use crate::pair::Pair;
+use crate::text::harmless;
+use crate::words;
+use analyze::answer::{Answer, Cause, CauseId, Comparison, CurveChange, Judgement, Point, Setup};
+use recording::meta::Counted;
+use std::io::{self, Write};
+
+/// Numbers told of a cause.
+const MOST_EVIDENCE: usize = 5;
+
+/// Writes the answer.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "### knee: {}\n", prose(&answer.verdict.summary))?;
+    writeln!(out, "{}\n", command(&answer.command))?;
+    if let Some(why) = answer.no_curve() {
+        writeln!(out, "{}\n", prose(why))?;
+    }
+    if !answer.curve.is_empty() {
+        curve(answer, out)?;
+    }
+    for condition in &answer.verdict.machine {
+        writeln!(out, "**The machine:** {}.\n", prose(condition.summary.trim_end_matches('.')))?;
+    }
+    let causes = || answer.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE);
+    for (i, found) in causes().enumerate() {
+        cause(i + 1, found, answer.counted, out)?;
+    }
+    if let Some(beyond) = &answer.verdict.beyond {
+        writeln!(out, "**More of them:** {}.\n", prose(beyond.summary.trim_end_matches('.')))?;
+    }
+    if !answer.verdict.unsure.is_empty() {
+        writeln!(out, "<details><summary>Cannot be told</summary>\n")?;
+        for unsure in &answer.verdict.unsure {
+            writeln!(out, "- `{}`: {}", unsure.id.name(), prose(&unsure.missing))?;
+        }
+        writeln!(out, "\n</details>\n")?;
+    }
+    warnings(&answer.warnings, out)
+}
+
+fn curve(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
+    let rate = answer.throughput.as_ref();
+    let unit = rate.map(|throughput| format!(" {} |", prose(&throughput.unit))).unwrap_or_default();
+    writeln!(out, "| {}s |{unit} time | speed-up | efficiency |", answer.counted.word())?;
+    writeln!(out, "|--:|{}--:|--:|--:|", if rate.is_some() { "--:|" } else { "" })?;
+    for point in &answer.curve {
+        let rate = match (rate, point.throughput) {
+            (Some(_), Some(throughput)) => format!(" {} |", words::count(throughput.median)),
+            (Some(_), None) => " |".to_owned(),
+            (None, _) => String::new(),
+        };
+        let interval = (point.runs > 1).then_some((point.speedup_interval.low, point.speedup_interval.high));
+        let mark = if answer.knee_at == Some(point.threads) { " (knee)" } else { "" };
+        let Point { threads, seconds, speedup, efficiency, .. } = point;
+        writeln!(
+            out,
+            "| {threads}{mark} |{rate} {} | {} | {} |",
+            words::time(seconds.median),
+            words::times(*speedup, interval),
+            words::percent(*efficiency),
+        )?;
+    }
+    writeln!(out)
+}
+
+fn cause(number: usize, cause: &Cause, counted: Counted, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{number}. **{}**: {} of the loss with {}, {} ({}). {}",
+        cause.id.name(),
+        words::percent(cause.share),
+        counted.many(cause.threads),
+        words::about(cause.lost_seconds),
+        words::range(cause.interval.low, cause.interval.high),
+        prose(&cause.summary),
+    )?;
+    if let Some(culprit) = &cause.culprit {
+        writeln!(out, "   - Where: {}", prose(&blame(culprit, harmless)))?;
+    }
+    let numbers: Vec<String> =
+        cause.evidence.iter().take(MOST_EVIDENCE).map(|e| format!("{} {}", e.what, words::measured(e))).collect();
+    if !numbers.is_empty() {
+        writeln!(out, "   - Evidence: {}", prose(&numbers.join("; ")))?;
+    }
+    for remedy in &cause.remedies {
+        writeln!(out, "   - Try: {}", prose(remedy))?;
+    }
+    if !cause.disproved_by.is_empty() {
+        writeln!(out, "   - To check: {}", prose(&cause.disproved_by))?;
+    }
+    writeln!(out)
+}
+
+/// Writes the cases of a sweep: a row each.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render_cases(comparison: &Cases, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "### knee: {}\n", prose(&comparison.title))?;
+    let (counts, word) = (comparison.counts(), comparison.counted().word());
+    let heads: Vec<String> =
+        counts.iter().map(|count| format!(" {count} {word}{} |", if *count == 1 { "" } else { "s" })).collect();
+    writeln!(out, "| case |{} first cause |", heads.concat())?;
+    writeln!(out, "|---|{}---|", "--:|".repeat(counts.len()))?;
+    for case in &comparison.cases {
+        let cells = counts.iter().map(|count| {
+            let point = case.curve.iter().find(|point| point.threads == *count);
+            point.map_or(" |".to_owned(), |p| {
+                format!(" {} ({}) |", words::time(p.seconds.median), words::times(p.speedup, None))
+            })
+        });
+        let cause = case.verdict.causes.first().map_or(String::new(), |cause| {
+            let place =
+                cause.culprit.as_ref().map_or(String::new(), |culprit| format!(": {}", blame(culprit, harmless)));
+            format!("**{}**{}", cause.id.name(), prose(&place))
+        });
+        writeln!(out, "| {} |{} {cause} |", prose(&case.label()), cells.collect::<String>())?;
+    }
+    writeln!(out)?;
+    if !comparison.complete {
+        writeln!(out, "**Stopped early:** some runs are missing.\n")?;
+    }
+    for case in &comparison.cases {
+        let named: Vec<String> = case.warnings.iter().map(|warning| format!("{}: {warning}", case.label())).collect();
+        warnings(&named, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the comparison of two commands.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render_pair(pair: &Pair, out: &mut impl Write) -> io::Result<()> {
+    let comparison = &pair.comparison;
+    writeln!(out, "### knee: {}\n", prose(&comparison.summary))?;
+    let same = comparison.setup == Setup::Same;
+    for side in &pair.cases[..if same { 1 } else { 2 }] {
+        writeln!(out, "- {}: {}", prose(&side.name), command(&side.command))?;
+    }
+    writeln!(out)?;
+    let labels = if same { ("first", "second") } else { ("A", "B") };
+    changes(comparison, labels, pair.thread_counts_given, out)?;
+    if !pair.complete {
+        writeln!(out, "**Stopped early:** some runs are missing.\n")?;
+    }
+    warnings(&comparison.warnings, out)
+}
+
+/// Writes the comparison of two recordings.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render_comparison(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "### knee: {}\n", prose(&comparison.summary))?;
+    changes(comparison, ("before", "after"), true, out)?;
+    warnings(&comparison.warnings, out)
+}
+
+fn changes(
+    comparison: &Comparison,
+    (before, after): (&str, &str),
+    counts_given: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if comparison.curve.is_empty() {
+        return Ok(());
+    }
+    let (count, line) = match counts_given {
+        true => (format!(" {}s |", comparison.counted.word()), "--:|"),
+        false => (String::new(), ""),
+    };
+    writeln!(out, "|{count} {before} | {after} | speed | |")?;
+    writeln!(out, "|{line}--:|--:|--:|---|")?;
+    for CurveChange { threads, before, after, speed, interval, judgement, .. } in &comparison.curve {
+        let count = if counts_given { format!(" {threads} |") } else { String::new() };
+        let judged = match judgement {
+            Judgement::Better => "faster",
+            Judgement::Worse => "**slower**",
+            Judgement::Unclear => "cannot be told from noise",
+        };
+        let speed = words::times(*speed, interval.map(|i| (i.low, i.high)));
+        writeln!(out, "|{count} {} | {} | {speed} | {judged} |", words::time(*before), words::time(*after))?;
+    }
+    writeln!(out)
+}
+
+fn warnings(warnings: &[String], out: &mut impl Write) -> io::Result<()> {
+    for warning in warnings {
+        writeln!(out, "> **Note:** {}\n", prose(warning))?;
+    }
+    Ok(())
+}
+
+/// A command as a code span: with more backticks around it than stand in it.
+fn command(words: &[String]) -> String {
+    let text = harmless(&words.join(" "));
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let gap = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{gap}{text}{gap}{fence}")
+}
+
+/// Text in which nothing is markup, a link, or the name of a user.
+fn prose(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in harmless(text).chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            // As entities they neither call a user nor link an issue.
+            '@' => safe.push_str("&#64;"),
+            '#' => safe.push_str("&#35;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            c => safe.push(c),
+        }
+    }
+    // Addresses are made links without any markup.
+    safe.replace("://", ":&#47;/").replace("www.", "www&#46;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_markup() {
+        assert_eq!(prose("Vec<T>::push (a_b.rs:3)"), "Vec&lt;T&gt;::push (a\\_b.rs:3)");
+        assert_eq!(prose("@everyone #1 [x](http://y)"), "&#64;everyone &#35;1 \\[x\\](http:&#47;/y)");
+        assert_eq!(command(&["a`b``".to_owned()]), "``` a`b`` ```");
+        assert_eq!(command(&["./x".to_owned(), "4".to_owned()]), "`./x 4`");
+    }
+}

@@ -1,0 +1,80 @@
+//! The answer for a pull request (Markdown) and for code scanning (SARIF).
+
+#![expect(clippy::unwrap_used, reason = "a test may fail here")]
+
+mod common;
+
+use analyze::answer::{Answer, CauseId};
+use report::{markdown, sarif};
+use serde_json::Value;
+use std::path::Path;
+
+fn comment(answer: &Answer) -> String {
+    let mut out = Vec::new();
+    markdown::render(answer, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn log(answer: &Answer, root: &Path) -> Value {
+    let mut out = Vec::new();
+    sarif::render(answer, root, &mut out).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+#[test]
+fn a_comment_as_shown() {
+    for (name, answer) in [("user_lock", common::user_lock()), ("none", common::none()), ("nothing", common::nothing())]
+    {
+        insta::assert_snapshot!(format!("markdown_{name}"), comment(&answer));
+    }
+}
+
+#[test]
+fn nothing_of_a_hostile_recording_is_markup() {
+    let text = comment(&common::hostile());
+    // The command is a code span, in which nothing is markup.
+    let text: String = text.lines().filter(|line| !line.starts_with('`')).collect();
+    // knee's own tags, and no others.
+    let tags: Vec<&str> =
+        text.match_indices('<').map(|(at, _)| text[at..].split_inclusive('>').next().unwrap()).collect();
+    let own = ["<details>", "</details>", "<summary>", "</summary>"];
+    for tag in tags {
+        assert!(own.contains(&tag), "{tag}");
+    }
+    assert!(!text.contains("http://") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn code_scanning_gets_a_result_for_each_cause_at_its_line() {
+    // A repository that holds the caller's file and not the library's.
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repository");
+    std::fs::create_dir_all(root.join("src")).unwrap();
+    std::fs::write(root.join("src/birthday.c"), "int main(void) { return 0; }\n").unwrap();
+    let mut answer = common::user_lock();
+    let culprit = answer.verdict.causes[0].culprit.as_mut().unwrap();
+    culprit.path = Some("/usr/src/glibc/stdlib/random.c".to_owned());
+    culprit.callers[0].path = Some(root.join("src/birthday.c").to_str().unwrap().to_owned());
+    let line = culprit.callers[0].line.unwrap();
+    let log = log(&answer, &root);
+    assert_eq!(log["version"], "2.1.0");
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), answer.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE).count());
+    let first = &results[0];
+    assert_eq!((&first["ruleId"], &first["level"]), (&Value::from("user-lock"), &Value::from("warning")));
+    let place = &first["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "src/birthday.c");
+    assert_eq!(place["artifactLocation"]["uriBaseId"], "SRCROOT");
+    assert_eq!(place["region"]["startLine"], line);
+    let library = &first["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(library, "file:///usr/src/glibc/stdlib/random.c");
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    for result in results {
+        assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]), "{result}");
+    }
+}
+
+#[test]
+fn a_program_without_a_cause_has_no_result() {
+    let log = log(&common::none(), Path::new("/nowhere"));
+    assert_eq!(log["runs"][0]["results"], Value::Array(Vec::new()));
+}
