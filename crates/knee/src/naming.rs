@@ -27,6 +27,15 @@ const NODE_OPTIONS: &str = "NODE_OPTIONS";
 /// writes a log into the folder where the program runs (tried with Node.js 20).
 const NODE_NAMES: &str = "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
 
+/// What a program may be that something else starts.
+const ANY: [Asked; 3] = [Asked::DotNet, Asked::Python(None), Asked::Node];
+
+/// Shells, and programs that start another one as it is told to them.
+const LAUNCHERS: [&str; 17] = [
+    "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout", "nice", "taskset", "numactl", "chrt", "setsid",
+    "stdbuf", "time", "make", "pyenv",
+];
+
 /// How much of a script's first line is read, bytes: as much as the kernel does (`BINPRM_BUF_SIZE`).
 const FIRST_LINE: usize = 256;
 
@@ -44,42 +53,52 @@ pub(crate) fn variables(
         set.or_else(|| around(name))
     };
     let unless_set = |name: &str| match value(name) {
-        Some(_) => Vec::new(),
-        None => vec![(name.into(), "1".into())],
+        Some(_) => None,
+        None => Some((name.into(), "1".into())),
     };
-    match asked(program, around("PATH")) {
-        None => Vec::new(),
+    let variable = |asked: Asked| match asked {
         // With both, each function would be in the stacks twice.
-        Some(Asked::Python(minor)) if collector.reads_python(minor) => Vec::new(),
-        Some(Asked::Python(_)) => unless_set("PYTHONPERFSUPPORT"),
+        Asked::Python(minor) if collector.reads_python(minor) => None,
+        Asked::Python(_) => unless_set("PYTHONPERFSUPPORT"),
         // .NET Core 2 to 5 know the older name alone, and every later one still does.
-        Some(Asked::DotNet) if value("DOTNET_PerfMapEnabled").is_some() => Vec::new(),
-        Some(Asked::DotNet) => unless_set("COMPlus_PerfMapEnabled"),
-        Some(Asked::Node) => match value(NODE_OPTIONS) {
-            Some(options) if options.to_string_lossy().contains("--perf-") => Vec::new(),
+        Asked::DotNet if value("DOTNET_PerfMapEnabled").is_some() => None,
+        Asked::DotNet => unless_set("COMPlus_PerfMapEnabled"),
+        Asked::Node => match value(NODE_OPTIONS) {
+            Some(options) if options.to_string_lossy().contains("--perf-") => None,
             Some(mut options) => {
                 options.push(" ");
                 options.push(NODE_NAMES);
-                vec![(NODE_OPTIONS.into(), options)]
+                Some((NODE_OPTIONS.into(), options))
             }
-            None => vec![(NODE_OPTIONS.into(), NODE_NAMES.into())],
+            None => Some((NODE_OPTIONS.into(), NODE_NAMES.into())),
         },
-    }
+    };
+    asked(program, around("PATH")).into_iter().filter_map(variable).collect()
 }
 
-/// The runtime that a program is or starts, by its name, the file that the name leads to, and a script's first line.
-fn asked(program: &OsStr, search_path: Option<OsString>) -> Option<Asked> {
+/// The runtimes that a program is or starts, by its name, the file that the name leads to, and a script's first line. Nobody
+/// knows what a shell's script or a launcher will start: it may be any of them.
+fn asked(program: &OsStr, search_path: Option<OsString>) -> Vec<Asked> {
     let path = found(program, search_path.as_deref());
     let real = path.as_ref().and_then(|path| path.canonicalize().ok());
     let names = [Some(Path::new(program)), real.as_deref()];
     // The last tells most: `python3` leads to `python3.14`.
-    let named = names.into_iter().flatten().filter_map(|path| by_name(path.file_name()?.to_str()?)).next_back();
-    named.or_else(|| {
-        let path = path?;
-        let mut settings = path.clone().into_os_string();
-        settings.push(".runtimeconfig.json");
-        if Path::new(&settings).is_file() { Some(Asked::DotNet) } else { by_first_line(&path) }
-    })
+    let file_names = || names.into_iter().flatten().filter_map(|path| path.file_name()?.to_str());
+    if let Some(named) = file_names().filter_map(by_name).next_back() {
+        return vec![named];
+    }
+    if file_names().any(starts_others) {
+        return ANY.to_vec();
+    }
+    let Some(path) = path else { return Vec::new() };
+    let mut settings = path.clone().into_os_string();
+    settings.push(".runtimeconfig.json");
+    if Path::new(&settings).is_file() { vec![Asked::DotNet] } else { by_first_line(&path) }
+}
+
+/// True for shells and for programs that do nothing but start another.
+fn starts_others(name: &str) -> bool {
+    LAUNCHERS.contains(&name)
 }
 
 /// Where execvp(3) would find the program.
@@ -104,13 +123,23 @@ fn by_name(name: &str) -> Option<Asked> {
     }
 }
 
-/// The interpreter of a script: `#!/usr/bin/python3`, `#!/usr/bin/env node`.
-fn by_first_line(path: &Path) -> Option<Asked> {
+/// What the interpreter of a script is or starts: `#!/usr/bin/python3`, `#!/usr/bin/env node`, `#!/bin/sh`.
+fn by_first_line(path: &Path) -> Vec<Asked> {
+    let Some(line) = first_line(path) else { return Vec::new() };
+    let words = || line.split_whitespace().filter_map(|word| word.rsplit('/').next());
+    match words().find_map(by_name) {
+        Some(named) => vec![named],
+        None if words().any(starts_others) => ANY.to_vec(),
+        None => Vec::new(),
+    }
+}
+
+/// What follows `#!` in a script's first line.
+fn first_line(path: &Path) -> Option<String> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(FIRST_LINE as u64).read_to_end(&mut text).ok()?;
     let line = text.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let line = String::from_utf8_lossy(line).into_owned();
-    line.split_whitespace().filter_map(|word| by_name(word.rsplit('/').next()?)).next()
+    Some(String::from_utf8_lossy(line).into_owned())
 }
 
 #[cfg(test)]
@@ -163,7 +192,14 @@ mod tests {
         };
         assert_eq!(told(&write("tool", "#!/usr/bin/env node\n"), &[], &[]).len(), 1);
         assert_eq!(told(&write("job", "#!/usr/bin/python3 -u\n"), &[], &[]), ["PYTHONPERFSUPPORT=1"]);
-        assert!(told(&write("other", "#!/bin/sh\nnode x\n"), &[], &[]).is_empty());
+        let any = [
+            "COMPlus_PerfMapEnabled=1".to_owned(),
+            "PYTHONPERFSUPPORT=1".to_owned(),
+            format!("NODE_OPTIONS={NODE_NAMES}"),
+        ];
+        assert_eq!(told(&write("start", "#!/bin/sh\nexec node x\n"), &[], &[]), any);
+        assert_eq!(told("timeout", &[], &[]), any);
+        assert!(told(&write("other", "#!/usr/bin/perl\n"), &[], &[]).is_empty());
         let app = write("Shop", "\u{7f}ELF");
         assert!(told(&app, &[], &[]).is_empty());
         write("Shop.runtimeconfig.json", "{}");

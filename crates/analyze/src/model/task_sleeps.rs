@@ -228,7 +228,13 @@ fn fits(wake: &Wake, primitive: Primitive, stacks: &Stacks<'_>, futex: u32) -> O
     let view = stacks.view(wake.waker_stack, true);
     match wake.waker {
         Some(_) if wake.waker_syscall == Some(futex) && view.parked.is_none() => {
-            Some(view.primitive == Some(primitive))
+            Some(match primitive {
+                // Things come back to a pool by a channel or a semaphore.
+                Primitive::Pool => {
+                    matches!(view.primitive, Some(Primitive::Pool | Primitive::Lock | Primitive::Condition))
+                }
+                _ => view.primitive == Some(primitive),
+            })
         }
         // The end of the program, or of the thread.
         Some(_) if wake.waker_syscall.is_some_and(|n| n != futex) && wake.waker_stack.is_some() => Some(false),

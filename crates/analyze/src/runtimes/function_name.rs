@@ -32,6 +32,7 @@ pub fn plain(name: &str) -> &str {
 /// A name as people say it: without type arguments, parameters and what compilers append. The whole name stays in the answer.
 pub fn readable(name: &str) -> String {
     let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
+    let name = &without_go_types(name);
     if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) {
         return name.to_owned();
     }
@@ -51,6 +52,23 @@ pub fn readable(name: &str) -> String {
 /// Go's methods have their receiver in brackets.
 fn is_go(name: &str) -> bool {
     !name.contains("::") && name.contains(".(")
+}
+
+/// Without the type arguments of Go, which are in square brackets: `lru.(*Cache[go.shape.uint64]).Get`, `slices.SortFunc[...]`.
+fn without_go_types(name: &str) -> String {
+    if name.contains("::") || name.contains(['<', '{']) || !name.contains('.') {
+        return name.to_owned();
+    }
+    let mut told = String::with_capacity(name.len());
+    let mut depth = 0_usize;
+    for c in name.chars() {
+        depth += usize::from(c == '[');
+        if depth == 0 {
+            told.push(c);
+        }
+        depth = depth.saturating_sub(usize::from(c == ']'));
+    }
+    told
 }
 
 /// Without ` [clone .constprop.0]` and the like.
@@ -156,6 +174,8 @@ mod tests {
         for (name, told) in [
             ("simulate", "simulate"),
             ("main.(*registry).record", "main.(*registry).record"),
+            ("example.com/lru/v2.(*Cache[go.shape.uint64,go.shape.*uint8]).Get", "example.com/lru/v2.(*Cache).Get"),
+            ("slices.SortFunc[...]", "slices.SortFunc"),
             ("com.acme.Shop.sell", "com.acme.Shop.sell"),
             ("admit(unsigned int, unsigned int)", "admit"),
             (info, "spdlog::logger::info"),

@@ -1,14 +1,14 @@
 //! What `false-sharing` and `true-sharing` do alike: lines of memory that threads really use at the same time, and the
 //! time at the instructions that use them beyond what they take with the smallest count.
 
-use super::blame::{by_weight, sources};
+use super::blame::{Blamed, by_weight, culprit as blame_culprit, named, sources};
 use super::shared_memory::{LinePart, open, places, seconds, source, thread};
 use super::{Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::profile::Doing;
 use crate::answer::{Cause, Culprit, Evidence, Site, Unit};
 use crate::facts::{Facts, in_proportion, large};
-use crate::model::code::place;
+use crate::model::code::{Owner, place};
 use crate::sharing::{LINE, SharedLine, SharingKind, Use, is_near};
 use crate::words::listed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,15 +148,12 @@ fn cause<'t>(
     let who = culprit(facts, ledger, lines, words.kind);
     let at = who.as_ref().map_or_else(
         || "code without a name".to_owned(),
-        |who| {
-            place(&Site {
-                function: who.function.clone(),
-                module: who.module.clone(),
-                file: who.file.clone(),
-                path: who.path.clone(),
-                line: who.line,
-                address: who.callers.first().map(|site| site.address.clone()).unwrap_or_default(),
-            })
+        |who| match (&who.line, who.callers.first()) {
+            // A library's function, with the program's line that calls it.
+            (None, Some(_)) => named(who),
+            (_, first) => {
+                place(&Site { address: first.map(|site| site.address.clone()).unwrap_or_default(), ..who.site() })
+            }
         },
     );
     let what = lines.first().map(|line| variables(facts, line, words.kind)).unwrap_or_default();
@@ -169,7 +166,8 @@ fn cause<'t>(
     }
 }
 
-/// The source line with most samples at accesses to these lines; the others as callers.
+/// The source line with most samples at accesses to these lines, and who calls it. Where all that uses them is a library's, the
+/// library's function that the program calls.
 fn culprit<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -177,6 +175,7 @@ fn culprit<'t>(
     kind: SharingKind,
 ) -> Option<Culprit> {
     let mut sites: BTreeMap<Site, f64> = BTreeMap::new();
+    let (mut of_program, mut of_library) = (0.0, 0.0);
     let uses = lines.iter().flat_map(|line| line.uses.iter().filter(|used| is_named(used, kind)));
     for row in uses.flat_map(|used| used.rows.iter().filter(|row| is_near(row.distance))) {
         if let Some(mut site) = source(facts, row.frame) {
@@ -185,6 +184,8 @@ fn culprit<'t>(
                 site.address.clear();
             }
             *sites.entry(site).or_default() += 1.0;
+            let own = facts.model.stacks.code(row.frame).iter().any(|code| code.owner == Owner::Own);
+            *(if own { &mut of_program } else { &mut of_library }) += 1.0;
         }
     }
     let sites = by_weight(sites);
@@ -194,6 +195,11 @@ fn culprit<'t>(
         () => format!("{:#x}", line.address),
     });
     let callers = sources(facts, ledger, |_| false, |doing| doing == Doing::Sharing(kind));
+    let object_name = lines.first().map(|line| variables(facts, line, kind));
+    let through = (of_library > of_program).then(|| blame_culprit(&callers, Blamed::Responsible)).flatten();
+    if let Some(through) = through.filter(|through| through.line.is_none() && !through.callers.is_empty()) {
+        return Some(Culprit { object, object_name, ..through });
+    }
     let mut around: BTreeMap<Site, f64> = BTreeMap::new();
     for (view, weight) in callers {
         if let Some(own) = view.own {
@@ -207,7 +213,7 @@ fn culprit<'t>(
         path: site.path,
         line: site.line,
         object,
-        object_name: lines.first().map(|line| variables(facts, line, kind)),
+        object_name,
         callers: by_weight(around).into_iter().map(|(site, _)| site).take(TOLD).collect(),
     })
 }

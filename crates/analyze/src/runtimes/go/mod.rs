@@ -67,6 +67,21 @@ static NAMES: Names = Names {
     scheduler: Some("runtime."),
     sources: &["/usr/local/go/src/", "/usr/lib/go"],
     // Modules have their version in their folder (`go help mod download`), also where `-trimpath` cuts what is before.
-    source_folders: &["/pkg/mod/", "@v0.", "@v1.", "@v2.", "@v3.", "@v4.", "@v5.", "@v6.", "@v7.", "@v8.", "@v9."],
+    // What cgo writes stands between a program and the C function that it calls.
+    source_folders: &[
+        "cgo-gcc-prolog",
+        "_cgo_gotypes.go",
+        "/pkg/mod/",
+        "@v0.",
+        "@v1.",
+        "@v2.",
+        "@v3.",
+        "@v4.",
+        "@v5.",
+        "@v6.",
+        "@v7.",
+        "@v8.",
+        "@v9.",
+    ],
     ..Names::NONE
 };

@@ -5,7 +5,19 @@
 
 use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
-use crate::runtimes::types::{CallStack, Parked};
+use crate::runtimes::types::{CallStack, Parked, Primitive};
+
+/// Functions in which a goroutine waits for one of a few things, by a part of their names: connections of `database/sql`,
+/// go-redis, pgx (puddle), redigo and the MongoDB driver, and weighted semaphores. Each waits for a channel or a semaphore inside.
+const POOLS: [&str; 7] = [
+    "database/sql.(*DB).conn",
+    "/internal/pool.(*ConnPool).waitTurn",
+    "/puddle.(*Pool",
+    "/puddle/v2.(*Pool",
+    "/redigo/redis.(*Pool).",
+    "/topology.(*pool).checkOut",
+    "golang.org/x/sync/semaphore.(*Weighted).Acquire",
+];
 
 /// What a thread of Go's runtime had done before it slept, from the names in its stack. None for any other thread.
 pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
@@ -42,10 +54,12 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     let waiting = functions.get(switch + 1..stack.library).unwrap_or_default();
     // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
     let primitive = waiting.iter().rev().find_map(|f| names.primitive_by_path(&FunctionName::new(f.name)));
+    let in_pool = || waiting.iter().any(|f| POOLS.iter().any(|pool| f.name.contains(pool)));
     let begins = |start: &str| waiting.iter().any(|f| f.name.starts_with(start));
     Some(match primitive {
         _ if begins("time.Sleep") => Parked::Sleeps,
         _ if begins("internal/poll.(*pollDesc)") || begins("internal/poll.runtime_poll") => Parked::Polls,
+        Some(Primitive::Lock | Primitive::Condition) if in_pool() => Parked::Waits(Primitive::Pool),
         Some(primitive) => Parked::Waits(primitive),
         None => Parked::Unknown,
     })
@@ -84,6 +98,12 @@ mod tests {
             ),
             ("runtime.chansend < runtime.chansend1 < main.f".to_owned(), Parked::Waits(Primitive::Condition)),
             ("runtime.selectgo < main.f".to_owned(), Parked::Waits(Primitive::Condition)),
+            (
+                "runtime.selectgo < database/sql.(*DB).conn < database/sql.(*Stmt).connStmt < main.f".to_owned(),
+                Parked::Waits(Primitive::Pool),
+            ),
+            // The near miss: a pool's own goroutine that waits for a message.
+            ("runtime.selectgo < database/sql.(*DB).connectionOpener".to_owned(), Parked::Waits(Primitive::Condition)),
             ("time.Sleep < main.f".to_owned(), Parked::Sleeps),
             ("internal/poll.runtime_pollWait < internal/poll.(*FD).Read < main.f".to_owned(), Parked::Polls),
             // The lock is another function's business: the goroutine waits for a message.
