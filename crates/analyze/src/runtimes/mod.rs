@@ -176,6 +176,12 @@ pub fn collects_garbage(module: &str) -> bool {
     managed::java::is_machine(module) || managed::dotnet::is_core(module)
 }
 
+/// What the collector is called that a function belongs to, and what to try against its pauses.
+pub fn collector(function: &str) -> Option<(&'static str, &'static str)> {
+    let mut all = tables().flat_map(|names| names.collectors);
+    all.find(|(part, ..)| function.contains(part)).map(|(_, name, remedy)| (*name, *remedy))
+}
+
 /// Which classes of a program are its own, by the names of all methods that a virtual machine made code of; none where its
 /// `modules` (file names) are of no virtual machine whose programs have packages.
 pub fn own_classes<'n>(

@@ -39,6 +39,8 @@ pub(super) struct Names {
     pub service_starts: &'static [(&'static str, Service)],
     /// Programs that only start others, such as shells.
     pub launchers: &'static [&'static str],
+    /// What a garbage collector is called, by a part of its functions' names, and what to try against its pauses.
+    pub collectors: &'static [(&'static str, &'static str, &'static str)],
     /// Starts of the functions in which a worker waits that has no task; workers wake each other.
     pub idle_workers: &'static [&'static str],
     /// Ends of the names of the functions that take something from a queue.
@@ -81,6 +83,7 @@ impl Names {
         service_threads: &[],
         service_starts: &[],
         launchers: &[],
+        collectors: &[],
         idle_workers: &[],
         queue_takers: &[],
         first_task: None,

@@ -4,7 +4,7 @@
 //! Evidence: all lines whose stacks pass through an allocator's functions between the innermost frame and the program's
 //! code; they are one cause, however many locks and calls the allocator uses.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
@@ -14,10 +14,11 @@ use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::facts::Facts;
-use crate::model::code::place;
+use crate::model::code::{file_name, place};
 use crate::model::stack_view::View;
 use crate::runtimes::{self, Theme, advice};
 use crate::runtimes::function_name::{plain, readable};
+use recording::tables::Wait;
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -63,22 +64,54 @@ fn explain<'t>(
     let collector = on_cpu(ledger, |d| d == Doing::Collector);
     let all: f64 = views.iter().map(|v| v.1).sum::<f64>() + collector;
     let collects = collector > all / 2.0;
-    let who = match collects {
+    let waits_for_it = !collects && collector + waits_for_collector(facts, ledger) > all / 2.0;
+    let who = match collects || waits_for_it {
         true => who_allocates(facts, ledger, &views),
         false => culprit(&views, Blamed::Responsible),
     };
-    let waits_for_it = !collects && who.as_ref().is_some_and(|c| runtimes::collects_garbage(&c.module));
+    let named = collector_seen(facts, ledger);
     let remedies = match collects || waits_for_it {
-        true => advice::for_collector(),
+        true => named.map(|(_, remedy)| remedy.to_owned()).into_iter().chain(advice::for_collector()).collect(),
         false => advice::for_allocator(who.as_ref().map(|c| c.module.as_str()), gives_back(facts, ledger)),
     };
+    let summary = match () {
+        () if collects => of_collector(who.as_ref()),
+        () if waits_for_it => for_collector(who.as_ref(), named.map(|(name, _)| name)),
+        () => summary(who.as_ref()),
+    };
+    let disproved_by = if collects || waits_for_it { COLLECTOR_DISPROVED } else { meta.disproved_by };
     Ok(vec![Cause {
-        summary: if waits_for_it { for_collector(who.as_ref()) } else { summary(who.as_ref(), collects) },
+        summary,
         evidence: rows(facts, ledger),
         remedies,
         culprit: who,
+        disproved_by: disproved_by.to_owned(),
         ..found(ledger, meta, lost)
     }])
+}
+
+/// What would show that it is not the collector.
+const COLLECTOR_DISPROVED: &str = "Give the program four times the heap, or let it write a log of its collections (Java: -Xlog:gc, Go: \
+                                   GODEBUG=gctrace=1, .NET: dotnet-counters): if pauses are a small part of the time, it is not the cause.";
+
+/// Processor-seconds that threads waited for memory inside a virtual machine whose heap a collector clears.
+fn waits_for_collector(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> f64 {
+    let inside = |wait: &Wait| {
+        let frames = wait.user_stack.map(|stack| facts.model.stacks.frames(stack)).unwrap_or_default();
+        frames.iter().any(|code| runtimes::collects_garbage(file_name(code.module)))
+    };
+    waits(ledger, |w| w == Why::Allocator).filter(|(wait, _)| inside(wait)).map(|(_, seconds)| seconds).sum()
+}
+
+/// The collector that was seen at work most.
+fn collector_seen<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<(&'static str, &'static str)> {
+    let mut seen: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for (view, weight) in sources(facts, ledger, |_| false, |d| d == Doing::Collector) {
+        if let Some(found) = view.leaf.and_then(|code| code.name()).and_then(runtimes::collector) {
+            *seen.entry(found).or_default() += weight;
+        }
+    }
+    by_weight(seen).into_iter().next().map(|(found, _)| found)
 }
 
 /// The program's own place where most of the collector's work was called for, or waited for; none where only threads of the
@@ -91,18 +124,18 @@ fn who_allocates<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, asks: &[(Vi
 }
 
 /// Threads that allocate wait until the collector has made room.
-fn for_collector(culprit: Option<&Culprit>) -> String {
-    let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", in {}", place(s)));
-    format!("Threads wait for the garbage collector where they allocate{}.", caller.unwrap_or_default())
+fn for_collector(culprit: Option<&Culprit>, name: Option<&str>) -> String {
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", most in {}", place(s))).unwrap_or_default();
+    format!("Threads wait for the garbage collector{name} where they allocate{caller}.")
 }
 
-fn summary(culprit: Option<&Culprit>, collects: bool) -> String {
-    if collects {
-        let most = culprit.and_then(|c| c.callers.first()).map(|site| format!(", most in {}", place(site))).unwrap_or_default();
-        return format!(
-            "The garbage collector takes the processors: the program allocates more than it needs to keep{most}."
-        );
-    }
+fn of_collector(culprit: Option<&Culprit>) -> String {
+    let most = culprit.and_then(|c| c.callers.first()).map(|site| format!(", most in {}", place(site))).unwrap_or_default();
+    format!("The garbage collector takes the processors: the program allocates more than it needs to keep{most}.")
+}
+
+fn summary(culprit: Option<&Culprit>) -> String {
     let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s)));
     match culprit.and_then(|c| c.function.as_deref()) {
         Some(function) => {

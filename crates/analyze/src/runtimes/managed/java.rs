@@ -62,6 +62,28 @@ const STUBS: [&str; 5] = ["Interpreter", "StubRoutines", "call_stub", "I2C/C2I a
 const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Unsafe_Unpark"];
 
 static NAMES: Names = Names {
+    // HotSpot's gc/ folders of JDK 11 to 25.
+    collectors: &[
+        (
+            "DefNew",
+            "the serial collector",
+            "-XX:+UseParallelGC: the serial collector stops all threads and works with one",
+        ),
+        (
+            "SerialFull",
+            "the serial collector",
+            "-XX:+UseParallelGC: the serial collector stops all threads and works with one",
+        ),
+        ("PSScavenge", "the parallel collector", "-XX:+UseG1GC or -XX:+UseZGC, if pauses matter more than the rate"),
+        (
+            "PSPromotionManager",
+            "the parallel collector",
+            "-XX:+UseG1GC or -XX:+UseZGC, if pauses matter more than the rate",
+        ),
+        ("G1", "G1", "-XX:+UseParallelGC, if the rate matters more than pauses"),
+        ("ZMark", "ZGC", "-XX:+UseParallelGC, if the rate matters more than pauses"),
+        ("Shenandoah", "Shenandoah", "-XX:+UseParallelGC, if the rate matters more than pauses"),
+    ],
     paths: &["java.", "javax.", "jdk.", "sun.", "com.sun.", "ObjectMonitor::", "ObjectSynchronizer::", "Parker::"],
     path_primitives: &[
         ("ObjectMonitor::enter", Primitive::Lock),
