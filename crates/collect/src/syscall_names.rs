@@ -1,5 +1,6 @@
 //! Names of system calls, and what a thread blocked in one waits for.
 
+use crate::events::BlockedCall;
 use recording::tables::Reason;
 use syscalls::Sysno;
 
@@ -25,6 +26,15 @@ pub(crate) fn reason(number: Option<u32>) -> Reason {
         | "io_getevents" | "msync" | "readahead" => Reason::Io,
         "wait4" | "waitid" => Reason::Child,
         _ => Reason::Other,
+    }
+}
+
+/// True for a call that looks at no descriptor at all: select(2) or poll(2) as a clock, as Python to 3.10 sleeps.
+pub(crate) fn polls_nothing(call: &BlockedCall) -> bool {
+    match Sysno::new(call.number as usize).map(|known| known.name()) {
+        Some("select" | "pselect6") => call.object as u32 == 0,
+        Some("poll" | "ppoll") => call.operation.is_some_and(|count| count as u32 == 0),
+        _ => false,
     }
 }
 

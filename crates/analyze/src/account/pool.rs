@@ -44,7 +44,9 @@ const THROUGHOUT: f64 = 0.8;
 /// Waits at conditions that are for a next task, of which there is none for every thread.
 pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMap<WaitId, Why>) -> Vec<WaitId> {
     let at = |wait: &Wait| why.get(&wait.wait).copied();
-    let conditions = || traced.waits.values().copied().filter(|w| at(w) == Some(Why::Condition) && w.blocked_ns > 0);
+    // A wait whose purpose nothing tells may be one, too: who ends it and what they do meanwhile decides.
+    let may_be = |why: Option<Why>| matches!(why, Some(Why::Condition | Why::Futex));
+    let conditions = || traced.waits.values().copied().filter(|w| may_be(at(w)) && w.blocked_ns > 0);
     if conditions().next().is_none() {
         return Vec::new();
     }

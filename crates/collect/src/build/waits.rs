@@ -43,6 +43,7 @@ fn reason(at: &WaitPlace) -> Reason {
         return Reason::KernelLock;
     }
     let by_call = match at.within {
+        Within::Call(call) if syscall_names::polls_nothing(&call) => Reason::Sleep,
         Within::Call(call) => syscall_names::reason(Some(call.number)),
         Within::Fault => syscall_names::reason(None),
         Within::Hidden => Reason::None,
@@ -96,6 +97,15 @@ mod tests {
 
     fn row(at: WaitPlace) -> Wait {
         wait_row(RunId(0), at, &WaitSums::default())
+    }
+
+    #[test]
+    fn who_polls_nothing_sleeps() {
+        let with = |number: i64, arguments| row(place(Within::Call(BlockedCall::of(number as u32, arguments)))).reason;
+        assert_eq!(with(libc::SYS_pselect6, [0, 0, 0, 0, 0x7fff_0000, 0]), Reason::Sleep);
+        assert_eq!(with(libc::SYS_ppoll, [0, 0, 0x7fff_0000, 0, 0, 0]), Reason::Sleep);
+        assert_eq!(with(libc::SYS_pselect6, [5, 0x7fff_0000, 0, 0, 0, 0]), Reason::Poll);
+        assert_eq!(with(libc::SYS_ppoll, [0x7fff_0000, 1, 0, 0, 0, 0]), Reason::Poll);
     }
 
     #[test]

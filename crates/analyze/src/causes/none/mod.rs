@@ -81,6 +81,13 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     }
 }
 
+/// A count keeps more processors busy than it has threads where it keeps this many times as many busy.
+///
+/// Decides: whether an answer without a cause says that the smallest count uses several processors already.
+/// From: chosen: what a runtime's own threads take beside one thread stays below a quarter in most programs.
+/// Wrong if: a collector takes more: it is said of what the program's own threads do not use.
+const BUSIER: f64 = 1.25;
+
 /// What keeps the processors busy besides the program's own code and its libraries', largest first: less of it makes the
 /// program faster at any thread count. Shares below the smallest loss that is called a cause are not worth a line.
 fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
@@ -115,6 +122,16 @@ fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     ))
 }
 
+/// Where the smallest count keeps more processors busy than it has threads, a speed-up of as many as processors cannot be.
+fn busy_already(facts: &Facts<'_, '_>) -> String {
+    let first = facts.points.first().filter(|first| first.processors_used > BUSIER * f64::from(first.threads));
+    let told = first.filter(|first| first.threads < facts.processors).map(|first| {
+        let with = facts.counted().many(first.threads);
+        format!(": with {with} it keeps {:.1} of them busy already", first.processors_used)
+    });
+    told.unwrap_or_default()
+}
+
 fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     if facts.ledgers.is_empty() {
         return "No run was traced, so what limits the program is not known.".to_owned();
@@ -133,7 +150,7 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
                 facts.counted().many(threads),
                 facts.processors
             ),
-            false => format!("Nothing but the number of processors ({}) limits it.", facts.processors),
+            false => format!("Nothing but the number of processors ({}) limits it{}.", facts.processors, busy_already(facts)),
         };
     };
     let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
