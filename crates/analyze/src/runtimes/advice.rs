@@ -24,6 +24,10 @@ pub fn for_allocator(module: Option<&str>, gives_back: bool) -> Vec<String> {
     remedies
 }
 
+/// What would show that it is not the collector.
+pub const COLLECTOR_DISPROVED: &str = "Give the program four times the heap, or let it log its collections (Java: -Xlog:gc, Go: GODEBUG=gctrace=1, \
+                                       .NET: dotnet-counters): if pauses are a small part of the time, it is not the cause.";
+
 /// What to try against the time of a garbage collector.
 pub fn for_collector() -> Vec<String> {
     list(&[

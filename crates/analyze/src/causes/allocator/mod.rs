@@ -79,7 +79,7 @@ fn explain<'t>(
         () if waits_for_it => for_collector(who.as_ref(), named.map(|(name, _)| name)),
         () => summary(who.as_ref()),
     };
-    let disproved_by = if collects || waits_for_it { COLLECTOR_DISPROVED } else { meta.disproved_by };
+    let disproved_by = if collects || waits_for_it { advice::COLLECTOR_DISPROVED } else { meta.disproved_by };
     Ok(vec![Cause {
         summary,
         evidence: rows(facts, ledger),
@@ -89,10 +89,6 @@ fn explain<'t>(
         ..found(ledger, meta, lost)
     }])
 }
-
-/// What would show that it is not the collector.
-const COLLECTOR_DISPROVED: &str = "Give the program four times the heap, or let it write a log of its collections (Java: -Xlog:gc, Go: \
-                                   GODEBUG=gctrace=1, .NET: dotnet-counters): if pauses are a small part of the time, it is not the cause.";
 
 /// Processor-seconds that threads waited for memory inside a virtual machine whose heap a collector clears.
 fn waits_for_collector(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> f64 {

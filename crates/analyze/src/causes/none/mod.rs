@@ -150,7 +150,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
                 facts.counted().many(threads),
                 facts.processors
             ),
-            false => format!("Nothing but the number of processors ({}) limits it{}.", facts.processors, busy_already(facts)),
+            false => {
+                format!("Nothing but the number of processors ({}) limits it{}.", facts.processors, busy_already(facts))
+            }
         };
     };
     let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));

@@ -3,18 +3,19 @@
 //! A goroutine that waits leaves its thread to the scheduler by `mcall`, which gives the goroutine's stack up: in a recording
 //! the goroutine's functions follow those of the scheduler.
 
-use crate::runtimes::function_name::FunctionName;
+use crate::runtimes::function_name::{FunctionName, readable};
 use crate::runtimes::names::Names;
 use crate::runtimes::types::{CallStack, Parked, Primitive};
 
-/// Functions in which a goroutine waits for one of a few things, by a part of their names: connections of `database/sql`,
+/// Functions in which a goroutine waits for one of a few things, by the ends of their names: connections of `database/sql`,
 /// go-redis, pgx (puddle), redigo and the MongoDB driver, and weighted semaphores. Each waits for a channel or a semaphore inside.
-const POOLS: [&str; 7] = [
+const POOLS: [&str; 8] = [
     "database/sql.(*DB).conn",
     "/internal/pool.(*ConnPool).waitTurn",
-    "/puddle.(*Pool",
-    "/puddle/v2.(*Pool",
-    "/redigo/redis.(*Pool).",
+    "/puddle.(*Pool).acquire",
+    "/puddle/v2.(*Pool).acquire",
+    "/redigo/redis.(*Pool).get",
+    "/redigo/redis.(*Pool).waitVacantConn",
     "/topology.(*pool).checkOut",
     "golang.org/x/sync/semaphore.(*Weighted).Acquire",
 ];
@@ -54,7 +55,7 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     let waiting = functions.get(switch + 1..stack.library).unwrap_or_default();
     // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
     let primitive = waiting.iter().rev().find_map(|f| names.primitive_by_path(&FunctionName::new(f.name)));
-    let in_pool = || waiting.iter().any(|f| POOLS.iter().any(|pool| f.name.contains(pool)));
+    let in_pool = || waiting.iter().any(|f| POOLS.iter().any(|pool| readable(f.name).ends_with(pool)));
     let begins = |start: &str| waiting.iter().any(|f| f.name.starts_with(start));
     Some(match primitive {
         _ if begins("time.Sleep") => Parked::Sleeps,

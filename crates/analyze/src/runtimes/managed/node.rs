@@ -12,16 +12,25 @@ impl Runtime for Node {
         &NAMES
     }
 
-    /// `Atomics.wait` waits at a condition of V8's, whatever the program makes of it: a lock most of all.
+    /// `Atomics.wait` waits at a condition of V8's, whatever the program makes of it: a lock most of all, as the name of the
+    /// function that waits may say.
     fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
         let waits = |c: &Called<'_>| c.name.starts_with("v8::internal::FutexEmulation::");
-        stack.in_library().iter().any(waits).then_some(None)
+        let inside = stack.in_library().iter().rposition(waits)?;
+        let method = |c: &Called<'_>| c.name.rsplit('.').next().is_some_and(|name| LOCKS.contains(&name));
+        // The program's own, or that of a package: the first function that is no builtin.
+        let mut outside = stack.functions.iter().skip(inside);
+        let script = outside.find(|c| !c.name.contains("::") && !c.name.starts_with("Builtin"));
+        Some(script.is_some_and(method).then_some(Primitive::Lock))
     }
 
     fn is_stub(&self, name: &str) -> bool {
         STUBS.iter().any(|kind| name.starts_with(kind))
     }
 }
+
+/// What people call the function that takes a lock, in JavaScript, which has none of its own.
+const LOCKS: [&str; 5] = ["lock", "lockSync", "acquireLock", "takeLock", "lockMutex"];
 
 /// What V8 calls code that it makes for no function of the program (`LogEventListener::CodeTag`, builtins of the library).
 const STUBS: [&str; 6] = ["Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Callback:"];
@@ -65,3 +74,27 @@ static NAMES: Names = Names {
     ],
     ..Names::NONE
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn primitive(stack: &str) -> Option<Option<Primitive>> {
+        let functions: Vec<Called> = stack.split(" < ").map(|name| Called { name, module: "node" }).collect();
+        // Of these stacks five functions are libraries'.
+        let library = functions.len().min(5);
+        Node.primitive_behind(&CallStack { functions: &functions, library, at_lock_call: false })
+    }
+
+    #[test]
+    fn what_waits_at_an_atomic_is_told_by_the_function_around_it() {
+        let wait = "pthread_cond_wait < v8::base::ConditionVariable::Wait < v8::internal::FutexEmulation::WaitSync < \
+                    v8::internal::Builtin_AtomicsWait < Builtins_CEntry_Return1";
+        assert_eq!(primitive(&format!("{wait} < lock < book")), Some(Some(Primitive::Lock)));
+        assert_eq!(primitive(&format!("{wait} < Mutex.acquireLock < book")), Some(Some(Primitive::Lock)));
+        // The near misses: who takes from a queue, and a lock farther out.
+        assert_eq!(primitive(&format!("{wait} < take < lock")), Some(None));
+        assert_eq!(primitive(&format!("{wait} < unlock < book")), Some(None));
+        assert_eq!(primitive("pthread_cond_wait < uv_cond_wait < worker < lock"), None);
+    }
+}
