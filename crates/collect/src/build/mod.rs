@@ -158,6 +158,9 @@ impl Builder {
             idle_ns: summary.idle_ns,
             foreign_ns: summary.foreign_ns,
             observer_ns: summary.observer_ns,
+            load_begin_ns: None,
+            load_end_ns: None,
+            load_ns: None,
         });
     }
 }

@@ -288,6 +288,7 @@ fn describe(job: &Job, options: &Making) -> Meta {
         thread_counts: job.threads.clone(),
         counted: job.counted,
         processor_order: job.order.clone(),
+        load: None,
         runs_per_count: job.amounts.timed,
         order_seed: options.seed.unwrap_or(now),
         machine: collect::machine::machine(),

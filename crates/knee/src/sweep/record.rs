@@ -38,6 +38,11 @@ pub(crate) fn row(run: RunId, planned: Planned, finished: &Finished) -> Run {
         clock_khz: finished.clock_khz,
         exit_status,
         signal,
+        load_ns: None,
+        load_threads: None,
+        load_errors: None,
+        latency_median_ns: None,
+        latency_99_ns: None,
     }
 }
 
