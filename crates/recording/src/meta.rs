@@ -95,8 +95,9 @@ pub struct Load {
     /// The processors that it was kept to; none given: it ran where knee may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processors: Vec<u32>,
-    /// When the server counted as ready, in words: `it listens`, `port:8080`.
-    pub ready: String,
+    /// When the server counted as ready: a port, an address, a regular expression, as `--ready` has them; absent: when it listened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
 }
 
 /// Where units of work came from.

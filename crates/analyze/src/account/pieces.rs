@@ -12,6 +12,9 @@ use recording::tables::{Reason, Slice, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
+/// What a wait for a pipe is for, as recordings name it.
+const PIPE: &str = "pipe";
+
 /// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
 ///
 /// Decides: how finely the time of a thread is divided among what it did.
@@ -105,7 +108,7 @@ impl Activity {
                 Why::Lock | Why::Pool | Why::Allocator | Why::Creation => Tier::First,
                 Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
                 Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
-                Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
+                Why::Sleep | Why::Poll | Why::Request | Why::Unknown => Tier::Second,
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
@@ -240,6 +243,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         return match of_task(reason) {
             // What the program sends to itself is as late as the thread that sends it.
             Why::Poll if traced.own_events => Why::Condition,
+            Why::Poll if traced.loaded() => Why::Request,
             other => other,
         };
     }
@@ -259,6 +263,8 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         Reason::Io => Why::Io,
         // What the program's own threads bring is work that is handed on, whatever carries it.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
+        // A pipe is between processes of one program: no load asks by it.
+        Reason::Pipe | Reason::Poll if traced.loaded() && wait.what.as_deref() != Some(PIPE) => Why::Request,
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
         Reason::Fault | Reason::Reclaim => Why::Fault,

@@ -66,6 +66,17 @@ impl fmt::Debug for Ready {
 }
 
 impl Ready {
+    /// As `--ready` has it; none where nothing need be said.
+    pub fn option(&self) -> Option<String> {
+        match self {
+            Ready::Listens => None,
+            Ready::Port(port) => Some(format!("port:{port}")),
+            Ready::Http { host, port, path } if host.contains(':') => Some(format!("http://[{host}]:{port}{path}")),
+            Ready::Http { host, port, path } => Some(format!("http://{host}:{port}{path}")),
+            Ready::Line { pattern, .. } => Some(pattern.clone()),
+        }
+    }
+
     /// Whether the server whose processes these are is ready. `printed`: whether a line has fitted.
     pub(super) fn now(&self, members: &[Member], printed: bool) -> bool {
         match self {

@@ -153,7 +153,7 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
         let load = |(plan, words): (&ServingPlan, &Vec<OsString>)| Load {
             command: words.iter().map(text).collect(),
             processors: plan.processors.clone(),
-            ready: plan.ready.to_string(),
+            ready: plan.ready.option(),
         };
         meta.load = job.serving.as_ref().zip(template.load.as_ref()).map(load);
         meta.environment = template.env.iter().map(|(name, value)| (text(name), text(value))).collect();

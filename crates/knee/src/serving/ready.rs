@@ -54,7 +54,9 @@ mod tests {
             ("http://[::1]:81/", "http://::1:81/ answers"),
             ("listening on .*", "it prints a line like listening on .*"),
         ] {
-            assert_eq!(ready(text).unwrap().to_string(), meaning);
+            let read = ready(text).unwrap();
+            assert_eq!(read.to_string(), meaning);
+            assert_eq!(ready(&read.option().unwrap()).unwrap().to_string(), meaning);
         }
         for text in
             ["", "8080", "port:", "port:0", "port:99999", "https://x/", "http://", "http://:80/", "http://x/a b", "(a"]
