@@ -156,3 +156,43 @@ fn a_lock_is_found_beside_the_load() {
     let answer = answer_for(&tables);
     assert_eq!(answer.verdict.causes[0].id, CauseId::USER_LOCK, "{:#?}", answer.verdict);
 }
+
+/// A thread accepts and hands on; what the others wait for is what it waits for.
+#[test]
+fn workers_of_an_idle_acceptor_wait_for_the_load() {
+    let take = "pthread_cond_wait@libc.so.6 < take@server queue.c:7 < worker@server server.c:50 < ?@libc.so.6";
+    let serve = |run: &mut recording::synthetic::RunSketch<'_>, threads: u64| {
+        let mut acceptor = run.thread("acceptor");
+        for _ in 0..10 {
+            acceptor = acceptor.runs(ms(2), "accept_one@server server.c:40 < ?@libc.so.6").waits_for(
+                Reason::Pipe,
+                "socket",
+                Some(43),
+                ms(98),
+                "accept@libc.so.6 < accept_one@server server.c:41",
+            );
+        }
+        for thread in 0..threads {
+            let mut thread = run.thread(&format!("worker-{thread}"));
+            for _ in 0..10 {
+                let works = 60 / threads;
+                thread = thread.runs(ms(works), WORK).locks(0x500, ms(100 - works), take, "acceptor");
+            }
+        }
+        run.row().throughput = Some(600.0);
+    };
+    let rates = around(600.0);
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.62))
+        .clean_cpu(2, &around(1.0), &around(0.62))
+        .throughput(1, &rates)
+        .throughput(2, &rates);
+    let mut tables = loaded(sketch.traced(1, |run| serve(run, 1)).traced(2, |run| serve(run, 2)).tables(), 0.98, 1);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (Some(0), Some(trace.end_ns), Some(0));
+    }
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    assert!(machine(&answer, CauseId::LOAD_LIMIT).is_some(), "{:#?}", answer.verdict);
+}

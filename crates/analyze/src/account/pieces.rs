@@ -142,7 +142,33 @@ pub fn reasons<'t>(
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
     reasons.extend(pools.into_iter().flat_map(|pool| pool.waits).map(|wait| (wait, Why::Pool)));
+    let handed_on = handed_on(traced, &reasons);
+    reasons.extend(handed_on.into_iter().map(|wait| (wait, Why::Request)));
     reasons
+}
+
+/// Waits for what other threads bring that wait for the load themselves most of their time: an acceptor's workers. Who
+/// waits for them waits for the load.
+fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId> {
+    let is = |wait: &Wait, whys: &[Why]| reasons.get(&wait.wait).is_some_and(|why| whys.contains(why));
+    let mut asked: HashMap<ThreadId, u64> = HashMap::new();
+    for wait in traced.waits.values().filter(|wait| is(wait, &[Why::Request])) {
+        let sum = asked.entry(wait.thread).or_default();
+        *sum = sum.saturating_add(wait.blocked_ns);
+    }
+    let life = |thread: &ThreadId| traced.threads.get(thread).map(|t| t.end_ns.saturating_sub(t.start_ns));
+    asked.retain(|thread, waited| life(thread).is_some_and(|life| waited.saturating_mul(2) > life));
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let mostly = |wait: &&Wait| {
+        let wakes = traced.wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default();
+        let by_them = wakes.iter().filter(|wake| wake.waker.is_some_and(|waker| asked.contains_key(&waker)));
+        let all: u128 = wakes.iter().map(|wake| u128::from(wake.blocked_ns)).sum();
+        2 * by_them.map(|wake| u128::from(wake.blocked_ns)).sum::<u128>() > all
+    };
+    let queues = traced.waits.values().copied().filter(|wait| is(wait, &[Why::Condition, Why::Task]));
+    queues.filter(mostly).map(|wait| wait.wait).collect()
 }
 
 /// What threads were blocked for, slice by slice: mostly what the slice's wait is for.

@@ -2,7 +2,7 @@
 //!
 //! Evidence: the server's threads were ready to run while the load had a processor that the server may use.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `model`, `shared`, `statistics`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`, `recording`.
 
 use crate::account::LineId;
 use crate::answer::{CauseId, Condition};

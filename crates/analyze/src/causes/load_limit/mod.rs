@@ -3,7 +3,7 @@
 //! Evidence: processors were idle while threads of the server waited at sockets and events, in the load's time; and how busy the
 //! load itself was.
 //!
-//! May import: `account`, `answer`, `facts`, `load`, `model`, `shared`, `words`.
+//! May import: `account`, `answer`, `facts`, `load`, `shared`, `words`.
 
 use super::load::took;
 use crate::account::lines::Why;

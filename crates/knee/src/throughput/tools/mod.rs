@@ -1,32 +1,18 @@
 //! What programs that ask a server for work print at their end: how much they got done, what failed, how long it took.
 //!
-//! Rooms: `web` those that speak HTTP; `stores` those that ask databases; `text` numbers and times as they write them. A rate is
+//! Rooms: `report` what they say; `web` those that speak HTTP; `stores` those that ask databases; `text` numbers and times as they write them. A rate is
 //! of what succeeded: what they count among it although it failed is taken off.
 //!
 //! May import: nothing of knee's.
 
+mod report;
 mod stores;
 #[cfg(test)]
 mod tests;
 mod text;
 mod web;
 
-/// What a load says of its run.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LoadReport {
-    /// The program, and the line that has the number.
-    pub(crate) from: &'static str,
-    /// What is counted.
-    pub(crate) unit: &'static str,
-    /// Units of work that succeeded, a second.
-    pub(crate) rate: f64,
-    /// How many failed, where it says so.
-    pub(crate) errors: Option<u64>,
-    /// The median time of one, nanoseconds.
-    pub(crate) median_ns: Option<u64>,
-    /// The time that 99 % of them took at most, nanoseconds.
-    pub(crate) at_99_ns: Option<u64>,
-}
+pub(crate) use report::LoadReport;
 
 /// Reads the output of a load; none where it is of no known program, or of one that was cut short.
 pub(crate) fn read(output: &str) -> Option<LoadReport> {

@@ -1,6 +1,6 @@
 //! redis-benchmark, memtier_benchmark, pgbench and sysbench.
 
-use super::LoadReport;
+use super::report::LoadReport;
 use super::text::{behind, count, milliseconds, number};
 
 /// One row a test; several are as fast as all of them together were, each with as many requests.

@@ -1,6 +1,6 @@
 //! wrk, wrk2, ab, h2load, vegeta, k6, hey and oha.
 
-use super::LoadReport;
+use super::report::LoadReport;
 use super::text::{behind, count, good, milliseconds, number, time_ns};
 
 const UNIT: &str = "requests/s";
