@@ -115,7 +115,7 @@ pub struct Point {
 pub struct LoadPoint {
     /// Processors that it ran on: its CPU time over wall time.
     pub processors_used: f64,
-    /// The most threads that it had at a time.
+    /// Threads of it that worked.
     pub threads: u32,
     /// Requests of a run that failed, where it says so.
     pub errors: Option<f64>,

@@ -95,6 +95,19 @@ fn a_load_that_asks_for_little_is_told_so() {
     }
 }
 
+/// 600 requests a second that take 1 ms each are 0.6 at a time; with 10 ms they are six, more than there are processors.
+#[test]
+fn requests_that_are_under_way_are_not_waited_for() {
+    for (latency, part) in
+        [(ms(1), "asked for no more: 0.60 requests at a time"), (ms(10), "6.0 requests at a time were under way")]
+    {
+        let mut tables = loaded(idle(0), 0.3, 1);
+        tables.runs.iter_mut().for_each(|run| run.latency_median_ns = Some(latency));
+        let told = machine(&answer_for(&tables), CauseId::LOAD_LIMIT).unwrap();
+        assert!(told.contains(part), "{told}");
+    }
+}
+
 #[test]
 fn what_a_server_does_before_its_load_counts_for_nothing() {
     let (at_once, later) = (answer_for(&loaded(idle(0), 0.98, 1)), answer_for(&loaded(idle(500), 0.98, 1)));

@@ -68,7 +68,7 @@ tables! {
         signal: Option<i32>,
         /// CPU time of the load, all its processes; absent without a load, as in all columns that follow.
         load_ns: Option<u64>,
-        /// The most threads that the load had at a time, as far as it was looked at.
+        /// Threads of the load that ran for a twentieth of the busiest one's time or more, as far as it was looked at.
         load_threads: Option<u32>,
         /// Requests that the load says failed; they are not in the throughput. Absent where it does not say.
         load_errors: Option<u64>,

@@ -155,7 +155,7 @@ pub struct Loaded {
     pub cpu_ns: u64,
     /// The part of it on the processors that the server may use.
     pub here_ns: u64,
-    /// The most threads that it had at a time, looked at now and then.
+    /// Threads of it that worked: those that ran for a twentieth of the busiest one's time or more, looked at now and then.
     pub threads: u32,
     /// Its processes, as far as they were seen.
     pub pids: Vec<u32>,

@@ -26,7 +26,6 @@ pub(super) struct Member {
     children_ticks: u64,
     minor_faults: u64,
     major_faults: u64,
-    pub(super) threads: u32,
     /// Tells it from a later process with the same number.
     started_ticks: u64,
 }
@@ -78,8 +77,7 @@ fn of_family(leader: u32, all: Vec<Member>) -> Vec<Member> {
     all.into_iter().filter(|m| inside.contains(&m.pid)).collect()
 }
 
-/// proc_pid_stat(5): state (3), ppid (4), pgrp (5), minflt to cmajflt (10 to 13), utime to cstime (14 to 17), num_threads
-/// (20), starttime (22). The name, field 2, may hold spaces and parentheses.
+/// proc_pid_stat(5): state (3), ppid (4), pgrp (5), minflt to cmajflt (10 to 13), utime to cstime (14 to 17), starttime (22). The name, field 2, may hold spaces and parentheses.
 fn parse(pid: u32, text: &str) -> Option<Member> {
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
@@ -94,7 +92,6 @@ fn parse(pid: u32, text: &str) -> Option<Member> {
         children_ticks: number(13)?.checked_add(number(14)?)?,
         minor_faults: number(7)?.checked_add(number(8)?)?,
         major_faults: number(9)?.checked_add(number(10)?)?,
-        threads: small(17)?,
         started_ticks: number(19)?,
     })
 }
@@ -176,7 +173,7 @@ mod tests {
     #[test]
     fn a_process_is_read_whatever_its_name() {
         let read = member(7, 1, 7);
-        assert_eq!((read.parent, read.group, read.threads, read.started_ticks), (1, 7, 3, 99));
+        assert_eq!((read.parent, read.group, read.started_ticks), (1, 7, 99));
         assert_eq!((read.ticks, read.children_ticks), ((40, 60), 70));
         assert_eq!((read.minor_faults, read.major_faults), (11, 15));
         for text in ["", "7 (a)", "7 (a) S x", "7 (a) S 1 7 1 0 -1 0 5 6 7 8 18446744073709551615 1 1 1 20 0 3 0 99"] {

@@ -9,9 +9,10 @@ use crate::launch::{
     ready_to_start, reap, start_child,
 };
 use crate::machine::usable_processors;
-use crate::procfs::{MachineTime, monotonic_ns, unix_ns};
+use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::stop::Stop;
-use std::collections::{BTreeSet, HashSet};
+use crate::task;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -270,23 +271,34 @@ fn under_load(
     })
 }
 
-/// Waits for the end of the load, the first of the two; the most threads that it had, and its processes.
+/// A thread of the load that ran for less than this part of what the busiest one ran only starts the others, or waits for them.
+const WORKER: u64 = 20;
+
+/// Waits for the end of the load, the first of the two; how many threads of it worked, and its processes.
 fn watch(load: u32, handles: [&OwnedFd; 2], limits: &Limits<'_>) -> Result<(u32, Vec<u32>), Trouble> {
-    let (mut threads, mut pids) = (1, BTreeSet::from([load]));
+    let (mut ran, mut pids) = (HashMap::new(), BTreeSet::from([load]));
     let mut next = monotonic_ns() + FIRST_LOOK_NS;
     loop {
         match ended(handles, LOOK) {
-            [true, _] => return Ok((threads, pids.into_iter().collect())),
+            [true, _] => return Ok((workers(&ran), pids.into_iter().collect())),
             [_, true] => return Err(Trouble::Ended { was_ready: true }),
             _ => limits.hold()?,
         }
         if monotonic_ns() >= next {
-            let members = family::members(load);
-            threads = threads.max(members.iter().map(|member| member.threads).sum());
-            pids.extend(members.iter().map(|member| member.pid));
+            for pid in family::members(load).into_iter().map(|member| member.pid) {
+                pids.insert(pid);
+                let times = procfs::threads(pid).into_iter().filter_map(|tid| Some((tid, task::times(pid, tid)?)));
+                ran.extend(times.map(|(tid, times)| (tid, times.running_ns)));
+            }
             next = monotonic_ns() + NEXT_LOOK_NS;
         }
     }
+}
+
+/// Threads that worked, of the time that each of them ran; at least 1.
+fn workers(ran: &HashMap<u32, u64>) -> u32 {
+    let busiest = ran.values().copied().max().unwrap_or(0);
+    ran.values().filter(|ns| ns.saturating_mul(WORKER) >= busiest).count().max(1) as u32
 }
 
 /// Whether the load runs on the processors of its server.
@@ -329,6 +341,12 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_only_starts_the_others_does_not_work() {
+        assert_eq!(workers(&HashMap::from([(1, 2), (2, 1000), (3, 51)])), 2);
+        assert_eq!(workers(&HashMap::new()), 1);
+    }
 
     #[test]
     fn a_load_takes_of_its_server_s_processors_what_it_runs_there() {

@@ -141,7 +141,8 @@ static int ask(int clients, int milliseconds)
 		pthread_join(threads[i], 0);
 	double seconds = now() - begin;
 	printf("Running test @ %s\n  1 threads and %d connections\n", at.sun_path, clients);
-	printf("  Latency Distribution\n     50%%  250.00us\n     99%%    5.80ms\n");
+	double mean = requests ? seconds * clients / requests : 0;
+	printf("  Latency Distribution\n     50%%  %.2fus\n     99%%    5.80ms\n", mean * 1e6);
 	printf("  %ld requests in %.2fs, 1.00MB read\n", requests, seconds);
 	if (failed)
 		printf("  Socket errors: connect 0, read %ld, write 0, timeout 0\n", failed);

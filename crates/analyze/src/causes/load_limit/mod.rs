@@ -3,13 +3,14 @@
 //! Evidence: processors were idle while threads of the server waited at sockets and events, in the load's time; and how busy the
 //! load itself was.
 //!
-//! May import: `account`, `answer`, `facts`, `load`, `shared`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `load`, `shared`, `words`.
 
 use super::load::took;
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{CauseId, Condition};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
+use crate::curve::seconds;
 use crate::facts::{Facts, large};
 use crate::words::{percent, two_digits};
 
@@ -70,25 +71,46 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
     let most = had.min(room).max(1.0);
     let share = waited / ledger.account.capacity.max(f64::MIN_POSITIVE);
     let busy = ran >= BUSY * most;
-    let summary = match busy {
-        true => format!(
-            "the load is the limit: it was busy all the time ({} of {} that its threads can use), while the server waited for its \
-             requests for {} of the processor time",
-            two_digits(ran),
-            processors(most),
-            percent(share)
+    let ran_on = format!("{} of {}", two_digits(ran), processors(most));
+    let (waited_for, percent) = ("the server waited for the load's requests for", percent(share));
+    // Requests a second × the seconds of one: as many are under way at a time (Little's law).
+    let under_way = facts.clean.median(threads, |run| {
+        let latency = run.latency_median_ns.map_or(f64::NAN, seconds);
+        run.throughput.unwrap_or(f64::NAN) * latency
+    });
+    let could = f64::from(ledger.traced.processors());
+    let (summary, next) = match (busy, under_way.filter(|number| number.is_finite())) {
+        (true, _) => (
+            format!(
+                "the load is the limit: it was busy all the time ({ran_on} that its threads can use), while {waited_for} {percent} \
+                 of the processor time",
+                waited_for = waited_for.replace("the load's", "its")
+            ),
+            LARGER,
         ),
-        false => format!(
-            "the server waited for the load's requests for {} of the processor time, and the load, which ran on {} of {}, asked \
-             for no more",
-            percent(share),
-            two_digits(ran),
-            processors(most)
+        (false, Some(few)) if few < could => (
+            format!(
+                "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more: {} requests \
+                 at a time",
+                two_digits(few)
+            ),
+            MORE,
         ),
-    };
-    let more = match busy {
-        true => "give the load more threads, and processors of its own (--load-processors), or let it run on another machine",
-        false => "let it ask for more at a time, by more connections or clients: --param clients=4,16,64 with {clients} in --load",
+        (false, Some(many)) => (
+            format!(
+                "threads of the server waited at sockets or events for {percent} of the processor time, while {} requests at a time \
+                 were under way: something in the server, or another service, holds these back",
+                two_digits(many)
+            ),
+            INSIDE,
+        ),
+        (false, None) => (
+            format!(
+                "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more, or waited \
+                 for answers that something else holds back"
+            ),
+            MORE,
+        ),
     };
     Condition {
         id: meta.id,
@@ -101,9 +123,16 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
             evidence("processors that the load ran on, in the timed runs", ran, "processors", "runs"),
             evidence("threads of the load", had, "threads", "runs"),
         ],
-        remedies: vec![more.to_owned()],
+        remedies: vec![next.to_owned()],
     }
 }
+
+/// What to do, by what the load did.
+const LARGER: &str =
+    "give the load more threads, and processors of its own (--load-processors), or let it run on another machine";
+const MORE: &str =
+    "let it ask for more at a time, by more connections or clients: --param clients=4,16,64 with {clients} in --load";
+const INSIDE: &str = "look at the waits of the tasks, coroutines or other services that requests go through";
 
 fn processors(most: f64) -> String {
     if most > 1.0 { format!("{most:.0} processors") } else { "the one processor".to_owned() }
