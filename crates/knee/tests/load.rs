@@ -18,9 +18,9 @@ impl Place {
     fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/served.c");
-        let built =
-            Command::new("cc").args(["-O1", "-g", "-pthread", "-o"]).arg(folder.path().join("served")).arg(source);
-        assert!(built.status().unwrap().success());
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-g", "-pthread", "-o"]).arg(folder.path().join("served")).arg(source);
+        assert!(compiler.status().unwrap().success());
         Place(folder)
     }
 
