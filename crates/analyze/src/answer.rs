@@ -19,6 +19,9 @@ pub struct Answer {
     /// Variables that were set for it, with their placeholders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<(String, String)>,
+    /// What asked it for work, where it is a server; absent elsewhere. Times and counts are those of the load's time then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<recording::meta::Load>,
     /// The machine that ran it.
     pub machine: recording::meta::Machine,
     /// What the counts are of: absent where they are of threads, as they mostly are; `processors` where the sweep changed
@@ -100,8 +103,26 @@ pub struct Point {
     pub efficiency_interval: Interval,
     /// CPU time over wall time, median.
     pub processors_used: f64,
+    /// What its load took and saw, where it is a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadPoint>,
     /// Medians by name: `user_seconds`, `system_seconds`, `voluntary_switches`, `cycles`, ...
     pub counters: BTreeMap<&'static str, f64>,
+}
+
+/// The load of a server at one count: medians of the timed runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LoadPoint {
+    /// Processors that it ran on: its CPU time over wall time.
+    pub processors_used: f64,
+    /// Threads of it that worked.
+    pub threads: u32,
+    /// Requests of a run that failed, where it says so.
+    pub errors: Option<f64>,
+    /// Median time of a request, seconds, where it prints that.
+    pub latency_median: Option<f64>,
+    /// Time that 99 % of the requests took at most, seconds, where it prints that.
+    pub latency_99: Option<f64>,
 }
 
 /// Where the processors' time went at one thread count. `useful` + all lines + `unexplained` = `capacity`.

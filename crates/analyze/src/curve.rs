@@ -208,6 +208,7 @@ impl<'t> Clean<'t> {
             efficiency: speedup / ideal,
             efficiency_interval,
             processors_used: self.median(threads, |r| cpu(r) / seconds(r.wall_ns))?,
+            load: None,
             counters: self.counters(threads),
         })
     }

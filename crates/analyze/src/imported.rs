@@ -33,6 +33,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
         knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: meta.format.to_string() },
         command: meta.command.clone(),
         environment: Vec::new(),
+        load: None,
         machine: meta.machine.clone(),
         counted: meta.counted,
         throughput: None,

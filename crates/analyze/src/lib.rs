@@ -4,7 +4,7 @@
 //! of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the processors' time
 //! went; [`facts`] and [`causes`] why, one folder a cause; [`verdict`] the conclusion in words; [`amounts`] and [`growth`] the
 //! same things at several thread counts; [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from
-//! outside; `imported` what another tool's profile tells. Pure: no clock, no files, no environment. The same recording gives
+//! outside; `imported` what another tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The same recording gives
 //! the same answer.
 //!
 //! May import: `recording`, serde.
@@ -20,6 +20,7 @@ pub mod facts;
 pub mod growth;
 mod imported;
 pub mod knee;
+pub mod load;
 pub mod model;
 pub mod runtimes;
 mod scaling;
@@ -85,13 +86,15 @@ pub fn answer_for(tables: &Tables) -> Answer {
 
 fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>], causes: &[&Meta]) -> Answer {
     let tables = model.tables;
-    let points = clean.points();
+    let mut points = clean.points();
+    points.iter_mut().for_each(|point| point.load = load::point(clean, point.threads));
     let processors = tables.meta.machine.usable_processors.max(1);
     let facts = Facts { model, clean, points: &points, ledgers, processors, named: words, only: None };
     Answer {
         knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: tables.meta.format.to_string() },
         command: tables.meta.command.clone(),
         environment: tables.meta.environment.clone(),
+        load: tables.meta.load.clone(),
         machine: tables.meta.machine.clone(),
         counted: tables.meta.counted,
         throughput: tables.meta.throughput.clone().filter(|_| clean.by_throughput),

@@ -20,6 +20,19 @@ pub struct Counters {
     pub cache_misses: Option<u64>,
 }
 
+impl Counters {
+    /// What was counted since then.
+    pub(crate) fn since(&self, before: &Counters) -> Counters {
+        let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Counters {
+            migrations: since(self.migrations, before.migrations),
+            cycles: since(self.cycles, before.cycles),
+            instructions: since(self.instructions, before.instructions),
+            cache_misses: since(self.cache_misses, before.cache_misses),
+        }
+    }
+}
+
 /// Counters that wait for a process to exec.
 #[derive(Debug)]
 pub(crate) struct Counting {
@@ -97,19 +110,20 @@ impl Counting {
         }
     }
 
-    /// The counts after the process has ended.
-    pub(crate) fn read(self) -> Counters {
+    /// The counts so far; final when the process has ended.
+    pub(crate) fn read(&self) -> Counters {
+        let one = |file: &Option<File>| file.as_ref().and_then(read_one);
         Counters {
-            migrations: self.migrations.and_then(read_one),
-            cycles: self.cycles.and_then(read_one),
-            instructions: self.instructions.and_then(read_one),
-            cache_misses: self.cache_misses.and_then(read_one),
+            migrations: one(&self.migrations),
+            cycles: one(&self.cycles),
+            instructions: one(&self.instructions),
+            cache_misses: one(&self.cache_misses),
         }
     }
 }
 
 /// Reads value, time enabled and time running, and scales the value up when the counter had to share hardware.
-fn read_one(mut file: File) -> Option<u64> {
+fn read_one(mut file: &File) -> Option<u64> {
     let mut bytes = [0; 24];
     file.read_exact(&mut bytes).ok()?;
     let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));

@@ -1,5 +1,6 @@
 //! What can go wrong while a target is run and observed.
 
+use crate::launch::Exit;
 use std::path::PathBuf;
 
 /// Failures of knee or of the machine; a target that fails is no error here but an [`crate::Exit`].
@@ -55,6 +56,28 @@ pub enum Error {
     Timeout {
         /// The limit.
         seconds: f64,
+    },
+    /// A server's port is somebody else's already: the load would ask the wrong one.
+    #[error("something listens at port {port} already, so who answers the load could not be told")]
+    PortTaken {
+        /// The port.
+        port: u16,
+    },
+    /// A server did not get ready in time.
+    #[error("the server was not ready within {seconds} s: knee waited until {until}")]
+    NotReady {
+        /// The limit.
+        seconds: f64,
+        /// What was waited for.
+        until: String,
+    },
+    /// A server ended before its load did.
+    #[error("the server ended {} ({exit})", if *.was_ready { "while the load ran" } else { "before it was ready" })]
+    ServerEnded {
+        /// Whether the load had begun.
+        was_ready: bool,
+        /// How it ended.
+        exit: Exit,
     },
     /// The user asked to stop.
     #[error("interrupted")]

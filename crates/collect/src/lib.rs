@@ -1,6 +1,6 @@
 //! Everything privileged: running the target, measuring it from outside, and observing it through the kernel.
 //!
-//! [`launch`] runs a command once and measures it. What is observed takes one way: `sources` (programs in the kernel, perf
+//! [`launch`] runs a command once and measures it; [`load`] runs a server with what asks it for work. What is observed takes one way: `sources` (programs in the kernel, perf
 //! events, /proc) give `events`, with handles for stacks from `stacks`; `build` makes rows of them; `sinks` write these into
 //! a recording or show them. [`observe`] has the three ways to observe: a run, a program that runs already, and a live view.
 //! `sharing` looks for memory that threads share. [`rights`] gives up those that are not needed; [`machine`] and [`probe`]
@@ -16,6 +16,7 @@ pub mod error;
 mod events;
 mod file_kind;
 pub mod launch;
+pub mod load;
 pub mod machine;
 pub mod observe;
 pub mod probe;
@@ -31,6 +32,6 @@ mod syscall_names;
 mod task;
 
 pub use error::Error;
-pub use launch::{Command, Exit, Finished, OutputSink, RunOptions, Stream, run_clean};
+pub use launch::{Command, Exit, Finished, Loaded, OutputSink, RunOptions, Stream, run_clean};
 pub use observe::{Attached, Collector, End, Observer, Tracer};
 pub use stop::Stop;

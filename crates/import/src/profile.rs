@@ -138,6 +138,7 @@ fn blank(knee: &str, now_unix_ns: u64) -> Meta {
         thread_counts: Vec::new(),
         counted: Counted::Threads,
         processor_order: Vec::new(),
+        load: None,
         runs_per_count: 0,
         order_seed: 0,
         machine: Header::default().machine(1),
@@ -299,6 +300,9 @@ impl Profile {
             idle_ns: 0,
             foreign_ns: 0,
             observer_ns: 0,
+            load_begin_ns: None,
+            load_end_ns: None,
+            load_ns: None,
         });
         tables.samples.extend(self.samples.iter().filter_map(|sample| {
             Some(Sample {

@@ -1,6 +1,8 @@
 //! The door to crate `collect`: one run of the target, measured or observed.
 
 use crate::naming;
+use crate::serving::ServingPlan;
+use collect::load::{Loading, Server, Serving, run_clean_under};
 use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
 use recording::tables::RunKind;
 use recording::{RunId, Writer};
@@ -19,6 +21,14 @@ pub(crate) struct RunRequest {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// Where it runs; knee's own folder when absent.
     pub(crate) folder: Option<PathBuf>,
+    /// What asks it for work, where it is a server.
+    pub(crate) load: Option<Vec<OsString>>,
+}
+
+/// Where what is printed goes.
+pub(crate) struct Outputs<'a> {
+    pub(crate) program: &'a mut dyn OutputSink,
+    pub(crate) load: &'a mut dyn OutputSink,
 }
 
 /// Makes runs. The sweep's tests have one that makes none.
@@ -27,7 +37,7 @@ pub(crate) trait Executor {
     ///
     /// # Errors
     /// When knee or the machine fails; a target that fails is told by `Finished::exit`.
-    fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error>;
+    fn run(&mut self, request: &RunRequest, to: Outputs<'_>, writer: &mut Writer) -> Result<Finished, Error>;
 
     /// What the user should know about the names and stacks of the observed runs in a recording's folder so far.
     fn notes(&self, _folder: &Path) -> Vec<String> {
@@ -42,6 +52,8 @@ pub(crate) struct Processes {
     collector: Collector,
     /// Where processors are counted, these: a count of n runs on the first n.
     order: Vec<u32>,
+    /// How a server is run under its load.
+    serving: Option<ServingPlan>,
     /// One for each recording: stacks and names are told once, to the recording that they are met in first.
     observers: BTreeMap<PathBuf, Observer>,
 }
@@ -49,12 +61,27 @@ pub(crate) struct Processes {
 impl Processes {
     /// Observed runs are observed with `collector`. `order`: where processors are counted, these.
     pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector, order: Vec<u32>) -> Processes {
-        Processes { timeout, stop, collector, order, observers: BTreeMap::new() }
+        Processes { timeout, stop, collector, order, serving: None, observers: BTreeMap::new() }
+    }
+
+    /// The same of a server.
+    pub(crate) fn serving(self, serving: Option<ServingPlan>) -> Processes {
+        Processes { serving, ..self }
+    }
+
+    /// The load of a request, when it has one.
+    fn load(&self, request: &RunRequest) -> Option<Serving> {
+        let (plan, argv) = (self.serving.as_ref()?, request.load.clone()?);
+        let processors = plan.processors.clone();
+        // Variables are the server's.
+        let load = collect::Command { argv, env: Vec::new(), cwd: request.folder.clone(), processors };
+        let ServingPlan { ready, ready_within, stop_within, .. } = plan;
+        Some(Serving { load, ready: ready.clone(), ready_within: *ready_within, stop_within: *stop_within })
     }
 }
 
 impl Executor for Processes {
-    fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, writer: &mut Writer) -> Result<Finished, Error> {
+    fn run(&mut self, request: &RunRequest, to: Outputs<'_>, writer: &mut Writer) -> Result<Finished, Error> {
         let mut env = request.env.clone();
         if request.kind == RunKind::Traced {
             let around = |name: &str| std::env::var_os(name);
@@ -65,13 +92,24 @@ impl Executor for Processes {
         // Counting costs time at every switch, so timed runs are left alone.
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };
-        match request.kind {
-            RunKind::Traced => {
-                let observer = self.observers.entry(writer.folder().to_owned());
-                let observer = observer.or_insert_with(|| Observer::new(self.collector));
-                observer.run(&command, &options, sink, &self.stop, writer, request.run)
-            }
-            _ => collect::run_clean(&command, &options, sink, &self.stop),
+        let serving = self.load(request);
+        let stop = self.stop.clone();
+        let mut observer = (request.kind == RunKind::Traced).then(|| {
+            let observer = self.observers.entry(writer.folder().to_owned());
+            observer.or_insert_with(|| Observer::new(self.collector))
+        });
+        let Outputs { program: sink, load } = to;
+        let Some(serving) = &serving else {
+            return match &mut observer {
+                Some(observer) => observer.run(&command, &options, sink, &stop, writer, request.run),
+                None => collect::run_clean(&command, &options, sink, &stop),
+            };
+        };
+        let server = Server { command: &command, options: &options, sink, stop: &stop };
+        let loading = Loading { serving, sink: load };
+        match &mut observer {
+            Some(observer) => observer.run_under(server, loading, writer, request.run),
+            None => run_clean_under(server, loading),
         }
     }
 

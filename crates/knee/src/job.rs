@@ -1,15 +1,17 @@
 //! What a sweep is to do: from the command line alone, or from a sweep file with the command line's changes.
 
 use crate::bounds::{self, Bounds};
-use crate::cli::{Compare, Making, Sweep, SweepOptions};
+use crate::cli::{Compare, Making, Serve, Sweep, SweepOptions};
 use crate::failure::{Failure, Status};
 use crate::file::{Described, SweepFile, nearest, usual_picture};
 use crate::index::Question;
 use crate::plan::Amounts;
 use crate::plan::cases::{CaseSpec, Parameter, Variant, expand};
 use crate::plan::template::{PLACEHOLDER, Template, placeholder, variable};
+use crate::serving::{self, ServingPlan};
 use crate::target;
 use crate::throughput::Forms;
+use collect::load::Ready;
 use recording::meta::Counted;
 use report::comparison::{Picture, Skipped};
 use std::ffi::{OsStr, OsString};
@@ -46,6 +48,8 @@ pub(crate) struct Job {
     pub(crate) repeats: u32,
     pub(crate) timeout: Option<Duration>,
     pub(crate) forms: Forms,
+    /// How a server is run under its load.
+    pub(crate) serving: Option<ServingPlan>,
     /// What builds the programs.
     build: Option<String>,
 }
@@ -59,7 +63,8 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
     if let Some(name) = options.variant.first() {
         return Err(usage(format!("--variant {name}: only a sweep file has variants")));
     }
-    let template = Template { argv: command.to_vec(), env: variables(&options.making)?, folder: None };
+    let load = sweep.serve.load.as_deref().map(serving::words).transpose()?;
+    let template = Template { argv: command.to_vec(), env: variables(&options.making)?, folder: None, load };
     let program = command.first().cloned().unwrap_or_default();
     let asked = sweep.processors.as_ref().map(|counts| counts.0.as_slice());
     let Bounds { counts: threads, order, template, notes } = match &options.threads {
@@ -97,6 +102,7 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
         repeats: repeats(&options.making, amounts),
         timeout: options.making.timeout.map(Duration::from_secs_f64),
         forms: forms(options.making.throughput.as_deref())?,
+        serving: serving(&sweep.serve)?,
         build: None,
     }
     .asked(options)
@@ -143,6 +149,7 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
         repeats: repeats(&options.making, amounts),
         timeout: seconds.map(Duration::from_secs_f64),
         forms: forms(options.making.throughput.as_deref().or(file.throughput.as_deref()))?,
+        serving: None,
         build: file.build.clone(),
     }
     .asked(options)
@@ -155,7 +162,7 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
 pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure> {
     let commands = two(&options.commands)?;
     let env = variables(&options.making)?;
-    let templates = commands.map(|argv| Template { argv: argv.to_vec(), env: env.clone(), folder: None });
+    let templates = commands.map(|argv| Template { argv: argv.to_vec(), env: env.clone(), folder: None, load: None });
     let mentioned = templates.iter().any(|template| template.mentions(PLACEHOLDER));
     let threads = match (&options.threads, mentioned) {
         (Some(counts), true) => counts.0.clone(),
@@ -195,6 +202,7 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
         repeats: repeats(&options.making, amounts),
         timeout: options.making.timeout.map(Duration::from_secs_f64),
         forms: forms(options.making.throughput.as_deref())?,
+        serving: None,
         build: None,
     })
 }
@@ -252,9 +260,12 @@ impl Job {
     pub(crate) fn check_programs(&self, search_path: Option<&OsStr>) -> Result<(), Failure> {
         for case in &self.cases {
             // The placeholder may be part of the program's name.
-            let (argv, _) = case.template.at(self.threads.first().copied().unwrap_or(1), self.counted);
-            let program = argv.first().map_or(OsStr::new(""), OsString::as_os_str);
-            target::check(program, case.template.folder.as_deref(), search_path).map_err(|failure| {
+            let at = case.template.at(self.threads.first().copied().unwrap_or(1), self.counted);
+            let first = |argv: &[OsString]| argv.first().cloned().unwrap_or_default();
+            if let Some(load) = &at.load {
+                target::check(&first(load), case.template.folder.as_deref(), search_path)?;
+            }
+            target::check(&first(&at.argv), case.template.folder.as_deref(), search_path).map_err(|failure| {
                 let folder = case.template.folder.as_deref().unwrap_or(Path::new(".")).display();
                 match &self.build {
                     Some(build) if failure.status == Status::Target => {
@@ -337,6 +348,21 @@ fn parameters(file: &SweepFile, variants: &[Variant], options: &SweepOptions) ->
 
 fn usage(what: String) -> Failure {
     Failure::new(Status::Usage, what)
+}
+
+/// How a server is run under its load.
+fn serving(options: &Serve) -> Result<Option<ServingPlan>, Failure> {
+    if options.load.is_none() {
+        return Ok(None);
+    }
+    let processors = options.load_processors.as_ref().map(|numbers| numbers.0.clone()).unwrap_or_default();
+    serving::may_run_on(&processors, &collect::machine::order())?;
+    Ok(Some(ServingPlan {
+        ready: options.ready.clone().unwrap_or(Ready::Listens),
+        ready_within: options.ready_within,
+        stop_within: options.stop_within,
+        processors,
+    }))
 }
 
 /// A parameter's value may hold the thread count's placeholder.

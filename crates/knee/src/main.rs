@@ -4,7 +4,7 @@
 //! is to be run; `target` looks for the program; `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the
 //! program's output; `executor` the door to crate `collect`, `observing` the choice of a collector; `naming` what it asks of
 //! virtual machines; `failure` exit statuses; `gate` what a script asked to fail at; `mistakes` what was probably meant; `ui` the only place that writes to the
-//! terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `version` which knee this is; `view`
+//! terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `serving` servers under load; `version` which knee this is; `view`
 //! the server of a page; `watch` the live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,7 @@ mod naming;
 mod observing;
 mod plan;
 mod quiet;
+mod serving;
 mod sweep;
 mod target;
 mod throughput;

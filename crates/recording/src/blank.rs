@@ -34,6 +34,11 @@ impl Run {
             clock_khz: None,
             exit_status: None,
             signal: None,
+            load_ns: None,
+            load_threads: None,
+            load_errors: None,
+            latency_median_ns: None,
+            latency_99_ns: None,
         }
     }
 }

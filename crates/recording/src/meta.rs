@@ -87,10 +87,23 @@ impl Counted {
     }
 }
 
+/// What asks the program for work, where it is a server: a command of its own that runs beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// The command with its placeholders, one argument an element.
+    pub command: Vec<String>,
+    /// The processors that it was kept to; none given: it ran where knee may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<u32>,
+    /// When the server counted as ready: a port, an address, a regular expression, as `--ready` has them; absent: when it listened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+}
+
 /// Where units of work came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// The regular expression whose first group is the number.
+    /// The regular expression whose first group is the number; of a load whose output is known, its name and the line.
     pub pattern: String,
     /// What the program counts, as far as its output says: `Mops/s`, `requests/s`.
     pub unit: String,
@@ -177,6 +190,9 @@ pub struct Meta {
     /// Where processors are counted, their numbers: a count of n ran on the first n (since format 1.7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processor_order: Vec<u32>,
+    /// What asks the program for work, where it is a server (since format 1.8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// Timed runs planned at each count.
     pub runs_per_count: u32,
     /// Seed of the randomised order.

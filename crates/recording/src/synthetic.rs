@@ -54,6 +54,7 @@ pub fn meta(processors: u32) -> Meta {
         thread_counts: Vec::new(),
         counted: Counted::Threads,
         processor_order: Vec::new(),
+        load: None,
         runs_per_count: 0,
         order_seed: 1,
         machine: Machine {
@@ -341,6 +342,9 @@ impl<'a> RunSketch<'a> {
             idle_ns: (end_ns * u64::from(processors)).saturating_sub(running),
             foreign_ns: 0,
             observer_ns: 0,
+            load_begin_ns: None,
+            load_end_ns: None,
+            load_ns: None,
         });
         debug_assert!(runs_threads > 0, "a traced run has threads");
         if let Some(row) = self.tables.runs.iter_mut().find(|r| r.run == self.run) {

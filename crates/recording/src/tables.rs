@@ -24,9 +24,9 @@ tables! {
         block: u32,
         /// Start, nanoseconds of the Unix epoch.
         started_unix_ns: u64,
-        /// Wall time from start to exit.
+        /// Wall time from start to exit; of a server under load, that of the load.
         wall_ns: u64,
-        /// CPU time in user space, all threads and waited-for children.
+        /// CPU time in user space, all threads and waited-for children; of a server under load, meanwhile.
         user_ns: u64,
         /// CPU time in the kernel, likewise.
         system_ns: u64,
@@ -50,7 +50,7 @@ tables! {
         cache_misses: Option<u64>,
         /// Units of work a second as the program printed it; the unit is in `meta.json`.
         throughput: Option<f64>,
-        /// Processor time that other programs took meanwhile, all processors.
+        /// Processor time that other programs took meanwhile, all processors; without that of a load.
         foreign_ns: Option<u64>,
         /// Time that the hypervisor gave to other machines meanwhile, all processors.
         steal_ns: Option<u64>,
@@ -62,10 +62,20 @@ tables! {
         thermal_throttles: Option<u64>,
         /// Highest clock of the processors when the run had just ended, kHz.
         clock_khz: Option<u64>,
-        /// Exit status; absent when a signal ended it.
+        /// Exit status; absent when a signal ended it. Of a server under load, that of the load.
         exit_status: Option<i32>,
-        /// The signal that ended it.
+        /// The signal that ended it, likewise.
         signal: Option<i32>,
+        /// CPU time of the load, all its processes; absent without a load, as in all columns that follow.
+        load_ns: Option<u64>,
+        /// Threads of the load that ran for a twentieth of the busiest one's time or more, as far as it was looked at.
+        load_threads: Option<u32>,
+        /// Requests that the load says failed; they are not in the throughput. Absent where it does not say.
+        load_errors: Option<u64>,
+        /// Median time of a request, as the load printed it.
+        latency_median_ns: Option<u64>,
+        /// Time that 99 % of the requests took at most, as the load printed it.
+        latency_99_ns: Option<u64>,
     }
     /// What was true of one traced run as a whole.
     pub struct Trace in "traces" {
@@ -81,10 +91,16 @@ tables! {
         sample_period_ns: u64,
         /// Idle time of those processors between begin and end.
         idle_ns: u64,
-        /// Time of other programs on those processors.
+        /// Time of other programs on those processors, without a load's.
         foreign_ns: u64,
         /// Time of knee itself on those processors.
         observer_ns: u64,
+        /// When the load began; absent without one. From then to its end is the part of the run that counts.
+        load_begin_ns: Option<u64>,
+        /// When it had ended.
+        load_end_ns: Option<u64>,
+        /// Time of the load on those processors.
+        load_ns: Option<u64>,
     }
     /// One thread of a traced run. Its four times sum to its life.
     pub struct Thread in "threads" {

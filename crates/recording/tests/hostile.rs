@@ -52,7 +52,8 @@ prop_compose! {
             // Equality of rows is to be that of the values: a value that is none equals nothing, not even itself.
             throughput: throughput.filter(|t| !t.is_nan()), foreign_ns: counted[0], steal_ns: counted[1],
             throttled_ns: counted[2], throttled_periods: counted[3], thermal_throttles: counted[0],
-            clock_khz: counted[1], exit_status, signal,
+            clock_khz: counted[1], exit_status, signal, load_ns: counted[2], load_threads: Some(threads),
+            load_errors: counted[3], latency_median_ns: counted[0], latency_99_ns: counted[1],
         }
     }
 }

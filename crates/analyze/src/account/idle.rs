@@ -16,7 +16,7 @@ use recording::tables::Reason;
 /// The idle capacity of a run, processor-seconds of the run.
 ///
 /// Time spent ready to run while a processor was free is charged to a control group's quota up to the time that it
-/// held threads back, then to other programs up to the time that they took, then to the kernel's own threads, then to knee
+/// held threads back, then to other programs and the load of a server up to the time that they took, then to the kernel's own threads, then to knee
 /// itself (which clean runs do not have, so to nothing), then to what the thread had waited for (a hand-over costs the
 /// time until the next one runs), then to oversubscription when there are more threads than processors.
 pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_code: &SerialCode<'t>) -> Vec<LossPart> {
@@ -24,10 +24,14 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
     let mut parts = Parts::default();
     // Known for the whole trace only.
     let share = traced.measured_share();
-    let mut throttled = traced.run.throttled_ns.map_or(0.0, seconds) * share;
+    let of_run = if traced.loaded() { 1.0 } else { share };
+    let mut throttled = traced.run.throttled_ns.map_or(0.0, seconds) * of_run;
     let others = seconds(traced.trace.foreign_ns) * share;
     let mut kernel = others * traced.kernel_threads();
     let mut foreign = others - kernel;
+    let mut load = traced.trace.load_ns.map_or(0.0, seconds);
+    // Both had the processors: each has its part of what the threads waited for them.
+    let load_part = load / (load + foreign.max(0.0)).max(f64::MIN_POSITIVE);
     let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
     let order = |kind: &Activity| match kind {
@@ -39,6 +43,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
     charged.sort_by_key(|(kind, _)| (order(kind), *kind));
     for (kind, mut charge) in charged {
         if kind.is_ready() {
+            let of_load = load_part * charge;
             let mut take = |from: &mut f64, id| {
                 let taken = charge.min(*from);
                 *from -= taken;
@@ -46,7 +51,11 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
                 parts.add(id, taken);
             };
             take(&mut throttled, LineId::Throttled);
+            let mut part = of_load.min(load);
+            load -= part;
+            take(&mut part, LineId::LoadRan);
             take(&mut foreign, LineId::OtherPrograms);
+            take(&mut load, LineId::LoadRan);
             take(&mut kernel, LineId::KernelThreads);
             take(&mut observer, OBSERVED);
         }

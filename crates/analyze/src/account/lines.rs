@@ -33,6 +33,8 @@ pub enum Why {
     Io,
     /// A pipe, a socket, an event.
     Poll,
+    /// In a server, at a socket or an event: what its load asks for next.
+    Request,
     /// A child process.
     Child,
     /// Anything, in a thread that hardly ever runs: it is no worker, and more processors are nothing to it.
@@ -49,7 +51,7 @@ pub enum Why {
 
 impl Why {
     /// All of them.
-    pub const ALL: [Why; 19] = [
+    pub const ALL: [Why; 20] = [
         Why::Lock,
         Why::Allocator,
         Why::Creation,
@@ -63,6 +65,7 @@ impl Why {
         Why::Sleep,
         Why::Io,
         Why::Poll,
+        Why::Request,
         Why::Child,
         Why::Helper,
         Why::Fault,
@@ -154,6 +157,8 @@ pub enum LineId {
     Throttled,
     /// Ready to run while other programs had the processor.
     OtherPrograms,
+    /// Ready to run while the load of a server had the processor.
+    LoadRan,
     /// What other programs took of the timed runs alone.
     OtherProgramsTimed,
     /// Ready to run while threads of the kernel had the processor.
@@ -259,6 +264,7 @@ impl LineId {
             LineId::Noise,
             LineId::Throttled,
             LineId::OtherPrograms,
+            LineId::LoadRan,
             LineId::OtherProgramsTimed,
             LineId::KernelThreads,
             LineId::Crowded,

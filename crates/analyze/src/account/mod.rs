@@ -108,9 +108,10 @@ impl Ledger<'_, '_> {
         (sum, variance.sqrt())
     }
 
-    /// What the machine took, and the virtual machine: other programs, a quota, a compiler. It is no loss of the program's own.
+    /// What the machine took, the virtual machine, and the load of a server: other programs, a quota, a compiler. It is no loss of the program's own.
     pub fn to_machine(&self) -> f64 {
-        let others = [LineId::Throttled, LineId::Compiling].map(|line| self.sum(|id| id == line).0.max(0.0));
+        let others = [LineId::Throttled, LineId::Compiling, LineId::LoadRan, LineId::Blocked(Why::Request)];
+        let others = others.map(|line| self.sum(|id| id == line).0.max(0.0));
         self.to_others().0.max(0.0) + others.iter().sum::<f64>()
     }
 
@@ -299,7 +300,8 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let least_loss =
         intervals::above(&times(clean_useful, working), &times(&clean_time, processors), ERROR).unwrap_or(loss);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
-    let time = time * traced.measured_share();
+    // Of a server the run is the load's already.
+    let time = if traced.loaded() { time } else { time * traced.measured_share() };
     let mut found = idle::idle(model, traced, split, &draft.serial_code);
     for part in &mut found {
         part.seconds /= draft.work;
@@ -416,7 +418,7 @@ impl<'m, 't> Draft<'m, 't> {
         for (kind, spent) in &self.split.spent {
             // Who waits for the end of others, or hardly ever runs, does not do the work.
             if let Activity::Blocked(why) = kind
-                && !matches!(why, Why::Join | Why::Child | Why::Helper)
+                && !matches!(why, Why::Join | Why::Child | Why::Helper | Why::Request)
             {
                 *waited.entry(LineId::blocked(*why)).or_default() += spent / self.work;
             }
@@ -430,7 +432,7 @@ impl<'m, 't> Draft<'m, 't> {
     /// the same work in the traced run.
     fn clean_cpu(&self, clean: &Clean<'_>) -> Option<Vec<Measured>> {
         let (traced, threads) = (self.traced, self.traced.run.threads);
-        let told = match traced.measured_share() < 1.0 {
+        let told = match traced.measured_share() < 1.0 && !traced.loaded() {
             true => {
                 let inside = clean.cpu_inside(threads, self.work, self.outside(), f64::from(traced.processors()));
                 // What is too short a part of its run to be told from the rest is as busy as in the traced one.

@@ -12,6 +12,9 @@ use recording::tables::{Reason, Slice, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
+/// What a wait for a pipe is for, as recordings name it.
+const PIPE: &str = "pipe";
+
 /// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
 ///
 /// Decides: how finely the time of a thread is divided among what it did.
@@ -105,7 +108,7 @@ impl Activity {
                 Why::Lock | Why::Pool | Why::Allocator | Why::Creation => Tier::First,
                 Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
                 Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
-                Why::Sleep | Why::Poll | Why::Unknown => Tier::Second,
+                Why::Sleep | Why::Poll | Why::Request | Why::Unknown => Tier::Second,
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
@@ -139,7 +142,33 @@ pub fn reasons<'t>(
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
     reasons.extend(pools.into_iter().flat_map(|pool| pool.waits).map(|wait| (wait, Why::Pool)));
+    let handed_on = handed_on(traced, &reasons);
+    reasons.extend(handed_on.into_iter().map(|wait| (wait, Why::Request)));
     reasons
+}
+
+/// Waits for what other threads bring that wait for the load themselves most of their time: an acceptor's workers. Who
+/// waits for them waits for the load.
+fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId> {
+    let is = |wait: &Wait, whys: &[Why]| reasons.get(&wait.wait).is_some_and(|why| whys.contains(why));
+    let mut asked: HashMap<ThreadId, u64> = HashMap::new();
+    for wait in traced.waits.values().filter(|wait| is(wait, &[Why::Request])) {
+        let sum = asked.entry(wait.thread).or_default();
+        *sum = sum.saturating_add(wait.blocked_ns);
+    }
+    let life = |thread: &ThreadId| traced.threads.get(thread).map(|t| t.end_ns.saturating_sub(t.start_ns));
+    asked.retain(|thread, waited| life(thread).is_some_and(|life| waited.saturating_mul(2) > life));
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let mostly = |wait: &&Wait| {
+        let wakes = traced.wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default();
+        let by_them = wakes.iter().filter(|wake| wake.waker.is_some_and(|waker| asked.contains_key(&waker)));
+        let all: u128 = wakes.iter().map(|wake| u128::from(wake.blocked_ns)).sum();
+        2 * by_them.map(|wake| u128::from(wake.blocked_ns)).sum::<u128>() > all
+    };
+    let queues = traced.waits.values().copied().filter(|wait| is(wait, &[Why::Condition, Why::Task]));
+    queues.filter(mostly).map(|wait| wait.wait).collect()
 }
 
 /// What threads were blocked for, slice by slice: mostly what the slice's wait is for.
@@ -240,6 +269,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         return match of_task(reason) {
             // What the program sends to itself is as late as the thread that sends it.
             Why::Poll if traced.own_events => Why::Condition,
+            Why::Poll if traced.loaded() => Why::Request,
             other => other,
         };
     }
@@ -259,6 +289,8 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         Reason::Io => Why::Io,
         // What the program's own threads bring is work that is handed on, whatever carries it.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
+        // A pipe is between processes of one program: no load asks by it.
+        Reason::Pipe | Reason::Poll if traced.loaded() && wait.what.as_deref() != Some(PIPE) => Why::Request,
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
         Reason::Fault | Reason::Reclaim => Why::Fault,

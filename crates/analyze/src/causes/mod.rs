@@ -36,6 +36,8 @@ causes! {
     io_wait
     oversubscription
     cpu_pressure
+    load
+    load_limit
     cpu_quota
     steal
     heat

@@ -91,7 +91,7 @@ impl<'t> Model<'t> {
                     trace,
                     is_only_run: alone,
                     counted: tables.meta.counted,
-                    measured: match by_marks {
+                    measured: match by_marks || trace.load_begin_ns.is_some() {
                         true => measured(tables, trace).unwrap_or((trace.begin_ns, trace.end_ns)),
                         false => (trace.begin_ns, trace.end_ns),
                     },
@@ -161,7 +161,7 @@ impl<'t> Model<'t> {
         for run in &mut traced {
             run.services = services(run, &stacks);
         }
-        let marked = by_marks && traced.iter().any(|t| measured(tables, t.trace).is_some());
+        let marked = traced.iter().any(|t| (by_marks || t.loaded()) && measured(tables, t.trace).is_some());
         let part = match (marked, by_marks && !alone) {
             (true, _) => Part::Marked,
             (false, false) => Part::Whole,

@@ -53,7 +53,7 @@ pub struct Traced<'t> {
     /// What the count of its run is of.
     pub counted: Counted,
     /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else
-    /// the stretch that its rate is of where that is told, else the whole trace. Nanoseconds.
+    /// that of its load, else the stretch that its rate is of where that is told, else the whole trace. Nanoseconds.
     pub measured: (u64, u64),
     /// Its threads, by handle.
     pub threads: BTreeMap<ThreadId, &'t Thread>,
@@ -97,6 +97,11 @@ impl<'t> Traced<'t> {
     /// The count of its run in words: "4 threads", or "4 processors" where these are counted.
     pub fn count(&self) -> String {
         self.counted.many(self.run.threads)
+    }
+
+    /// True where a load asked the program for work, and the measured part is the load's.
+    pub fn loaded(&self) -> bool {
+        self.trace.load_begin_ns.is_some()
     }
 
     /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose

@@ -58,7 +58,7 @@ const SHORTEST: f64 = 0.02;
 pub enum Part {
     /// The whole run, or no rate is printed, or nothing to speak of is outside.
     Whole,
-    /// What the program marks.
+    /// What the program marks; of a server what its load took.
     Marked,
     /// The stretch of the worker threads.
     Workers {

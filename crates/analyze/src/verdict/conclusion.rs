@@ -7,6 +7,7 @@ use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, describe, none};
 use crate::disturbance;
 use crate::facts::{Facts, in_proportion, large, share};
+use crate::load;
 use crate::model::window;
 use crate::verdict::beyond::beyond;
 use crate::verdict::power;
@@ -259,6 +260,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     let walls: Vec<(u32, f64)> = facts.points.iter().map(|p| (p.threads, p.seconds.median)).collect();
     warnings.extend(window::warnings(&facts.model.part, &facts.model.traced, &walls));
     warnings.extend(short(facts));
+    warnings.extend(load::warnings(facts.model.tables));
     warnings.extend(disturbance::warnings(facts.model.tables));
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));

@@ -3,7 +3,7 @@
 //! Rooms: `rows` the tables and when a part of them is worth writing; `timeline` the slices; `waits` what a blocked thread
 //! waits for.
 //!
-//! May import: `events`, `sharing`, `syscall_names`, `recording`.
+//! May import: `events`, `launch`, `sharing`, `syscall_names`, `recording`.
 
 mod rows;
 mod timeline;
@@ -15,6 +15,7 @@ pub(crate) use rows::Rows;
 pub(crate) use waits::wait_row;
 
 use crate::events::*;
+use crate::launch::Loaded;
 use crate::syscall_names;
 use recording::tables::*;
 use recording::{RunId, ThreadId, WaitId, Writer};
@@ -42,11 +43,13 @@ pub(crate) struct Builder {
     pub(crate) rows: Rows,
     timeline: Timeline,
     totals: Totals,
+    /// What ran beside the target for it.
+    load: Option<Loaded>,
 }
 
 impl Builder {
     pub(crate) fn new(run: RunId) -> Builder {
-        Builder { run, rows: Rows::default(), timeline: Timeline::new(run), totals: Totals::default() }
+        Builder { run, rows: Rows::default(), timeline: Timeline::new(run), totals: Totals::default(), load: None }
     }
 
     pub(crate) fn run(&self) -> RunId {
@@ -56,6 +59,12 @@ impl Builder {
     /// Sums over the threads so far.
     pub(crate) fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// A load is none of the other programs, and the run's part that counts is the load's. To be told before the run's
+    /// summary.
+    pub(crate) fn leave_out(&mut self, load: &Loaded) {
+        self.load = Some(load.clone());
     }
 
     /// Takes an event.
@@ -87,6 +96,7 @@ impl Builder {
             Event::Faults { thread, user_stack, sampled, period } => {
                 self.rows.faults.push(FaultSite { run, thread, user_stack, sampled, period });
             }
+            Event::Foreign { pid, .. } if self.load.as_ref().is_some_and(|load| load.pids.contains(&pid)) => {}
             Event::Foreign { pid, name, running_ns } => {
                 self.rows.foreign.push(Foreign { run, pid, name, running_ns });
             }
@@ -148,7 +158,9 @@ impl Builder {
     }
 
     fn summary(&mut self, summary: &RunSummary) {
-        self.totals.foreign_ns = summary.foreign_ns;
+        let load = self.load.as_ref();
+        let foreign_ns = summary.foreign_ns.saturating_sub(load.map_or(0, |load| load.here_ns));
+        self.totals.foreign_ns = foreign_ns;
         self.rows.traces.push(Trace {
             run: self.run,
             begin_ns: summary.begin_ns,
@@ -156,8 +168,11 @@ impl Builder {
             processors: summary.processors,
             sample_period_ns: summary.sample_period_ns,
             idle_ns: summary.idle_ns,
-            foreign_ns: summary.foreign_ns,
+            foreign_ns,
             observer_ns: summary.observer_ns,
+            load_begin_ns: load.map(|load| load.begin_ns),
+            load_end_ns: load.map(|load| load.end_ns),
+            load_ns: load.map(|load| load.here_ns),
         });
     }
 }

@@ -1,14 +1,22 @@
 //! Running the target: started as the user who asked for it, measured from outside, its output handed on.
 //!
-//! Rooms: `run` one run from start to end; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf knee runs.
+//! Rooms: `command` what is run and what it tells; `run` one run from start to end; `start` its start; `meter` what the machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf knee runs.
 //!
 //! May import: `counters`, `error`, `machine`, `procfs`, `rights`, `stop`.
 
 mod affinity;
+mod command;
+mod meter;
 mod output;
 mod run;
+mod start;
 pub mod user;
 
+pub(crate) use command::nanoseconds;
+pub use command::{Command, Exit, Finished, Loaded, RunOptions};
+pub(crate) use meter::Meter;
+pub(crate) use output::drain;
 pub use output::{OutputSink, Stream};
-pub use run::{Command, Exit, Finished, RunOptions, run_clean};
-pub(crate) use run::{pidfd_open, run};
+pub use run::run_clean;
+pub(crate) use run::{pidfd_open, reap, run};
+pub(crate) use start::{Prepare, ready_to_start, start_child};

@@ -1,9 +1,11 @@
 //! One run that is observed: a source, polled on a thread of its own, its events, and the recording that they go to.
 
 use crate::build::{Builder, Totals};
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::launch::OutputSink;
-use crate::launch::{Command, Finished, RunOptions, run};
+use crate::launch::{Command, Finished, Loaded, RunOptions, run};
+use crate::load::{Loading, Server, serve};
 use crate::sinks::Recorder;
 use crate::sources::Source;
 use crate::stacks::Stacks;
@@ -43,9 +45,10 @@ impl<'a, S: Source> Observation<'a, S> {
         self.recorder.write_parts(&mut self.rows);
     }
 
-    /// Takes and writes what is left. `cpu_ns` as for [`Source::finish`].
-    pub(crate) fn finish(self, cpu_ns: Option<u64>) -> Result<Totals, Error> {
+    /// Takes and writes what is left. `cpu_ns` as for [`Source::finish`]; `load`: what ran beside the target for it.
+    pub(crate) fn finish(self, cpu_ns: Option<u64>, load: Option<&Loaded>) -> Result<Totals, Error> {
         let Observation { source, mut stacks, mut rows, recorder } = self;
+        load.into_iter().for_each(|load| rows.leave_out(load));
         source.finish(cpu_ns, &mut stacks, &mut rows)?;
         let totals = rows.totals();
         recorder.finish(rows, stacks)?;
@@ -59,6 +62,8 @@ pub(crate) struct Running<'a> {
     pub(crate) options: &'a RunOptions,
     pub(crate) sink: &'a mut dyn OutputSink,
     pub(crate) stop: &'a Stop,
+    /// What asks it for work, where it is a server.
+    pub(crate) load: Option<Loading<'a>>,
 }
 
 /// Runs a command observed. `open` makes the source for the child, which waits to execute the target: an error keeps it from
@@ -82,20 +87,30 @@ pub(crate) fn observe<'a, S: Source + Send>(
         Ok(())
     };
     let ended = AtomicBool::new(false);
-    let Running { command, options, sink, stop } = running;
+    let Running { command, options, sink, stop, load } = running;
     let finished = std::thread::scope(|scope| {
         scope.spawn(|| poll_until(&observation, &ended));
-        let finished = run(command, options, sink, stop, Some(&mut prepare));
+        let finished = match load {
+            None => run(command, options, sink, stop, Some(&mut prepare)),
+            Some(load) => {
+                let server = Server { command, options, sink, stop };
+                serve(server, load, Some(&mut prepare), &Counters::default)
+            }
+        };
         ended.store(true, Ordering::SeqCst);
         finished
     });
     let observation = observation.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Also after a failed run: what was seen until then is worth keeping.
-    let cpu_ns = finished.as_ref().ok().map(|finished| finished.user_ns + finished.system_ns);
-    let totals = observation.map(|observation| observation.finish(cpu_ns)).transpose();
+    let load = finished.as_ref().ok().and_then(|finished| finished.load.as_ref());
+    // Of a server only what it used under its load is counted.
+    let whole = finished.as_ref().ok().filter(|_| load.is_none());
+    let cpu_ns = whole.map(|finished| finished.user_ns + finished.system_ns);
+    let totals = observation.map(|observation| observation.finish(cpu_ns, load)).transpose();
     let finished = finished?;
     // Measured from beginning to end, and without knee itself: better than the machine's ticks around it.
-    let foreign_ns = totals?.map(|totals| totals.foreign_ns).or(finished.foreign_ns);
+    let totals = totals?.filter(|_| finished.load.is_none());
+    let foreign_ns = totals.map(|totals| totals.foreign_ns).or(finished.foreign_ns);
     Ok(Finished { foreign_ns, ..finished })
 }
 

@@ -6,6 +6,7 @@ use crate::bpf::Programs;
 use crate::error::Error;
 use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions};
+use crate::load::{Loading, Server};
 use crate::machine::usable_processors;
 use crate::sampling::sample_hz;
 use crate::sources::perf::{PerfEvents, PerfSource};
@@ -159,7 +160,25 @@ impl Observer {
         writer: &mut Writer,
         run_id: RunId,
     ) -> Result<Finished, Error> {
-        let running = Running { command, options, sink, stop };
+        self.observe(Running { command, options, sink, stop, load: None }, writer, run_id)
+    }
+
+    /// The same of a server under its load; the run is from the load's begin to its end.
+    ///
+    /// # Errors
+    /// As [`crate::load::run_clean_under`] and [`Observer::run`].
+    pub fn run_under<'r>(
+        &mut self,
+        server: Server<'r>,
+        load: Loading<'r>,
+        writer: &mut Writer,
+        run_id: RunId,
+    ) -> Result<Finished, Error> {
+        let Server { command, options, sink, stop } = server;
+        self.observe(Running { command, options, sink, stop, load: Some(load) }, writer, run_id)
+    }
+
+    fn observe(&mut self, running: Running<'_>, writer: &mut Writer, run_id: RunId) -> Result<Finished, Error> {
         let stacks = Stacks::new(&mut self.interner, &self.cache);
         match self.collector {
             Collector::Bpf => trace(Programs::load()?, running, run_id, stacks, writer),

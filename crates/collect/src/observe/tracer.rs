@@ -77,7 +77,7 @@ impl Tracer {
         run_id: RunId,
     ) -> Result<Finished, Error> {
         let stacks = Stacks::new(&mut self.interner, &self.cache);
-        trace(Programs::load()?, Running { command, options, sink, stop }, run_id, stacks, writer)
+        trace(Programs::load()?, Running { command, options, sink, stop, load: None }, run_id, stacks, writer)
     }
 
     /// Observes a running process and all of its threads for a time, and appends the rows of the run, all but its row
@@ -132,7 +132,7 @@ impl Tracer {
         // After its end a process has no times left to read: those of its threads are in the rows.
         let times = before.zip(procfs::process_time(pid));
         let machine = machine.zip(MachineTime::now());
-        let totals = observation.finish(None)?;
+        let totals = observation.finish(None, None)?;
         let of = |after: u64, before: u64| after.saturating_sub(before);
         let (user_ns, system_ns) =
             times.map_or((totals.running_ns, 0), |(b, a)| (of(a.user_ns, b.user_ns), of(a.system_ns, b.system_ns)));
@@ -219,7 +219,7 @@ mod tests {
         let command =
             Command { argv: argv.map(Into::into).to_vec(), env: Vec::new(), cwd: None, processors: Vec::new() };
         let (options, stop) = (RunOptions::default(), Stop::new());
-        let running = Running { command: &command, options: &options, sink: &mut Nowhere, stop: &stop };
+        let running = Running { command: &command, options: &options, sink: &mut Nowhere, stop: &stop, load: None };
         let (mut interner, cache) = (Interner::new(), ModuleCache::new());
         let stacks = Stacks::new(&mut interner, &cache);
         trace(programs, running, RunId(0), stacks, &mut writer).expect("the shell runs");

@@ -95,7 +95,7 @@ mod tests {
 
     fn template(words: &[&str], env: &[(&str, &str)]) -> Template {
         let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Template { argv: words.iter().map(OsString::from).collect(), env, folder: None }
+        Template { argv: words.iter().map(OsString::from).collect(), env, folder: None, load: None }
     }
 
     fn refused(words: &[&str], asked: Option<&[u32]>, usable: u32) -> String {

@@ -1,6 +1,6 @@
 //! The arguments: names, help texts, examples.
 //!
-//! May import: `gate`, `plan`, `version`, `collect`, clap.
+//! May import: `gate`, `plan`, `serving`, `version`, `collect`, clap.
 
 mod reading;
 mod running;
@@ -10,7 +10,7 @@ pub(crate) use reading::{
     Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Man, Report, Show, ShowFormat, Table, Target,
     View,
 };
-pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Sweep, SweepOptions, Watch};
+pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Watch};
 
 use crate::version;
 use clap::{Parser, Subcommand, ValueEnum};

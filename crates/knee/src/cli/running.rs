@@ -5,8 +5,10 @@ use super::values::{collector, duration, parameter, seconds, share};
 use crate::gate::condition::Condition;
 use crate::plan::cases::Parameter;
 use crate::plan::counts::{Counts, Processors};
+use crate::serving::{ProcessorNumbers, ready};
 use clap::{Args, Subcommand, ValueHint};
 use collect::Collector;
+use collect::load::Ready;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,6 +30,9 @@ Examples:
   Several values of a parameter, compared with each other:
     knee sweep -t 1,2 --param size=1K,1M -- ./sum --size={size} {threads}
 
+  A server, which another program asks for work:
+    knee sweep -t 1,2,4 --load 'wrk -c 16 -d 5 http://localhost:8080/' -- ./server --workers={threads}
+
   Variants of a program, as a file describes them:
     knee sweep lab/sweeps/list.toml --quick --variant list --variant list-pmla
 
@@ -41,6 +46,7 @@ cannot be told.";
 
 const TARGET: &str = "The program";
 const SWEEPING: &str = "The sweep";
+const SERVING: &str = "A server under load";
 const OUTPUT: &str = "Output";
 
 #[derive(Debug, Args)]
@@ -62,10 +68,37 @@ pub(crate) struct Sweep {
     #[arg(long, requires = "fail_if", help_heading = OUTPUT)]
     pub(crate) fail_if_unsure: bool,
     #[command(flatten)]
+    pub(crate) serve: Serve,
+    #[command(flatten)]
     pub(crate) options: SweepOptions,
     /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
     #[arg(required_unless_present = "file", conflicts_with = "file", last = true, value_name = "COMMAND", help_heading = TARGET)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Options of a program that is a server.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The program is a server: start it, run this command when it is ready, then end it
+    ///
+    /// The command asks the server for work and prints how much it got done; a run is from its begin to its end. What wrk, wrk2,
+    /// hey, ab, oha, h2load, vegeta, k6, redis-benchmark, memtier_benchmark, pgbench and sysbench print is known; --throughput
+    /// REGEX reads others. No shell is involved. `{threads}`, `{processors}` and `{NAME}` of --param are replaced in it, too.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["file", "check_noise"], help_heading = SERVING)]
+    pub(crate) load: Option<String>,
+    /// When the server is ready: port:8080, http://localhost:8080/health, or a regular expression of a line that it prints
+    /// [default: it listens]
+    #[arg(long, value_name = "WHEN", value_parser = ready, requires = "load", help_heading = SERVING)]
+    pub(crate) ready: Option<Ready>,
+    /// How long that may take, such as 10s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s", requires = "load", help_heading = SERVING)]
+    pub(crate) ready_within: Duration,
+    /// How long the server may take to end when it is asked to (SIGTERM); then it is killed
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "load", help_heading = SERVING)]
+    pub(crate) stop_within: Duration,
+    /// Keep the load to these processors, such as 3 or 2,3: their numbers
+    #[arg(long, value_name = "LIST", requires = "load", help_heading = SERVING)]
+    pub(crate) load_processors: Option<ProcessorNumbers>,
 }
 
 /// What `knee sweep` and `knee lab run` have in common. With a sweep file these go before what the file says.

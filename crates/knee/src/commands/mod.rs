@@ -3,7 +3,7 @@
 //! Rooms: `shared` what several of them do; `about` those that only say what knee is.
 //!
 //! May import: `cli`, `executor`, `failure`, `file`, `gate`, `index`, `interrupt`, `job`, `lab`, `naming`, `observing`, `plan`,
-//! `quiet`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`, `report`.
+//! `quiet`, `serving`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`, `report`.
 
 pub(crate) mod about;
 pub(crate) mod compare;

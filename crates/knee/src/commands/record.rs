@@ -187,6 +187,7 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Me
         thread_counts: Vec::new(),
         counted: Counted::Threads,
         processor_order: Vec::new(),
+        load: None,
         runs_per_count: 0,
         order_seed: 0,
         machine: collect::machine::machine(),

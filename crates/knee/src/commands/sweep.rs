@@ -11,13 +11,14 @@ use crate::job::{self, Job};
 use crate::observing;
 use crate::plan::template::Template;
 use crate::plan::{more, plan};
+use crate::serving::ServingPlan;
 use crate::sweep::{Case, Outcome, Progress, ProgressMode, SweepRuns};
 use crate::{file, interrupt, quiet, ui};
 use anyhow::Context;
 use collect::machine::busy::Busy;
 use collect::{Collector, Stop};
 use recording::Writer;
-use recording::meta::{Completion, Meta};
+use recording::meta::{Completion, Load, Meta};
 use report::comparison::Parameter;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -103,7 +104,8 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
     });
     // Without any collector no run is observed.
     let mut executor =
-        Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc), job.order.clone());
+        Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc), job.order.clone())
+            .serving(job.serving.clone());
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress);
     collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = outcomes.map_err(explain).and_then(|outcomes| {
@@ -151,6 +153,12 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
         let text = |text: &OsString| text.to_string_lossy().into_owned();
         let mut meta = described.clone();
         meta.command = template.argv.iter().map(text).collect();
+        let load = |(plan, words): (&ServingPlan, &Vec<OsString>)| Load {
+            command: words.iter().map(text).collect(),
+            processors: plan.processors.clone(),
+            ready: plan.ready.option(),
+        };
+        meta.load = job.serving.as_ref().zip(template.load.as_ref()).map(load);
         meta.environment = template.env.iter().map(|(name, value)| (text(name), text(value))).collect();
         meta
     };
@@ -291,6 +299,7 @@ fn describe(job: &Job, options: &Making) -> Meta {
         thread_counts: job.threads.clone(),
         counted: job.counted,
         processor_order: job.order.clone(),
+        load: None,
         runs_per_count: job.amounts.timed,
         order_seed: options.seed.unwrap_or(now),
         machine: collect::machine::machine(),

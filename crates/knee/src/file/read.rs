@@ -134,6 +134,7 @@ impl Common {
             argv: argv.into_iter().map(Into::into).collect(),
             env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             folder: Some(self.folder.clone()),
+            load: None,
         }
     }
 }

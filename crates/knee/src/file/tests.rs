@@ -87,7 +87,7 @@ fn everything_that_a_file_can_say() {
     let labels: Vec<String> = cases.iter().map(|case| case.label()).collect();
     assert_eq!(labels, ["mapped, size=1K", "mapped, size=2000", "read, size=1K", "read, size=2000"]);
     assert_eq!(
-        cases[3].template.at(3, recording::meta::Counted::Threads).0,
+        cases[3].template.at(3, recording::meta::Counted::Threads).argv,
         ["./sum", "--size=2000", "--mode=read", "3"]
     );
 }

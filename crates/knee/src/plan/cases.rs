@@ -139,7 +139,7 @@ mod tests {
 
     fn variant(name: &str, argv: &[&str], parameters: Vec<Parameter>) -> Variant {
         let argv = argv.iter().map(Into::into).collect();
-        let template = Template { argv, env: Vec::new(), folder: None };
+        let template = Template { argv, env: Vec::new(), folder: None, load: None };
         Variant { name: name.into(), template, parameters, expect: Vec::new() }
     }
 

@@ -18,30 +18,33 @@ pub(crate) struct Template {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// Where the program runs; knee's own folder when absent.
     pub(crate) folder: Option<PathBuf>,
+    /// What asks it for work, where it is a server.
+    pub(crate) load: Option<Vec<OsString>>,
 }
 
 impl Template {
-    /// True when the placeholder occurs where it is replaced: in an argument or in a variable's value.
+    /// True when the placeholder occurs where it is replaced: in an argument, in one of the load's, or in a variable's value.
     pub(crate) fn mentions(&self, placeholder: &str) -> bool {
         let values = self.env.iter().map(|(_, value)| value);
-        self.argv.iter().chain(values).any(|text| replace(text, placeholder, "") != *text)
+        let texts = self.argv.iter().chain(values).chain(self.load.iter().flatten());
+        texts.into_iter().any(|text| replace(text, placeholder, "") != *text)
     }
 
     /// The command at a count.
-    pub(crate) fn at(&self, count: u32, counted: Counted) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
+    pub(crate) fn at(&self, count: u32, counted: Counted) -> Template {
         let placeholder = match counted {
             Counted::Threads => PLACEHOLDER,
             Counted::Processors => PROCESSORS,
         };
-        let Template { argv, env, .. } = self.with(placeholder, &count.to_string());
-        (argv, env)
+        self.with(placeholder, &count.to_string())
     }
 
     /// The same with one placeholder replaced.
     pub(crate) fn with(&self, placeholder: &str, value: &str) -> Template {
-        let argv = self.argv.iter().map(|argument| replace(argument, placeholder, value)).collect();
+        let words = |words: &[OsString]| words.iter().map(|word| replace(word, placeholder, value)).collect();
         let env = self.env.iter().map(|(name, text)| (name.clone(), replace(text, placeholder, value))).collect();
-        Template { argv, env, folder: self.folder.clone() }
+        let load = self.load.as_deref().map(words);
+        Template { argv: words(&self.argv), env, folder: self.folder.clone(), load }
     }
 }
 
@@ -86,23 +89,32 @@ mod tests {
 
     fn template(argv: &[&str], env: &[(&str, &str)]) -> Template {
         let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Template { argv: argv.iter().map(OsString::from).collect(), env, folder: None }
+        Template { argv: argv.iter().map(OsString::from).collect(), env, folder: None, load: None }
     }
 
     #[test]
     fn placeholders_in_arguments_and_variables() {
         let template = template(&["./p", "-t{threads}", "{threads}{threads}", "{thread}"], &[("N", "{threads}")]);
         assert!(template.mentions(PLACEHOLDER));
-        let (argv, env) = template.at(12, Counted::Threads);
-        assert_eq!(argv, ["./p", "-t12", "1212", "{thread}"].map(OsString::from));
-        assert_eq!(env, [("N".into(), "12".into())]);
+        let at = template.at(12, Counted::Threads);
+        assert_eq!(at.argv, ["./p", "-t12", "1212", "{thread}"].map(OsString::from));
+        assert_eq!(at.env, [("N".into(), "12".into())]);
+    }
+
+    #[test]
+    fn a_load_has_them_too() {
+        let load = Some(["wrk", "-t{threads}", "-c{clients}"].map(OsString::from).to_vec());
+        let template = Template { load, ..template(&["server"], &[]) };
+        assert!(template.mentions(PLACEHOLDER) && template.mentions("{clients}"));
+        let at = template.with("{clients}", "16").at(2, Counted::Threads);
+        assert_eq!(at.load.unwrap(), ["wrk", "-t2", "-c16"].map(OsString::from));
     }
 
     #[test]
     fn each_sweep_has_its_own_placeholder() {
         let template = template(&["p", "{threads}{processors}"], &[]);
-        assert_eq!(template.at(2, Counted::Threads).0[1], "2{processors}");
-        assert_eq!(template.at(2, Counted::Processors).0[1], "{threads}2");
+        assert_eq!(template.at(2, Counted::Threads).argv[1], "2{processors}");
+        assert_eq!(template.at(2, Counted::Processors).argv[1], "{threads}2");
     }
 
     #[test]

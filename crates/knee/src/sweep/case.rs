@@ -51,6 +51,8 @@ pub(super) struct Going<'c> {
     chosen: Option<Option<Chosen>>,
     /// Set when observing has failed once: it would fail again.
     cannot_trace: bool,
+    /// Set when its server had to be killed once.
+    killed: bool,
     processors: u32,
     times: stray::Times,
     runs: u32,
@@ -68,6 +70,7 @@ impl<'c> Going<'c> {
             pending: Vec::new(),
             chosen: None,
             cannot_trace: false,
+            killed: false,
             times: stray::Times::default(),
             runs: 0,
         }
@@ -106,6 +109,15 @@ impl<'c> Going<'c> {
             broken.why
         ));
         self.outcome.broken.insert(planned.threads, broken);
+    }
+
+    /// A server that had to be killed, told once.
+    pub(super) fn server_was_killed(&mut self) {
+        if !std::mem::replace(&mut self.killed, true) {
+            let told = "the server did not end when it was asked to (SIGTERM), and was killed (SIGKILL); --stop-within \
+                        gives it more time";
+            self.case.meta.notes.push(told.to_owned());
+        }
     }
 
     /// A run that has ended by itself.
@@ -181,5 +193,9 @@ impl<'c> Going<'c> {
 
 fn with_throughput(mut run: Run, found: &Found, chosen: Option<&Chosen>) -> Run {
     run.throughput = chosen.and_then(|c| c.value(found));
+    if let Some(report) = &found.load {
+        run.load_errors = report.errors;
+        (run.latency_median_ns, run.latency_99_ns) = (report.median_ns, report.at_99_ns);
+    }
     run
 }

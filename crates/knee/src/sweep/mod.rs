@@ -5,7 +5,7 @@
 //! finished run as a row; `stray` observed runs to be made again (disturbed timed ones are judged by analyze); `progress`
 //! what the user sees meanwhile; here the order of things.
 //!
-//! May import: `executor`, `plan`, `throughput`, `analyze`, `collect`, `recording`, `report`.
+//! May import: `executor`, `plan`, `serving`, `throughput`, `analyze`, `collect`, `recording`, `report`.
 
 mod case;
 mod output;
@@ -18,9 +18,11 @@ mod tests;
 pub(crate) use case::{Broken, Case, Outcome};
 pub(crate) use progress::{Mode as ProgressMode, Progress};
 
-use crate::executor::{Executor, RunRequest};
+use crate::executor::{Executor, Outputs, RunRequest};
 use crate::plan::Planned;
-use crate::throughput::{Forms, Found, Scanner};
+use crate::plan::template::Template;
+use crate::serving::{self, nothing_done};
+use crate::throughput::{Forms, Found, Scanner, tools};
 use case::Going;
 use collect::{Error, Exit, Finished, Stop};
 use output::{Capture, Output};
@@ -222,33 +224,49 @@ impl Loop<'_, '_, '_> {
     fn one(&mut self, planned: Planned, executor: &mut dyn Executor) -> anyhow::Result<()> {
         let Some(going) = self.cases.get_mut(planned.case) else { return Ok(()) };
         let run = going.next_run();
-        let template = going.case.template;
-        let (argv, env) = template.at(planned.threads, self.sweep.counted);
-        let folder = template.folder.clone();
-        let request = RunRequest { run, kind: planned.kind, threads: planned.threads, argv, env, folder };
-        let mut capture = Capture::new(Scanner::new(self.sweep.forms));
-        let result = executor.run(&request, &mut capture, going.case.writer);
-        let (output, found) = capture.finish();
-        output.write(&going.case.output, run.0)?;
+        let Template { argv, env, folder, load } = going.case.template.at(planned.threads, self.sweep.counted);
+        let served = load.is_some();
+        let request = RunRequest { run, kind: planned.kind, threads: planned.threads, argv, env, folder, load };
+        // Of a server the load tells how much it did.
+        let scanner = || Some(Scanner::new(self.sweep.forms));
+        let (mut capture, mut of_load) = match served {
+            false => (Capture::new(scanner()), Capture::new(None)),
+            true => (Capture::new(None), Capture::new(scanner())),
+        };
+        let to = Outputs { program: &mut capture, load: &mut of_load };
+        let result = executor.run(&request, to, going.case.writer);
+        let ((mut output, mut found), (load_output, of_load)) = (capture.finish(), of_load.finish());
+        output.write(&going.case.output, run.0, "")?;
+        load_output.write(&going.case.output, run.0, ".load")?;
         if self.sweep.show_output {
             self.progress.output(planned, &output.lines());
+            self.progress.output(planned, &load_output.lines());
+        }
+        if served {
+            found = Found { load: tools::read(&load_output.text()), ..of_load };
         }
         match result {
-            Ok(finished) => self.finished(planned, run, &finished, &output, found),
+            Ok(finished) => {
+                // What a load says stands in its own output.
+                output = if served { load_output } else { output };
+                self.finished(planned, run, &finished, &output, found)
+            }
             Err(Error::Interrupted) => {
                 self.interrupted = true;
                 Ok(())
             }
-            Err(error @ Error::Timeout { .. }) => {
-                self.breaks(planned, &error.to_string(), &output);
-                Ok(())
-            }
-            // Without the causes the curve is still worth having.
-            Err(error) if planned.kind == RunKind::Traced => {
-                going.cannot_trace(error);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => match serving::of_error(&error) {
+                Some(why) => {
+                    self.breaks(planned, &why, &output);
+                    Ok(())
+                }
+                // Without the causes the curve is still worth having.
+                None if planned.kind == RunKind::Traced => {
+                    going.cannot_trace(error);
+                    Ok(())
+                }
+                None => Err(error.into()),
+            },
         }
     }
 
@@ -265,6 +283,18 @@ impl Loop<'_, '_, '_> {
             self.interrupted = true;
             return Ok(());
         }
+        let served = finished.load.is_some();
+        let who = if served { "the load: " } else { "" };
+        if finished.load.as_ref().is_some_and(|load| load.server_killed)
+            && let Some(going) = self.cases.get_mut(planned.case)
+        {
+            going.server_was_killed();
+        }
+        let useless = Some(&found).filter(|_| served && finished.exit == Exit::Status(0));
+        if let Some(why) = useless.and_then(|found| nothing_done(found, self.sweep.forms.given)) {
+            self.breaks(planned, &why, output);
+            return Ok(());
+        }
         match finished.exit {
             // Its row is left out: one run without a throughput would turn the whole sweep to wall times.
             Exit::Status(0) if self.sweep.forms.given && !found.any() => {
@@ -272,8 +302,8 @@ impl Loop<'_, '_, '_> {
                 return Ok(());
             }
             Exit::Status(0) => self.progress.ended(planned, finished.wall_ns),
-            Exit::Status(status) => self.breaks(planned, &format!("exit status {status}"), output),
-            Exit::Signal(signal) => self.breaks(planned, &record::signal_name(signal), output),
+            Exit::Status(status) => self.breaks(planned, &format!("{who}exit status {status}"), output),
+            Exit::Signal(signal) => self.breaks(planned, &format!("{who}{}", record::signal_name(signal)), output),
         }
         match self.cases.get_mut(planned.case) {
             Some(going) => going.add(record::row(run, planned, finished), found),

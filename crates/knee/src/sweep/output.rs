@@ -45,18 +45,19 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) struct Capture<'f> {
     streams: [Kept; 2],
-    scanner: Scanner<'f>,
+    scanner: Option<Scanner<'f>>,
 }
 
 impl<'f> Capture<'f> {
-    pub(crate) fn new(scanner: Scanner<'f>) -> Capture<'f> {
+    /// Without a scanner nothing is looked for.
+    pub(crate) fn new(scanner: Option<Scanner<'f>>) -> Capture<'f> {
         Capture { streams: Default::default(), scanner }
     }
 
     /// The output as kept, and what the throughput's forms found in it.
     pub(crate) fn finish(self) -> (Output, Found) {
         let [out, err] = self.streams.each_ref().map(Kept::text);
-        (Output { out, err }, self.scanner.finish())
+        (Output { out, err }, self.scanner.map(Scanner::finish).unwrap_or_default())
     }
 }
 
@@ -64,7 +65,7 @@ impl OutputSink for Capture<'_> {
     fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
         let index = usize::from(stream == Stream::Err);
         self.streams[index].bytes(bytes);
-        self.scanner.bytes(index, bytes);
+        self.scanner.iter_mut().for_each(|scanner| scanner.bytes(index, bytes));
     }
 }
 
@@ -76,11 +77,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes `run-NNN.out` and `run-NNN.err`; an empty stream has no file.
-    pub(crate) fn write(&self, folder: &Path, run: u32) -> io::Result<()> {
+    /// Writes `run-NNN.out` and `run-NNN.err`, with `of` before the point; an empty stream has no file.
+    pub(crate) fn write(&self, folder: &Path, run: u32, of: &str) -> io::Result<()> {
         for (bytes, extension) in [(&self.out, "out"), (&self.err, "err")] {
             if !bytes.is_empty() {
-                recording::private::write(&folder.join(format!("run-{run:03}.{extension}")), bytes)?;
+                recording::private::write(&folder.join(format!("run-{run:03}{of}.{extension}")), bytes)?;
             }
         }
         Ok(())
@@ -93,6 +94,11 @@ impl Output {
         lines.drain(..(lines.len() + errors.len()).saturating_sub(most).min(lines.len()));
         lines.extend(errors);
         lines
+    }
+
+    /// What is kept, as text, standard output first.
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}", String::from_utf8_lossy(&self.out), String::from_utf8_lossy(&self.err))
     }
 
     /// All lines, standard output first.

@@ -38,6 +38,11 @@ pub(crate) fn row(run: RunId, planned: Planned, finished: &Finished) -> Run {
         clock_khz: finished.clock_khz,
         exit_status,
         signal,
+        load_ns: finished.load.as_ref().map(|load| load.cpu_ns),
+        load_threads: finished.load.as_ref().map(|load| load.threads),
+        load_errors: None,
+        latency_median_ns: None,
+        latency_99_ns: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The loop without processes and without a clock: a fake executor plays the target.
 
 use super::*;
+use crate::executor::Outputs;
 use crate::plan::template::Template;
 use crate::plan::{Amounts, more, plan};
-use collect::{OutputSink, Stream};
+use collect::Stream;
 use recording::meta::Counted;
 use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
@@ -17,10 +18,13 @@ struct Fake<'p> {
 }
 
 impl Executor for Fake<'_> {
-    fn run(&mut self, request: &RunRequest, sink: &mut dyn OutputSink, _: &mut Writer) -> Result<Finished, Error> {
+    fn run(&mut self, request: &RunRequest, to: Outputs<'_>, _: &mut Writer) -> Result<Finished, Error> {
         self.asked.push((request.kind, request.threads));
         let (finished, output) = (self.play)(request)?;
-        sink.bytes(Stream::Out, output.as_bytes());
+        match request.load {
+            None => to.program.bytes(Stream::Out, output.as_bytes()),
+            Some(_) => to.load.bytes(Stream::Out, output.as_bytes()),
+        }
         Ok(finished)
     }
 }
@@ -44,6 +48,7 @@ fn finished(exit: Exit) -> Finished {
         throttled_periods: None,
         thermal_throttles: None,
         clock_khz: None,
+        load: None,
     }
 }
 
@@ -80,7 +85,7 @@ fn sweep(
     let mut writer = Writer::create(&folder, &meta).unwrap();
     let output = folder.join("output");
     std::fs::create_dir(&output).unwrap();
-    let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None };
+    let template = Template { argv: vec!["app".into(), "{threads}".into()], env: Vec::new(), folder: None, load: None };
     let plan = plan(1, &[1, 2, 4], amounts, 7);
     let more = more(1, &[1, 2, 4], amounts, 7);
     let sweep = SweepRuns {
@@ -279,6 +284,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
         argv: vec![name.into(), "{threads}".into()],
         env: Vec::new(),
         folder: Some(parent.path().to_owned()),
+        load: None,
     });
     let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
     let folders = ["slow", "fast"].map(|name| parent.path().join(name));
@@ -336,7 +342,12 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
 #[test]
 fn only_the_cases_that_stay_open_get_more_runs() {
     let parent = tempfile::tempdir().unwrap();
-    let template = |name: &str| Template { argv: vec![name.into(), "{threads}".into()], env: Vec::new(), folder: None };
+    let template = |name: &str| Template {
+        argv: vec![name.into(), "{threads}".into()],
+        env: Vec::new(),
+        folder: None,
+        load: None,
+    };
     let templates = ["lossy", "open"].map(template);
     let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
     let folders = ["lossy", "open"].map(|name| parent.path().join(name));

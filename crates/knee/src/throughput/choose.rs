@@ -7,7 +7,8 @@ use recording::meta::Throughput;
 /// The form that the sweep uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chosen {
-    form: usize,
+    /// None: what the load says of itself.
+    form: Option<usize>,
     /// For `meta.json`.
     pub(crate) throughput: Throughput,
 }
@@ -16,7 +17,8 @@ impl Chosen {
     /// What a run printed, when it printed it as it should. The user's pattern may match often: the last one counts,
     /// because programs print their result at the end.
     pub(crate) fn value(&self, found: &Found) -> Option<f64> {
-        let found = found.0.get(self.form)?;
+        let Some(form) = self.form else { return found.load.as_ref().map(|report| report.rate) };
+        let found = found.forms.get(form)?;
         if found.count == 1 || (self.throughput.given && found.count > 0) { found.value } else { None }
     }
 }
@@ -24,19 +26,22 @@ impl Chosen {
 /// Decides, and says what the user should know about the decision.
 pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<String>) {
     if forms.given {
-        let most = runs.iter().filter_map(|r| r.0.first()).map(|m| m.count).max().unwrap_or(0);
+        let most = runs.iter().filter_map(|r| r.forms.first()).map(|m| m.count).max().unwrap_or(0);
         let note = (most > 1)
             .then(|| format!("the throughput pattern matched {most} times in a run; each run's last match is used"));
         return (chosen(forms, 0, "units/s"), note);
     }
+    if let Some(known) = known_load(runs) {
+        return (Some(known), None);
+    }
     let fits = |form: usize| {
-        let first = runs.first().and_then(|r| r.0.get(form)).map(|m| m.unit.as_str());
+        let first = runs.first().and_then(|r| r.forms.get(form)).map(|m| m.unit.as_str());
         let fits = |run: &Found| {
-            run.0.get(form).is_some_and(|m| m.count == 1 && m.value.is_some() && Some(m.unit.as_str()) == first)
+            run.forms.get(form).is_some_and(|m| m.count == 1 && m.value.is_some() && Some(m.unit.as_str()) == first)
         };
         (!runs.is_empty() && runs.iter().all(fits)).then_some((form, first.unwrap_or_default()))
     };
-    let number = |run: &Found, form: usize| run.0.get(form).and_then(|m| m.value);
+    let number = |run: &Found, form: usize| run.forms.get(form).and_then(|m| m.value);
     let loose = |form: usize| forms.forms.get(form).is_some_and(|f| f.loose);
     let all = || (0..forms.forms.len()).filter_map(fits);
     let mut fitting: Vec<(usize, &str)> = all().filter(|(form, _)| !loose(*form)).collect();
@@ -58,9 +63,17 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
     (chosen(forms, best, unit), None)
 }
 
+/// What the load says of itself, where it is the same known program in all runs.
+fn known_load(runs: &[Found]) -> Option<Chosen> {
+    let kind = |run: &Found| run.load.as_ref().map(|report| (report.from, report.unit));
+    let (from, unit) = runs.first().and_then(kind)?;
+    let throughput = Throughput { pattern: from.to_owned(), unit: unit.to_owned(), given: false };
+    runs.iter().all(|run| kind(run) == Some((from, unit))).then_some(Chosen { form: None, throughput })
+}
+
 fn chosen(forms: &Forms, form: usize, unit: &str) -> Option<Chosen> {
     let pattern = forms.forms.get(form)?.regex.as_str().to_owned();
-    Some(Chosen { form, throughput: Throughput { pattern, unit: unit.to_owned(), given: forms.given } })
+    Some(Chosen { form: Some(form), throughput: Throughput { pattern, unit: unit.to_owned(), given: forms.given } })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One run's output, scanned line by line as it comes, in bounded memory.
 
 use super::forms::Forms;
+use super::tools::LoadReport;
 
 /// Of longer lines only this much is looked at: results are printed in short ones.
 const LONGEST_LINE: usize = 4096;
@@ -16,14 +17,19 @@ pub(crate) struct Match {
     pub(crate) unit: String,
 }
 
-/// What every form found in a run, in the order of the forms.
+/// What was found in a run's output.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Found(pub(crate) Vec<Match>);
+pub(crate) struct Found {
+    /// What every form found, in the order of the forms.
+    pub(crate) forms: Vec<Match>,
+    /// What a load that is known says of itself.
+    pub(crate) load: Option<LoadReport>,
+}
 
 impl Found {
     /// True when any form matched with a usable number.
     pub(crate) fn any(&self) -> bool {
-        self.0.iter().any(|found| found.value.is_some())
+        self.forms.iter().any(|found| found.value.is_some())
     }
 }
 
@@ -37,7 +43,11 @@ pub(crate) struct Scanner<'f> {
 
 impl<'f> Scanner<'f> {
     pub(crate) fn new(forms: &'f Forms) -> Scanner<'f> {
-        Scanner { forms, lines: [Vec::new(), Vec::new()], found: Found(vec![Match::default(); forms.forms.len()]) }
+        Scanner {
+            forms,
+            lines: [Vec::new(), Vec::new()],
+            found: Found { forms: vec![Match::default(); forms.forms.len()], load: None },
+        }
     }
 
     /// The next bytes of stream 0 (standard output) or 1 (standard error).
@@ -70,7 +80,7 @@ impl<'f> Scanner<'f> {
             return;
         }
         for index in self.forms.set.matches(&line) {
-            let found = &mut self.found.0[index];
+            let found = &mut self.found.forms[index];
             for (value, unit) in self.forms.forms[index].matches(&line) {
                 found.count += 1;
                 found.value = value;

@@ -140,7 +140,12 @@ fn repeat(subject: &Subject<'_, '_>) -> Vec<String> {
     let mut words = vec!["knee".to_owned()];
     let alone = meta.thread_counts.is_empty()
         || meta.counted.is_threads()
-            && !meta.command.iter().chain(meta.environment.iter().map(|e| &e.1)).any(|w| w.contains("{threads}"));
+            && !meta
+                .command
+                .iter()
+                .chain(meta.environment.iter().map(|e| &e.1))
+                .chain(meta.load.iter().flat_map(|load| &load.command))
+                .any(|w| w.contains("{threads}"));
     if alone {
         words.push("record".to_owned());
     } else {
@@ -152,6 +157,17 @@ fn repeat(subject: &Subject<'_, '_>) -> Vec<String> {
         }
         if let Some(throughput) = meta.throughput.as_ref().filter(|t| t.given) {
             words.extend(["--throughput".to_owned(), quoted(&throughput.pattern)]);
+        }
+    }
+    if let Some(load) = &meta.load {
+        let command: Vec<String> = load.command.iter().map(|word| quoted(word)).collect();
+        words.extend(["--load".to_owned(), quoted(&command.join(" "))]);
+        if let Some(ready) = &load.ready {
+            words.extend(["--ready".to_owned(), quoted(ready)]);
+        }
+        if !load.processors.is_empty() {
+            let processors: Vec<String> = load.processors.iter().map(u32::to_string).collect();
+            words.extend(["--load-processors".to_owned(), processors.join(",")]);
         }
     }
     for (name, value) in &meta.environment {

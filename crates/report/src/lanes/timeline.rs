@@ -86,7 +86,7 @@ impl Class {
             Why::Lock | Why::Pool | Why::Allocator => Class::Lock,
             Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task => Class::Wait,
             Why::Helper | Why::Creation => Class::Wait,
-            Why::Io | Why::Poll | Why::Child | Why::Call => Class::Io,
+            Why::Io | Why::Poll | Why::Request | Why::Child | Why::Call => Class::Io,
             Why::Sleep => Class::Sleep,
             Why::Fault | Why::KernelLock => Class::Kernel,
             Why::Unknown => Class::Unknown,

@@ -23,11 +23,19 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     page.title("Scaling", &format!("medians of {runs}, 95 % intervals{meaning}"))?;
     page.table(&table(answer))?;
     if let Some(throughput) = &answer.throughput {
-        let from = match throughput.given {
-            true => "taken from the program's output by --throughput",
-            false => "recognised in the output; --throughput REGEX takes another",
+        let from = match (answer.load.is_some(), throughput.given) {
+            (false, true) => "taken from the program's output by --throughput",
+            (false, false) => "recognised in the output; --throughput REGEX takes another",
+            (true, true) => "taken from the load's output by --throughput",
+            (true, false) => "recognised in the load's output, without what failed; --throughput REGEX takes another",
         };
         page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit))?;
+    }
+    if answer.curve.iter().any(|point| point.load.is_some()) {
+        let latency = answer.curve.iter().any(|point| point.load.is_some_and(|load| load.latency_99.is_some()));
+        let quantile = if latency { "; 99 %: so many requests took no longer" } else { "" };
+        let told = format!("time: the load's; CPUs: the server's; load: the processors that the load took{quantile}");
+        page.paragraph("", Tone::Faint, &told)?;
     }
     if let Some(how) = words::bounds(answer) {
         page.paragraph("", Tone::Faint, &how)?;
@@ -51,6 +59,15 @@ fn table(answer: &Answer) -> Table {
     let chosen = answer.account.iter().any(|account| account.working_threads.is_some());
     if chosen {
         table.column("threads", Lean::Right, 2);
+    }
+    // What the load of a server took and saw.
+    let loaded = answer.load.is_some();
+    let latency = answer.curve.iter().any(|point| point.load.is_some_and(|load| load.latency_99.is_some()));
+    if loaded {
+        table.column("load", Lean::Right, 1);
+    }
+    if latency {
+        table.column("99 %", Lean::Right, 2);
     }
     table.column("switches", Lean::Right, 4);
     table.column("system", Lean::Right, 5);
@@ -77,6 +94,8 @@ fn table(answer: &Answer) -> Table {
             ]
             .into_iter()
             .chain(chosen.then(|| working.unwrap_or_default()))
+            .chain(loaded.then(|| point.load.map_or(String::new(), |load| words::number(load.processors_used, 2))))
+            .chain(latency.then(|| point.load.and_then(|load| load.latency_99).map_or(String::new(), words::time)))
             .chain([
                 switches(point).map_or(String::new(), words::count),
                 system_share(point).map_or(String::new(), words::percent),

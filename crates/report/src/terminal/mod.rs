@@ -67,6 +67,9 @@ fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.blank()?;
     }
     page.command("", &answer.command)?;
+    if let Some(load) = &answer.load {
+        page.command("under the load ", &load.command)?;
+    }
     machine(&answer.machine, page)
 }
 

@@ -38,6 +38,7 @@ fn point(threads: u32, seconds: Spread, base: f64, used: f64, switches: f64, sys
         efficiency: speedup / n,
         efficiency_interval: around(speedup / n, half / n),
         processors_used: used,
+        load: None,
         counters: BTreeMap::from([
             ("user_seconds", cpu * (1.0 - system)),
             ("system_seconds", cpu * system),
@@ -76,6 +77,7 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
             .map(str::to_owned)
             .to_vec(),
         environment: Vec::new(),
+        load: None,
         machine: machine(),
         counted: Counted::Threads,
         throughput: None,

@@ -27,6 +27,10 @@ fn entries(job: &Job, amounts: Amounts) -> Vec<Entry> {
         let env = case.template.env.iter().map(|(n, v)| format!("{}={}", n.to_string_lossy(), v.to_string_lossy()));
         let command = env.chain(words.map(String::from)).collect::<Vec<_>>().join(" ");
         entries.push(Entry::Whole(if several { case.label() } else { String::new() }, command));
+        if let (Some(load), Some(plan)) = (&case.template.load, &job.serving) {
+            let load = load.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            entries.push(Entry::Whole(format!("when {}", plan.ready), load));
+        }
     }
     let each = job.cases.len() as u64 * job.threads.len() as u64;
     let (warm_up, timed) = (each * u64::from(amounts.warm_up), each * u64::from(amounts.timed));

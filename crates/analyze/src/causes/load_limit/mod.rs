@@ -1,0 +1,139 @@
+//! `load-limit`: the server waited for what asks it for work.
+//!
+//! Evidence: processors were idle while threads of the server waited at sockets and events, in the load's time; and how busy the
+//! load itself was.
+//!
+//! May import: `account`, `answer`, `curve`, `facts`, `load`, `shared`, `words`.
+
+use super::load::took;
+use crate::account::lines::Why;
+use crate::account::{Ledger, LineId};
+use crate::answer::{CauseId, Condition, Unit};
+use crate::causes::shared::{self, Meta, Outcome, evidence};
+use crate::curve::seconds;
+use crate::facts::{Facts, large};
+use crate::words::{percent, two_digits};
+
+impl CauseId {
+    #[expect(missing_docs, reason = "the cause says what it is")]
+    pub const LOAD_LIMIT: CauseId = CauseId::new("load-limit");
+}
+
+/// A load that runs for this share of the time on each of its processors cannot ask for more.
+///
+/// Decides: whether the load is called the limit, or whether it just did not ask for more.
+/// From: chosen: the rest is what a program that never waits loses to switches and interrupts.
+/// Shown by: `a_busy_load_is_the_limit`, `a_load_that_asks_for_little_is_told_so`.
+/// Wrong if: other programs have the load's processors for a tenth of the time: a load at its limit is then told as one that asks
+/// for little.
+const BUSY: f64 = 0.9;
+
+/// The cause.
+pub const META: Meta = Meta {
+    id: CauseId::LOAD_LIMIT,
+    colour: "#a9c0b5",
+    title: "Waiting for the load",
+    what: "The server's threads waited for the next request of the load.",
+    why: "What asks for work sets the pace: the server could do more than it was asked for.",
+    example: "A server measured by a client with one connection.",
+    disproved_by: "Let more clients ask, or give the load more processors: if the throughput stays, the load is not the limit.",
+    lines: |id| {
+        Some(match id {
+            LineId::Blocked(Why::Request) => "waiting for the load's next request",
+            _ => return None,
+        })
+    },
+    hides_in: &[],
+    may_be_in: &[],
+    outside: true,
+    samples_needed: shared::UNSEEN,
+    judge,
+};
+
+fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    for ledger in facts.in_order() {
+        let (waited, _) = meta.charged(ledger);
+        if large(ledger, waited) {
+            return Outcome::Outside(condition(facts, ledger, waited, meta));
+        }
+    }
+    Outcome::Nothing
+}
+
+fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
+    let threads = ledger.account.threads;
+    let tables = &facts.model.tables.meta;
+    let ran = facts.clean.median(threads, took).unwrap_or(0.0);
+    let had = facts.clean.median(threads, |run| run.load_threads.map_or(f64::NAN, f64::from)).unwrap_or(1.0);
+    let pinned = tables.load.as_ref().map_or(0, |load| load.processors.len());
+    let room = if pinned > 0 { pinned as f64 } else { f64::from(tables.machine.usable_processors) };
+    // A load of one thread has one processor, whatever there is.
+    let most = had.min(room).max(1.0);
+    let share = waited / ledger.account.capacity.max(f64::MIN_POSITIVE);
+    let busy = ran >= BUSY * most;
+    let ran_on = format!("{} of {}", two_digits(ran), processors(most));
+    let (waited_for, percent) = ("the server waited for the load's requests for", percent(share));
+    // Requests a second × the seconds of one: as many are under way at a time (Little's law).
+    let under_way = facts.clean.median(threads, |run| {
+        let latency = run.latency_median_ns.map_or(f64::NAN, seconds);
+        run.throughput.unwrap_or(f64::NAN) * latency
+    });
+    let could = f64::from(ledger.traced.processors());
+    let (summary, next) = match (busy, under_way.filter(|number| number.is_finite())) {
+        (true, _) => (
+            format!(
+                "the load is the limit: it was busy all the time ({ran_on} that its threads can use), while {waited_for} {percent} \
+                 of the processor time",
+                waited_for = waited_for.replace("the load's", "its")
+            ),
+            LARGER,
+        ),
+        (false, Some(few)) if few < could => (
+            format!(
+                "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more: {} requests \
+                 at a time",
+                two_digits(few)
+            ),
+            MORE,
+        ),
+        (false, Some(many)) => (
+            format!(
+                "threads of the server waited at sockets or events for {percent} of the processor time, while {} requests at a time \
+                 were under way: something in the server, or another service, holds these back",
+                two_digits(many)
+            ),
+            INSIDE,
+        ),
+        (false, None) => (
+            format!(
+                "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more, or waited \
+                 for answers that something else holds back"
+            ),
+            MORE,
+        ),
+    };
+    Condition {
+        id: meta.id,
+        threads,
+        seconds: Some(waited),
+        share: Some(share),
+        by: Vec::new(),
+        summary,
+        evidence: vec![
+            evidence("processors that the load ran on, in the timed runs", ran, Unit::Of("processors"), "runs"),
+            evidence("threads of the load", had, Unit::Of("threads"), "runs"),
+        ],
+        remedies: vec![next.to_owned()],
+    }
+}
+
+/// What to do, by what the load did.
+const LARGER: &str =
+    "give the load more threads, and processors of its own (--load-processors), or let it run on another machine";
+const MORE: &str =
+    "let it ask for more at a time, by more connections or clients: --param clients=4,16,64 with {clients} in --load";
+const INSIDE: &str = "look at the waits of the tasks, coroutines or other services that requests go through";
+
+fn processors(most: f64) -> String {
+    if most > 1.0 { format!("{most:.0} processors") } else { "the one processor".to_owned() }
+}

@@ -1,0 +1,211 @@
+//! Servers under load: what the load takes is no other program's, and what waits for it is no loss of the server's.
+
+mod common;
+
+use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
+use common::*;
+use recording::Tables;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::{Reason, RunKind};
+
+/// epoll_wait(2) on x86-64.
+const EPOLL_WAIT: u32 = 232;
+const WAIT: &str = "epoll_wait@libc.so.6 < serve@server server.c:20 < ?@libc.so.6";
+const WORK: &str = "answer@server server.c:30 < serve@server server.c:24 < ?@libc.so.6";
+
+/// A server whose threads are asked for as much work as one of them could do, whatever their number: 600 requests a second.
+/// Before its load it starts for `start` milliseconds.
+fn idle(start: u64) -> Tables {
+    let rates = around(600.0);
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.6))
+        .clean_cpu(2, &around(1.0), &around(0.6))
+        .throughput(1, &rates)
+        .throughput(2, &rates);
+    let serve = |run: &mut recording::synthetic::RunSketch<'_>, threads: u64| {
+        for thread in 0..threads {
+            let mut thread = run.thread(&format!("worker-{thread}")).runs(ms(start), "load_tables@server server.c:9");
+            for _ in 0..10 {
+                let works = 60 / threads;
+                thread = thread.runs(ms(works), WORK).waits_for(
+                    Reason::Poll,
+                    "eventpoll",
+                    Some(EPOLL_WAIT),
+                    ms(100 - works),
+                    WAIT,
+                );
+            }
+        }
+        run.row().throughput = Some(600.0);
+    };
+    let mut tables = sketch.traced(1, |run| serve(run, 1)).traced(2, |run| serve(run, 2)).tables();
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns) = (Some(ms(start)), Some(trace.end_ns));
+        trace.load_ns = Some(0);
+    }
+    tables
+}
+
+/// The load ran for so many seconds of each run, on so many threads.
+fn loaded(mut tables: Tables, seconds: f64, threads: u32) -> Tables {
+    for run in &mut tables.runs {
+        (run.load_ns, run.load_threads) = (Some((seconds * 1e9) as u64), Some(threads));
+        if run.kind == RunKind::Traced {
+            run.wall_ns = ms(1000);
+        }
+    }
+    let command = ["wrk", "http://localhost/"].map(str::to_owned).to_vec();
+    tables.meta.load = Some(recording::meta::Load { command, processors: Vec::new(), ready: None });
+    tables
+}
+
+fn only_none(answer: &Answer) -> bool {
+    ids(answer) == [CauseId::NONE]
+}
+
+fn machine(answer: &Answer, id: CauseId) -> Option<String> {
+    answer.verdict.machine.iter().find(|condition| condition.id == id).map(|condition| condition.summary.clone())
+}
+
+#[test]
+fn a_busy_load_is_the_limit() {
+    let answer = answer_for(&loaded(idle(0), 0.98, 1));
+    assert_balanced(&answer);
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    let told = machine(&answer, CauseId::LOAD_LIMIT).unwrap();
+    assert!(told.starts_with("the load is the limit: it was busy all the time (0.98 of the one processor"), "{told}");
+    assert!(answer.verdict.summary.contains("The load is the limit"), "{}", answer.verdict.summary);
+    assert!(
+        answer.verdict.summary.ends_with("Nothing of its own was found beside that."),
+        "{}",
+        answer.verdict.summary
+    );
+    assert!(!answer.verdict.causes.iter().any(|cause| cause.id == CauseId::IO_WAIT));
+    assert_eq!(answer.curve[1].load.map(|load| load.threads), Some(1));
+}
+
+#[test]
+fn a_load_that_asks_for_little_is_told_so() {
+    for (seconds, threads) in [(0.3, 1), (0.98, 2)] {
+        let answer = answer_for(&loaded(idle(0), seconds, threads));
+        let told = machine(&answer, CauseId::LOAD_LIMIT).unwrap();
+        assert!(told.contains("asked for no more"), "{told}");
+        assert!(only_none(&answer), "{:#?}", answer.verdict);
+    }
+}
+
+/// 600 requests a second that take 1 ms each are 0.6 at a time; with 10 ms they are six, more than there are processors.
+#[test]
+fn requests_that_are_under_way_are_not_waited_for() {
+    for (latency, part) in
+        [(ms(1), "asked for no more: 0.60 requests at a time"), (ms(10), "6.0 requests at a time were under way")]
+    {
+        let mut tables = loaded(idle(0), 0.3, 1);
+        tables.runs.iter_mut().for_each(|run| run.latency_median_ns = Some(latency));
+        let told = machine(&answer_for(&tables), CauseId::LOAD_LIMIT).unwrap();
+        assert!(told.contains(part), "{told}");
+    }
+}
+
+#[test]
+fn what_a_server_does_before_its_load_counts_for_nothing() {
+    let (at_once, later) = (answer_for(&loaded(idle(0), 0.98, 1)), answer_for(&loaded(idle(500), 0.98, 1)));
+    assert_balanced(&later);
+    for (a, b) in at_once.account.iter().zip(&later.account) {
+        assert!((a.capacity - b.capacity).abs() < 1e-9 && (a.useful - b.useful).abs() < 1e-9, "{a:#?} {b:#?}");
+        assert_eq!(a.lines.len(), b.lines.len(), "{a:#?} {b:#?}");
+    }
+    assert!(later.warnings.iter().all(|warning| !warning.contains("measured part")), "{:?}", later.warnings);
+    assert!(later.growth.iter().all(|growth| growth.name != "load_tables"), "{:#?}", later.growth);
+}
+
+#[test]
+fn without_a_load_the_same_waits_are_input_and_output() {
+    let mut tables = idle(0);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (None, None, None);
+    }
+    let answer = answer_for(&tables);
+    assert!(machine(&answer, CauseId::LOAD_LIMIT).is_none());
+    assert!(answer.account[1].lines.iter().any(|line| line.cause == CauseId::IO_WAIT), "{:#?}", answer.account);
+}
+
+/// Two threads that want both processors, and have each half of the time: the other half is the load's.
+#[test]
+fn what_the_load_takes_is_no_other_program_s() {
+    let half = |run: &mut recording::synthetic::RunSketch<'_>, threads: u64| {
+        for thread in 0..threads {
+            let mut thread = run.thread(&format!("worker-{thread}"));
+            for _ in 0..10 {
+                thread = thread.runs(ms(50), WORK).preempted(ms(50));
+            }
+        }
+        run.row().throughput = Some(500.0 * threads as f64);
+    };
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(1.0))
+        .throughput(1, &around(1000.0))
+        .throughput(2, &around(1000.0));
+    let mut tables = loaded(sketch.traced(1, |run| half(run, 1)).traced(2, |run| half(run, 2)).tables(), 1.0, 2);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (Some(0), Some(trace.end_ns), Some(ms(1000)));
+    }
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    assert!(condition(&answer, CauseId::CPU_PRESSURE).is_none(), "{:#?}", answer.verdict);
+    let told = machine(&answer, CauseId::LOAD).unwrap();
+    assert!(told.starts_with("the load, which ran on 1.0 processors, took 50 % of the processor time"), "{told}");
+    assert!(answer.verdict.causes.iter().all(|cause| cause.id == CauseId::NONE), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_lock_is_found_beside_the_load() {
+    let mut tables = loaded(birthday(&RANDOM), 0.1, 1);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (Some(0), Some(trace.end_ns), Some(0));
+    }
+    let answer = answer_for(&tables);
+    assert_eq!(answer.verdict.causes[0].id, CauseId::USER_LOCK, "{:#?}", answer.verdict);
+}
+
+/// A thread accepts and hands on; what the others wait for is what it waits for.
+#[test]
+fn workers_of_an_idle_acceptor_wait_for_the_load() {
+    let take = "pthread_cond_wait@libc.so.6 < take@server queue.c:7 < worker@server server.c:50 < ?@libc.so.6";
+    let serve = |run: &mut recording::synthetic::RunSketch<'_>, threads: u64| {
+        let mut acceptor = run.thread("acceptor");
+        for _ in 0..10 {
+            acceptor = acceptor.runs(ms(2), "accept_one@server server.c:40 < ?@libc.so.6").waits_for(
+                Reason::Pipe,
+                "socket",
+                Some(43),
+                ms(98),
+                "accept@libc.so.6 < accept_one@server server.c:41",
+            );
+        }
+        for thread in 0..threads {
+            let mut thread = run.thread(&format!("worker-{thread}"));
+            for _ in 0..10 {
+                let works = 60 / threads;
+                thread = thread.runs(ms(works), WORK).locks(0x500, ms(100 - works), take, "acceptor");
+            }
+        }
+        run.row().throughput = Some(600.0);
+    };
+    let rates = around(600.0);
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.62))
+        .clean_cpu(2, &around(1.0), &around(0.62))
+        .throughput(1, &rates)
+        .throughput(2, &rates);
+    let mut tables = loaded(sketch.traced(1, |run| serve(run, 1)).traced(2, |run| serve(run, 2)).tables(), 0.98, 1);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (Some(0), Some(trace.end_ns), Some(0));
+    }
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    assert!(only_none(&answer), "{:#?}", answer.verdict);
+    assert!(machine(&answer, CauseId::LOAD_LIMIT).is_some(), "{:#?}", answer.verdict);
+}

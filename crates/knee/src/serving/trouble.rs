@@ -1,0 +1,61 @@
+//! Why a run of a server under load came to nothing, with the next step.
+
+use crate::throughput::Found;
+use collect::{Error, Exit};
+
+/// What the user is told when a run was given up because of the program; none for knee's own failures.
+pub(crate) fn of_error(error: &Error) -> Option<String> {
+    let next = match error {
+        Error::Timeout { .. } => return Some(error.to_string()),
+        Error::NotReady { .. } => "--ready says what else to wait for, --ready-within how long",
+        Error::PortTaken { .. } => "end that, or give the server another port",
+        Error::ServerEnded { was_ready: false, exit: Exit::Status(0) } => {
+            "knee needs it in the foreground: an option or a setting keeps most servers from becoming a daemon"
+        }
+        Error::ServerEnded { was_ready: false, .. } => "its output, in the recording's folder, may say why",
+        Error::ServerEnded { was_ready: true, .. } => "with fewer clients it may live on",
+        _ => return None,
+    };
+    Some(format!("{error}; {next}"))
+}
+
+/// Why a load that ended well is of no use. `given`: the user says what the throughput is.
+pub(crate) fn nothing_done(found: &Found, given: bool) -> Option<String> {
+    match &found.load {
+        Some(report) if report.rate <= 0.0 && !given => {
+            let failed = report.errors.map_or("all".to_owned(), |errors| errors.to_string());
+            Some(format!("nothing that the load asked for succeeded ({failed} failed)"))
+        }
+        _ if found.any() || (found.load.is_some() && !given) => None,
+        _ if given => Some("the throughput pattern matched no number in the load's output".to_owned()),
+        _ => Some("the load printed no throughput that knee knows; --throughput REGEX takes it from a line".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_its_next_step() {
+        let told = |error: &Error| of_error(error).unwrap();
+        let ended = |was_ready, exit| told(&Error::ServerEnded { was_ready, exit });
+        assert_eq!(
+            told(&Error::NotReady { seconds: 60.0, until: "it listens".to_owned() }),
+            "the server was not ready within 60 s: knee waited until it listens; --ready says what else to wait for, \
+             --ready-within how long"
+        );
+        assert!(
+            ended(false, Exit::Status(0))
+                .starts_with("the server ended before it was ready (exit status 0); knee needs")
+        );
+        assert!(ended(true, Exit::Signal(11)).starts_with("the server ended while the load ran (signal 11); "));
+        assert!(of_error(&Error::Interrupted).is_none());
+    }
+
+    #[test]
+    fn a_load_without_a_number_is_of_no_use() {
+        assert!(nothing_done(&Found::default(), false).unwrap().contains("--throughput"));
+        assert!(nothing_done(&Found::default(), true).unwrap().contains("pattern"));
+    }
+}
