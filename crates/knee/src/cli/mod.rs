@@ -40,7 +40,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Runs a program at several thread counts and says what stops it from scaling
-    Sweep(Sweep),
+    Sweep(Box<Sweep>),
     /// Observes one run of a program, or one that runs already, and says where its time goes
     Record(Record),
     /// Shows what the threads of a program do now, and its hottest functions, waits and locks

@@ -3,7 +3,7 @@
 //! Evidence: processors were idle while threads of the server waited at sockets and events, in the load's time; and how busy the
 //! load itself was.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `load`, `shared`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `load`, `shared`, `statistics`, `words`.
 
 use super::load::took;
 use crate::account::lines::Why;
@@ -12,6 +12,7 @@ use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
+use crate::statistics::MIN_SHARE;
 use crate::words::{percent, two_digits};
 
 impl CauseId {
@@ -79,7 +80,12 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
         run.throughput.unwrap_or(f64::NAN) * latency
     });
     let could = f64::from(ledger.traced.processors());
-    let (summary, next) = match (busy, under_way.filter(|number| number.is_finite())) {
+    // A load that waits for processors is late by itself: what is under way then says nothing of the server.
+    let others = facts.clean.median(threads, |run| {
+        run.foreign_ns.map_or(0.0, seconds) / (seconds(run.wall_ns) * f64::from(tables.machine.usable_processors.max(1)))
+    });
+    let told = under_way.filter(|number| number.is_finite() && (*number < could || others.unwrap_or(0.0) < MIN_SHARE));
+    let (summary, next) = match (busy, told) {
         (true, _) => (
             format!(
                 "the load is the limit: it was busy all the time ({ran_on} that its threads can use), while {waited_for} {percent} \
@@ -107,7 +113,7 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
         (false, None) => (
             format!(
                 "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more, or waited \
-                 for answers that something else holds back"
+                 itself: for answers, or for a processor"
             ),
             MORE,
         ),

@@ -14,11 +14,14 @@ mod web;
 
 pub(crate) use report::LoadReport;
 
+/// Reads the lines of one program's output.
+type OutputReader = fn(&[&str]) -> Option<LoadReport>;
+
 /// Reads the output of a load; none where it is of no known program, or of one that was cut short.
 pub(crate) fn read(output: &str) -> Option<LoadReport> {
     // Progress displays end their lines with a carriage return.
     let lines: Vec<&str> = output.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
-    let readers: [fn(&[&str]) -> Option<LoadReport>; 10] = [
+    let readers: [OutputReader; 10] = [
         web::wrk,
         web::ab,
         web::h2load,

@@ -64,8 +64,8 @@ pub(super) fn memtier(lines: &[&str]) -> Option<LoadReport> {
 
 /// Its rate is of transactions that succeeded; older ones print one with and one without connecting.
 pub(super) fn pgbench(lines: &[&str]) -> Option<LoadReport> {
-    let rate = lines.iter().filter(|line| line.contains("connection")).filter_map(|line| line.strip_prefix("tps = "));
-    let rate = number(rate.last()?)?;
+    let told = |line: &&str| line.strip_prefix("tps = ").filter(|rest| rest.contains("connection")).and_then(number);
+    let rate = lines.iter().rev().find_map(told)?;
     Some(LoadReport {
         from: "pgbench's tps",
         unit: "transactions/s",

@@ -33,12 +33,12 @@ pub(super) fn time_ns(text: &str) -> Option<u64> {
         "m" => 60e9,
         _ => return None,
     };
-    Some((number(text)? * scale) as u64)
+    Some((number(text)? * scale).round() as u64)
 }
 
 /// Milliseconds without a unit.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
-    number(text).filter(|number| *number >= 0.0).map(|number| (number * 1e6) as u64)
+    number(text).filter(|number| *number >= 0.0).map(|number| (number * 1e6).round() as u64)
 }
 
 /// The part of a rate whose requests succeeded.
