@@ -1,6 +1,6 @@
 //! What can go wrong while a target is run and observed.
 
-use crate::launch::Exit;
+use crate::exit::Exit;
 use std::path::PathBuf;
 
 /// Failures of knee or of the machine; a target that fails is no error here but an [`crate::Exit`].

@@ -1,11 +1,11 @@
 //! Everything privileged: running the target, measuring it from outside, and observing it through the kernel.
 //!
-//! [`launch`] runs a command once and measures it; [`load`] runs a server with what asks it for work. What is observed takes one way: `sources` (programs in the kernel, perf
-//! events, /proc) give `events`, with handles for stacks from `stacks`; `build` makes rows of them; `sinks` write these into
-//! a recording or show them. [`observe`] has the three ways to observe: a run, a program that runs already, and a live view.
-//! `sharing` looks for memory that threads share. [`rights`] gives up those that are not needed; [`machine`] and [`probe`]
-//! describe what is there; `bpf` is the loader's side of the programs in `../bpf`. Nothing here prints. Every `unsafe` of
-//! the project is in this crate, each with its reason.
+//! [`launch`] runs a command once and measures it; [`load`] runs a server with what asks it for work. What is observed takes
+//! one way: `sources` (programs in the kernel, perf events, /proc) give `events`, with handles for stacks from `stacks`; `build`
+//! makes rows of them; `sinks` write these into a recording or show them. [`observe`] has the three ways to observe: a run, a
+//! program that runs already, and a live view. `sharing` looks for memory that threads share. [`rights`] gives up those that
+//! are not needed; [`machine`] and [`probe`] describe what is there; `bpf` is the loader's side of the programs in `../bpf`.
+//! Nothing here prints. Every `unsafe` of the project is in this crate, each with its reason.
 //!
 //! May import: `recording`, `resolve`, aya, caps, libc.
 
@@ -14,6 +14,7 @@ mod build;
 mod counters;
 pub mod error;
 mod events;
+pub mod exit;
 mod file_kind;
 pub mod launch;
 pub mod load;
@@ -32,6 +33,7 @@ mod syscall_names;
 mod task;
 
 pub use error::Error;
-pub use launch::{Command, Exit, Finished, Loaded, OutputSink, RunOptions, Stream, run_clean};
+pub use exit::Exit;
+pub use launch::{Command, Finished, Loaded, OutputSink, RunOptions, Stream, run_clean};
 pub use observe::{Attached, Collector, End, Observer, Tracer};
 pub use stop::Stop;

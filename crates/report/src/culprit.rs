@@ -1,6 +1,4 @@
 //! A culprit in one line: the function, its place, and who called it.
-//!
-//! May import: `text`, `words`, `analyze`.
 
 use crate::text;
 use crate::words;

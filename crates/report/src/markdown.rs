@@ -2,8 +2,6 @@
 //!
 //! Names come from the target. They stand in code spans, or with every character escaped that Markdown or HTML takes for
 //! markup, so that a symbol can neither make a link nor call somebody by name.
-//!
-//! May import: `comparison`, `culprit`, `pair`, `text`, `words`, `analyze`, `recording`.
 
 use crate::comparison::Comparison as Cases;
 use crate::culprit::blame;

@@ -2,8 +2,6 @@
 //!
 //! One result for each cause, at the first place that lies in the repository: the culprit's own, else its caller's. A place
 //! outside of it (a library's source) is told by its whole path; where no source line is known, by the name of the function.
-//!
-//! May import: `culprit`, `text`, `words`, `analyze`.
 
 use crate::culprit::blame;
 use crate::text::harmless;

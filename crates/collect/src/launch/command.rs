@@ -1,6 +1,7 @@
 //! What is run and how, and what a run that has ended tells.
 
 use crate::counters::Counters;
+use crate::exit::Exit;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,34 +41,6 @@ pub struct RunOptions {
     /// The target has the user's terminal: its input and output are knee's own, and when the user stops knee, the target
     /// is given time to end by itself and the run counts as finished.
     pub interactive: bool,
-}
-
-/// How the target ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// It returned this status.
-    Status(i32),
-    /// This signal ended it.
-    Signal(i32),
-}
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Exit::Status(status) => write!(f, "exit status {status}"),
-            Exit::Signal(signal) => write!(f, "signal {signal}"),
-        }
-    }
-}
-
-impl Exit {
-    /// From the status that wait4(2) gives.
-    pub(crate) fn of(status: libc::c_int) -> Exit {
-        match libc::WIFSIGNALED(status) {
-            true => Exit::Signal(libc::WTERMSIG(status)),
-            false => Exit::Status(libc::WEXITSTATUS(status)),
-        }
-    }
 }
 
 /// A time of getrusage(2), nanoseconds.

@@ -2,7 +2,7 @@
 //!
 //! Rooms: `command` what is run and what it tells; `run` one run from start to end; `start` its start; `meter` what the machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf knee runs.
 //!
-//! May import: `counters`, `error`, `machine`, `procfs`, `rights`, `stop`.
+//! May import: `counters`, `error`, `exit`, `machine`, `procfs`, `rights`, `stop`.
 
 mod affinity;
 mod command;
@@ -13,7 +13,7 @@ mod start;
 pub mod user;
 
 pub(crate) use command::nanoseconds;
-pub use command::{Command, Exit, Finished, Loaded, RunOptions};
+pub use command::{Command, Finished, Loaded, RunOptions};
 pub(crate) use meter::Meter;
 pub(crate) use output::drain;
 pub use output::{OutputSink, Stream};

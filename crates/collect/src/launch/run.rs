@@ -1,11 +1,12 @@
 //! Runs a command once and measures it from outside: time, processor time, switches, faults.
 
-use super::command::{Command, Exit, Finished, RunOptions};
+use super::command::{Command, Finished, RunOptions};
 use super::meter::Meter;
 use super::output::{OutputSink, drain};
 use super::start::{Prepare, ready_to_start, start_child};
 use crate::counters::Counting;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::procfs::{monotonic_ns, unix_ns};
 use crate::stop::Stop;
 use std::fs::File;

@@ -4,7 +4,7 @@
 //! Rooms: `serve` the phases of a run; `ready` when a server is ready; `sockets` what its processes listen at; `family` a
 //! process with those that belong to it: what they used, and their end.
 //!
-//! May import: `counters`, `error`, `launch`, `machine`, `procfs`, `stop`, `task`.
+//! May import: `counters`, `error`, `exit`, `launch`, `machine`, `procfs`, `stop`, `task`.
 
 mod family;
 mod ready;

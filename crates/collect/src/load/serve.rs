@@ -4,9 +4,10 @@ use super::family::{self, Used};
 use super::ready::{Ready, Watching};
 use crate::counters::{Counters, Counting};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::launch::{
-    Command, Exit, Finished, Loaded, Meter, OutputSink, Prepare, RunOptions, drain, nanoseconds, pidfd_open,
-    ready_to_start, reap, start_child,
+    Command, Finished, Loaded, Meter, OutputSink, Prepare, RunOptions, drain, nanoseconds, pidfd_open, ready_to_start,
+    reap, start_child,
 };
 use crate::machine::usable_processors;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
