@@ -208,7 +208,8 @@ impl<'t> Traced<'t> {
     /// The thread that starts the others: the first one, or the only thread that it creates, when all it does itself is to
     /// wait for that one's end, as the launcher of a Java program does.
     pub fn main(&self) -> Option<&'t Thread> {
-        let first = self.threads.values().copied().min_by_key(|t| (t.start_ns, t.thread))?;
+        // Threads that were there when observing began have one begin: the process's own comes first.
+        let first = self.threads.values().copied().min_by_key(|t| (t.start_ns, t.tid != t.pid, t.thread))?;
         let mut created = self.threads.values().filter(|t| t.parent == Some(first.thread));
         let life = first.end_ns.saturating_sub(first.start_ns) as f64;
         match (created.next(), created.next()) {
@@ -269,5 +270,25 @@ impl Starter {
     /// True where it does nothing but wait for the others.
     fn only_waits(&self) -> bool {
         (self.ran as f64) < STARTER_SHARE * self.life as f64 && self.blocked as f64 > self.life as f64 / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Model;
+    use recording::synthetic::{Sketch, ms};
+
+    #[test]
+    fn of_threads_that_began_together_the_process_s_own_is_the_first() {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("worker").runs(ms(10), "work@app app.c:7");
+                run.thread("app").runs(ms(1), "main@app app.c:3");
+            })
+            .tables();
+        let pid = tables.threads[0].pid;
+        (tables.threads[0].tid, tables.threads[1].tid) = (pid + 1, pid);
+        let model = Model::new(&tables);
+        assert_eq!(model.traced[0].main().map(|t| t.tid), Some(pid));
     }
 }
