@@ -114,3 +114,33 @@ fn what_a_collector_runs_beside_one_thread_is_lost_with_two() {
     assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("garbage collector"), "{:#?}", answer.verdict.causes);
 }
+
+/// Two threads wait half of their time for memory, while one of the virtual machine's clears the heap.
+#[test]
+fn who_waits_for_memory_waits_for_the_collector_by_its_name() {
+    const ALLOCATE: &str =
+        "?@libc.so.6 < MemAllocator::allocate() const@libjvm.so < scan@app Basket.java:30 < run@app Basket.java:9";
+    const COLLECT: &str = "DefNewGeneration::copy_to_survivor_space(oopDesc*)@libjvm.so < VM_GenCollectForAllocation::doit()@libjvm.so < \
+                           thread_native_entry(Thread*)@libjvm.so";
+    let answer = answer_for(
+        &with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.5)), WORK)
+            .traced(2, |run| {
+                main_joins(run, ms(1000));
+                for name in ["a", "b"] {
+                    run.thread(name).runs(ms(500), WORK).locks(0x10, ms(500), ALLOCATE, "VM Thread");
+                }
+                run.thread("VM Thread").blocks(Reason::Futex, ms(500), CALLED).runs(ms(500), COLLECT);
+            })
+            .tables(),
+    );
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::ALLOCATOR).unwrap();
+    assert_eq!(
+        cause.summary,
+        "Threads wait for the garbage collector (the serial collector) where they allocate, most in scan (Basket.java:30)."
+    );
+    assert!(
+        cause.remedies[0].contains("ParallelGC") && !cause.remedies.iter().any(|r| r.contains("jemalloc")),
+        "{cause:#?}"
+    );
+}

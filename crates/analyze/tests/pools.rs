@@ -13,6 +13,7 @@ use recording::tables::Reason;
 
 const PRICE: &str = "price@app app.c:20 < worker@app app.c:60";
 const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
+const NAMELESS: &str = "?@libc.so.6 < ?@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
 const RESULT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < result@app app.c:70 < main@app app.c:90";
 
 /// Two threads and `giver`, which the closure sketches; with one thread everything takes a second.
@@ -54,6 +55,26 @@ fn a_task_that_is_larger_than_what_is_left_is_unequal_work() {
     assert!((value("time without a task") - 0.6).abs() < 1e-9);
     assert!((value("CPU time of the thread that was busy then (b)") - 0.8).abs() < 1e-9);
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The waits have a time limit and no names, so that nothing but who ends them tells what they are for.
+#[test]
+fn a_wait_that_nothing_names_may_be_for_a_task() {
+    let of = |giver: fn(&mut RunSketch<'_>)| {
+        let mut tables = run(0.8, 1.0, |run| {
+            giver(run);
+            run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NAMELESS, "giver");
+            run.thread("b").runs(ms(800), PRICE);
+        });
+        tables.waits.iter_mut().filter(|wait| wait.object == Some(0x100)).for_each(|wait| wait.timed = true);
+        answer_for(&tables)
+    };
+    let answer = of(waits_for_a_result);
+    assert_balanced(&answer);
+    assert!(found(&answer, CauseId::IMBALANCE).is_some(), "{:#?}", answer.verdict);
+    // The near miss: who would bring the next task runs meanwhile.
+    let answer = of(|run| drop(run.thread("giver").runs(ms(800), "prepare@app app.c:95 < main@app app.c:90")));
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
 #[test]

@@ -482,3 +482,18 @@ fn senseless_rows_do_no_harm() {
     }
     assert_balanced(&answer_for(&tables));
 }
+
+#[test]
+fn what_a_library_shares_is_told_at_the_program_s_line() {
+    let inside = "count@libmetrics.so.2 < work@app app.c:9";
+    let mut tables = slower_with(inside, inside, &around(1.0));
+    accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE)]);
+    confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::TRUE_SHARING).unwrap();
+    assert!(cause.summary.ends_with("all the time, in count, called from work (app.c:9)."), "{}", cause.summary);
+    let culprit = cause.culprit.as_ref().unwrap();
+    assert_eq!((culprit.function.as_deref(), culprit.line), (Some("count"), None));
+    assert_eq!(culprit.callers.first().and_then(|site| site.line), Some(9));
+}

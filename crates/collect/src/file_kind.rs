@@ -1,6 +1,7 @@
 //! What a descriptor stands for, and what a thread waits for that blocks in it.
 
 use recording::tables::Reason;
+use recording::words::PIPE;
 use std::path::Path;
 
 /// What a descriptor stands for.
@@ -37,7 +38,7 @@ impl FileKind {
     /// In words.
     pub(crate) fn name(&self) -> String {
         match self {
-            FileKind::Pipe => "pipe".to_owned(),
+            FileKind::Pipe => PIPE.to_owned(),
             FileKind::Socket => "socket".to_owned(),
             FileKind::Named(path) => path.clone().unwrap_or_else(|| "file".to_owned()),
             FileKind::Anonymous(name) => name.clone(),

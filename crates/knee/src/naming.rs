@@ -4,8 +4,9 @@
 //! needs none, nor does Python where its memory is read. Timed runs are never asked. What the user sets, for the run or
 //! around knee, stays as it is.
 //!
-//! Imports nothing of the crate.
+//! Imports nothing of the crate; from `analyze` which programs only start others.
 
+use analyze::runtimes::is_launcher;
 use collect::Collector;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -29,12 +30,6 @@ const NODE_NAMES: &str = "--perf-basic-prof-only-functions --interpreted-frames-
 
 /// What a program may be that something else starts.
 const ANY: [Asked; 3] = [Asked::DotNet, Asked::Python(None), Asked::Node];
-
-/// Shells, and programs that start another one as it is told to them.
-const LAUNCHERS: [&str; 17] = [
-    "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout", "nice", "taskset", "numactl", "chrt", "setsid",
-    "stdbuf", "time", "make", "pyenv",
-];
 
 /// How much of a script's first line is read, bytes: as much as the kernel does (`BINPRM_BUF_SIZE`).
 const FIRST_LINE: usize = 256;
@@ -87,18 +82,13 @@ fn asked(program: &OsStr, search_path: Option<OsString>) -> Vec<Asked> {
     if let Some(named) = file_names().filter_map(by_name).next_back() {
         return vec![named];
     }
-    if file_names().any(starts_others) {
+    if file_names().any(is_launcher) {
         return ANY.to_vec();
     }
     let Some(path) = path else { return Vec::new() };
     let mut settings = path.clone().into_os_string();
     settings.push(".runtimeconfig.json");
     if Path::new(&settings).is_file() { vec![Asked::DotNet] } else { by_first_line(&path) }
-}
-
-/// True for shells and for programs that do nothing but start another.
-fn starts_others(name: &str) -> bool {
-    LAUNCHERS.contains(&name)
 }
 
 /// Where execvp(3) would find the program.
@@ -129,7 +119,7 @@ fn by_first_line(path: &Path) -> Vec<Asked> {
     let words = || line.split_whitespace().filter_map(|word| word.rsplit('/').next());
     match words().find_map(by_name) {
         Some(named) => vec![named],
-        None if words().any(starts_others) => ANY.to_vec(),
+        None if words().any(is_launcher) => ANY.to_vec(),
         None => Vec::new(),
     }
 }

@@ -159,6 +159,8 @@ pub const BPF: &str = "kernel observation (eBPF)";
 pub const SHARED_MEMORY: &str = "memory that threads share";
 /// The path of a module of code that a program made at run time; the program's name follows.
 pub const RUN_TIME_CODE: &str = "run-time code of ";
+/// What a wait at a pipe is for.
+pub const PIPE: &str = "pipe";
 /// Stacks that could not be followed to the thread's start, as a loss.
 pub const CUT_STACKS: &str = "outermost frames of stacks";
 /// Calls that are missing on the timeline because there were too many; they are in the sums.

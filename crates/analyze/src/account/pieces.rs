@@ -9,11 +9,17 @@ use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{Primitive, Theme};
 use recording::tables::{Reason, Slice, State, Wait};
+use recording::words::PIPE;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a wait for a pipe is for, as recordings name it.
-const PIPE: &str = "pipe";
+/// More than half: nobody else can be it.
+///
+/// Decides: whose waiting for the load is handed on to those that wait for what they bring.
+/// From: the definition of a majority.
+/// Shown by: `workers_of_an_idle_acceptor_wait_for_the_load`.
+/// Wrong if: an acceptor that waits for requests most of the time is also what keeps its workers waiting: its part is then the load's.
+const MOST: f64 = 0.5;
 
 /// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
 ///
@@ -157,15 +163,15 @@ fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId>
         *sum = sum.saturating_add(wait.blocked_ns);
     }
     let life = |thread: &ThreadId| traced.threads.get(thread).map(|t| t.end_ns.saturating_sub(t.start_ns));
-    asked.retain(|thread, waited| life(thread).is_some_and(|life| waited.saturating_mul(2) > life));
+    asked.retain(|thread, waited| life(thread).is_some_and(|life| *waited as f64 > MOST * life as f64));
     if asked.is_empty() {
         return Vec::new();
     }
     let mostly = |wait: &&Wait| {
         let wakes = traced.wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default();
         let by_them = wakes.iter().filter(|wake| wake.waker.is_some_and(|waker| asked.contains_key(&waker)));
-        let all: u128 = wakes.iter().map(|wake| u128::from(wake.blocked_ns)).sum();
-        2 * by_them.map(|wake| u128::from(wake.blocked_ns)).sum::<u128>() > all
+        let all: f64 = wakes.iter().map(|wake| wake.blocked_ns as f64).sum();
+        by_them.map(|wake| wake.blocked_ns as f64).sum::<f64>() > MOST * all
     };
     let queues = traced.waits.values().copied().filter(|wait| is(wait, &[Why::Condition, Why::Task]));
     queues.filter(mostly).map(|wait| wait.wait).collect()

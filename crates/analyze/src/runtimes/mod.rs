@@ -120,10 +120,15 @@ pub fn is_service_loop(name: &str) -> bool {
     tables().any(|names| names.service_loops.iter().any(|start| name.starts_with(start)))
 }
 
+/// True for a shell, and for a program that only starts another one.
+pub fn is_launcher(program: &str) -> bool {
+    tables().any(|names| names.launchers.contains(&program))
+}
+
 /// What a thread does that a runtime starts for itself, by the thread's name; none for the program's own threads. A shell that
 /// is still called so when it ends has done nothing but start programs.
 pub fn service_thread(name: &str) -> Option<Service> {
-    if tables().any(|names| names.launchers.contains(&name)) {
+    if is_launcher(name) {
         return Some(Service::Other);
     }
     let known = tables().flat_map(|names| names.service_threads);

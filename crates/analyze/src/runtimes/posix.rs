@@ -16,7 +16,10 @@ impl Runtime for Posix {
 
 static NAMES: Names = Names {
     // The shells of Debian's and Alpine's packages, and programs that run another one with something changed.
-    launchers: &["bash", "dash", "sh", "zsh", "ksh", "mksh", "fish", "env", "nice", "taskset", "timeout", "numactl"],
+    launchers: &[
+        "bash", "dash", "sh", "zsh", "ksh", "mksh", "fish", "env", "nice", "taskset", "timeout", "numactl", "busybox",
+        "chrt", "make", "pyenv", "setsid", "stdbuf", "time",
+    ],
     c_primitives: &[
         ("pthread_mutex_lock", Primitive::Lock),
         ("pthread_mutex_timedlock", Primitive::Lock),
