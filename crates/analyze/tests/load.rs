@@ -105,6 +105,8 @@ fn requests_that_are_under_way_are_not_waited_for() {
         tables.runs.iter_mut().for_each(|run| run.latency_median_ns = Some(latency));
         let told = machine(&answer_for(&tables), CauseId::LOAD_LIMIT).unwrap();
         assert!(told.contains(part), "{told}");
+        let answer = answer_for(&tables);
+        assert!(!answer.verdict.summary.contains("Apart from waiting for the load"), "{}", answer.verdict.summary);
         // Where other programs have the processors, the load may have waited for one.
         tables.runs.iter_mut().for_each(|run| run.foreign_ns = Some(ms(1000)));
         let told = machine(&answer_for(&tables), CauseId::LOAD_LIMIT).unwrap();

@@ -224,6 +224,15 @@ impl Unexplained {
 }
 
 impl LineId {
+    /// True for what the machine took, the virtual machine, and the load of a server: it is no loss of the program's own.
+    pub fn is_outside(self) -> bool {
+        let load = matches!(self, LineId::LoadRan | LineId::Blocked(Why::Request));
+        load || matches!(
+            self,
+            LineId::OtherPrograms | LineId::OtherProgramsTimed | LineId::Throttled | LineId::Compiling
+        )
+    }
+
     /// The line of a wait.
     pub fn blocked(why: Why) -> LineId {
         match why {

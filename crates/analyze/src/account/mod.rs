@@ -108,11 +108,11 @@ impl Ledger<'_, '_> {
         (sum, variance.sqrt())
     }
 
-    /// What the machine took, the virtual machine, and the load of a server: other programs, a quota, a compiler. It is no loss of the program's own.
+    /// What is no loss of the program's own ([`LineId::is_outside`]).
     pub fn to_machine(&self) -> f64 {
-        let others = [LineId::Throttled, LineId::Compiling, LineId::LoadRan, LineId::Blocked(Why::Request)];
-        let others = others.map(|line| self.sum(|id| id == line).0.max(0.0));
-        self.to_others().0.max(0.0) + others.iter().sum::<f64>()
+        let others = |id| matches!(id, LineId::OtherPrograms | LineId::OtherProgramsTimed);
+        let rest = self.account.lines.iter().filter(|line| line.id.is_outside() && !others(line.id));
+        self.to_others().0.max(0.0) + rest.map(|line| line.seconds.max(0.0)).sum::<f64>()
     }
 
     /// What is lost beside that: what the program itself loses, processor-seconds per unit of work.

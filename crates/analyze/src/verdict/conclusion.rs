@@ -1,7 +1,7 @@
 //! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
 
 use crate::account::Ledger;
-use crate::answer::{Cause, Condition, Interval, Limitation, Point, Unsure, Verdict};
+use crate::answer::{Cause, CauseId, Condition, Interval, Limitation, Point, Unsure, Verdict};
 use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, describe, none};
@@ -105,6 +105,10 @@ fn beside(machine: &[Condition], threads: Option<u32>, own: bool, second: String
     let Some(condition) = largest.filter(|c| c.share.is_some()) else { return second };
     if !own {
         return format!("{} Nothing of its own was found beside that.", sentence(&condition.summary));
+    }
+    // Whether the load set the pace, or waited for the server itself, is in its own sentence.
+    if condition.id == CauseId::LOAD_LIMIT {
+        return format!("{} Beside that: {second}", sentence(&condition.summary));
     }
     let title = describe(condition.id).map_or(condition.id.name(), |meta| meta.title);
     format!(

@@ -155,7 +155,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
             }
         };
     };
-    let largest = ledger.account.lines.iter().find(|l| l.seconds > ledger.account.unexplained.max(0.0));
+    // What the machine took is told beside this.
+    let mut own = ledger.account.lines.iter().filter(|line| !line.id.is_outside());
+    let largest = own.find(|l| l.seconds > ledger.account.unexplained.max(0.0));
     let mostly = match largest.map(|l| l.id) {
         Some(LineId::Noise) => "it is spread over changes that are each within the sampling error".to_owned(),
         Some(id) => format!("the largest part: {}", (facts.named)(facts.model, id)),
