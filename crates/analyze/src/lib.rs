@@ -4,8 +4,8 @@
 //! of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the processors' time
 //! went; [`facts`] and [`causes`] why, one folder a cause; [`verdict`] the conclusion in words; [`amounts`] and [`growth`] the
 //! same things at several thread counts; [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from
-//! outside; `imported` what another tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The same recording gives
-//! the same answer.
+//! outside; `imported` what another tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no
+//! files, no environment. The same recording gives the same answer.
 //!
 //! May import: `recording`, serde.
 

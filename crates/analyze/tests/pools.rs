@@ -73,7 +73,9 @@ fn a_wait_that_nothing_names_may_be_for_a_task() {
     assert_balanced(&answer);
     assert!(found(&answer, CauseId::IMBALANCE).is_some(), "{:#?}", answer.verdict);
     // The near miss: who would bring the next task runs meanwhile.
-    let answer = of(|run| drop(run.thread("giver").runs(ms(800), "prepare@app app.c:95 < main@app app.c:90")));
+    let answer = of(|run| {
+        run.thread("giver").runs(ms(800), "prepare@app app.c:95 < main@app app.c:90");
+    });
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 

@@ -1,11 +1,13 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
-//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files; `lab` where they are found; `job` what a sweep is to do, `plan` what
-//! is to be run; `target` looks for the program; `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the
-//! program's output; `executor` the door to crate `collect`, `observing` the choice of a collector; `naming` what it asks of
-//! virtual machines; `failure` exit statuses; `gate` what a script asked to fail at; `mistakes` what was probably meant; `ui` the only place that writes to the
-//! terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `serving` servers under load; `version` which knee this is; `view`
-//! the server of a page; `watch` the live view. In tests, `examples`: command lines that readers are shown.
+//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files;
+//! `lab` where they are found; `job` what a sweep is to do, `plan` what is to be run; `target` looks for the program;
+//! `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the program's
+//! output; `executor` the door to crate `collect`, `observing` the choice of a collector; `naming` what it asks of
+//! virtual machines; `failure` exit statuses; `gate` what a script asked to fail at; `mistakes` what was probably
+//! meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before
+//! the first run; `serving` servers under load; `version` which knee this is; `view` the server of a page; `watch` the
+//! live view. In tests, `examples`: command lines that readers are shown.
 #![forbid(unsafe_code)]
 
 mod bounds;

@@ -1,5 +1,5 @@
-//! Servers under load, observed with BPF: they need root, and run by `./dev live`. A planted mutex is found, and a load that cannot fill
-//! its server is told as such. Nothing is decided by timing: causes and names are.
+//! Servers under load, observed with BPF: they need root, and run by `./dev live`. A planted mutex is found, and a load
+//! that cannot fill its server is told as such. Nothing is decided by timing: causes and names are.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
 
 use serde_json::Value;

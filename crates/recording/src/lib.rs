@@ -5,8 +5,8 @@
 //! sweep runs, so a recording whose writer was killed still opens, marked as unfinished.
 //!
 //! Rooms: [`tables`] the row types; [`ids`] handles between them; [`meta`] the JSON; [`words`] the words that readers tell apart;
-//! [`writer`] and [`reader`] the folder; [`synthetic`] recordings sketched in a few lines, for tests; `cell`, `column` and `pages` how one value and one
-//! column travel to Parquet and back.
+//! [`writer`] and [`reader`] the folder; [`synthetic`] recordings sketched in a few lines, for tests; `cell`, `column`
+//! and `pages` how one value and one column travel to Parquet and back.
 //!
 //! May import: parquet, serde. No system calls but files, no clock.
 #![forbid(unsafe_code)]

@@ -16,9 +16,10 @@ use recording::tables::Reason;
 /// The idle capacity of a run, processor-seconds of the run.
 ///
 /// Time spent ready to run while a processor was free is charged to a control group's quota up to the time that it
-/// held threads back, then to other programs and the load of a server up to the time that they took, then to the kernel's own threads, then to knee
-/// itself (which clean runs do not have, so to nothing), then to what the thread had waited for (a hand-over costs the
-/// time until the next one runs), then to oversubscription when there are more threads than processors.
+/// held threads back, then to other programs and the load of a server up to the time that they took, then to the
+/// kernel's own threads, then to knee itself (which clean runs do not have, so to nothing), then to what the thread had
+/// waited for (a hand-over costs the time until the next one runs), then to oversubscription when there are more
+/// threads than processors.
 pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_code: &SerialCode<'t>) -> Vec<LossPart> {
     let by = Running { split, serial_code, creating: &|at| creates(model, at) };
     let mut parts = Parts::default();

@@ -5,8 +5,9 @@ use crate::statistics::median;
 use recording::Tables;
 use recording::tables::{MarkKind, Run, RunKind, Trace};
 
-/// From the begin to the end of the load, where the program is a server that was asked for work; else from the first mark that begins the measured part to the last that ends it, inside the trace; absent without marks.
-/// A part that is never ended lasts to the end of the trace.
+/// From the begin to the end of the load, where the program is a server that was asked for work; else from the first
+/// mark that begins the measured part to the last that ends it, inside the trace; absent without marks. A part that is
+/// never ended lasts to the end of the trace.
 pub(super) fn measured(tables: &Tables, trace: &Trace) -> Option<(u64, u64)> {
     if let Some((begin, end)) = trace.load_begin_ns.zip(trace.load_end_ns) {
         let (begin, end) = (begin.max(trace.begin_ns), end.min(trace.end_ns));

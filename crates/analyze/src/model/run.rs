@@ -105,8 +105,9 @@ impl<'t> Traced<'t> {
     }
 
     /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose
-    /// program chose its threads by itself, all of them; where processors are counted, those that it was given. A program that used more than it was asked to (a pipeline of
-    /// so many threads and two more) could have used those of all its working threads.
+    /// program chose its threads by itself, all of them; where processors are counted, those that it was given. A
+    /// program that used more than it was asked to (a pipeline of so many threads and two more) could have used those
+    /// of all its working threads.
     pub fn processors(&self) -> u32 {
         let threads = match self.is_only_run {
             true => self.trace.processors,
@@ -157,7 +158,8 @@ impl<'t> Traced<'t> {
         most.max().and_then(|most| u32::try_from(most).ok()).unwrap_or(1).max(1)
     }
 
-    /// Threads that are no workers: a runtime's own, and those that hardly ever run. Where no thread of the program's own does more, these are what it has for workers.
+    /// Threads that are no workers: a runtime's own, and those that hardly ever run. Where no thread of the program's
+    /// own does more, these are what it has for workers.
     pub fn helpers(&self) -> BTreeSet<ThreadId> {
         let starter = self.starter();
         let idle = |t: &&&Thread| {

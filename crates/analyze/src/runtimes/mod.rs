@@ -3,9 +3,9 @@
 //! Everything outside this folder asks the functions below and names no runtime (`tests/runtime_names.rs`). Names only
 //! sharpen an answer: on most machines the inner functions of the C library have none.
 //!
-//! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name apart; [`names`] the table that each runtime fills; [`advice`] what to try
-//! against what is known by name; [`user`] what the user said of
-//! functions; the rest one runtime each. May import: `recording`, and nothing of the crate.
+//! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name
+//! apart; [`names`] the table that each runtime fills; [`advice`] what to try against what is known by name; [`user`]
+//! what the user said of functions; the rest one runtime each. May import: `recording`, and nothing of the crate.
 
 pub mod advice;
 mod allocators;

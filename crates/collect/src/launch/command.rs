@@ -73,8 +73,8 @@ pub struct Finished {
     pub exit: Exit,
     /// Counted events.
     pub counters: Counters,
-    /// CPU time of everything else meanwhile, on the processors that the target may use, in steps of 10 ms; of an observed run exact where the kernel
-    /// tells each switch, and without knee's own.
+    /// CPU time of everything else meanwhile, on the processors that the target may use, in steps of 10 ms; of an
+    /// observed run exact where the kernel tells each switch, and without knee's own.
     pub foreign_ns: Option<u64>,
     /// Time that the hypervisor took of these meanwhile, in steps of 10 ms.
     pub steal_ns: Option<u64>,

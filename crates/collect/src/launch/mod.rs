@@ -1,6 +1,8 @@
 //! Running the target: started as the user who asked for it, measured from outside, its output handed on.
 //!
-//! Rooms: `command` what is run and what it tells; `run` one run from start to end; `start` its start; `meter` what the machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf knee runs.
+//! Rooms: `command` what is run and what it tells; `run` one run from start to end; `start` its start; `meter` what the
+//! machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf
+//! knee runs.
 //!
 //! May import: `counters`, `error`, `exit`, `machine`, `procfs`, `rights`, `stop`.
 

@@ -77,7 +77,8 @@ fn of_family(leader: u32, all: Vec<Member>) -> Vec<Member> {
     all.into_iter().filter(|m| inside.contains(&m.pid)).collect()
 }
 
-/// proc_pid_stat(5): state (3), ppid (4), pgrp (5), minflt to cmajflt (10 to 13), utime to cstime (14 to 17), starttime (22). The name, field 2, may hold spaces and parentheses.
+/// proc_pid_stat(5): state (3), ppid (4), pgrp (5), minflt to cmajflt (10 to 13), utime to cstime (14 to 17), starttime
+/// (22). The name, field 2, may hold spaces and parentheses.
 fn parse(pid: u32, text: &str) -> Option<Member> {
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();

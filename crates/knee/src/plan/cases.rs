@@ -53,7 +53,8 @@ pub(crate) fn label(variant: &str, parameters: &[(String, String)]) -> String {
 /// All cases, in the order of the variants and of the parameters' values.
 ///
 /// # Errors
-/// In words, when a placeholder is missing (that of the count may be where processors are counted) or when there are too many cases.
+/// In words, when a placeholder is missing (that of the count may be where processors are counted) or when there are
+/// too many cases.
 pub(crate) fn expand(
     variants: &[Variant],
     parameters: &[Parameter],

@@ -63,7 +63,9 @@ fn beyond(beyond: &Beyond, answer: &Answer, sources: &Sources, m: &mut Markup) {
 /// What the machine took, before anything is said of the program.
 fn banner(condition: &Condition, answer: &Answer, m: &mut Markup) {
     m.raw(&format!("<div class=\"warning machine\" id=\"cause-{}\">", condition.id.name()));
-    m.raw("<span class=\"label\">The machine</span> ").sentence(&condition.summary);
+    m.raw("<span class=\"label\">The machine</span> ");
+    // The summary is a clause: other sentences go on with it.
+    m.sentence(&format!("{}.", crate::text::capital(&condition.summary)));
     if let Some(seconds) = condition.seconds {
         let with = answer.counted.many(condition.threads);
         m.text(&format!(" That is {} {} with {with}.", words::about(seconds), per_work(answer)));

@@ -1,7 +1,7 @@
 //! What programs that ask a server for work print at their end: how much they got done, what failed, how long it took.
 //!
-//! Rooms: `report` what they say; `web` those that speak HTTP; `stores` those that ask databases; `text` numbers and times as they write them. A rate is
-//! of what succeeded: what they count among it although it failed is taken off.
+//! Rooms: `report` what they say; `web` those that speak HTTP; `stores` those that ask databases; `text` numbers and
+//! times as they write them. A rate is of what succeeded: what they count among it although it failed is taken off.
 //!
 //! May import: nothing of knee's.
 
