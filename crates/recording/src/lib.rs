@@ -33,4 +33,4 @@ pub use reader::{Recording, Tables};
 pub use writer::Writer;
 
 /// The format that this crate writes. Minor: tables and columns were added; major: older readers would misread it.
-pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 8 };
+pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 9 };

@@ -168,6 +168,8 @@ whole! {
     foreign: Foreign,
     /// CPU samples.
     samples: Sample,
+    /// Where tasks waited.
+    parked_tasks: ParkedTasks,
     /// Call stacks.
     stacks: Stack,
     /// Code addresses with their functions.

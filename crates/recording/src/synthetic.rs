@@ -305,6 +305,18 @@ impl<'a> RunSketch<'a> {
         });
     }
 
+    /// A look at the tasks of a scheduler: so many wait at each of these stacks.
+    pub fn look(&mut self, time_ns: u64, waiting: &[(&str, u32)]) {
+        let run = self.run;
+        if waiting.is_empty() {
+            self.tables.parked_tasks.push(ParkedTasks { run, time_ns, user_stack: None, count: 0 });
+        }
+        for (stack, count) in waiting {
+            let user_stack = Some(self.names.stack(stack, self.tables));
+            self.tables.parked_tasks.push(ParkedTasks { run, time_ns, user_stack, count: *count });
+        }
+    }
+
     /// The row of the run itself.
     pub fn row(&mut self) -> &mut Run {
         let run = self.run;

@@ -410,6 +410,18 @@ tables! {
         /// For Go: the address of the record of the goroutine that ran. Records of ended goroutines serve new ones.
         goroutine: Option<u64>,
     }
+    /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by where they did; since format 1.9. A moment has a
+    /// row for each stack, or one without a stack when no task waited. Of many tasks only a part is looked at at once.
+    pub struct ParkedTasks in "parked_tasks" {
+        /// The traced run.
+        run: RunId,
+        /// When.
+        time_ns: u64,
+        /// Where the task went on waiting: its stack, innermost the function that takes it off its thread.
+        user_stack: Option<StackId>,
+        /// How many tasks waited there.
+        count: u32,
+    }
     /// A call stack as a tree: a frame and the stack that called it. A thread's that waits in Go's scheduler goes on with the
     /// goroutine that it had run last.
     pub struct Stack in "stacks" {

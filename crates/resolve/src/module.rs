@@ -89,9 +89,18 @@ impl Module {
 
     /// The stated addresses of a variable or function that the file exports, by its whole name.
     pub(crate) fn exported(&self, name: &str) -> Option<Range<u64>> {
+        self.symbol_in(".dynsym", ".dynstr", name)
+    }
+
+    /// The stated addresses of a variable or function of the file, by its whole name. Stripped files have none.
+    pub(crate) fn symbol(&self, name: &str) -> Option<Range<u64>> {
+        self.symbol_in(".symtab", ".strtab", name)
+    }
+
+    fn symbol_in(&self, symbols: &str, names: &str, name: &str) -> Option<Range<u64>> {
         // A symbol of 64-bit ELF: name (4 bytes), kind, visibility, section (2), address (8), size (8).
         let section = |name: &str| self.elf.section_bytes(name).ok().flatten();
-        let (symbols, names) = (section(".dynsym")?, section(".dynstr")?);
+        let (symbols, names) = (section(symbols)?, section(names)?);
         let is_it = |symbol: &&[u8]| {
             let at = symbol.first_chunk().map_or(usize::MAX, |at| u32::from_le_bytes(*at) as usize);
             let rest = names.get(at..).and_then(|rest| rest.strip_prefix(name.as_bytes()));

@@ -2,7 +2,7 @@
 //!
 //! Rooms: [`run`] one observed run; [`chosen_run`] which of several; [`code`] whose code a frame is; [`stacks`] and
 //! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by who waits and who
-//! wakes; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime
+//! wakes; [`parked_tasks`] what its tasks waited for while a scheduler's thread slept; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime
 //! schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count; [`similar_threads`] threads
 //! that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel.
 //!
@@ -13,6 +13,7 @@ pub mod code;
 mod fixed_threads;
 pub mod futex;
 pub mod linux;
+pub mod parked_tasks;
 pub mod resources;
 mod run;
 pub mod similar_threads;
@@ -74,6 +75,7 @@ impl<'t> Model<'t> {
     pub fn new(tables: &'t Tables) -> Model<'t> {
         let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();
         let mut traced: BTreeMap<u32, Traced> = BTreeMap::new();
+        let tasks_seen = parked_tasks::well_seen(tables);
         let observed = tables.runs.iter().filter(|r| r.kind == RunKind::Traced).count();
         let alone = observed == 1 && !tables.runs.iter().any(|r| r.kind == RunKind::Clean);
         // What a single run's program was asked for, and how it ended, is its own business.
@@ -103,6 +105,7 @@ impl<'t> Model<'t> {
                     own_events: false,
                     task_sleeps: TaskSleeps::default(),
                     tasks: Tasks::default(),
+                    tasks_seen: tasks_seen.contains(&run.run),
                     few_tasks_left: Vec::new(),
                     gatherings: BTreeSet::new(),
                     fixed_threads: HashSet::new(),

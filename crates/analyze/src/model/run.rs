@@ -71,6 +71,8 @@ pub struct Traced<'t> {
     pub task_sleeps: TaskSleeps,
     /// Its tasks, where samples tell them.
     pub tasks: Tasks<'t>,
+    /// Its waiting tasks were looked at often enough that a lock which they wait for would show.
+    pub tasks_seen: bool,
     /// Times at which fewer of them than processors had yet to run (see [`Tasks::fewer_than`]): begin and end, in order.
     pub few_tasks_left: Vec<(u64, u64)>,
     /// Waits for a condition at which threads gather, as at a barrier.

@@ -109,7 +109,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     View {
         leaf: frames.first().copied(),
         primitive: match parked {
-            Some(Parked::Waits(primitive)) => Some(primitive),
+            Some(Parked::Waits(primitive) | Parked::TaskWaits(primitive)) => Some(primitive),
             _ if runtime_lock.is_some() => Some(Primitive::Lock),
             _ => runtimes::primitive_of_stack(&stack, before.iter().filter_map(|c| c.primitive)),
         },

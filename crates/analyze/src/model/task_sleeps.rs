@@ -75,6 +75,8 @@ impl TaskSleeps {
         for (wait, what, view) in &parked {
             let reason = match *what {
                 Parked::Spare => SleepReason::Spare,
+                // The stack is the task's own.
+                Parked::TaskWaits(primitive) => SleepReason::Waits(primitive),
                 Parked::Ended | Parked::Waits(Primitive::Join) => SleepReason::Ended,
                 Parked::Waits(primitive) if groups.get(&place(primitive, view)).is_some_and(Fit::holds) => {
                     SleepReason::Waits(primitive)
@@ -130,7 +132,9 @@ impl TaskSleeps {
     /// What threads sleep for whose task went on elsewhere before they slept: what all tasks wait for mostly, by
     /// the time of sleeps that are known and not.
     fn usual(&self, parked: &[(&Wait, Parked, View<'_>)]) -> Option<SleepReason> {
-        let others = parked.iter().filter(|p| !matches!(p.1, Parked::Spare | Parked::Preempted | Parked::Moved));
+        let others = parked
+            .iter()
+            .filter(|p| !matches!(p.1, Parked::Spare | Parked::Preempted | Parked::Moved | Parked::TaskWaits(_)));
         most(others.filter_map(|(wait, _, _)| Some((self.elsewhere(wait.wait)?, wait.blocked_ns))))
     }
 

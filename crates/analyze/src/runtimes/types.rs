@@ -54,6 +54,8 @@ pub enum Parked {
     Ended,
     /// Its task waits for this.
     Waits(Primitive),
+    /// The stack is that of a task itself, which waits for this.
+    TaskWaits(Primitive),
     /// Its task sleeps.
     Sleeps,
     /// Its task waits for a file or a socket.

@@ -85,6 +85,7 @@ rows! {
     faults: FaultSite as_they_are,
     foreign: Foreign as_they_are,
     samples: Sample as_they_are,
+    parked_tasks: ParkedTasks as_they_are,
     accesses: Access as_they_are,
     spins: Spin as_they_are,
     confirmations: Confirmation as_they_are,

@@ -4,6 +4,7 @@ use super::goroutine::Goroutines;
 use super::interner::Interner;
 use super::jit_code::JitCode;
 use super::languages::Language;
+use super::parked::Parked;
 use super::python::{Interpreter, PythonCall, PythonMap, merge};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
@@ -67,6 +68,7 @@ pub(super) struct Image {
     /// Where the functions lie that leave a stack.
     leavers: Option<[(u64, u64); 2]>,
     goroutines: Goroutines,
+    pub(super) parked: Parked,
     /// Frames in files, by lookup address.
     frames: HashMap<u64, FrameId>,
     made: JitCode,
@@ -99,6 +101,7 @@ impl Image {
             code: Vec::new(),
             leavers: None,
             goroutines: Goroutines::default(),
+            parked: Parked::default(),
             frames: HashMap::new(),
             made: JitCode::default(),
             interpreter: Interpreter::default(),
@@ -150,6 +153,9 @@ impl Image {
         self.interpreter.see(self.pid, &self.unwinder);
         self.code = merge_spans(&mappings, MOST_RANGES);
         self.leavers = self.unwinder.go_functions(LEAVERS);
+        if self.leavers.is_some() {
+            self.parked.see(self.pid, &self.unwinder);
+        }
         true
     }
 

@@ -1,7 +1,7 @@
 //! Call stacks of the target: copied bytes → handles, and handles → names.
 //!
 //! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in no
-//! file; `goroutine` what runs on a stack in Go; `interner` gives out handles and names them; `languages` what runtimes need
+//! file; `goroutine` what runs on a stack in Go, `parked` what waits there; `interner` gives out handles and names them; `languages` what runtimes need
 //! to be named; `python` its functions; `variables` what lies at addresses of data.
 //!
 //! May import: `events`, `procfs`, `sharing`, `recording`, `resolve`.
@@ -11,6 +11,7 @@ mod image;
 mod interner;
 mod jit_code;
 mod languages;
+mod parked;
 mod python;
 mod variables;
 
@@ -21,10 +22,11 @@ pub(crate) use python::{PythonCall, PythonMap};
 use crate::events::Event;
 use crate::sharing::{ImageCode, SharedRows, SharingSampler};
 use image::Image;
+use parked::Parked;
 use recording::tables::{Frame, Module, Stack};
 use recording::{FrameId, RunId, StackId, ThreadId};
 use resolve::ModuleCache;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use variables::{ImageData, Variables};
 
@@ -127,6 +129,17 @@ impl<'a> Stacks<'a> {
     /// The goroutine that ran in an image with these registers, of which the stack pointer is one.
     pub(crate) fn goroutine(&mut self, image: u32, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
         self.images.get_mut(&image)?.goroutine(pid, registers, stack_pointer)
+    }
+
+    /// Where the tasks of all images (goroutines) wait now, and how many at each stack; none where no image has tasks that
+    /// can be read.
+    pub(crate) fn parked(&mut self, now_ns: u64) -> Option<BTreeMap<StackId, u32>> {
+        let Stacks { images, interner, .. } = self;
+        let looks = images.values_mut().filter_map(|image| Parked::look(image, interner, now_ns));
+        looks.reduce(|mut all, of_image| {
+            of_image.into_iter().for_each(|(stack, count)| *all.entry(stack).or_default() += count);
+            all
+        })
     }
 
     /// What is known of the code and data of an image.

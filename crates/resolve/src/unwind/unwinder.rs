@@ -401,6 +401,14 @@ impl Unwinder {
         })
     }
 
+    /// Where a variable of the Go program lies that the process runs; none in a stripped one.
+    pub(crate) fn go_variable(&self, name: &str) -> Option<u64> {
+        self.code.iter().find_map(|code| {
+            let module = code.module.as_ref().filter(|module| module.go().is_some())?;
+            Some(module.symbol(name)?.start.wrapping_add(module.bias(&code.mapping)?))
+        })
+    }
+
     /// The process runs the HotSpot virtual machine, which knows the frames of the code that it makes.
     pub fn set_hotspot(&mut self, tables: Tables) {
         self.hotspot = Some(HotSpot::new(tables));

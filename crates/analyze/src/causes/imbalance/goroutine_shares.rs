@@ -187,7 +187,7 @@ fn sleeping(traced: &Traced<'_>, stacks: &Stacks<'_>) -> (f64, f64) {
         let blocked = wait.blocked_ns as f64;
         match (traced.task_sleeps.reason(wait.wait), parked) {
             (Some(SleepReason::Ended), _) => ends += blocked,
-            (_, Some(Parked::Waits(_) | Parked::Sleeps | Parked::Polls)) => waits += blocked,
+            (_, Some(Parked::Waits(_) | Parked::TaskWaits(_) | Parked::Sleeps | Parked::Polls)) => waits += blocked,
             _ => {}
         }
     }

@@ -8,6 +8,7 @@
 
 pub mod groups;
 pub mod style;
+mod task_holders;
 
 use crate::causes::shared::blame::{Blamed, by_weight, culprit};
 use groups::{Group, groups, library_name};

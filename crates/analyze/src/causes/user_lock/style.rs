@@ -3,6 +3,7 @@
 use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::evidence;
 use super::groups::Group;
+use super::task_holders;
 use crate::account::Ledger;
 use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
@@ -78,7 +79,14 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         .map(|k| ledger.split.charge_of(Idle::Waiting(*k)))
         .sum();
     let nobody: f64 = meanwhile.nobody.iter().filter(|(i, _)| of_lock(**i)).map(|(_, s)| s).sum();
-    let style = style(ledger, group, if charged > 0.0 { nobody / charged } else { 0.0 });
+    let of_tasks = task_holders::is_of_tasks(group);
+    let task = task_holders::holder(facts, ledger, group).filter(|_| of_tasks);
+    let style = match &task {
+        Some(task) => Style::HolderWaits(task.why),
+        // How long its thread needs to wake up says nothing of a task.
+        None if of_tasks => length(group),
+        None => style(ledger, group, if charged > 0.0 { nobody / charged } else { 0.0 }),
+    };
     let mut rows = Vec::new();
     if let Some((holder, seconds)) = holders.first() {
         let name = ledger.traced.threads.get(holder).map_or("?", |t| t.name.as_str());
@@ -110,8 +118,15 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         Style::Short => None,
         Style::Convoy => Some("most of the time nobody runs, because the next owner is still waking up".to_owned()),
         Style::Awake => None,
-        Style::HolderWaits(why) => Some(format!("the holder itself waits for {} meanwhile", meaning(why))),
+        Style::HolderWaits(why) => {
+            let at = task.as_ref().map(|task| format!(", in {}", task.at)).unwrap_or_default();
+            Some(format!("the holder itself waits for {} meanwhile{at}", meaning(why)))
+        }
     };
+    if let Some(task) = &task {
+        let what = format!("looks at waiting tasks in which one waits in {}", task.at);
+        rows.push(evidence(what, task.share, Unit::Share, "parked_tasks"));
+    }
     if nobody > 0.0 && charged > 0.0 {
         rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), Unit::Share, "slices"));
     }
@@ -152,6 +167,11 @@ fn style(ledger: &Ledger<'_, '_>, group: &Group<'_, '_>, nobody: f64) -> Style {
             _ => {}
         }
     }
+    length(group)
+}
+
+/// Whether the lock is held for long or taken often, by how long threads wait for it.
+fn length(group: &Group<'_, '_>) -> Style {
     match group.blocked_ns() > LONG_WAIT_NS * group.count() as f64 {
         true => Style::Long,
         false => Style::Short,
@@ -165,6 +185,9 @@ fn meaning(why: Why) -> &'static str {
         Why::Sleep => "the clock (it sleeps)",
         Why::Fault => "a page",
         Why::KernelLock => "a lock inside the kernel",
+        Why::Lock => "another lock",
+        Why::Pool => "one of a few things that others have",
+        Why::Condition => "what another one brings",
         _ => "a system call",
     }
 }

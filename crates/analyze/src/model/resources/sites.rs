@@ -87,7 +87,8 @@ fn waits_for_tasks(stacks: &Stacks<'_>, wait: &Wait) -> bool {
 pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
     match traced.task_sleeps.reason(wait.wait) {
         Some(SleepReason::Ended | SleepReason::Spare) => false,
-        Some(_) => true,
+        // Tasks that wait for such a thing show by themselves.
+        Some(_) => !traced.tasks_seen,
         None => {
             let view = stacks.view(wait.user_stack, wait.syscall.is_some());
             let interpreted = || view.own.is_some_and(|c| runtimes::is_interpreter(file_name(c.module)));

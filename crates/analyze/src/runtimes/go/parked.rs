@@ -27,7 +27,9 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     if at("runtime.sysmon").is_some() {
         return Some(Parked::Spare);
     }
-    let switch = at("runtime.mcall");
+    // Where goroutines were looked at, a stack is a goroutine's own.
+    let itself = at("runtime.gopark") == Some(0);
+    let switch = at("runtime.mcall").or(itself.then_some(0));
     // A goroutine also gives way where it would grow its stack, which is no call of mcall.
     let inside = |names: &[&str]| {
         let inner = functions.get(..switch.unwrap_or(functions.len())).unwrap_or_default();
@@ -63,6 +65,10 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
         Some(Primitive::Lock | Primitive::Condition) if in_pool() => Parked::Waits(Primitive::Pool),
         Some(primitive) => Parked::Waits(primitive),
         None => Parked::Unknown,
+    })
+    .map(|parked| match parked {
+        Parked::Waits(primitive) if itself => Parked::TaskWaits(primitive),
+        other => other,
     })
 }
 
@@ -113,6 +119,18 @@ mod tests {
         ] {
             assert_eq!(waits(&rest), Some(expected), "{rest}");
         }
+    }
+
+    #[test]
+    fn a_stack_that_begins_where_goroutines_park_is_the_goroutine_s_own() {
+        let lock = "runtime.gopark < runtime.semacquire1 < sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f";
+        assert_eq!(check(lock), Some(Parked::TaskWaits(Primitive::Lock)));
+        assert_eq!(
+            check("runtime.gopark < runtime.selectgo < database/sql.(*DB).conn < main.f"),
+            Some(Parked::TaskWaits(Primitive::Pool))
+        );
+        assert_eq!(check("runtime.gopark < time.Sleep < main.f"), Some(Parked::Sleeps));
+        assert_eq!(check("runtime.gopark < runtime.bgsweep < runtime.goexit"), Some(Parked::Unknown));
     }
 
     #[test]

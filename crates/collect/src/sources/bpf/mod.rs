@@ -2,7 +2,7 @@
 //!
 //! It polls: an event never wakes it, so that a storm of events does not become a storm of wake-ups. Rooms: `intake` takes
 //! events as they come; `thread_time` are times of threads, `places` where they waited, `thread` what their records hold.
-//! `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended (`ended`) or
+//! `tasks` looks at tasks of a runtime's scheduler that wait. `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended (`ended`) or
 //! at the end. `timing` decides when system calls are timed and `estimate` how many there were; `sleepers` knows who slept
 //! before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room `sharing`.
 //!
@@ -20,6 +20,7 @@ mod sleepers;
 mod summary;
 mod sums;
 mod tables;
+mod tasks;
 mod thread;
 mod thread_time;
 mod timing;
@@ -41,6 +42,7 @@ use std::mem::offset_of;
 use summary::Beginning;
 use sums::CallTiming;
 use tables::TableRows;
+use tasks::TaskLooks;
 use thread_time::thread_id;
 use timing::CallClock;
 
@@ -63,6 +65,7 @@ pub(crate) struct BpfSource {
     clock: CallClock,
     /// Absent where the code of this architecture is not decoded.
     sharing: Option<SharingSampler>,
+    tasks: TaskLooks,
     sampled: u64,
     untimed_calls: u64,
     polls: u32,
@@ -83,6 +86,7 @@ impl BpfSource {
             live: false,
             clock: CallClock::new(),
             sharing: SharingSampler::can_decode().then(|| SharingSampler::new(true)),
+            tasks: TaskLooks::default(),
             sampled: 0,
             untimed_calls: 0,
             polls: 0,
@@ -242,6 +246,9 @@ impl Source for BpfSource {
             shared_memory::watch(sharing, &self.programs);
         }
         self.intake(stacks, to).settle_images();
+        if !self.live {
+            self.tasks.look(stacks, to);
+        }
         self.polls += 1;
         // The ring is empty now: of threads whose records were read before, no event is left.
         if self.polls.is_multiple_of(RECYCLE_POLLS) {

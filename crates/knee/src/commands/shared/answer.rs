@@ -28,7 +28,7 @@ pub(in crate::commands) const PAGE: &str = "report.html";
 /// # Errors
 /// When it cannot be read.
 pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
-    let tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
+    let mut tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
         let status = match &error {
             recording::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => Status::Permission,
             _ => Status::Recording,
@@ -49,6 +49,7 @@ pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
         let failure = Failure::new(status, format!("{:#}", anyhow::Error::from(error)));
         hint.into_iter().fold(failure, Failure::hint)
     })?;
+    analyze::model::parked_tasks::tell_tasks(&mut tables);
     Ok(tables)
 }
 

@@ -1,0 +1,266 @@
+//! What tasks waited for while their scheduler's threads slept: looks at the tasks themselves.
+//!
+//! A thread of a task scheduler sleeps because no task can run, and its stack shows only the task that it had run last. Where
+//! the recording has looks at all waiting tasks (of Go), a task that then waited for a lock, or for one of a few things, is
+//! one that a processor was there for. Such a thread is told to have waited for that.
+
+use super::stacks::Stacks;
+use crate::runtimes::{Parked, Primitive};
+use recording::tables::{Reason, Slice, State, Wait};
+use recording::{RunId, StackId, Tables, ThreadId, WaitId};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// How far around it a look speaks for, nanoseconds.
+///
+/// Decides: how long before and after a look at the tasks of a run a sleep of a thread is told by it.
+/// From: the pause between two looks, 10 ms: more where many goroutines are looked at, or the machine is busy.
+/// Shown by: `far_from_a_look_nothing_is_told`.
+/// Wrong if: what tasks wait for changes faster than they are looked at: the parts stay right, single slices do not.
+const REACH_NS: u64 = 25_000_000;
+
+/// The fewest looks at the tasks of a run after which a lock that they wait for would have been met.
+///
+/// Decides: whether a thread of a scheduler that sleeps may hide a task that waits for a lock.
+/// From: arithmetic: what takes 5 % of the time is missed by 59 looks in one of 20 cases (0.95 to the power of 59).
+/// Shown by: `few_looks_clear_nothing`.
+/// Wrong if: looks and waits keep step with each other.
+const ENOUGH_LOOKS: usize = 59;
+
+/// The tasks that waited for a lock or for one of a few things when they were looked at.
+#[derive(Debug)]
+struct Look {
+    time_ns: u64,
+    waiting: Vec<(StackId, u32)>,
+}
+
+impl Look {
+    fn count(&self) -> u64 {
+        self.waiting.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// The stack of one of them.
+    fn stack(&self, number: u64) -> Option<StackId> {
+        let mut left = number;
+        let within = |(stack, count): &(StackId, u32)| match left.checked_sub(u64::from(*count)) {
+            Some(rest) => {
+                left = rest;
+                None
+            }
+            None => Some(*stack),
+        };
+        self.waiting.iter().find_map(within)
+    }
+}
+
+/// The runs whose tasks were looked at often enough that a lock which they wait for would show.
+pub(super) fn well_seen(tables: &Tables) -> HashSet<RunId> {
+    let mut looks: HashMap<RunId, HashSet<u64>> = HashMap::new();
+    for row in &tables.parked_tasks {
+        looks.entry(row.run).or_default().insert(row.time_ns);
+    }
+    looks.into_iter().filter(|(_, times)| times.len() >= ENOUGH_LOOKS).map(|(run, _)| run).collect()
+}
+
+/// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things meanwhile.
+/// No more threads at once than such tasks. A second time it changes nothing.
+pub fn tell_tasks(tables: &mut Tables) {
+    let (looks, idle) = {
+        let stacks = Stacks::new(tables);
+        (looks(tables, &stacks), idle_waits(tables, &stacks))
+    };
+    for (run, looks) in looks {
+        if looks.iter().all(|look| look.waiting.is_empty()) || already(tables, run, &looks) {
+            continue;
+        }
+        let Some(idle) = idle.get(&run) else { continue };
+        let mut told = Told::new(tables, run);
+        let ranks = ranks(tables, run, idle);
+        let slices = std::mem::take(&mut tables.slices);
+        tables.slices.reserve(slices.len());
+        for (at, slice) in slices.into_iter().enumerate() {
+            match ranks.get(&at) {
+                Some(rank) => told.cut(&slice, *rank, &looks, &mut tables.slices),
+                None => tables.slices.push(slice),
+            }
+        }
+        told.write(tables);
+    }
+}
+
+/// Whether waits of these looks are among the run's already.
+fn already(tables: &Tables, run: RunId, looks: &[Look]) -> bool {
+    let stacks: HashSet<StackId> = looks.iter().flat_map(|look| &look.waiting).map(|(stack, _)| *stack).collect();
+    tables.waits.iter().any(|wait| wait.run == run && wait.user_stack.is_some_and(|stack| stacks.contains(&stack)))
+}
+
+/// The looks of each run, in order.
+fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
+    let mut times: BTreeMap<(RunId, u64), Vec<(StackId, u32)>> = BTreeMap::new();
+    for row in &tables.parked_tasks {
+        let waiting = times.entry((row.run, row.time_ns)).or_default();
+        let for_thing = |stack: &StackId| {
+            let view = stacks.view(Some(*stack), false);
+            let waits = matches!(view.parked, Some(Parked::TaskWaits(Primitive::Lock | Primitive::Pool)));
+            waits && view.own.is_some()
+        };
+        if let Some(stack) = row.user_stack.filter(|stack| row.count > 0 && for_thing(stack)) {
+            waiting.push((stack, row.count));
+        }
+    }
+    let mut looks: BTreeMap<RunId, Vec<Look>> = BTreeMap::new();
+    for ((run, time_ns), waiting) in times {
+        looks.entry(run).or_default().push(Look { time_ns, waiting });
+    }
+    looks
+}
+
+/// The waits of each run in which a thread of a scheduler had no task that could run.
+fn idle_waits(tables: &Tables, stacks: &Stacks<'_>) -> HashMap<RunId, HashSet<WaitId>> {
+    let mut idle: HashMap<RunId, HashSet<WaitId>> = HashMap::new();
+    for wait in &tables.waits {
+        let parked = stacks.view(wait.user_stack, wait.syscall.is_some()).parked;
+        if parked.is_some_and(|parked| !matches!(parked, Parked::Spare | Parked::TaskWaits(_))) {
+            idle.entry(wait.run).or_default().insert(wait.wait);
+        }
+    }
+    idle
+}
+
+/// Of each slice in which a thread of a scheduler sleeps, by its place in the table: how many others with lower numbers did so when
+/// it began.
+fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, u64> {
+    let sleeps = |slice: &Slice| {
+        slice.run == run
+            && slice.state == State::Blocked
+            && slice.end_ns > slice.start_ns
+            && slice.wait.is_some_and(|wait| idle.contains(&wait))
+    };
+    let mut asleep: Vec<(usize, &Slice)> = tables.slices.iter().enumerate().filter(|(_, s)| sleeps(s)).collect();
+    asleep.sort_by_key(|(_, slice)| (slice.start_ns, slice.thread));
+    let mut until: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    let mut ranks = HashMap::with_capacity(asleep.len());
+    for (at, slice) in asleep {
+        until.retain(|_, end| *end > slice.start_ns);
+        ranks.insert(at, until.range(..slice.thread).count() as u64);
+        until.insert(slice.thread, slice.end_ns);
+    }
+    ranks
+}
+
+/// The waits that a run gets.
+struct Told {
+    run: RunId,
+    next: u32,
+    waits: BTreeMap<(ThreadId, StackId), Wait>,
+    /// Time that waits of the recording lose to these, nanoseconds.
+    taken: HashMap<WaitId, u64>,
+}
+
+impl Told {
+    fn new(tables: &Tables, run: RunId) -> Told {
+        let last = tables.waits.iter().filter(|wait| wait.run == run).map(|wait| wait.wait.0).max().unwrap_or(0);
+        Told { run, next: last.saturating_add(1), waits: BTreeMap::new(), taken: HashMap::new() }
+    }
+
+    /// Cuts a slice at the borders between looks, and tells what each part was for.
+    fn cut(&mut self, slice: &Slice, rank: u64, looks: &[Look], to: &mut Vec<Slice>) {
+        let length = u128::from(slice.end_ns - slice.start_ns);
+        let (mut start_ns, mut spent) = (slice.start_ns, 0);
+        for (end_ns, stack) in parts(slice, rank, looks) {
+            // The parts' time adds up to the whole.
+            let until = u128::from(slice.spent_ns) * u128::from(end_ns - slice.start_ns) / length;
+            let spent_ns = (until as u64).saturating_sub(spent);
+            spent += spent_ns;
+            let wait = stack.and_then(|stack| self.wait(slice, stack, spent_ns)).or(slice.wait);
+            to.push(Slice { start_ns, end_ns, spent_ns, wait, ..*slice });
+            start_ns = end_ns;
+        }
+    }
+
+    fn wait(&mut self, slice: &Slice, stack: StackId, spent_ns: u64) -> Option<WaitId> {
+        let Told { run, next, waits, taken } = self;
+        let wait = waits.entry((slice.thread, stack)).or_insert_with(|| {
+            let wait = WaitId(*next);
+            *next = next.saturating_add(1);
+            Wait {
+                run: *run,
+                wait,
+                thread: slice.thread,
+                reason: Reason::Futex,
+                syscall: None,
+                object: None,
+                operation: None,
+                what: None,
+                expected: None,
+                timed: false,
+                user_stack: Some(stack),
+                kernel_stack: None,
+                count: 0,
+                blocked_ns: 0,
+                runnable_ns: 0,
+                longest_ns: 0,
+            }
+        });
+        wait.count += u64::from(slice.count);
+        wait.blocked_ns = wait.blocked_ns.saturating_add(spent_ns);
+        wait.longest_ns = wait.longest_ns.max(if slice.count == 1 { spent_ns } else { 0 });
+        let taken = taken.entry(slice.wait?).or_default();
+        *taken = taken.saturating_add(spent_ns);
+        Some(wait.wait)
+    }
+
+    fn write(self, tables: &mut Tables) {
+        for wait in tables.waits.iter_mut().filter(|wait| wait.run == self.run) {
+            if let Some(taken) = self.taken.get(&wait.wait) {
+                wait.blocked_ns = wait.blocked_ns.saturating_sub(*taken);
+            }
+        }
+        tables.waits.extend(self.waits.into_values());
+    }
+}
+
+/// The parts of a slice: the end of each, and where the task waited that is told for it.
+fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<StackId>)> {
+    let mut parts = Vec::new();
+    let mut at = slice.start_ns;
+    let first = looks.partition_point(|look| look.time_ns.saturating_add(REACH_NS) <= slice.start_ns);
+    for (number, look) in looks.iter().enumerate().skip(first) {
+        if look.time_ns.saturating_sub(REACH_NS) >= slice.end_ns {
+            break;
+        }
+        let (begin, end) = reach(looks, number);
+        let (begin, end) = (begin.max(at), end.min(slice.end_ns));
+        let waiting = look.count();
+        if begin >= end || rank >= waiting {
+            continue;
+        }
+        if begin > at {
+            parts.push((begin, None));
+        }
+        // Another one at each look, so that each kind gets its part.
+        let chosen = (number as u64).wrapping_mul(STRIDE).wrapping_add(rank) % waiting;
+        parts.push((end, look.stack(chosen)));
+        at = end;
+    }
+    if at < slice.end_ns {
+        parts.push((slice.end_ns, None));
+    }
+    parts
+}
+
+/// A prime: whatever the number of waiting tasks, each has its turn.
+///
+/// Decides: which of several waiting tasks a look speaks of.
+/// From: arithmetic: a stride that shares no factor with the number of tasks visits all of them.
+/// Shown by: `each_lock_gets_its_part`.
+/// Wrong if: exactly a multiple of so many tasks wait; then always the same ones are taken.
+const STRIDE: u64 = 7919;
+
+/// From when to when a look speaks: half the way to its neighbours, and not far.
+fn reach(looks: &[Look], number: usize) -> (u64, u64) {
+    let Some(time) = looks.get(number).map(|look| look.time_ns) else { return (0, 0) };
+    let middle = |other: &Look| other.time_ns / 2 + time / 2 + (other.time_ns % 2 + time % 2) / 2;
+    let before = number.checked_sub(1).and_then(|at| looks.get(at)).map_or(0, middle);
+    let after = looks.get(number + 1).map_or(u64::MAX, middle);
+    (before.max(time.saturating_sub(REACH_NS)), after.min(time.saturating_add(REACH_NS)))
+}

@@ -1,0 +1,126 @@
+//! Tasks that were looked at while their scheduler's threads slept (goroutines): what they waited for is what is told.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::answer::{Answer, CauseId};
+use analyze::answer_for;
+use analyze::model::parked_tasks::tell_tasks;
+use common::*;
+use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::{StackId, Tables};
+
+const WORK: &str = "main.serve@app a.go:5 < main.main.func1@app a.go:40 < runtime.goexit@app";
+/// A thread of the scheduler that sleeps, after a goroutine that waits for a socket.
+const IDLE: &str = "runtime.futex@app < runtime.notesleep@app < runtime.stopm@app < runtime.findRunnable@app < \
+                    runtime.schedule@app < runtime.park_m@app < runtime.mcall@app < runtime.gopark@app < \
+                    runtime.netpollblock@app < internal/poll.runtime_pollWait@app < internal/poll.(*FD).Read@app < \
+                    main.serve@app a.go:7 < main.main.func1@app a.go:40 < runtime.goexit@app";
+const LOCK: &str = "runtime.gopark@app < runtime.goparkunlock@app < runtime.semacquire1@app < sync.(*Mutex).lockSlow@app < \
+                    sync.(*Mutex).Lock@app < main.reserve@app a.go:15 < main.serve@app a.go:6 < runtime.goexit@app";
+const OTHER_LOCK: &str = "runtime.gopark@app < runtime.goparkunlock@app < runtime.semacquire1@app < \
+                          sync.(*Mutex).lockSlow@app < sync.(*Mutex).Lock@app < main.audit@app a.go:30 < runtime.goexit@app";
+const HOLDER: &str = "runtime.gopark@app < time.Sleep@app < main.reserve@app a.go:17 < main.serve@app a.go:6 < \
+                      runtime.goexit@app";
+const READS: &str = "runtime.gopark@app < runtime.netpollblock@app < internal/poll.runtime_pollWait@app < \
+                     internal/poll.(*FD).Read@app < main.serve@app a.go:7 < runtime.goexit@app";
+const QUEUE: &str = "runtime.gopark@app < runtime.chanrecv@app < runtime.chanrecv1@app < main.worker@app a.go:50 < \
+                     runtime.goexit@app";
+
+/// Two threads of a scheduler of which nearly always nobody runs, looked at every ten milliseconds.
+fn server(waiting: &[(&str, u32)]) -> Tables {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.2));
+    let run = |run: &mut RunSketch<'_>| {
+        for name in ["a", "b"] {
+            run.thread(name).runs(ms(100), WORK).locks(0x100, ms(900), IDLE, "a");
+        }
+        (0..100).for_each(|look| run.look(ms(10 * look), waiting));
+    };
+    let mut tables = with_base(sketch, WORK).traced(2, run).tables();
+    tell_tasks(&mut tables);
+    tables
+}
+
+fn answer(waiting: &[(&str, u32)]) -> Answer {
+    answer_for(&server(waiting))
+}
+
+fn unsure_of_locks(answer: &Answer) -> bool {
+    answer.verdict.unsure.iter().any(|unsure| unsure.id == CauseId::USER_LOCK)
+}
+
+/// Nanoseconds of the run's slices at waits of a stack.
+fn told(tables: &Tables, stack: StackId) -> u64 {
+    let waits: Vec<_> = tables.waits.iter().filter(|w| w.user_stack == Some(stack)).map(|w| w.wait).collect();
+    let slices = tables.slices.iter().filter(|s| s.wait.is_some_and(|wait| waits.contains(&wait)));
+    slices.map(|slice| slice.spent_ns).sum()
+}
+
+#[test]
+fn a_task_that_sleeps_with_the_lock_is_said() {
+    let answer = answer(&[(LOCK, 7), (HOLDER, 1), (READS, 3)]);
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::USER_LOCK).unwrap();
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("main.reserve"));
+    assert!(cause.summary.contains("in time.Sleep, called from main.reserve (a.go:17)"), "{}", cause.summary);
+}
+
+/// The near miss: the same sleep, and nobody waits for a lock. Looks say so, too.
+#[test]
+fn without_waiting_tasks_no_lock_is_told() {
+    let answer = answer(&[(HOLDER, 1), (READS, 3), (QUEUE, 5)]);
+    assert!(found(&answer, CauseId::USER_LOCK).is_none() && !unsure_of_locks(&answer), "{:#?}", answer.verdict);
+}
+
+/// One task cannot keep two processors.
+#[test]
+fn no_more_threads_wait_than_tasks() {
+    let tables = server(&[(LOCK, 1)]);
+    let lock = tables.parked_tasks[0].user_stack.unwrap();
+    let whole = 900;
+    let told = told(&tables, lock) / ms(1);
+    assert!((whole - 20..=whole).contains(&told), "{told}");
+}
+
+#[test]
+fn each_lock_gets_its_part() {
+    let tables = server(&[(LOCK, 3), (OTHER_LOCK, 1)]);
+    let part = |at: usize| told(&tables, tables.parked_tasks[at].user_stack.unwrap()) as f64 / ms(1800) as f64;
+    assert!((0.65..0.85).contains(&part(0)) && (0.15..0.35).contains(&part(1)), "{} {}", part(0), part(1));
+}
+
+#[test]
+fn the_time_of_every_thread_stays_the_same() {
+    let mut tables = server(&[(LOCK, 1), (READS, 2)]);
+    for thread in tables.threads.iter().filter(|t| t.run.0 != 0) {
+        let of = |slices: &[recording::tables::Slice]| -> u64 {
+            slices.iter().filter(|s| (s.run, s.thread) == (thread.run, thread.thread)).map(|s| s.spent_ns).sum()
+        };
+        assert_eq!(of(&tables.slices), thread.end_ns - thread.start_ns);
+    }
+    let once = tables.clone();
+    tell_tasks(&mut tables);
+    assert_eq!(tables, once, "a second time nothing changes");
+}
+
+#[test]
+fn far_from_a_look_nothing_is_told() {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.2));
+    let run = |run: &mut RunSketch<'_>| {
+        run.thread("a").runs(ms(100), WORK).locks(0x100, ms(900), IDLE, "a");
+        run.look(ms(500), &[(LOCK, 4)]);
+    };
+    let mut tables = with_base(sketch, WORK).traced(2, run).tables();
+    tell_tasks(&mut tables);
+    assert_eq!(told(&tables, tables.parked_tasks[0].user_stack.unwrap()), ms(50));
+}
+
+/// What few looks did not meet may be there all the same.
+#[test]
+fn few_looks_clear_nothing() {
+    let mut tables = server(&[(READS, 3)]);
+    assert!(!unsure_of_locks(&answer_for(&tables)));
+    tables.parked_tasks.truncate(58);
+    assert!(unsure_of_locks(&answer_for(&tables)), "{:#?}", answer_for(&tables).verdict);
+}
