@@ -252,7 +252,7 @@ enum python_border {
 };
 #define PYTHON_OWNER_C 3
 
-/* Where CPython keeps the frames of its threads; crates/resolve/src/python/layout.rs has the numbers. Offsets in bytes. */
+/* Where CPython keeps the frames of its threads, offsets in bytes; the values are in resolve's python/layout.rs. */
 struct python {
 	u64 interpreter; /* address of the pointer to the main interpreter; 0 where no Python runs */
 	u32 first;       /* of the interpreter: its first thread */

@@ -23,7 +23,7 @@ pub enum Task {
     Reading,
 }
 
-/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; kernel functions' names
+/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; names of kernel functions
 /// where `kernel.kptr_restrict` hides them (capabilities(7), Linux 5.8).
 const OBSERVING: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_SYSLOG];
 

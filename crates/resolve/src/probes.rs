@@ -66,8 +66,8 @@ pub enum ProbesError {
         /// How many are accepted.
         limit: u64,
     },
-    /// It has marks, but none of them is at a no-op in executable code: the file was changed after it was linked, or was
-    /// not linked at all.
+    /// It has marks, but none of them is at a no-op in executable code: the file was changed after it was linked, or
+    /// was not linked at all.
     #[error("none of its {count} marks is at a no-op instruction: was the program changed after it was linked?")]
     Displaced {
         /// How many marks there are.

@@ -4,8 +4,8 @@ use crate::sharing::SharedRows;
 use recording::tables::*;
 use recording::{Error, Writer};
 
-/// Rows of a table that are kept in memory before a part is written, bytes: tens of thousands of rows, so that a part is
-/// worth opening, while the tables that grow come to 50 MiB together.
+/// Bytes of a table's rows that are kept in memory before a part is written: tens of thousands of rows, so that a part
+/// is worth opening, while the tables that grow come to 50 MiB together.
 pub(crate) const PART: usize = 4 << 20;
 
 /// Whether there are enough rows for a part.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What was busy between two looks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Busy {
-    /// Share of all processors' time, 0 to 1, that others took: other programs, the kernel's threads, other virtual machines.
+    /// Share of all processors' time, 0 to 1, that others took: other programs, kernel threads, other virtual machines.
     pub share: f64,
     /// Other programs by name with their share of all processors' time, largest first.
     pub by: Vec<(String, f64)>,

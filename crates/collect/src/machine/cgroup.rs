@@ -118,7 +118,7 @@ fn parse_quota(quota: &str, period: &str) -> Option<u64> {
     Some(quota.saturating_mul(1000) / period)
 }
 
-/// `cpu.stat`: version 1 has the time in nanoseconds as `throttled_time`, version 2 in microseconds as `throttled_usec`.
+/// `cpu.stat`: version 1 has the time as `throttled_time` in nanoseconds, version 2 as `throttled_usec` in µs.
 fn parse_stat(text: &str) -> Option<Throttled> {
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())

@@ -31,8 +31,8 @@ pub(super) struct JitCode {
 }
 
 impl JitCode {
-    /// Searches a changed memory map for code without a file, and for sources of its names. Returns the virtual machine's
-    /// tables when they are new.
+    /// Searches a changed memory map for code without a file, and for sources of its names. Returns the tables of the
+    /// virtual machine when they are new.
     pub(super) fn see(&mut self, pid: u32, mappings: &[Mapping], unwinder: &Unwinder) -> Option<Tables> {
         self.frames.clear();
         for mapping in mappings.iter().filter(|mapping| mapping.executable) {

@@ -78,8 +78,8 @@ impl Registers {
         Some(Self { general, ip: rip })
     }
 
-    /// A general register by its number in debug information and unwind tables of x86-64 (System V ABI, figure 3.36: rax
-    /// rdx rcx rbx rsi rdi rbp rsp r8 ... r15).
+    /// A general register by its number in debug information and unwind tables of x86-64 (System V ABI, figure 3.36:
+    /// rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15).
     pub(crate) fn by_dwarf_number(&self, number: u16) -> Option<u64> {
         const ENCODED: [usize; GENERAL] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
         self.general.get(*ENCODED.get(usize::from(number))?).copied()

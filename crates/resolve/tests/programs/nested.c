@@ -1,5 +1,5 @@
-/* A known call stack that stops itself: worker -> outer -> middle -> (inlined) stop_here -> raise. The main thread waits
-   in pthread_join, and with an argument a second worker waits for a mutex that the first one holds. */
+/* A known call stack that stops itself: worker -> outer -> middle -> (inlined) stop_here -> raise. The main thread
+   waits in pthread_join, and with an argument a second worker waits for a mutex that the first one holds. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -291,8 +291,7 @@ pub(crate) const PYTHON_FLAG: u32 = 2;
 /// a frame without a function follows, whose byte is PYTHON_OWNER_C or more
 pub(crate) const PYTHON_OWNER: u32 = 3;
 pub(crate) const PYTHON_OWNER_C: usize = 3;
-/// Where CPython keeps the frames of its threads; crates/resolve/src/python/layout.rs has the numbers. Offsets in
-/// bytes.
+/// Where CPython keeps the frames of its threads, offsets in bytes; the values are in resolve's python/layout.rs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Python {
