@@ -1,7 +1,7 @@
 /* System calls: counted at entry always, timed to the return while `timing` is on.
  *
- * User space switches timing on and off, and detaches the return's program meanwhile, so that programs which make
- * very many calls pay for counting only.
+ * User space switches timing on and off. While it is off, the program at the return is detached, so that programs which
+ * make very many calls pay for counting only.
  */
 #include <bpf/bpf_tracing.h>
 #include "place.h"
@@ -53,7 +53,7 @@ int BPF_PROG(on_syscall, struct pt_regs *regs, long number)
 static __always_inline void tell_call(struct thread_record *record, u64 now, u32 number, u32 error)
 {
 	u64 epoch = now >> EPOCH_SHIFT;
-	/* close_cycle resets its own count by the same clock; this one has a field of its own. */
+	/* close_cycle resets its own count at a new epoch too, so this count has an epoch of its own. */
 	if ((u32)epoch != record->call_epoch) {
 		record->call_epoch = (u32)epoch;
 		record->epoch_calls = 0;

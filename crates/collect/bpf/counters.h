@@ -4,8 +4,8 @@
 
 #include "maps.h"
 
-/* Hardware events of this processor at this moment; what a thread saw of one is the difference between its coming and
- * its going. An event that shared the hardware with others is scaled by the time that it really counted. */
+/* Hardware events of this processor at this moment. A thread's share of an event is the difference between when it came
+ * to the processor and when it left. An event that shared the hardware with others is scaled by the time it counted. */
 static __always_inline void count(struct counter_value *at, u64 *sum, const struct counter_value *now, bool leaving)
 {
 	u64 enabled = now->enabled_ns - at->enabled_ns, running = now->running_ns - at->running_ns;
@@ -16,7 +16,7 @@ static __always_inline void count(struct counter_value *at, u64 *sum, const stru
 	*at = *now;
 }
 
-/* The helper wants a map that is known when the program is loaded: no loop can name them. */
+/* The helper needs a map that is known at load time, so a loop over the maps is impossible. */
 #define READ_COUNTER(number, map)                                                                       \
 	if (g->counters > (number) &&                                                                   \
 	    !bpf_perf_event_read_value(&map, BPF_F_CURRENT_CPU, (void *)&value, sizeof(value)))         \
@@ -28,8 +28,8 @@ static __noinline void read_counters(struct thread_record *record, bool leaving,
 	struct counter_value value = {};
 	if (!g || !record)
 		return;
-	/* The part of a thread's life whose beginning was not seen (before its exec, when it was attached to, or after
-	 * a switch that was missed) is not counted; user space scales by what was. */
+	/* Where the beginning of a stretch on the processor was not seen (before the exec, before knee attached, after
+	 * a missed switch), that stretch is not counted; user space scales by the part that was counted. */
 	bool began = record->counters_since_ns != 0;
 	READ_COUNTER(0, COUNTER0)
 	READ_COUNTER(1, COUNTER1)

@@ -1,5 +1,5 @@
 /* The few kernel types that the programs read. CO-RE relocates every field at load time, so a declaration needs only
- * the fields used, in any order, and stands for every kernel version. */
+ * the fields used, in any order, and works for every kernel version. */
 #ifndef KNEE_KERNEL_H
 #define KNEE_KERNEL_H
 
@@ -41,7 +41,7 @@ enum { BPF_RB_NO_WAKEUP = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* Only its place inside mm_struct matters. */
+/* Only used for its offset inside mm_struct. */
 struct rw_semaphore {
 	u64 any;
 };
@@ -130,10 +130,10 @@ struct pt_regs {
 #define REGS_SP(r) ((r)->sp)
 #define REGS_FP(r) ((r)->bp)
 #define REGS_LR(r) 0
-/* Where Go keeps the goroutine that runs (cmd/compile/abi-internal.md). */
+/* The register in which Go keeps the running goroutine (cmd/compile/abi-internal.md). */
 #define REGS_GOROUTINE(r) ((r)->r14)
-/* What pthread_self() gives in glibc and musl. The kernel has the number of a task that runs, too: only writes to the
- * register by the program itself (wrfsbase) would pass it by, and threads do not move their own storage. */
+/* What pthread_self() returns in glibc and musl. The kernel's copy is right also for a running task, unless the program
+ * itself wrote the register (wrfsbase), and threads do not move their own thread-local storage. */
 #define PTHREAD_SELF(task) ((task)->thread.fsbase)
 #define REGS_SYSCALL(r) ((s64)(r)->orig_ax)
 #define REGS_ARG1(r) ((r)->di)

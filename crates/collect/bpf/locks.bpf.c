@@ -1,7 +1,7 @@
 /* Waiting for locks inside the kernel, between the two contention tracepoints (Linux 5.19).
  *
- * A task can wait for a sleeping lock and, inside that wait, for a spin lock; one of each is remembered. Programs here
- * take locks of their own in the maps, so a task that is inside one of them is left alone.
+ * A task can wait for a sleeping lock and, inside that wait, for a spin lock; one of each is remembered. The programs
+ * here take locks of their own in the maps, so contention is ignored while a task is inside one of the programs.
  */
 #include <bpf/bpf_tracing.h>
 #include "place.h"
@@ -26,7 +26,7 @@ static __always_inline void book_lock(void *ctx, struct thread_record *record, u
 		struct place_key place_key = { .kind = key.kind | KIND_LOCK, .object = lock };
 		key.place = place_of(ctx, record, regs, &place_key, 0);
 	}
-	/* Locks of short waits are not told apart: there can be as many as objects. */
+	/* After short waits the locks are summed up: there can be as many locks as the kernel has objects. */
 	key.lock = key.place || key.flags & LOCK_IS_MMAP ? lock : 0;
 	struct lock_value *value = bpf_map_lookup_elem(&LOCKS, &key);
 	if (value) {
@@ -55,7 +55,7 @@ int BPF_PROG(on_contention, void *lock, unsigned int flags)
 		record->spin_flags = flags;
 		return 0;
 	}
-	/* A mutex is told twice when spinning for its owner was in vain. */
+	/* A mutex is reported twice when spinning for its owner was in vain. */
 	if (record->lock == (u64)lock) {
 		record->lock_flags = flags;
 		return 0;

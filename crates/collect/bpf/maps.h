@@ -39,7 +39,7 @@ struct {
 	__type(value, struct python);
 } PYTHONS SEC(".maps");
 
-/* Sized to the machine by the loader. */
+/* The loader sizes it to the machine. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -55,7 +55,7 @@ struct {
 	__type(value, u32);
 } TASKS SEC(".maps");
 
-/* Slots that user space has read out and gives back. */
+/* Slots that user space has read and given back. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, MAX_SLOTS);
@@ -126,7 +126,7 @@ struct {
 	__type(value, struct probe_record);
 } PROBES SEC(".maps");
 
-/* Hardware events, one a processor. Filled by user space where the machine has them. */
+/* Hardware events, one for each processor. Filled by user space where the machine has them. */
 #define COUNTER_MAP(name)                                    \
 	struct {                                             \
 		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
@@ -144,7 +144,7 @@ struct {
 	__uint(max_entries, 16 << 20);
 } EVENTS SEC(".maps");
 
-/* Samples have a ring of their own: neither can crowd the other out. */
+/* Samples have a ring of their own, so that samples and other events cannot crowd each other out. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
@@ -162,7 +162,7 @@ struct {
 	__type(value, struct scratch);
 } SCRATCH SEC(".maps");
 
-/* New values are put together here for the same reason; only their place is not zero. */
+/* New values are built here for the same reason; all but their `place` field is zero. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -189,8 +189,8 @@ static void lost(enum loss what)
 		__sync_fetch_and_add(&g->losses[what & 15], 1);
 }
 
-/* A thread's number as knee sees it, whatever namespaces it is in; also as the program itself sees it. A namespace
- * that knee's own does not contain gives 0. */
+/* A thread's number in knee's PID namespace, 0 when that namespace does not contain the thread. `inner` receives the
+ * number that the program itself sees. */
 static u32 number_in(struct pid *pid, u32 namespace, u32 *inner)
 {
 	u32 level = 0, found = 0;
@@ -239,7 +239,7 @@ static struct thread_record *new_record(struct task_struct *task, u32 *slot_ref,
 	struct thread_record *record = bpf_map_lookup_elem(&THREADS, &slot);
 	if (!record)
 		return 0;
-	/* In two parts, kept apart, because one memset is limited to 1024 bytes. */
+	/* In two parts, because one memset is limited to 1024 bytes; the barrier keeps them apart. */
 	__builtin_memset(record, 0, __builtin_offsetof(struct thread_record, path));
 	asm volatile("" ::: "memory");
 	__builtin_memset(&record->path, 0, sizeof(*record) - __builtin_offsetof(struct thread_record, path));
@@ -263,7 +263,7 @@ static struct thread_record *new_record(struct task_struct *task, u32 *slot_ref,
 	return record;
 }
 
-/* The record of a task that is told of for the first time, in the state that the hook shows. */
+/* Makes the record of a task that is seen for the first time, in the state that the hook shows. */
 static __noinline struct thread_record *first_seen(struct task_struct *task, u32 *slot, u32 phase)
 {
 	struct globals *g = globals();
@@ -276,14 +276,14 @@ static __noinline struct thread_record *first_seen(struct task_struct *task, u32
 		return 0;
 	record->on_ns = record->start_ns;
 	if (!attached) {
-		/* Enrolled while it ran: it is seen because it is on a processor. */
+		/* A task that was enrolled while it ran: any hook that sees it sees it on a processor. */
 		record->fresh = 1;
 		record->phase = PHASE_RUNNING;
 		return record;
 	}
 	record->phase = phase;
 	record->executed_ns = task->se.sum_exec_runtime;
-	/* Only what comes from here on counts. */
+	/* Only faults from now on count. */
 	record->minor_faults = -(u64)task->min_flt;
 	record->major_faults = -(u64)task->maj_flt;
 	return record;

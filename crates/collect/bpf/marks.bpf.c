@@ -1,6 +1,6 @@
-/* Marks of the program (knee.h): a uprobe at each, and one program for all, told by its cookie which it is.
+/* Marks of the program (knee.h): a uprobe at each. One program serves all; its cookie says which mark was hit.
  *
- * A probe costs about a microsecond. Units of work are summed up in the thread's record and told a few times an epoch.
+ * A probe costs about a microsecond. Units of work are summed up in the thread's record and reported once an epoch.
  */
 #include <bpf/bpf_tracing.h>
 #include "place.h"
@@ -63,7 +63,7 @@ int on_mark(struct pt_regs *ctx)
 	}
 	struct mark_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
-		/* Work stays in the record and is told later; anything else is lost. */
+		/* Work stays in the record and is reported later; any other mark is lost. */
 		if (probe->kind != MARK_WORK)
 			lost(LOSS_MARKS);
 		return 0;

@@ -1,9 +1,9 @@
-/* Places: the call paths at which threads wait and wake, told apart cheaply and described once.
+/* Places: the call paths at which threads wait and wake, distinguished cheaply and described to user space once.
  *
- * A call path is a hash of the code addresses on top of the user stack: the words among the first 32 that lie in
- * executable mappings; while these are not known yet, all 32 count. Two paths that are alike so far mostly differ in depth, so where the stack pointer is inside its
- * page counts too; more of it would tell threads apart, whose stacks are elsewhere. The first hit of a path, by
- * whichever thread, copies registers and stack bytes to user space, which unwinds them.
+ * A call path is a hash of the return addresses on top of the user stack: those of the first 32 words that lie in
+ * executable mappings. While the mappings are not known yet, all 32 words count. Paths that agree so far mostly differ
+ * in depth, so the offset of the stack pointer in its page counts too; its other bits differ between threads. When a
+ * path is met first, by whichever thread, its registers and stack bytes are copied to user space, which unwinds them.
  *
  * A place is a thread, a system call with its object, and a call path.
  */
@@ -13,13 +13,13 @@
 #include "maps.h"
 #include "python.h"
 
-/* Where the stack goes on that the current thread left for the one that it is on. Go's scheduler and other parts of its
- * runtime run on a stack of the thread, which belongs to a goroutine of its own: g0. Two functions go there. `mcall` gives
- * the goroutine up: g0's stack begins with the goroutine and the return address into mcall, and the goroutine's own record
- * tells where it goes on. `systemstack` comes back: g0's stack begins with the return address into it, below which the
- * function that it calls has saved the frame pointer. (Go's runtime/asm_amd64.s; the record is `g` of runtime/runtime2.go,
- * where six fields of 56 bytes are before sp, pc and the address of the record itself, in this order in Go 1.26.) None of
- * that is promised, so what is read has to fit: the return address, and the record that names itself. */
+/* Finds where the stack continues that the current thread left for its present one. Go's scheduler and other parts of
+ * its runtime run on the thread's own stack, that of a special goroutine: g0. Two functions switch to it. `mcall` gives
+ * the goroutine up: g0's stack begins with the goroutine and the return address into mcall, and the goroutine's record
+ * holds the saved registers. `systemstack` comes back: g0's stack begins with the return address into it, below which
+ * the called function has saved the frame pointer. (Go's runtime/asm_amd64.s; the record is `g` of runtime/runtime2.go:
+ * sp, pc and the address of the record itself follow six fields of 56 bytes, in this order in Go 1.26.) None of this is
+ * guaranteed, so it is checked: the return address must be in the function, and the record must point to itself. */
 static __noinline bool left_stack(struct pt_regs *regs, struct image_spans *spans, struct registers *left)
 {
 #ifdef REGS_GOROUTINE
@@ -31,7 +31,7 @@ static __noinline bool left_stack(struct pt_regs *regs, struct image_spans *span
 		u64 goroutine = start[1];
 		if (bpf_probe_read_user(record, sizeof(record), (void *)(goroutine + 56)))
 			return false;
-		/* A goroutine that went on elsewhere meanwhile has no stack pointer there. */
+		/* A goroutine that has moved on meanwhile has no stack pointer saved there. */
 		if (record[2] != goroutine || !record[0])
 			return false;
 		left->sp = record[0];
@@ -52,7 +52,7 @@ static __noinline bool left_stack(struct pt_regs *regs, struct image_spans *span
 	return false;
 }
 
-/* Four sums that do not wait for each other: one would be a chain of 32 multiplications. */
+/* Four independent sums: a single one would be a chain of 32 dependent multiplications. */
 static __always_inline u64 sum_of(const u64 *list)
 {
 	u64 words = 0, words1 = 0, words2 = 0, words3 = 0;
@@ -82,21 +82,21 @@ static __always_inline u64 mix_code(u64 path, const u64 *words, const struct ima
 	return path;
 }
 
-/* The part of a call path that lies on the stack which the thread left, 0 for none. */
+/* The part of a call path that lies on the stack that the thread left; 0 for none. */
 static __noinline u64 left_path(struct pt_regs *regs, struct image_spans *spans, struct scratch *scratch)
 {
 	struct registers left = {};
 
 	if (!left_stack(regs, spans, &left))
 		return 0;
-	/* Stacks of goroutines begin anywhere: where the pointer is tells nothing about the depth. */
+	/* The stack pointer is not hashed: goroutine stacks begin anywhere, so its page offset shows no depth. */
 	if (bpf_probe_read_user(scratch->left, sizeof(scratch->left), (void *)left.sp))
 		return left.ip;
 	return mix_code(left.ip, scratch->left, spans);
 }
 
-/* The call path that the current task is at. `last`: what was found before at places of this sort. A thread that waits and
- * wakes in turn is at two paths; each sort has a memory of its own. */
+/* The call path that the current task is at. `last` caches the latest result for this kind of place: a thread that
+ * waits and wakes in turn alternates between two paths, so each kind has a cache of its own. */
 static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs, struct last_path *last)
 {
 	u32 zero = 0, image = record->image & (MAX_IMAGES - 1);
@@ -109,7 +109,7 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		return path;
 	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)sp))
 		return path;
-	/* Threads come to the same place with the same words on the stack again and again: then nothing is to be done. */
+	/* Threads often return to a place with the same words on the stack; the cached path is then still right. */
 	u64 words = sum_of(scratch->words);
 	if (spans->leavers[LEAVER_MCALL].length) {
 		u64 left = left_path(regs, spans, scratch);
@@ -121,8 +121,8 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		words = mix(words, python);
 		path = mix(path, python);
 	}
-	/* Until user space has told where code lies, all words count: too many paths do no harm for a few milliseconds, and two
-	 * that are taken for one do, because threads that begin to sleep then often sleep to the end. */
+	/* Until user space has reported where code lies, all words count. Too many paths for a few ms do no harm;
+	 * merging two paths would, because threads that begin to sleep this early often sleep to the end. */
 	if (!spans->spans[0].length)
 		path = mix(path, words);
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
@@ -135,8 +135,8 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 	return path;
 }
 
-/* Copies stack bytes upwards from sp in steps that end at multiples of `step`, until one fails or all are there. The
- * compiler would leave out the check of `at`, which holds by construction; the verifier of Linux 6.1 cannot follow that. */
+/* Copies stack bytes upwards from sp in steps that end at multiples of `step`, until one fails or all are copied. The
+ * asm keeps the compiler from dropping the (always true) check of `at`, which the verifier of Linux 6.1 needs. */
 #define COPY_STACK(destination, size, step, sp)                                                     \
 	({                                                                                          \
 		u32 first = (step) - ((u32)(sp) & ((step) - 1)), copied = 0;                        \
@@ -185,8 +185,8 @@ static u32 file_mode(u64 descriptor)
 	return mode;
 }
 
-/* The number of a call path; its stacks, in user space and in the kernel, are told when they have not been. 0 when the
- * table is full. */
+/* The number of a call path, 0 when the table is full. Its user and kernel stacks are reported unless they have been
+ * already. */
 static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct pt_regs *regs, u64 path)
 {
 	struct stack_value *value = bpf_map_lookup_elem(&STACKS, &path);
@@ -195,7 +195,7 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 		if (!g)
 			return 0;
 		struct stack_value fresh = { .stack = __sync_fetch_and_add(&g->next_stack, 1) + 1 };
-		/* Another thread may be first: its number is taken then. */
+		/* Another thread may have inserted it first; then its number is used. */
 		bpf_map_update_elem(&STACKS, &path, &fresh, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(&STACKS, &path);
 		if (!value) {
@@ -233,13 +233,13 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 	return value->stack;
 }
 
-/* Describes a place to user space. */
+/* Reports a place to user space. */
 static __noinline bool tell_place(void *ctx, struct thread_record *record, struct pt_regs *regs, struct place_key *key,
 				  u32 place)
 {
-	/* Before the place, so that a place that is told has its stack where there is room. */
+	/* The stack is sent before the place, so that user space already has the stack when it reads the place. */
 	u64 path = mix(key->path, key->kind);
-	/* Inside the kernel, paths that wait for different locks differ. */
+	/* Waits for different kernel locks can have the same user path but differ inside the kernel. */
 	if (key->kind & KIND_LOCK)
 		path = mix(path, key->object);
 	u32 stack = stack_of(ctx, record, regs, path);
@@ -272,7 +272,7 @@ static __always_inline u32 kind_of(struct pt_regs *regs)
 	return number >= 0 && number < KIND_FAULT ? (u32)number : KIND_FAULT;
 }
 
-/* The call path that a place is told apart by. */
+/* The call path that goes into a place's key. */
 static __always_inline u64 place_path(struct thread_record *record, struct pt_regs *regs, u32 kind,
 				      struct last_path *last)
 {
@@ -315,7 +315,7 @@ static __always_inline u32 place_of(void *ctx, struct thread_record *record, str
 	return place_at(ctx, record, regs, key, count);
 }
 
-/* As place_of, for the places that a thread comes to most: the one before is remembered. */
+/* Like place_of, for the places that a thread visits most: the latest one is cached in `last`. */
 static __always_inline u32 usual_place_of(void *ctx, struct thread_record *record, struct pt_regs *regs,
 					  struct place_key *key, struct last_place *last)
 {
@@ -324,7 +324,7 @@ static __always_inline u32 usual_place_of(void *ctx, struct thread_record *recor
 	if (last->place && last->path == key->path && last->object == key->object && last->kind == key->kind)
 		return last->place;
 	u32 place = place_at(ctx, record, regs, key, 0);
-	/* One that is not told yet has to be tried again. */
+	/* A place that could not be reported yet is not cached, so that it is tried again. */
 	struct place_value *value = place ? bpf_map_lookup_elem(&PLACES, key) : 0;
 	last->place = value && value->told ? place : 0;
 	last->path = key->path;

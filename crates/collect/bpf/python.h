@@ -1,10 +1,10 @@
-/* The functions of Python that the current thread is in, read from the interpreter's own records.
+/* The Python functions that the current thread is in, read from the interpreter's own records.
  *
- * They are read while the thread stands still, by the processor that it runs on: what its frames say is true then. Other
- * threads may come and go meanwhile, so the list of threads is only trusted as far as a record in it names this thread.
+ * They are read on the thread's own processor while it is inside the kernel, so its frames are consistent. Other
+ * threads may come and go meanwhile, so an entry of the thread list is used only if it names this thread.
  *
- * Functions that are not static are proven once by the kernel, not again wherever they are called: their loops would be too
- * much for it.
+ * Functions that are not static are verified once by the kernel, not again at each call: with their loops, inlining
+ * them would exceed what the verifier accepts.
  */
 #ifndef KNEE_PYTHON_H
 #define KNEE_PYTHON_H
@@ -51,7 +51,7 @@ __noinline u64 python_state(struct thread_record *record, struct python *python)
 #endif
 }
 
-/* Where Python keeps its frames in the program of a thread; null where it is none of Python. */
+/* Where Python keeps its frames in this thread's program; null when the program is not Python. */
 static __always_inline struct python *python_of(struct thread_record *record)
 {
 	u32 image = record->image & (MAX_IMAGES - 1);
@@ -69,7 +69,7 @@ static __always_inline u64 python_innermost(struct thread_record *record, struct
 	return python->indirect && frame ? user_word(frame + python->inner) : frame;
 }
 
-/* What the byte says of a frame that tells borders. */
+/* The byte of a frame that shows whether it ends a run of Python frames (see python_border). */
 static __always_inline u8 python_mark(struct python *python, u64 frame)
 {
 	u8 mark = 0;
@@ -78,7 +78,7 @@ static __always_inline u8 python_mark(struct python *python, u64 frame)
 	return mark;
 }
 
-/* Writes one frame after so many others, or marks the last of these as the outermost of its C frame. 1 when it was written. */
+/* Writes frame number `count` and returns 1, or marks the frame before it as outermost of its C frame and returns 0. */
 __noinline u32 python_frame(struct python *python, struct python_frames *to, u64 frame, u32 count)
 {
 	if (!python || !to)
@@ -96,7 +96,7 @@ __noinline u32 python_frame(struct python *python, struct python_frames *to, u64
 	return 1;
 }
 
-/* Writes the frames of the current thread, innermost first; how many. */
+/* Writes the current thread's frames, innermost first, and returns how many. */
 __noinline u32 python_frames(struct thread_record *record, struct python_frames *to)
 {
 	u32 count = 0;
@@ -116,7 +116,7 @@ __noinline u32 python_frames(struct thread_record *record, struct python_frames 
 	return count;
 }
 
-/* A number for the innermost frames of the current thread, 0 for none. */
+/* A hash of the innermost frames of the current thread, 0 for none. */
 __noinline u64 python_path(struct thread_record *record)
 {
 	u64 path = 0;

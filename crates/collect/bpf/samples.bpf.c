@@ -1,4 +1,4 @@
-/* Samples by a clock on each processor, and of page faults. */
+/* CPU samples, taken by a clock on each processor, and samples of page faults. */
 #include "place.h"
 
 SEC("perf_event")

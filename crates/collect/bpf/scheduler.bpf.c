@@ -1,11 +1,11 @@
 /* Switches and wake-ups.
  *
- * Only scheduler hooks see waiting: at a switch the registers of kernel entry still tell the system call and its
- * arguments, so nothing is paid for system calls that do not block, except for counting them.
+ * Only scheduler hooks are needed to see waiting: at a switch, the registers saved at kernel entry still hold the
+ * system call and its arguments. So system calls that do not block cost nothing but their counting.
  */
 #include "switch.h"
 
-/* Books the processor's time since the last switch to whom it went. */
+/* Adds the processor's time since its last switch to whoever had it. */
 static __always_inline void book_processor(struct task_struct *prev, bool ours, u64 now)
 {
 	u32 processor = bpf_get_smp_processor_id();
@@ -24,8 +24,8 @@ static __always_inline void book_processor(struct task_struct *prev, bool ours, 
 		p->idle_ns += spent;
 	} else {
 		u32 *slot = 0;
-		/* All of knee's threads: a single thread can be enrolled since Linux 6.9 only. The leader of a thread
-		 * that ends may be gone. */
+		/* Knee is recognised by its leader: single threads can be enrolled only since Linux 6.9. The leader of
+		 * a thread that is ending may be gone. */
 		if (!(prev->flags & PF_EXITING))
 			slot = bpf_task_storage_get(&TASKS, prev->group_leader, 0, 0);
 		if (slot && *slot == SLOT_OBSERVER) {
@@ -54,7 +54,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (record && !record->fresh)
 		catch_up(prev, record);
 	book_processor(prev, record != 0, now);
-	/* Before its exec a fresh task is knee's own child, and its time is nobody's. */
+	/* Before its exec a fresh task is still knee's own child; its time is not recorded. */
 	if (record && !record->fresh)
 		switch_out(ctx, prev, record, preempt, prev_state, now);
 	if (!(next->flags & PF_KTHREAD)) {
@@ -84,25 +84,25 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (current->flags & PF_KTHREAD)
 		return 0;
 	struct thread_record *waker = record_of(current);
-	/* in_program: this wake-up comes from an interrupt in the middle of a place look-up of the same thread. */
+	/* in_program: this wake-up comes from an interrupt in the middle of a place look-up by the same thread. */
 	if (!waker || waker == record || waker->in_program)
 		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(current);
 	u32 number = kind_of(regs);
-	/* The arguments of the waker's own call would only split its places. */
+	/* `object` stays 0: the arguments of the waker's own call would only split its places. */
 	struct place_key key = { .kind = number | KIND_WAKER };
 	waker->in_program = 1;
 	record->waker_place = usual_place_of(ctx, waker, regs, &key, &waker->woke);
 	waker->in_program = 0;
 	record->waker = waker->thread;
 	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
-	/* Compared when the thread is back: the wake-up may be seen before the wait that it ends. */
+	/* Compared when the wakee runs again, because this hook may run before the wakee's switch-out hook. */
 	record->waker_object = REGS_ARG1(regs);
 	if (number != SYSCALL_FUTEX)
 		return 0;
 	if (waker->last_futex == record->waker_object)
 		record->waker_call |= WAITED_HERE;
-	/* Of FUTEX_WAKE and its kin: the most threads to be woken (futex(2)). */
+	/* The third argument of FUTEX_WAKE and similar operations: how many threads to wake at most (futex(2)). */
 	if ((u32)REGS_ARG3(regs) > 1)
 		record->waker_call |= WAKES_MANY;
 	return 0;

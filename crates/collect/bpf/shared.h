@@ -1,67 +1,67 @@
 /* What the programs and their loader both know. The Rust side, src/bpf/abi/records.rs, is generated from this file by
- * tests/abi.rs, which reads what is written here and no more C: one item a line, fields of u8, u16, u32, u64, char or a
+ * tests/abi, which understands only the C that is used here: one item a line, fields of u8, u16, u32, u64, char or a
  * struct of this file, no padding. */
 #ifndef KNEE_SHARED_H
 #define KNEE_SHARED_H
 
-/* Marks bytes that follow a record of varying length, and are no field of it in Rust. */
+/* Marks bytes of varying number that follow a record; in Rust they are no field of it. */
 #define FOLLOWS
 
 /* Slots of thread records. A slot is reused when its thread has ended and user space has read it. */
 #define MAX_SLOTS 16384
-/* Values of the task storage that are no slot. */
+/* Values of the task storage that are not slots. */
 #define SLOT_NONE 0u
-#define SLOT_PENDING 0xffffffffu  /* enrolled by user space, gets a slot when it is first seen */
+#define SLOT_PENDING 0xffffffffu  /* enrolled by user space; gets a slot when it is first seen */
 #define SLOT_OBSERVER 0xfffffffeu /* knee itself */
-#define SLOT_ATTACHED 0xfffffffdu /* was alive when observing began, gets a slot when it is first seen */
-#define SLOT_ENDED 0xfffffffcu    /* had a slot; what is left is the kernel's clean-up */
+#define SLOT_ATTACHED 0xfffffffdu /* was alive when observing began; gets a slot when it is first seen */
+#define SLOT_ENDED 0xfffffffcu    /* had a slot; only the kernel's clean-up of it is left */
 
-/* Process images (one an exec) whose code spans tell return addresses from data. */
+/* Process images (one for each exec). The code spans of an image distinguish return addresses from data. */
 #define MAX_IMAGES 256
 #define MAX_SPANS 4
-/* Functions of Go's runtime that leave the stack of a goroutine: mcall gives it up, systemstack comes back to it. */
+/* Functions of Go's runtime that leave a goroutine's stack: mcall gives the stack up, systemstack comes back to it. */
 #define MAX_LEAVERS 2
 #define LEAVER_MCALL 0
 #define LEAVER_SYSTEMSTACK 1
 
-/* Raw timeline events of one thread in one epoch of 2^23 ns (8.4 ms); what comes beyond is summed up. */
+/* Single timeline events of one thread are limited in each epoch of 2^23 ns (8.4 ms); the rest is summed up. */
 #define EPOCH_SHIFT 23
 #define EPOCH_BUDGET 96
-/* Wait places that a summed-up stretch tells apart; the rest of its blocked time is in one sum. */
+/* Wait places that a summed-up stretch keeps apart; blocked time at other places is one sum. */
 #define STRETCH_PLACES 6
 
-/* Stack bytes copied at a new wait or wake place, and at a CPU sample. The copy goes in steps that end at multiples of
- * the step, so that it gets every byte up to the page where the stack ends; hence one step of slack. */
+/* Stack bytes copied at a new wait or wake place, and at a CPU sample. They are copied in steps that end at multiples
+ * of the step, so that every byte up to the page where the stack ends is copied; hence one step of slack. */
 #define PLACE_STACK 16384
 #define PLACE_STEP 1024
 #define SAMPLE_STACK 8192
 #define SAMPLE_STEP 1024
-/* And of the stack that the thread had left for that one. */
+/* Bytes copied of the stack that the thread left for its present one (see place.h). */
 #define LEFT_STACK 4096
 #define LEFT_STEP 1024
-/* Bytes below the stack pointer that a function which calls no other may use (System V ABI for x86-64). */
+/* Bytes below the stack pointer that a leaf function may use (System V ABI for x86-64). */
 #define RED_ZONE 128
 #define KERNEL_FRAMES 32
-/* Stack words that are looked at to tell call paths apart. */
+/* Stack words that are hashed to distinguish call paths. */
 #define HASHED_WORDS 32
-/* Functions of Python that are told with a stack, and those of them that tell call paths apart. */
+/* Python functions that are copied with a stack; PYTHON_HASHED of them go into the hash of a call path. */
 #define PYTHON_FRAMES 32
 #define PYTHON_HASHED 8
-/* Threads of a Python program among which the current one is looked for. */
+/* How many threads of a Python program are searched for the current one. */
 #define PYTHON_THREADS 256
 
 #define SYSCALL_CACHE 16
 /* Kinds of futex operations that are counted; futex(2) has 14 (0 to 13). */
 #define FUTEX_OPERATIONS 16
 
-/* System calls of one thread told one by one in an epoch; those beyond are missing from the timeline. */
+/* System calls of one thread that are reported singly in an epoch; further ones are missing from the timeline. */
 #define EPOCH_CALLS 48
 
-/* Bars of a histogram of durations: bar 0 holds what is below 2^8 ns, bar b what is below 2^(b+8). */
+/* Bars of a histogram of durations: bar 0 holds those below 2^8 ns, bar b those below 2^(b+8). */
 #define BARS 32
 
-/* A wait for a kernel lock from this length on is worth a look at the stacks; shorter ones are counted only, because
- * looking would cost more than they did. */
+/* The stacks of a wait for a kernel lock are taken if it lasts this long; shorter waits are only counted, because
+ * taking the stacks would cost more than the wait. */
 #define LOCK_STACK_NS 10000
 
 /* Hardware events that are read at switches. */
@@ -77,14 +77,14 @@ struct place_sum {
 	u64 ns;
 };
 
-/* A stretch of a thread's time in which switches came too fast to be told one by one. */
+/* A stretch of a thread's time in which switches came too fast to be reported one by one. */
 struct stretch {
 	u64 start_ns;
 	u64 end_ns;
 	u64 running_ns;
 	u64 runnable_ns;
 	u64 preempted_ns;
-	u64 blocked_ns; /* of places beyond those listed */
+	u64 blocked_ns; /* at places beyond those listed */
 	u32 running_count;
 	u32 runnable_count;
 	u32 preempted_count;
@@ -92,7 +92,7 @@ struct stretch {
 	struct place_sum places[STRETCH_PLACES];
 };
 
-/* As bpf_perf_event_read_value gives it. */
+/* As bpf_perf_event_read_value fills it in. */
 struct counter_value {
 	u64 count;
 	u64 enabled_ns;
@@ -104,15 +104,15 @@ struct syscall_count {
 	u32 count;
 };
 
-/* The call path that a thread was at last, by what is cheap to compare: see place.h. */
+/* The call path that a thread was last at, with cheap values to compare first: see place.h. */
 struct last_path {
 	u64 ip;
 	u64 sp;
-	u64 words; /* sum over the stack words that are looked at */
+	u64 words; /* sum over the hashed stack words */
 	u64 path;
 };
 
-/* A place that a thread was at last. */
+/* A place that a thread was last at. */
 struct last_place {
 	u64 path;
 	u64 object;
@@ -121,8 +121,8 @@ struct last_place {
 	struct last_path at;
 };
 
-/* What a thread's latest waits at one place came to and how they ended, not yet in the tables: most threads wait at the
- * same place again and again. */
+/* Sums of a thread's latest waits at one place, and how they ended, before they are added to the tables: most threads
+ * wait at the same place again and again. */
 struct pending_wait {
 	u64 object;
 	u64 path;
@@ -147,7 +147,7 @@ struct pending_edge {
 };
 
 /* Everything known about one thread. Written by the processor that runs the thread (or wakes it), read by user space
- * at any time: totals move only at switches, so a reader adds `now - since` by `phase`. */
+ * at any time. Totals change only at switches, so a reader adds `now - since`, depending on `phase`. */
 struct thread_record {
 	u32 state;
 	u32 thread;
@@ -160,16 +160,16 @@ struct thread_record {
 
 	u32 phase;
 	u32 processor;
-	u64 off_ns;  /* left the processor */
-	u64 wake_ns; /* was woken */
-	u64 on_ns;   /* came back */
+	u64 off_ns;  /* when it left the processor */
+	u64 wake_ns; /* when it was woken */
+	u64 on_ns;   /* when it came back */
 	u32 place;   /* where it blocked; 0 when it did not */
 	u32 was_preempted;
 
-	u32 waker;       /* thread; 0 when not one of ours */
+	u32 waker;       /* the waker's thread; 0 when not one of ours */
 	u32 waker_place; /* the waker's call site */
-	u32 waker_call;  /* system call number + 1; 0 when it was in none; with the two below */
-	u32 fresh;       /* enrolled, has not yet executed the target */
+	u32 waker_call;  /* its system call number + 1, 0 for none; with WAITED_HERE and WAKES_MANY */
+	u32 fresh;       /* enrolled, but has not yet executed the target */
 
 	u64 running_ns;
 	u64 runnable_ns;
@@ -181,7 +181,7 @@ struct thread_record {
 
 	u64 epoch;
 	u32 epoch_events;
-	u32 in_program; /* this thread is inside a program that touches maps: do not nest */
+	u32 in_program; /* the thread is inside a BPF program that uses the maps: do not nest */
 	struct stretch stretch;
 
 	struct syscall_count syscalls[SYSCALL_CACHE];
@@ -197,13 +197,13 @@ struct thread_record {
 	u32 created_place; /* where the parent created it */
 	u32 inner_tid;     /* the thread number that the program itself sees */
 	u32 lock_flags;
-	u64 minor_faults;  /* when it ended; when it was first seen, negated */
+	u64 minor_faults;  /* up to its end, less those before it was first seen */
 	u64 major_faults;
 	u32 futexes[FUTEX_OPERATIONS];
 
-	u64 call_ns;     /* entered the system call that is being timed */
-	u64 call_off_ns; /* time off the processor until then */
-	u32 call;        /* number + 1; 0 for none */
+	u64 call_ns;     /* when it entered the system call that is being timed */
+	u64 call_off_ns; /* time off the processor until call_ns */
+	u32 call;        /* its number + 1; 0 for none */
 	u32 epoch_calls;
 	u32 call_epoch;
 	u32 padding2;
@@ -211,20 +211,20 @@ struct thread_record {
 
 	u64 lock;          /* kernel lock that it waits for; 0 for none */
 	u64 lock_ns;       /* since when */
-	u64 lock_off_ns;   /* time off the processor until then */
-	u64 spin_lock;     /* spin locks nest inside others */
+	u64 lock_off_ns;   /* time off the processor until lock_ns */
+	u64 spin_lock;     /* its own field, because waits for spin locks nest inside others */
 	u64 spin_ns;
 	u32 spin_flags;
 	u32 work_epoch;
-	u64 work; /* units of work that are not told yet */
+	u64 work; /* units of work that are not reported yet */
 
 	struct counter_value counters_at[COUNTERS]; /* when it came to the processor */
 	u64 counters[COUNTERS];
 	u64 counters_since_ns; /* when counters_at was read; 0 while it runs uncounted or not at all */
-	u64 counted_ns;        /* of running_ns, what the counters cover */
+	u64 counted_ns;        /* the part of running_ns that the counters cover */
 
-	u64 executed_ns; /* what the scheduler says that it had run when it came to the processor */
-	u64 last_futex;  /* where it last waited at a futex; 0 when it never did */
+	u64 executed_ns; /* the scheduler's sum of its run time when it came to the processor */
+	u64 last_futex;  /* the futex that it last waited for; 0 when it never did */
 	u64 python;      /* its PyThreadState; 0 for none, or not looked for */
 
 	struct last_path path;
@@ -244,46 +244,46 @@ struct image_spans {
 	struct span leavers[MAX_LEAVERS]; /* length 0 where there are none */
 };
 
-/* How the frames of Python that one frame of the C stack runs end. */
+/* How the Python frames that one frame of the C stack runs are delimited. */
 enum python_border {
-	PYTHON_EACH = 1, /* each frame of Python has a frame of the C stack */
-	PYTHON_FLAG,     /* the outermost of them has a byte that is not zero */
-	PYTHON_OWNER,    /* after them is a frame of no function, in which a byte is PYTHON_OWNER_C or more */
+	PYTHON_EACH = 1, /* each Python frame has a C frame of its own */
+	PYTHON_FLAG,     /* a byte is not zero in the outermost of them */
+	PYTHON_OWNER,    /* a frame without a function follows, whose byte is PYTHON_OWNER_C or more */
 };
 #define PYTHON_OWNER_C 3
 
-/* Where CPython keeps the frames of its threads; crates/resolve/src/python/layout.rs has the numbers. Offsets in bytes. */
+/* Where CPython keeps the frames of its threads, offsets in bytes; the values are in resolve's python/layout.rs. */
 struct python {
 	u64 interpreter; /* address of the pointer to the main interpreter; 0 where no Python runs */
 	u32 first;       /* of the interpreter: its first thread */
 	u32 next;        /* of a thread: the next one */
 	u32 identity;    /* of a thread: what pthread_self() gives in it */
 	u32 frame;       /* of a thread: its innermost frame */
-	u32 indirect;    /* 1 when a pointer is at `frame` to what has the innermost frame at `inner` */
+	u32 indirect;    /* 1 when `frame` points to a struct that has the innermost frame at `inner` */
 	u32 inner;
-	u32 back; /* of a frame: who called it */
+	u32 back; /* of a frame: its caller */
 	u32 code; /* of a frame: its function */
 	u32 at;   /* of a frame: where in the function it is */
 	u32 border;
-	u32 border_at; /* of a frame: the byte that tells the border */
+	u32 border_at; /* of a frame: the byte that `border` is about */
 	u32 padding;
 };
 
-/* In the code of a frame: it is the outermost that a frame of the C stack runs. */
+/* Flag in the code of a frame: the frame is the outermost that one frame of the C stack runs. */
 #define PYTHON_OUTERMOST 1
 struct python_frame {
-	u64 code; /* address of the code object, and PYTHON_OUTERMOST */
-	u64 at;   /* before 3.11 how far it is in the code, in 32 bits; since then the address of the instruction */
+	u64 code; /* address of the code object, with the flag PYTHON_OUTERMOST */
+	u64 at;   /* before 3.11 the distance into the code, 32 bits; since then the instruction's address */
 };
 
 struct python_frames {
 	struct python_frame frames[PYTHON_FRAMES]; /* innermost first */
 };
 
-/* Places: where a thread waited, woke somebody, and so on. `kind` is the system call number, or KIND_FAULT, with one of
- * the others added. */
+/* Places: where a thread waited, woke another thread, and so on. `kind` is the system call number or KIND_FAULT, plus
+ * one of the flags. */
 #define KIND_FAULT 0xffff       /* a page fault */
-#define KIND_WAKER 0x10000      /* woke somebody */
+#define KIND_WAKER 0x10000      /* woke another thread */
 #define KIND_LOCK 0x20000       /* waited for a kernel lock; `object` is the lock */
 #define KIND_CREATE 0x40000     /* created a thread or process */
 #define KIND_FAULT_SITE 0x80000 /* met a page fault */
@@ -297,7 +297,7 @@ struct place_key {
 
 struct place_value {
 	u32 place;
-	u32 told; /* its stack has reached user space */
+	u32 told; /* user space has been sent its stack */
 	u64 count;
 	u64 blocked_ns;
 	u64 runnable_ns;
@@ -305,24 +305,24 @@ struct place_value {
 	u32 bars[BARS];
 };
 
-/* A call path of user space, whoever was on it. */
+/* A call path in user space, for all threads. */
 struct stack_value {
 	u32 stack;
 	u32 told;
 };
 
-/* In a waker's call: it was for the futex that was waited on. */
+/* Flag in waker_call: the call was for the futex that the wakee waited for. */
 #define SAME_OBJECT (1u << 31)
-/* The same: the waker's own latest wait at a futex was at the one that it wakes. */
+/* Flag in waker_call: the futex that the waker itself waited for last is the one that it wakes. */
 #define WAITED_HERE (1u << 30)
-/* The same: it asks to wake more than one thread. */
+/* Flag in waker_call: the call asks to wake more than one thread. */
 #define WAKES_MANY (1u << 29)
 
 struct edge_key {
 	u32 place;
 	u32 waker;
 	u32 waker_place;
-	u32 waker_call; /* as in the record, with the three above */
+	u32 waker_call; /* as in the record, with the three flags above */
 	u32 holder;
 };
 
@@ -331,7 +331,7 @@ struct edge_value {
 	u64 blocked_ns;
 };
 
-/* The marks that are attached to, and where their arguments are (crates/resolve/src/probes). */
+/* The marks that uprobes are attached to, and where their arguments are (crates/resolve/src/probes). */
 #define MAX_PROBES 1024u
 
 enum mark { MARK_BEGIN = 1, MARK_END, MARK_TASK_BEGIN, MARK_TASK_END, MARK_WORK };
@@ -340,7 +340,7 @@ enum mark_place { PLACE_NONE, PLACE_CONSTANT, PLACE_REGISTER, PLACE_MEMORY };
 struct probe_record {
 	u32 kind;
 	u32 place;
-	u8 word;  /* of pt_regs: the register, or the base of an address */
+	u8 word;  /* index in pt_regs of the register, or of the base of an address */
 	u8 shift;
 	u8 size;
 	u8 is_signed;
@@ -366,7 +366,7 @@ struct call_value {
 	u64 total_ns;
 	u64 off_ns;
 	u64 longest_ns;
-	/* Where calls are timed in windows: how they spread over these. */
+	/* Where calls are timed in windows: how the calls are spread over the windows. */
 	u32 window;
 	u32 window_count;
 	u32 windows;
@@ -375,14 +375,14 @@ struct call_value {
 	u32 bars[BARS];
 };
 
-/* In a lock's flags, beside the kernel's own: the lock of the process's memory map. */
+/* Flag in a lock's flags, beside the kernel's own: it is the mmap lock of the process. */
 #define LOCK_IS_MMAP 0x10000
 
 struct lock_key {
 	u32 thread;
 	u32 flags;
 	u32 kind; /* system call or KIND_FAULT */
-	u32 place; /* 0 for waits too short to look */
+	u32 place; /* 0 for waits shorter than LOCK_STACK_NS */
 	u64 lock;
 };
 
@@ -409,14 +409,14 @@ struct processor_record {
 	u64 ours_ns;
 	u64 foreign_ns;
 	u64 observer_ns;
-	u64 calls; /* system calls of ours that were entered there */
+	u64 calls; /* system calls of the target that were entered on this processor */
 	u64 padding[2];
 };
 
 /* Why something is missing from the recording. */
 enum loss {
 	LOSS_THREADS,    /* no slot or no task storage */
-	LOSS_PLACES,     /* table of places full: waits booked without a place */
+	LOSS_PLACES,     /* the table of places is full: waits are counted without a place */
 	LOSS_PLACE_RING, /* no room for a place's stack; it is tried again at the next hit */
 	LOSS_EDGES,
 	LOSS_SYSCALLS,
@@ -428,7 +428,7 @@ enum loss {
 	LOSS_MARKS,
 	LOSS_FOREIGN,
 	LOSS_STACKS,
-	LOSS_SWITCHES, /* a thread left its processor unseen; when is told by its execution time */
+	LOSS_SWITCHES, /* a switch away from the processor was missed; its time follows from the run time */
 	LOSS_KINDS,
 };
 
@@ -440,8 +440,8 @@ struct globals {
 	u32 next_stack;
 	u32 padding;
 	u32 timing;   /* system calls are being timed; set by user space */
-	u32 window;   /* number of the window in which they are */
-	u32 counters; /* hardware events that are open */
+	u32 window;   /* number of the current timing window */
+	u32 counters; /* how many hardware events are open */
 	u32 pid_namespace; /* knee's own; 0 for the initial one */
 	u64 attached_ns;   /* when observing of running threads began */
 	u64 losses[16];
@@ -463,7 +463,7 @@ struct header {
 	u32 thread;
 };
 
-/* One cycle of a thread: left the processor at off, was woken at wake, ran from on to end. */
+/* One cycle of a thread: left the processor at off_ns, was woken at wake_ns, ran from on_ns to end_ns. */
 struct period_event {
 	struct header header;
 	u64 off_ns;
@@ -505,7 +505,7 @@ struct mark_event {
 	char name[64];
 };
 
-/* All registers of user space, in the order of the architecture's pt_regs; 34 words are arm64's. */
+/* All user registers, in the order of the architecture's pt_regs; arm64 has the most, 34 words. */
 #define ALL_REGISTERS 34
 
 struct place_event {
@@ -518,7 +518,7 @@ struct place_event {
 	u64 operation;
 	u64 expected;
 	u32 timed;
-	u32 file_mode; /* inode mode of the descriptor that the object names; 0 when it is none */
+	u32 file_mode; /* inode mode behind the descriptor `object`; 0 when it is no descriptor */
 	u32 stack;
 	u32 padding;
 };
@@ -530,14 +530,14 @@ struct stack_event {
 	u32 image;
 	u32 stack_bytes;
 	u32 kernel_frames;
-	u32 left_bytes; /* 0 for no other stack */
+	u32 left_bytes; /* 0 when there is no other stack */
 	u64 kernel_stack[KERNEL_FRAMES];
 	struct registers registers;
-	struct registers left; /* where the stack goes on that the thread left for this one: a frame that made a call */
+	struct registers left; /* of the stack that the thread left for this one, at a frame that made a call */
 	u32 python_frames;
 	u32 padding;
 	struct python_frames python;
-	u8 left_stack[LEFT_STACK + LEFT_STEP]; /* bytes from its stack pointer on */
+	u8 left_stack[LEFT_STACK + LEFT_STEP]; /* bytes from left.sp on */
 	FOLLOWS u8 bytes[PLACE_STACK + PLACE_STEP];
 };
 
@@ -566,12 +566,12 @@ struct sample_event {
 	u32 padding;
 	struct python_frames python;
 	u32 stack_bytes;
-	u32 red_zone_bytes; /* 0 when they could not be read */
+	u32 red_zone_bytes; /* 0 when it could not be read */
 	u8 red_zone[RED_ZONE];
 	FOLLOWS u8 stack[SAMPLE_STACK + SAMPLE_STEP];
 };
 
-/* A change of these is a change of what both sides exchange; tests/abi.rs holds the Rust side to it. */
+/* Changing a size changes what both sides exchange; tests/abi checks the Rust side against it. */
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed its size")
 SIZE(stretch, 160);
 SIZE(thread_record, 1232);

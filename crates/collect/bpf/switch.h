@@ -1,4 +1,4 @@
-/* A thread leaves its processor or comes back to it: where it waited, how long, and who woke it. */
+/* A thread leaves its processor or comes back: where it waited, for how long, and who woke it. */
 #ifndef KNEE_SWITCH_H
 #define KNEE_SWITCH_H
 
@@ -27,8 +27,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	}
 	record->was_preempted = 0;
 	record->voluntary++;
-	/* A waker on another processor can be faster than this hook: then the task is already being woken, and the
-	 * wake-up that was noted is of this wait. Otherwise a noted one is of a wait that never came about. */
+	/* A waker on another processor can be faster than this hook. Then the task is already being woken, and the
+	 * wake-up that was noted is of this wait. Otherwise it is of a wait that never happened, and is dropped. */
 	bool woken = task->__state == TASK_WAKING || task->__state == TASK_RUNNING;
 	if (!woken) {
 		record->wake_ns = 0;
@@ -48,8 +48,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 		key.kind |= KIND_LOCK;
 		key.object = record->lock;
 	} else if (key.kind == SYSCALL_FUTEX) {
-		/* pthread_mutex_t: the futex word, a counter, the owner (glibc, struct_mutex.h; all architectures). What
-		 * else lies there is no thread's number, or that of a thread which user space will not find. */
+		/* pthread_mutex_t: futex word, counter, owner (glibc, struct_mutex.h; all architectures). If this is no
+		 * mutex, user space will find no thread of the process with the number that is read here. */
 		bpf_probe_read_user(&record->holder, sizeof(record->holder), (void *)(key.object + 8));
 		record->last_futex = key.object;
 	}
@@ -60,7 +60,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	record->place_path = key.path;
 }
 
-/* Adds what is pending to the table of places. */
+/* Adds the pending wait to the table of places. */
 static __noinline void flush_wait(struct thread_record *record)
 {
 	struct pending_wait *pending = &record->wait;
@@ -84,7 +84,7 @@ static __noinline void flush_wait(struct thread_record *record)
 	__builtin_memset(pending, 0, sizeof(*pending));
 }
 
-/* Adds what is pending to the table of wake-ups. */
+/* Adds the pending wake-up to the table of wake-ups. */
 static __noinline void flush_edge(struct thread_record *record)
 {
 	struct pending_edge *pending = &record->edge;
@@ -108,8 +108,8 @@ static __noinline void flush_edge(struct thread_record *record)
 	pending->blocked_ns = 0;
 }
 
-/* The hook at which the thread left its processor did not find it (see catch_up). How long it had run until then is what
- * the scheduler says; without this its last wait would count twice. */
+/* The thread left its processor at a hook that did not find its record (see catch_up). The scheduler knows how long it
+ * ran until then. Without this its last wait would count twice. */
 static __noinline void left_unseen(struct task_struct *task, struct thread_record *record, u64 now)
 {
 	bool woken = record->wake_ns > record->on_ns;
@@ -129,7 +129,7 @@ static __noinline void left_unseen(struct task_struct *task, struct thread_recor
 	lost(LOSS_SWITCHES);
 }
 
-/* `seen`: the moment of the hook, which is later than `now` when the switch itself was missed. */
+/* `seen`: the time of the hook, which is later than `now` when the switch itself was missed. */
 static void switch_in(struct task_struct *task, struct thread_record *record, u64 now, u64 seen)
 {
 	u32 processor = bpf_get_smp_processor_id();
@@ -190,8 +190,8 @@ static void switch_in(struct task_struct *task, struct thread_record *record, u6
 	edge->blocked_ns += blocked;
 }
 
-/* On Linux 6.18 the look-up of a task that is being switched in now and then finds nothing, a few times in a row. The
- * task then reaches its next hook without having been switched in; the last switch of its processor tells when it was. */
+/* On Linux 6.18, looking up a task that is being switched in sometimes fails, a few times in a row. The task then
+ * reaches its next hook without having been switched in; its processor's last switch tells when that was. */
 static __always_inline void catch_up(struct task_struct *task, struct thread_record *record)
 {
 	u32 processor = bpf_get_smp_processor_id();

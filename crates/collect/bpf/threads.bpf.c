@@ -1,4 +1,4 @@
-/* The life of threads: created, executing a program, ended; and those that were there before knee came. */
+/* The life of threads: created, executing a program, ended; and threads that already ran when knee attached. */
 #include "switch.h"
 
 SEC("tp_btf/sched_process_fork")
@@ -34,7 +34,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	record->image = __sync_fetch_and_add(&g->next_image, 1) + 1;
 	u32 fresh = record->fresh;
 	if (fresh) {
-		/* What came before was knee's own child before it became the target. */
+		/* Everything before this moment was knee's own child, before it became the target. */
 		record->fresh = 0;
 		record->start_ns = now;
 		record->off_ns = now;
@@ -94,7 +94,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	record->major_faults += task->maj_flt;
 	record->end_ns = now;
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
-	/* What is left of the thread is the kernel's clean-up. It has no record any more, but its time is the target's. */
+	/* Only the kernel's clean-up of the thread is left. It has no record, but its time is still the target's. */
 	u32 *slot = bpf_task_storage_get(&TASKS, task, 0, 0);
 	if (slot)
 		*slot = SLOT_ENDED;

@@ -7,13 +7,13 @@
 
 #include "maps.h"
 
-/* The time that a thread has been off its processor, up to its latest coming. */
+/* How long a thread has been off its processor in all, up to when it last came back. */
 static __always_inline u64 off_ns_of(struct thread_record *record)
 {
 	return record->blocked_ns + record->runnable_ns + record->preempted_ns;
 }
 
-/* Where blocked time ended and waiting for a processor began, in order even when clocks of two processors differ. */
+/* When blocked time ended and waiting for a processor began; clamped, as clocks of two processors may differ. */
 static __always_inline u64 woken_at(struct thread_record *record)
 {
 	u64 wake = record->wake_ns;
@@ -26,7 +26,7 @@ static void flush_stretch(struct thread_record *record)
 {
 	struct stretch_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
-		/* Not lost: the stretch grows until there is room. */
+		/* No time is lost: the stretch grows until there is room. */
 		lost(LOSS_TIMELINE);
 		return;
 	}
@@ -67,7 +67,7 @@ static __always_inline void add_to_stretch(struct thread_record *record, u64 end
 	s->blocked_count++;
 }
 
-/* The thread has run from on to `end`: tell the cycle that began when it left the processor before. */
+/* The thread has run from on_ns to `end`: reports the cycle that began when it left the processor before. */
 static __always_inline void close_cycle(struct thread_record *record, u64 end)
 {
 	u64 epoch = end >> EPOCH_SHIFT;

@@ -1,7 +1,7 @@
 //! Counting events of a whole process tree with perf_event_open(2), where the machine counts them.
 //!
-//! Only warm-up runs are counted: a counter that follows every thread costs time at every switch, and the timed runs are to
-//! be left alone.
+//! Only warm-up runs are counted: a counter that follows every thread costs time at every switch, and timed runs must
+//! not be disturbed.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// What was counted since then.
+    /// What was counted since `before`.
     pub(crate) fn since(&self, before: &Counters) -> Counters {
         let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Counters {
@@ -33,7 +33,7 @@ impl Counters {
     }
 }
 
-/// Counters that wait for a process to exec.
+/// Counters that start when a process executes its program.
 #[derive(Debug)]
 pub(crate) struct Counting {
     migrations: Option<File>,
@@ -76,10 +76,11 @@ struct CounterAttribute {
 }
 
 fn open(pid: i32, kind: u32, config: u64) -> Option<File> {
-    // Unprivileged users may count user space only (perf_event_paranoid 2): try the whole first.
+    // Unprivileged users may count user space only (perf_event_paranoid 2): kernel and user space together are tried
+    // first.
     [0, FLAG_EXCLUDE_KERNEL].into_iter().find_map(|exclude| {
         if exclude != 0 && kind == TYPE_SOFTWARE {
-            // Migrations happen in the kernel: without it the count would be a wrong zero.
+            // Migrations happen in the kernel; without the kernel the count would be a wrong 0.
             return None;
         }
         let attribute = CounterAttribute {
@@ -130,7 +131,7 @@ fn read_one(mut file: &File) -> Option<u64> {
     scaled(word(0), word(8), word(16))
 }
 
-/// value × enabled / running; nothing when it never ran although it was enabled.
+/// value × enabled / running; `None` when it was enabled but never ran.
 fn scaled(value: u64, enabled: u64, running: u64) -> Option<u64> {
     if running == 0 {
         return (enabled == 0).then_some(value);
@@ -146,7 +147,7 @@ pub(crate) enum CounterKind {
     CacheMisses,
     /// Cycles in which the back end waits, mostly for memory.
     StalledCycles,
-    /// Nanoseconds; for tests.
+    /// Nanoseconds, in place of a hardware event in tests.
     #[cfg_attr(not(test), expect(dead_code, reason = "stands in for hardware in tests"))]
     Clock,
 }

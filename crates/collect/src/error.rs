@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use std::path::PathBuf;
 
-/// Failures of knee or of the machine; a target that fails is no error here but an [`crate::Exit`].
+/// Failures of knee or of the machine. A target that fails is not an error here but an [`crate::Exit`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program could not be started.
@@ -17,7 +17,7 @@ pub enum Error {
     /// The command has no program.
     #[error("the command is empty")]
     EmptyCommand,
-    /// The target runs with another user's rights, so that observing it would tell its secrets.
+    /// The target would run with another user's rights, and observing it would reveal that user's secrets.
     #[error("{} is set-user-id or set-group-id; knee does not run such programs", program.display())]
     SetUserId {
         /// The program.
@@ -45,7 +45,8 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// Observing a running process with rights that the user lacks: it could execute a program that has more.
+    /// Observing a running process that could gain rights which the user lacks: it may still execute a program that has
+    /// more.
     #[error("process {pid} may execute programs with more rights than its user has (it lacks no_new_privs)")]
     MayGain {
         /// Its process id.
@@ -57,7 +58,7 @@ pub enum Error {
         /// The limit.
         seconds: f64,
     },
-    /// A server's port is somebody else's already: the load would ask the wrong one.
+    /// The server's port is already in use, so the load would ask another program.
     #[error("something listens at port {port} already, so who answers the load could not be told")]
     PortTaken {
         /// The port.
@@ -96,8 +97,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Why a process cannot be observed. pidfd_open(2): EINVAL and ENOENT stand for a thread that is not the first of
-    /// its process.
+    /// Why a process cannot be observed. pidfd_open(2) fails with EINVAL or ENOENT when the number is of a thread that
+    /// is not the first of its process.
     pub fn process(pid: u32, source: std::io::Error) -> Error {
         match source.raw_os_error() {
             Some(libc::ESRCH | libc::EINVAL | libc::ENOENT) => Error::NoProcess { pid },

@@ -1,15 +1,15 @@
 //! The events that sources give: what can be observed of a program, whatever observes it.
 //!
-//! Programs in the kernel, perf events and /proc are three sources of these events; `build` makes rows of them. A source
-//! that cannot see something never gives the event for it. Handles (threads, waits, stacks) are the source's: it gives out
-//! each once a run. Times are nanoseconds of CLOCK_MONOTONIC.
+//! Programs in the kernel, perf events and /proc are three sources of these events; `build` makes rows of them. A
+//! source never gives an event for what it cannot see. Each source gives out its own handles (threads, waits, stacks),
+//! each handle once a run. Times are nanoseconds of CLOCK_MONOTONIC.
 
 use crate::file_kind::FileKind;
 use crate::sharing::SharedRows;
 use recording::tables::{KernelWait, MarkKind, Mode, Reason, State, Timed};
 use recording::{SiteId, StackId, ThreadId, WaitId};
 
-/// Bars of a histogram of durations: bar 0 is below 2^8 ns, bar b below 2^(b+8); the last has no end.
+/// Bars of a histogram of durations: bar 0 holds those below 2^8 ns, bar b those below 2^(b+8), the last all others.
 pub(crate) const BARS: usize = 32;
 
 /// One thing that was observed.
@@ -17,9 +17,9 @@ pub(crate) const BARS: usize = 32;
 pub(crate) enum Event {
     /// A thread spent time in one state.
     Spent(Spent),
-    /// A thread has ended, or lives on when observing ends: its life in sums.
+    /// A thread has ended, or is still alive when observing ends: the sums over its life.
     Thread(ThreadLife),
-    /// What a thread's waits at one place came to. Given once or more for a place, with different times.
+    /// Sums of a thread's waits at one place. May be given several times for a place; the sums then add up.
     Waited { at: WaitPlace, sums: WaitSums },
     /// How waits at a place were ended by one waker.
     Woken(Wakes),
@@ -27,17 +27,17 @@ pub(crate) enum Event {
     Called { thread: ThreadId, start_ns: u64, end_ns: u64, number: u32, error: Option<u32> },
     /// How many times a thread made a system call.
     Calls { thread: ThreadId, number: u32, count: u64 },
-    /// What a system call of one thread at one call site came to.
+    /// Sums of one system call by one thread at one call site.
     CallSite(CallSums),
     /// Durations of waits at a place, or of the calls of a site.
     Durations { of: Timed, id: u32, bars: [u32; BARS] },
     /// How many times a thread made a futex operation (linux/futex.h).
     FutexCalls { thread: ThreadId, operation: usize, count: u64 },
-    /// What a thread's waiting for a lock inside the kernel came to.
+    /// Sums of a thread's waits for a lock inside the kernel.
     KernelLock(LockSums),
     /// Page faults of a thread at one call path, of which one in `period` was sampled.
     Faults { thread: ThreadId, user_stack: Option<StackId>, sampled: u64, period: u64 },
-    /// A thread was met on a processor.
+    /// A thread was found on a processor.
     Sample(CpuSample),
     /// Tasks of a runtime's scheduler that waited at one moment, by where. Given once for each stack.
     Parked { time_ns: u64, user_stack: Option<StackId>, count: u32 },
@@ -47,7 +47,7 @@ pub(crate) enum Event {
     Foreign { pid: u32, name: String, running_ns: u64 },
     /// Threads' accesses to shared memory.
     Shared(Box<SharedRows>),
-    /// Something was not seen: how many, and out of how many where that is known.
+    /// Something was missed: how many, and out of how many where that is known.
     Lost { what: &'static str, count: u64, of: Option<u64> },
     /// The run as a whole; the last event.
     Summary(RunSummary),
@@ -60,7 +60,7 @@ pub enum Doing {
     Runs,
     /// Waiting for a processor.
     Ready,
-    /// One of the two: /proc does not say which.
+    /// Running or ready: /proc does not distinguish them.
     RunsOrReady,
     /// Waiting for something else.
     Waits,
@@ -73,25 +73,25 @@ pub(crate) struct Spent {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) state: State,
-    /// Less than the stretch is long where the thread also did something else in it.
+    /// Less than the length of the stretch where the thread also was in other states.
     pub(crate) spent_ns: u64,
     /// How many times it entered the state.
     pub(crate) count: u32,
     /// Where it waited, when blocked.
     pub(crate) wait: Option<WaitId>,
-    /// Where it ran, when that was one processor.
+    /// The processor, when it ran on one only.
     pub(crate) processor: Option<u32>,
 }
 
 impl Spent {
-    /// A thread was in one state from a time to another.
+    /// A thread that was in one state for the whole time.
     pub(crate) fn all(thread: ThreadId, state: State, start_ns: u64, end_ns: u64) -> Spent {
         let spent_ns = end_ns.saturating_sub(start_ns);
         Spent { thread, start_ns, end_ns, state, spent_ns, count: 1, wait: None, processor: None }
     }
 }
 
-/// Times of a thread by what it did.
+/// Times of a thread in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Times {
     pub(crate) running_ns: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Times {
     pub(crate) runnable_ns: u64,
     /// Taken off the processor.
     pub(crate) preempted_ns: u64,
-    /// With the time of which nothing is known.
+    /// Includes the time of which nothing is known.
     pub(crate) blocked_ns: u64,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct ThreadLife {
 }
 
 impl ThreadLife {
-    /// A thread of which nothing has been counted.
+    /// A thread for which nothing has been counted yet.
     pub(crate) fn blank(thread: ThreadId, pid: u32, tid: u32) -> ThreadLife {
         ThreadLife {
             thread,
@@ -158,9 +158,9 @@ pub(crate) struct WaitPlace {
     pub(crate) wait: WaitId,
     pub(crate) thread: ThreadId,
     pub(crate) within: Within,
-    /// The file behind the descriptor that the call was given.
+    /// The file behind the descriptor that was given to the call.
     pub(crate) file: Option<FileKind>,
-    /// What its functions in the kernel say that it waits for, where they say more than the call does.
+    /// What the thread waits for according to its functions in the kernel, where they say more than the system call.
     pub(crate) in_kernel: Option<Reason>,
     /// The lock inside the kernel that it waits for, and the lock's address.
     pub(crate) kernel_lock: Option<(String, u64)>,
@@ -173,7 +173,7 @@ pub(crate) struct WaitPlace {
 pub(crate) enum Within {
     Call(BlockedCall),
     Fault,
-    /// The source may not see it.
+    /// Hidden from the source.
     Hidden,
 }
 
@@ -190,14 +190,14 @@ pub(crate) struct BlockedCall {
 }
 
 impl BlockedCall {
-    /// From all arguments.
+    /// A call with all its arguments.
     pub(crate) fn of(number: u32, arguments: [u64; 6]) -> BlockedCall {
         let [object, operation, expected, timeout, ..] = arguments;
         BlockedCall { number, object, operation: Some(operation), expected: Some(expected as u32), timed: timeout != 0 }
     }
 }
 
-/// What waits came to.
+/// Sums of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WaitSums {
     pub(crate) count: u64,
@@ -206,11 +206,11 @@ pub(crate) struct WaitSums {
     pub(crate) longest_ns: u64,
 }
 
-/// Wake-ups of one wait by one waker in the same way.
+/// Wake-ups of one wait by one waker, all alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wakes {
     pub(crate) wait: WaitId,
-    /// Absent when no thread of the program did it.
+    /// Absent when the waker was no thread of the program.
     pub(crate) waker: Option<ThreadId>,
     pub(crate) waker_stack: Option<StackId>,
     pub(crate) waker_syscall: Option<u32>,
@@ -234,12 +234,12 @@ pub(crate) struct CallSums {
     pub(crate) number: u32,
     pub(crate) error: u16,
     pub(crate) user_stack: Option<StackId>,
-    /// Calls that were timed; all were about `calls`, with a 95 % interval.
+    /// Calls that were timed. `calls` estimates all calls, with a 95 % interval.
     pub(crate) timed: u64,
     pub(crate) calls: f64,
     pub(crate) calls_low: f64,
     pub(crate) calls_high: f64,
-    /// Of the timed ones.
+    /// Of the timed calls.
     pub(crate) total_ns: u64,
     pub(crate) on_cpu_ns: u64,
     pub(crate) longest_ns: u64,

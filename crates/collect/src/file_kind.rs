@@ -1,4 +1,4 @@
-//! What a descriptor stands for, and what a thread waits for that blocks in it.
+//! What a descriptor stands for, and what a thread waits for that blocks on it.
 
 use recording::tables::Reason;
 use recording::words::PIPE;
@@ -16,7 +16,7 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// From the mode of the inode that the kernel saw, and the link in /proc, which may be of a later moment.
+    /// From the inode's mode, which the kernel saw, and the link in /proc, which may have been read later.
     pub(crate) fn of(mode: u32, link: Option<&Path>) -> Option<FileKind> {
         let text = link.map(|link| link.to_string_lossy().into_owned());
         match mode & libc::S_IFMT {
@@ -45,7 +45,7 @@ impl FileKind {
         }
     }
 
-    /// What a thread waits for that blocks in reading or writing such a file.
+    /// What a thread waits for when it blocks in reading or writing such a file.
     pub(crate) fn reason(&self) -> Reason {
         match self {
             FileKind::Pipe | FileKind::Socket => Reason::Pipe,

@@ -1,4 +1,4 @@
-//! What this machine allows, found out by trying, and what each missing thing costs.
+//! What this machine allows, found out by trying, and what each missing capability costs.
 
 use crate::bpf::Programs;
 use crate::counters;
@@ -30,16 +30,17 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// As whom BPF is asked for.
+/// With which identity knee asks for BPF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asking {
     /// Another user than root.
     User,
-    /// Root with the rights that it takes: something else went wrong.
+    /// Root with the rights that BPF needs: something else went wrong.
     Root,
     /// Root without them, as container engines start it.
     Bare,
-    /// Root of a user namespace: its rights end there, and BPF asks for those of the whole machine (capabilities(7)).
+    /// Root of a user namespace: its rights are valid there only, and BPF needs rights in the initial namespace
+    /// (capabilities(7)).
     Namespace,
 }
 
@@ -48,7 +49,7 @@ impl Asking {
         if !is_root() {
             return Asking::User;
         }
-        // user_namespaces(7): what the initial one shows.
+        // user_namespaces(7): the map of the initial namespace.
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         if map.split_whitespace().ne(["0", "0", "4294967295"]) {
             return Asking::Namespace;
@@ -60,7 +61,7 @@ impl Asking {
         }
     }
 
-    /// Why BPF does not work, when the kernel says `error`, and what unlocks it.
+    /// Why BPF does not work, given the kernel's `error`, and what would allow it.
     fn refusal(self, error: String) -> (String, Option<String>) {
         let both = "CAP_BPF and CAP_PERFMON";
         match self {
@@ -124,9 +125,9 @@ fn bpf() -> (Capability, Capability) {
     )
 }
 
-/// The command that lets everybody observe their own programs with this binary. It needs CAP_BPF (BPF itself, Linux 5.8) and
-/// CAP_PERFMON (programs that trace, CPU samples); CAP_SYSLOG shows the names of kernel functions where
-/// `kernel.kptr_restrict` hides them. `rights` gives up whatever else a file has.
+/// The command that lets all users observe their own programs with this binary. It needs CAP_BPF (BPF itself, Linux
+/// 5.8) and CAP_PERFMON (programs that trace, CPU samples); CAP_SYSLOG shows the names of kernel functions where
+/// `kernel.kptr_restrict` hides them. `rights` gives up any other capability that a file has.
 fn setcap() -> String {
     let binary = std::env::current_exe().unwrap_or_else(|_| "knee".into());
     format!("sudo setcap cap_bpf,cap_perfmon,cap_syslog+ep {}", binary.display())
@@ -138,7 +139,7 @@ fn perf_events() -> Capability {
         let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
         format!("perf_event_open: {error}; kernel.perf_event_paranoid is {}", paranoid.trim())
     });
-    // A container's filter refuses the call with EPERM as well; only outside of it this can be changed.
+    // A container's seccomp filter also refuses the call with EPERM; that can only be changed outside of the container.
     let unlock = "sudo sysctl kernel.perf_event_paranoid=2; in a container, allow it to call perf_event_open";
     let costs = "exact times on and off processors, and which code runs, where eBPF is not allowed";
     capability(Collector::Perf.capability(), found, costs, Some(unlock.to_owned()))

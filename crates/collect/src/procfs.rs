@@ -8,7 +8,7 @@ const TICK_NS: u64 = 10_000_000;
 /// Processor time of the whole machine, nanoseconds, since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MachineTime {
-    /// All time not idle, without what the hypervisor took.
+    /// All time that was not idle, without steal time.
     pub(crate) busy_ns: u64,
     /// Time that the hypervisor gave to others.
     pub(crate) steal_ns: u64,
@@ -19,7 +19,7 @@ impl MachineTime {
         MachineTime::of(&[])
     }
 
-    /// That of some processors; of the whole machine where none are given.
+    /// The time of these processors; of the whole machine when none are given.
     pub(crate) fn of(processors: &[u32]) -> Option<MachineTime> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         if processors.is_empty() {
@@ -35,7 +35,8 @@ impl MachineTime {
     }
 }
 
-/// proc_stat(5): the line `cpu`, and one for each processor, holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks of 10 ms.
+/// proc_stat(5): the line `cpu`, and one for each processor, holds user, nice, system, idle, iowait, irq, softirq,
+/// steal in clock ticks of 10 ms.
 fn parse_stat(text: &str, of: &str) -> Option<MachineTime> {
     let line = text.lines().find_map(|line| line.strip_prefix(of)?.strip_prefix(' '))?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
@@ -59,7 +60,7 @@ pub(crate) fn unix_ns() -> u64 {
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// CPU time of a process, all threads that are or were.
+/// CPU time of a process, including threads that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessTime {
     pub(crate) user_ns: u64,
@@ -74,7 +75,7 @@ pub(crate) fn process_time(pid: u32) -> Option<ProcessTime> {
     Some(ProcessTime { user_ns: ticks(11)?, system_ns: ticks(12)? })
 }
 
-/// A process with what it used so far.
+/// A process with what it has used so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -82,11 +83,11 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// CPU time of all its threads, nanoseconds.
     pub(crate) busy_ns: u64,
-    /// When it started, in clock ticks since boot: tells it from a later process with the same number.
+    /// When it started, in clock ticks since boot; distinguishes it from a later process with the same number.
     pub(crate) started_ticks: u64,
 }
 
-/// All processes that can be seen. One that ends meanwhile is left out.
+/// All visible processes. One that ends meanwhile is left out.
 pub(crate) fn processes() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -119,8 +120,8 @@ pub(crate) fn peak_rss_bytes(pid: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Whether the user may look into a process: the right that its memory map asks for (ptrace(2), PTRACE_MODE_READ). Without the
-/// rights that knee alone has: since Linux 6.15 CAP_PERFMON reads the map of any process.
+/// Whether the user may look into a process: the right that is needed for its memory map (ptrace(2), PTRACE_MODE_READ).
+/// Checked without the rights that only knee has: since Linux 6.15, CAP_PERFMON can read the map of any process.
 pub(crate) fn may_observe(pid: u32) -> std::io::Result<()> {
     use std::io::Read;
     let mut first = [0];

@@ -1,12 +1,13 @@
-//! The rights that knee keeps: those that what it is about to do needs, and no others.
+//! The rights that knee keeps: only those that it needs for what it is about to do.
 //!
-//! A user may have knee's rights without being trusted with them: through file capabilities (`setcap`) everybody who may run
-//! knee has them. They are rights to observe one's own programs, so nothing else may come of them:
+//! A user may have knee's rights without being trusted with them: with file capabilities (`setcap`), everybody who may
+//! run knee has them. They are meant for observing one's own programs, so they must not allow anything else:
 //!
-//! - The right to look into foreign processes and files (CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, ...) is given up at once, should
-//!   the file have it: then the kernel checks every access with the user's own rights.
-//! - What knee starts cannot gain rights when it executes something (`no_new_privs`): the programs in the kernel would go
-//!   on copying stacks of a set-user-id program. A program that runs already is only observed when it has that mark.
+//! - Rights to look into other users' processes and files (CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, ...), should the file
+//!   have them, are given up at once: then the kernel checks every access with the user's own rights.
+//! - What knee starts cannot gain rights by executing something (`no_new_privs`): otherwise the programs in the kernel
+//!   would go on copying the stacks of a set-user-id program. A running program is observed only when it has
+//!   `no_new_privs`.
 
 use crate::error::Error;
 use caps::{CapSet, Capability, CapsHashSet};
@@ -22,12 +23,12 @@ pub enum Task {
     Reading,
 }
 
-/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; kernel functions' names
+/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; names of kernel functions
 /// where `kernel.kptr_restrict` hides them (capabilities(7), Linux 5.8).
 const OBSERVING: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_SYSLOG];
 
-/// What root needs beside it: to listen to marks (breakpoints in user space are CAP_SYS_ADMIN's), to start the target as the
-/// user behind sudo, to look into and end programs of others, and locked memory where a limit is set.
+/// What root needs as well: to listen to marks (uprobes need CAP_SYS_ADMIN), to start the target as the user behind
+/// sudo, to look into and end other users' programs, and to lock memory where a limit is set.
 const OBSERVING_AS_ROOT: [Capability; 6] = [
     Capability::CAP_SYS_ADMIN,
     Capability::CAP_SETUID,
@@ -37,7 +38,7 @@ const OBSERVING_AS_ROOT: [Capability; 6] = [
     Capability::CAP_SYS_RESOURCE,
 ];
 
-/// What root needs for files of others: to read programs and recordings, and to write into and hand over folders.
+/// What root needs for other users' files: to read programs and recordings, and to write into and hand over folders.
 const FILES_AS_ROOT: [Capability; 4] =
     [Capability::CAP_DAC_OVERRIDE, Capability::CAP_DAC_READ_SEARCH, Capability::CAP_CHOWN, Capability::CAP_FOWNER];
 
@@ -60,12 +61,13 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::System { call: "capset", source: io::Error::other(error.to_string()) }
 }
 
-/// Gives up what the task does not need: for good, but that root only lays aside what it does not use while it starts programs.
-/// A program that root executes has all rights of root again; were they more than its parent's, the kernel would take that
-/// for a gain, hide the process from observers and end its perf events (`commit_creds`, `begin_new_exec`).
+/// Gives up what the task does not need, for good. Exception: while root observes, it only drops the unneeded rights
+/// from its effective set. A program that root executes gets all rights of root again. If those were more than its
+/// parent's, the kernel would regard that as a gain, hide the process from observers and end its perf events
+/// (`commit_creds`, `begin_new_exec`).
 ///
-/// Of the calling thread and those that it starts: so call it before there
-/// are others, and in each that lives on.
+/// This changes the calling thread and those that it starts later, so call it before there are others, or in each of
+/// them.
 ///
 /// # Errors
 /// When the kernel refuses; then knee should not go on.
@@ -73,7 +75,7 @@ pub fn keep_for(task: Task) -> Result<(), Error> {
     let has = caps::read(None, CapSet::Permitted).map_err(failed)?;
     let needed = needed(task, is_root());
     let kept: CapsHashSet = has.intersection(&needed).copied().collect();
-    // The effective ones first: they must be among the permitted.
+    // The effective set first: it must be a subset of the permitted one.
     let effective = caps::read(None, CapSet::Effective).map_err(failed)?;
     let effective: CapsHashSet = effective.intersection(&kept).copied().collect();
     caps::set(None, CapSet::Effective, &effective).map_err(failed)?;
@@ -83,13 +85,13 @@ pub fn keep_for(task: Task) -> Result<(), Error> {
     caps::set(None, CapSet::Permitted, &kept).map_err(failed)
 }
 
-/// Whether knee has rights that its user need not have: it is not root's, and has some nevertheless.
+/// Whether knee has rights that its user need not have: its user is not root, and yet it has capabilities.
 pub(crate) fn lent() -> bool {
-    // Unreadable counts as lent: that is the careful side.
+    // If that cannot be read, the careful answer is yes.
     !is_root() && caps::read(None, CapSet::Permitted).map_or(true, |has| !has.is_empty())
 }
 
-/// Does something with no more than the user's own rights, in this thread; then those that knee has are back.
+/// Does something in this thread with only the user's own rights, and then restores knee's.
 ///
 /// # Errors
 /// Those of the action, and when the rights cannot be changed.
@@ -105,7 +107,7 @@ pub(crate) fn as_user<T>(action: impl FnOnce() -> io::Result<T>) -> io::Result<T
     done
 }
 
-/// Keeps a program and all that it starts from gaining rights by executing something (PR_SET_NO_NEW_PRIVS(2const)).
+/// Keeps a program and all that it starts from gaining rights at exec (PR_SET_NO_NEW_PRIVS(2const)).
 pub(crate) fn gain_none(process: &mut std::process::Command) {
     let mark = || {
         // SAFETY: prctl with PR_SET_NO_NEW_PRIVS takes numbers only.
@@ -116,7 +118,7 @@ pub(crate) fn gain_none(process: &mut std::process::Command) {
     unsafe { process.pre_exec(mark) };
 }
 
-/// Whether a running process has the mark of [`gain_none`] (proc_pid_status(5), NoNewPrivs).
+/// Whether [`gain_none`] is in effect for a running process (proc_pid_status(5), NoNewPrivs).
 pub(crate) fn gains_none(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status.lines().filter_map(|line| line.strip_prefix("NoNewPrivs:")).any(|value| value.trim() == "1")
@@ -139,7 +141,7 @@ mod tests {
         assert_eq!(kept(Task::Reading, true), ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER"]);
     }
 
-    /// In a thread of its own: what is given up is given up for good.
+    /// In a separate thread, because rights cannot be taken back.
     #[test]
     fn what_is_given_up_is_gone() {
         let thread = std::thread::spawn(|| {
@@ -153,7 +155,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// What root starts has root's rights, and they are no gain.
+    /// What root starts has root's rights, and the kernel must not regard them as a gain.
     #[test]
     fn what_root_lays_aside_its_programs_have() {
         let thread = std::thread::spawn(|| {

@@ -2,17 +2,17 @@
 
 use std::fs;
 
-/// CPU samples a second and processor. A prime number, so that it does not beat with timers of round periods.
+/// CPU samples a second on each processor. A prime number, so that it does not beat with timers of round periods.
 ///
 /// Decides: how often each processor is sampled.
 /// From: chosen: some 20 µs a sample are 2 % of the time; a prime.
 /// Shown by: `bench/cost`.
 /// Wrong if: what is looked for takes less than some milliseconds of a run.
 const SAMPLE_HZ: u64 = 997;
-/// What is chosen from where that is too often. Primes, for the same reason.
+/// Slower rates, used where that is too often. Primes, for the same reason.
 const SLOWER: [u64; 6] = [499, 251, 127, 61, 31, 17];
-/// CPU samples a second in all. One costs some 20 µs here with its stack, so this is a third of one processor on the
-/// largest machines and the full rate up to 16 processors.
+/// CPU samples a second on all processors together. One costs some 20 µs here with its stack, so this is a third of one
+/// processor on the largest machines, and the full rate up to 16 processors.
 ///
 /// Decides: from how many processors on each is sampled less often.
 /// From: measured: 20 µs a sample.
@@ -20,10 +20,10 @@ const SLOWER: [u64; 6] = [499, 251, 127, 61, 31, 17];
 /// Wrong if: a sample costs much more than 20 µs.
 const SAMPLES_IN_ALL: u64 = 16_000;
 
-/// Samples a second and processor on this machine, of so many usable processors.
+/// Samples a second on each processor of this machine, with this many usable processors.
 ///
-/// The kernel lowers its limit where it finds that sampling takes too long, and refuses events above it
-/// (kernel/events/core.c, `perf_event_open`): a slow machine is to be sampled less often, not to stay unobserved.
+/// The kernel lowers its limit where it finds that sampling takes too long, and refuses events above the limit
+/// (kernel/events/core.c, `perf_event_open`). A slow machine should be sampled less often rather than not at all.
 pub(crate) fn sample_hz(processors: usize) -> u64 {
     let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
     rate(processors, limit.ok().and_then(|text| text.trim().parse().ok()))

@@ -9,7 +9,7 @@ pub(crate) fn name(number: u32) -> String {
     Sysno::new(number as usize).map_or_else(|| number.to_string(), |call| call.name().to_owned())
 }
 
-/// What a thread waits for that blocks in this system call; `None` stands for a fault.
+/// What a thread waits for when it blocks in this system call; `None` stands for a page fault.
 pub(crate) fn reason(number: Option<u32>) -> Reason {
     let Some(number) = number else { return Reason::Fault };
     let Some(call) = Sysno::new(number as usize) else { return Reason::Other };
@@ -29,7 +29,7 @@ pub(crate) fn reason(number: Option<u32>) -> Reason {
     }
 }
 
-/// True for a call that looks at no descriptor at all: select(2) or poll(2) as a clock, as Python to 3.10 sleeps.
+/// True for a call that waits for no descriptor: select(2) or poll(2) used as a timer, as Python up to 3.10 sleeps.
 pub(crate) fn polls_nothing(call: &BlockedCall) -> bool {
     match Sysno::new(call.number as usize).map(|known| known.name()) {
         Some("select" | "pselect6") => call.object as u32 == 0,
@@ -38,7 +38,7 @@ pub(crate) fn polls_nothing(call: &BlockedCall) -> bool {
     }
 }
 
-/// Whether the first argument of a system call is a descriptor that it reads, writes or waits for.
+/// Whether the first argument of a system call is a descriptor that the call reads, writes or waits for.
 pub(crate) fn takes_descriptor(number: u32) -> bool {
     let Some(call) = Sysno::new(number as usize) else { return false };
     matches!(
@@ -82,8 +82,8 @@ pub(crate) fn takes_descriptor(number: u32) -> bool {
     )
 }
 
-/// The error number of a call that failed. Calls that a signal interrupted return numbers that user space never sees
-/// (ERESTARTSYS and its kin, include/linux/errno.h); to the program they are interrupted.
+/// The error number of a failed call. A call that a signal interrupts returns a number that user space never sees
+/// (ERESTARTSYS and similar, include/linux/errno.h); it is reported as interrupted.
 pub(crate) fn error(number: u16) -> Option<u32> {
     match u32::from(number) {
         0 => None,

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a sleeping thread's stack that are read. Nothing hurries here, so it is what the deepest stacks need.
+/// Bytes of a sleeping thread's stack that are read. There is no hurry, so this is what the deepest stacks need.
 const STACK: usize = 16384;
 
 /// What a thread was doing when it was looked at.
@@ -60,7 +60,7 @@ fn parse_syscall(text: &str) -> Option<Activity> {
     Some(Activity::Sleeping(sleep))
 }
 
-/// The bytes of a process's stack from an address on, as far as they can be read.
+/// The bytes of a process's stack from an address on, as far as they are readable.
 pub(crate) fn stack(pid: u32, sp: u64) -> Vec<u8> {
     let Ok(memory) = File::open(format!("/proc/{pid}/mem")) else { return Vec::new() };
     let mut stack = vec![0; STACK];
@@ -78,18 +78,18 @@ pub(crate) fn stack(pid: u32, sp: u64) -> Vec<u8> {
     stack
 }
 
-/// Time of a thread by the scheduler's own book (Documentation/scheduler/sched-stats.rst), exact.
+/// The scheduler's exact times of a thread (Documentation/scheduler/sched-stats.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SchedulerTimes {
     /// Time on a processor.
     pub(crate) running_ns: u64,
-    /// Time ready to run and waiting for a processor, up to when it last got one.
+    /// Time in the run queue, up to when it last got a processor.
     pub(crate) queued_ns: u64,
-    /// How many times it got one.
+    /// How often it got a processor.
     pub(crate) turns: u64,
 }
 
-/// Reads a thread's times; `None` when it has ended or the kernel keeps no such book.
+/// Reads a thread's times; `None` when it has ended or the kernel does not keep them.
 pub(crate) fn times(pid: u32, tid: u32) -> Option<SchedulerTimes> {
     parse_schedstat(&read(pid, tid, "schedstat").ok()?)
 }
@@ -124,7 +124,7 @@ fn parse_status(text: &str) -> Option<Switches> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) name: String,
-    /// True when it runs or could.
+    /// True when it runs or is ready to.
     pub(crate) ready: bool,
     /// True when it has ended.
     pub(crate) ended: bool,
@@ -136,7 +136,7 @@ pub(crate) struct Stat {
     pub(crate) processor: u32,
 }
 
-/// Reads a thread's line.
+/// Reads a thread's stat file.
 pub(crate) fn stat(pid: u32, tid: u32) -> Option<Stat> {
     parse_stat(&read(pid, tid, "stat").ok()?)
 }
@@ -146,7 +146,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let (begin, end) = (text.find('(')?, text.rfind(')')?);
     let name = text.get(begin + 1..end)?.to_owned();
     let fields: Vec<&str> = text.get(end + 1..)?.split_whitespace().collect();
-    // Field 3 of the manual page is the first here.
+    // The first element here is field 3 of the manual page.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     let state = *fields.first()?;
     Some(Stat {
@@ -160,8 +160,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// What a sleeping thread waits for by the kernel function that it sleeps in (proc_pid_wchan(5)), where that says more
-/// than its system call does: a lock of the kernel, memory, a page. `None` when it says nothing more, or is hidden.
+/// What a sleeping thread waits for according to the kernel function that it sleeps in (proc_pid_wchan(5)), if that
+/// says more than its system call: a kernel lock, memory, a page. `None` when it says nothing more or is hidden.
 pub(crate) fn reason_in_kernel(pid: u32, tid: u32) -> Option<Reason> {
     reason_of_function(read(pid, tid, "wchan").ok()?.trim())
 }
@@ -173,11 +173,11 @@ fn reason_of_function(function: &str) -> Option<Reason> {
         () if starts(&["rwsem_down_", "__mutex_lock", "mutex_lock", "__ww_mutex", "rt_mutex", "percpu_rwsem_wait"]) => {
             Some(Reason::KernelLock)
         }
-        // mm/vmscan.c, mm/page-writeback.c: memory has to be freed, or written, first.
+        // mm/vmscan.c, mm/page-writeback.c: memory must be freed or written first.
         () if starts(&["shrink_", "try_to_free_pages", "balance_dirty_pages", "reclaim_throttle"]) => {
             Some(Reason::Reclaim)
         }
-        // mm/filemap.c, block: a page or block that is being read or written.
+        // mm/filemap.c, block: a page or block is being read or written.
         () if starts(&["folio_wait_", "io_schedule", "wait_on_page", "__folio_lock", "bit_wait_io", "blk_"]) => {
             Some(Reason::Io)
         }
@@ -185,7 +185,7 @@ fn reason_of_function(function: &str) -> Option<Reason> {
     }
 }
 
-/// What a sleeping thread waits for by its kernel function alone, for where system calls are hidden.
+/// What a sleeping thread waits for, judging only by its kernel function, for use where system calls are hidden.
 pub(crate) fn reason_by_function_alone(pid: u32, tid: u32) -> Reason {
     let Ok(function) = read(pid, tid, "wchan") else { return Reason::None };
     let function = function.trim();
@@ -202,14 +202,14 @@ pub(crate) fn reason_by_function_alone(pid: u32, tid: u32) -> Reason {
     }
 }
 
-/// Reads a small file of a thread. The files of a thread that has just ended give ESRCH.
+/// Reads a small file of a thread. If the thread has just ended, this fails with ESRCH.
 fn read(pid: u32, tid: u32, file: &str) -> io::Result<String> {
     let mut text = String::with_capacity(512);
     File::open(format!("/proc/{pid}/task/{tid}/{file}"))?.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The processes that a process has started and that are alive (proc_pid_task_children(5)).
+/// The living processes that a process has started (proc_pid_task_children(5)).
 pub(crate) fn children(pid: u32, tid: u32) -> Vec<u32> {
     read(pid, tid, "children").map_or_else(|_| Vec::new(), |text| numbers(&text))
 }

@@ -1,6 +1,7 @@
-//! Programs that crash, exit oddly or overwhelm, and disks that fill: a readable recording or a clear error, the target
-//! unharmed. These tests load BPF programs: they need root, and run by `./dev live`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! Programs that crash, exit oddly or flood the observer, and disks that fill: there must be a readable recording or a
+//! clear error, and the target must not be harmed. These tests load BPF programs: they need root and are run by `./dev
+//! live`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
 
 mod common;
 
@@ -73,7 +74,7 @@ fn a_storm_of_calls_is_counted_exactly_and_timed_in_part() {
     let timed: u64 = sites.iter().map(|site| site.timed).sum();
     assert!(timed > 0 && timed < 2_000_000, "{timed}");
     let [site] = sites.as_slice() else { panic!("{sites:?}") };
-    // No other place that makes this call was seen; that there is none cannot be known.
+    // No other place that makes this call was seen, but there might be one.
     assert_eq!((site.calls, site.calls_high), (2e6, 2e6));
     assert!(site.calls_low >= timed as f64 && site.calls_low < 2e6, "{site:?}");
     assert_whole(&tables);
@@ -94,7 +95,7 @@ fn a_full_disk_is_an_error_that_names_the_recording_and_leaves_the_target_alone(
     assert!(matches!(&error, Error::Recording(_)), "{error:?}");
     let text = format!("{error}: {}", std::error::Error::source(&error).unwrap());
     assert!(text.contains("small/recording"), "{text}");
-    // It is written last thing.
+    // The program writes this as its last action.
     assert_eq!(std::fs::read_to_string(folder.path().join("proof")).unwrap(), "done\n");
 }
 

@@ -1,7 +1,7 @@
-//! Names and stacks of programs whose code is made at run time, or that bring a runtime of their own. These tests load
-//! BPF programs: they need root, and run by `./dev live`. A language that is not installed is left out, and said so.
-#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! Names and stacks of programs that make code at run time or have a runtime of their own. These tests load BPF
+//! programs: they need root and are run by `./dev live`. A language that is not installed is skipped with a message.
+#![allow(clippy::print_stderr, reason = "says what is not tested")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
 
 mod common;
 
@@ -22,7 +22,7 @@ fn trace(folder: &Path, argv: &[&str], env: &[(&str, &str)]) -> (Tables, Vec<Str
     trace_command(&folder.join("recording"), &command)
 }
 
-/// Runs a command observed, and returns what was recorded and what the user should know about it.
+/// Runs a command and observes it; returns what was recorded and what the user should know about it.
 fn trace_command(path: &Path, command: &Command) -> (Tables, Vec<String>) {
     let meta = synthetic::meta(collect::machine::machine().usable_processors);
     let mut writer = Writer::create(path, &meta).unwrap();
@@ -65,8 +65,8 @@ fn sites(tables: &Tables, stack: Option<StackId>) -> Vec<(String, String)> {
     sites
 }
 
-/// The share of samples of the program's own code on whose stack a function is, and of these the share whose stacks
-/// reach the thread's start.
+/// Of the samples of the program's own code: the share that has a function on its stack, and of these the share whose
+/// stacks reach the thread's start.
 fn shares(tables: &Tables, function: &str) -> (f64, f64) {
     shares_of(tables, |name| name.contains(function))
 }
@@ -83,7 +83,7 @@ fn shares_of(tables: &Tables, fits: impl Fn(&str) -> bool) -> (f64, f64) {
     (with / tables.samples.len() as f64, complete / with)
 }
 
-/// How often a thread waited for a reason below all of some functions.
+/// How often a thread waited for a reason with all of these functions on its stack.
 fn waits_below(tables: &Tables, reason: Reason, functions: &[&str]) -> u64 {
     let below = |wait: &&Wait| {
         let names = stack(tables, wait.user_stack).0;
@@ -131,13 +131,13 @@ fn java_methods_have_names_without_any_option() {
     let Some((tables, notes)) = java(folder.path(), "-Xshare:auto") else { return };
     let (share, complete) = shares(&tables, "Contended.");
     assert!(share > 0.3 && complete > 0.9, "{share} {complete} {notes:?}");
-    // Compiled code enters a monitor that is taken through a stub of the virtual machine's, whose frame is no method's.
+    // Compiled code enters a taken monitor through a stub of the virtual machine, whose frame belongs to no method.
     let entering = waits_below(&tables, Reason::Futex, &["ObjectMonitor::enter"]);
     let told = waits_below(&tables, Reason::Futex, &["ObjectMonitor::enter", "Contended."]);
     assert!(entering > 10 && told * 10 > entering * 9, "{told} of {entering}");
 }
 
-/// Compiled methods have been put into each other; all have their own lines, also where the interpreter runs them.
+/// Compiled methods were inlined into each other; all have their own lines, also where the interpreter runs them.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn java_methods_have_lines_compiled_and_interpreted() {
@@ -153,7 +153,7 @@ fn java_methods_have_lines_compiled_and_interpreted() {
     for (mode, sales) in [("-Xmixed", "300000"), ("-Xint", "10000")] {
         let argv = ["java", mode, "-XX:-BackgroundCompilation", "-cp", class, "Shop", "3", sales];
         let (tables, notes) = trace(tempfile::tempdir().unwrap().path(), &argv, &[]);
-        // What the threads wait for is taken at a line of `sell`, which is called at a line of `serve`.
+        // The lock that the threads wait for is taken at a line of `sell`, which is called at a line of `serve`.
         let (mut sells, mut others) = (0, Vec::new());
         for wait in tables.waits.iter().filter(|wait| wait.reason == Reason::Futex) {
             let sites = sites(&tables, wait.user_stack);
@@ -172,7 +172,7 @@ fn java_methods_have_lines_compiled_and_interpreted() {
     }
 }
 
-/// Pythons with the global lock of these minor versions, by their programs.
+/// The installed Pythons of these minor versions that have a global lock, by their programs.
 fn pythons(minors: std::ops::Range<u32>) -> Vec<String> {
     let home = std::env::var("HOME").unwrap_or_default();
     let managed = std::fs::read_dir(format!("{home}/.pyenv/versions")).into_iter().flatten().flatten();
@@ -192,7 +192,7 @@ fn pythons(minors: std::ops::Range<u32>) -> Vec<String> {
 /// The lines of `compute_slowly` in targets/runtimes/contended.py.
 const COMPUTES: std::ops::RangeInclusive<u32> = 6..=10;
 
-/// A run of the same work by three threads.
+/// Runs the same work in three threads.
 fn python(python: &str) -> (Tables, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     trace(folder.path(), &[python, target("contended.py").to_str().unwrap(), "3", "2000000"], &[])
@@ -210,7 +210,7 @@ fn python_functions_have_names_and_lines_without_any_option() {
         let (tables, notes) = python(&program);
         let (share, complete) = shares(&tables, "compute_slowly");
         assert!(share > 0.3 && complete > 0.9, "{program} {share} {complete}");
-        // Each is called by the one below it, through the interpreter's own functions or without.
+        // Each is called by the next one, with or without functions of the interpreter in between.
         for chain in [["compute_slowly", "worker"], ["worker", "run"]] {
             assert!(waits_below(&tables, Reason::Futex, &chain) > 0, "{program} {chain:?}");
         }
@@ -254,7 +254,7 @@ fn javascript_functions_have_names_from_the_map_and_from_the_dump() {
             "4000",
         ]
         .map(str::to_owned);
-        // The dump is written where the program runs.
+        // The dump is written to the folder where the program runs.
         let mut command = command(&argv.iter().map(String::as_str).collect::<Vec<_>>());
         command.cwd = Some(folder.path().to_owned());
         let (tables, notes) = trace_command(&path, &command);
@@ -265,7 +265,8 @@ fn javascript_functions_have_names_from_the_map_and_from_the_dump() {
     }
 }
 
-/// A thread that finds nothing to run tells what its last goroutine waits for, and one that wakes another tells for whom.
+/// The stack of a thread that finds nothing to run shows what its last goroutine waits for, and that of one that wakes
+/// another shows for which goroutine.
 #[cfg(target_arch = "x86_64")]
 fn goroutines_are_on_the_stacks_of_their_threads(tables: &Tables, kind: &str) {
     let has = |id: Option<StackId>, names: &[&str]| {
@@ -280,7 +281,7 @@ fn goroutines_are_on_the_stacks_of_their_threads(tables: &Tables, kind: &str) {
     assert!(wakes > 0, "{kind}: no release of the lock wakes a thread");
 }
 
-/// Nearly all samples of the workers tell which one runs, and three do.
+/// Nearly all samples of the workers have a goroutine, and there are three of these.
 #[cfg(target_arch = "x86_64")]
 fn samples_tell_goroutines(tables: &Tables, kind: &str) {
     let of_worker = |sample: &&recording::tables::Sample| {

@@ -1,7 +1,7 @@
 //! What threads do to each other's memory, seen on real programs. These tests load BPF programs and set breakpoints:
-//! they need root, and run by `./dev live`.
-#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! they need root and are run by `./dev live`.
+#![allow(clippy::print_stderr, reason = "says what is not tested")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
 
 mod common;
 
@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Observes until the check passes. How much two threads run at the same time depends on what else the machine does, and
-/// how long they have to run until breakpoints have seen them together: a busy machine gets more time, no other result.
+/// Observes until the check passes. Other programs on the machine affect how much two threads run at the same time, and
+/// thus how long it takes until breakpoints have seen them together. A busy machine gets more time, but the result must
+/// be the same.
 fn observe_until(compiler: &str, level: &str, what: &str, check: impl Fn(&Tables) -> Result<(), String>) -> Tables {
     let mut told = String::new();
     for attempt in 1..=4 {
@@ -46,7 +47,7 @@ fn name(tables: &Tables, address: u64) -> (&str, u64) {
     row.and_then(|row| Some((row.name.as_deref()?, row.offset?))).unwrap_or(("?", 0))
 }
 
-/// How often each thread touched what, in lines that breakpoints showed two threads to touch in the same trials.
+/// Which threads touched what, in lines that breakpoints showed two threads to touch in the same trials.
 fn shared(tables: &Tables) -> BTreeMap<(&str, u64), BTreeSet<u32>> {
     let mut shared: BTreeMap<(&str, u64), BTreeSet<u32>> = BTreeMap::new();
     for row in tables.confirmations.iter().filter(|row| row.shared_trials >= 3) {
@@ -55,7 +56,7 @@ fn shared(tables: &Tables) -> BTreeMap<(&str, u64), BTreeSet<u32>> {
     shared
 }
 
-/// Of the samples in loops that wait: the line and the variable with most of them.
+/// Of the samples in waiting loops, the line and the variable that have most.
 fn awaited(tables: &Tables) -> Option<(String, u32, String, u64)> {
     let mut samples: BTreeMap<(String, u32, String), u64> = BTreeMap::new();
     for row in &tables.spins {
@@ -67,7 +68,7 @@ fn awaited(tables: &Tables) -> Option<(String, u32, String, u64)> {
     most.map(|((function, line, variable), samples)| (function, line, variable, samples))
 }
 
-/// The line of the test program with a mark.
+/// The number of the line of the test program that has this mark.
 fn marked(mark: &str) -> u32 {
     let source = include_str!("targets/sharing.c");
     source.lines().position(|line| line.contains(mark)).unwrap() as u32 + 1
@@ -77,7 +78,7 @@ fn expect(true_or: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if true_or { Ok(()) } else { Err(what()) }
 }
 
-/// Those of the compilers that are here.
+/// The compilers of the list that are installed.
 fn present<'c>(compilers: &[(&'c str, &'c str)]) -> Vec<(&'c str, &'c str)> {
     let is_here = |(compiler, _): &&(&str, &str)| {
         let found = Command::new(compiler).arg("--version").output().is_ok();
@@ -124,7 +125,7 @@ fn members_of_an_object_on_the_heap_have_the_names_of_their_type() {
     }
 }
 
-/// Observes `Shared.java` until the check passes; not at all where there is no Java.
+/// Observes `Shared.java` until the check passes; skipped where there is no Java.
 fn observe_java_until(what: &str, steps: u64, check: impl Fn(&Tables) -> Result<(), String>) {
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/runtimes/Shared.java");
@@ -148,8 +149,8 @@ fn observe_java_until(what: &str, steps: u64, check: impl Fn(&Tables) -> Result<
     panic!("Java {what}: {told}");
 }
 
-/// What breakpoints saw two threads of a Java program touch in the same trials, in order: address from the start of the
-/// line, threads, and the methods.
+/// What two threads of a Java program touched in the same trials, as breakpoints showed, in order: address from the
+/// start of the line, threads, and methods.
 fn java_shared(tables: &Tables) -> Vec<(u64, BTreeSet<u32>, BTreeSet<String>)> {
     let mut shared: BTreeMap<u64, (BTreeSet<u32>, BTreeSet<String>)> = BTreeMap::new();
     for row in tables.confirmations.iter().filter(|row| row.shared_trials >= 3 && row.writes) {
@@ -168,7 +169,7 @@ fn one_atomic_of_several_java_threads_is_seen() {
         let told = || format!("{shared:?}");
         let both = shared.iter().filter(|(_, threads, _)| threads.len() == 2);
         expect(both.flat_map(|one| &one.2).any(|method| method.contains("Shared.count")), told)?;
-        // What it was worked out from is there, and holds the instructions.
+        // The code that it was worked out from is recorded, and contains the instructions.
         let within = |frame: &Frame| {
             let holds =
                 |row: &RuntimeBytes| (row.address..row.address + row.bytes.len() as u64).contains(&frame.address);
@@ -191,7 +192,7 @@ fn java_fields_beside_each_other_share_a_line_and_padded_ones_do_not() {
         let shared = java_shared(tables);
         let [first, second] = shared.as_slice() else { return Err(format!("{shared:?}")) };
         expect(first.0 + 8 == second.0 && first.1.is_disjoint(&second.1), || format!("{shared:?}"))?;
-        // A volatile write is followed by a fence, at which samples of it are taken.
+        // A volatile write is followed by a fence, where its samples are taken.
         let near = tables.accesses.iter().filter(|row| row.distance == -1 && row.kind == AccessKind::Store);
         expect(near.count() > 100, || "the writes are not where the samples are".to_owned())
     });
@@ -251,17 +252,17 @@ fn loops_that_wait_are_told_with_what_they_wait_for_and_who_writes_it() {
                 let (seen, line, polled, samples) = awaited(tables).ok_or("no loop that waits")?;
                 expect(seen == function_name && polled == variable, || format!("{:?}", tables.spins))?;
                 expect(line == marked(waits), || format!("line {line}"))?;
-                // Both wait for most of the time that the other has its turn.
+                // Each waits for most of the other's turn.
                 let all = tables.samples.len() as u64;
                 expect(samples * 10 > all, || format!("{samples} samples of {all} in the loop"))?;
                 let flags = (what == "lock", what == "yield");
-                // A few samples may be of the loop around it, which tries to take the lock.
+                // A few samples may be in the loop around it, which tries to take the lock.
                 let mut inner = tables.spins.iter().filter(|row| !row.takes);
                 expect(inner.all(|row| (row.pauses, row.yields) == flags), || format!("{:?}", tables.spins))?;
                 let writers = tables.confirmations.iter().filter(|row| name(tables, row.address).0 == variable);
                 let writers = writers.filter(|row| row.hits > 0).filter_map(|row| row.frame);
                 let lines: BTreeSet<u32> = writers.filter_map(|frame| function(tables, frame).1).collect();
-                // Taking a lock and giving it back both write it.
+                // Both taking and releasing a lock write it.
                 let near = |line: &u32| (marked(releases)..marked(releases) + 7).contains(line);
                 expect(!lines.is_empty() && lines.iter().all(near), || format!("written in lines {lines:?}"))
             });
@@ -273,7 +274,7 @@ fn loops_that_wait_are_told_with_what_they_wait_for_and_who_writes_it() {
 #[ignore = "needs root: run ./dev live"]
 fn the_library_s_spin_lock_and_a_reader_that_waits_for_a_writer_are_told() {
     for (what, function_name, variable, waits) in [
-        // Without debug information of the C library its loop has no line.
+        // Without debug information of the C library, the line of its loop is not known.
         ("library", "pthread_spin_lock", "spin", None),
         ("sequence", "read_sequence", "sequence", Some("WAITS FOR THE WRITER")),
     ] {
@@ -285,7 +286,7 @@ fn the_library_s_spin_lock_and_a_reader_that_waits_for_a_writer_are_told() {
             expect(samples * 10 > all, || format!("{samples} samples of {all} in the loop"))?;
             let wrote = |row: &&Confirmation| row.writes && row.hits > 0 && name(tables, row.address).0 == variable;
             let writers: BTreeSet<u32> = tables.confirmations.iter().filter(wrote).map(|row| row.thread.0).collect();
-            // Of a lock both, of a sequence the writer alone.
+            // Both threads write a lock; only the writer writes a sequence.
             let expected = if what == "library" { 2 } else { 1 };
             expect(writers.len() == expected, || format!("written by {writers:?}"))
         });

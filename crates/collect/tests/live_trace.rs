@@ -1,5 +1,5 @@
-//! Observing real programs. These tests load BPF programs: they need root, and run by `./dev live`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! Observing real programs. These tests load BPF programs: they need root and are run by `./dev live`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
 
 mod common;
 
@@ -36,7 +36,8 @@ fn known_events_are_counted_exactly() {
     assert_eq!(tables.threads.len(), 16, "15 threads and the main one");
     assert_eq!(count(&tables, "getppid"), 307);
 
-    // 4001 that return at once, one a wake-up, one or two a wait (a wake-up may come between load and wait), and joins.
+    // 4001 calls that return at once, one for each wake-up, one or two for each wait (a wake-up may come between load
+    // and wait), and joins.
     let main = ThreadId(0);
     let of_main: u64 =
         tables.syscalls.iter().filter(|row| row.name == "futex" && row.thread == main).map(|row| row.count).sum();
@@ -57,12 +58,14 @@ fn known_events_are_counted_exactly() {
     // The main thread never waits there, and wakes one thread at a time.
     assert!(wakes.iter().all(|wake| (wake.waker_waited_here, wake.wakes_many) == (Some(false), Some(false))));
     let woken: u64 = wakes.iter().map(|wake| wake.count).sum();
-    // A turn that passes before the thread has come to wait for it is no wait: how many do depends on the machine's load.
+    // When a turn passes before the thread has come to wait for it, there is no wait; how often depends on the
+    // machine's load.
     assert!((1..=211).contains(&blocked), "{blocked} waits");
     assert_eq!(woken, blocked, "each wait was ended by the main thread through the same futex");
 }
 
-/// The kernel side tells call paths apart by what is code on the stack, and hears where code lies only when user space has looked.
+/// The kernel side distinguishes call paths by the code addresses on the stack, and learns where code lies only when
+/// user space has looked.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn waits_of_the_first_milliseconds_have_stacks_of_their_own() {
@@ -85,7 +88,7 @@ fn failing_calls_faults_creations_and_pipes_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "known");
     let (toucher, reader) = (ThreadId(14), ThreadId(15));
-    // The limit is one of calls a second, far above what this program makes: the calls are all timed on any machine.
+    // The limit is a rate, far above what this program makes, so all calls are timed on any machine.
     let tables = trace(folder.path(), &[program.to_str().unwrap(), "calm"]).0;
     let closed = tables.syscalls.iter().filter(|row| row.thread == toucher && row.name == "close");
     assert_eq!(closed.map(|row| row.count).sum::<u64>(), 509);
@@ -101,10 +104,10 @@ fn failing_calls_faults_creations_and_pipes_are_told_apart() {
 
     let row = |thread| tables.threads.iter().find(|row| row.thread == thread).unwrap();
     let faults = row(toucher).minor_faults.unwrap();
-    // A new thread touches its stack, its thread-local storage and the code that it runs first.
+    // A new thread first touches its stack, its thread-local storage and the code that it runs.
     assert!((1009..1009 + 64).contains(&faults), "{faults} faults");
     let sampled: u64 = tables.fault_sites.iter().filter(|f| f.thread == toucher).map(|f| f.sampled * f.period).sum();
-    // One in 61, but the counter of each processor may be in the middle of a period.
+    // One fault in 61 is sampled, but each processor's counter may be in the middle of a period.
     let most = 61 * (1 + u64::from(collect::machine::machine().usable_processors));
     assert!(sampled.abs_diff(faults) <= most, "{sampled} of {faults} faults");
 
@@ -122,7 +125,7 @@ fn failing_calls_faults_creations_and_pipes_are_told_apart() {
     assert!(operations >= 211, "{operations}");
 }
 
-/// A program that runs for ever, until the test ends in whatever way.
+/// A program that runs for ever; it is killed when the test ends, however it ends.
 struct Killed(std::process::Child);
 
 impl Drop for Killed {
@@ -132,7 +135,7 @@ impl Drop for Killed {
     }
 }
 
-/// Whether the program `patient` has all its threads, of which the last two sleep.
+/// Whether the program `patient` has all its threads, and the last two are asleep.
 fn waits_for_ever(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let mut ids: Vec<u32> = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect();
@@ -150,7 +153,7 @@ fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "patient");
     let mut child = Killed(std::process::Command::new(&program).spawn().unwrap());
-    // All four are there, and the two that never run again have come to where they wait.
+    // All four threads exist, and the two that never run again have reached their waits.
     while !waits_for_ever(child.0.id()) {
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -170,7 +173,7 @@ fn a_running_program_is_observed_with_all_its_threads_and_left_alone() {
         let slices = tables.slices.iter().filter(|slice| slice.thread == thread.thread);
         assert_eq!(slices.map(|slice| slice.spent_ns).sum::<u64>(), life, "{thread:?}");
     }
-    // One waits for a lock that another holds all the time: no switch of it is ever seen.
+    // One waits for a lock that another always holds, so no switch of it is ever seen.
     let stuck: Vec<_> = tables.waits.iter().filter(|w| called_by(&tables, w.user_stack, "stuck")).collect();
     let [stuck] = stuck.as_slice() else { panic!("{:?}", tables.waits) };
     assert_eq!((stuck.reason, stuck.count), (Reason::Futex, 1));
@@ -235,7 +238,7 @@ fn the_times_of_a_thread_sum_to_its_life_and_its_slices_cover_it() {
     }
 }
 
-/// A thread that is never taken off its processor is last booked when it has ended already.
+/// The time of a thread that never leaves its processor is counted only after its end.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn the_targets_own_time_is_not_that_of_another_program() {
@@ -263,7 +266,7 @@ fn exit_status_signal_and_output_of_the_target_stay_its_own() {
 fn children_that_exec_are_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (tables, _) = trace(folder.path(), &["/bin/sh", "-c", "/bin/sleep 0.2; /bin/sleep 0.3; true"]);
-    // Rows are written when a thread has ended.
+    // A thread's row is written when the thread has ended.
     let mut threads: Vec<_> = tables.threads.iter().collect();
     threads.sort_by_key(|thread| thread.thread);
     let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();

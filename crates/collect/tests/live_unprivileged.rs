@@ -1,6 +1,6 @@
-//! The collectors for users without rights: what they tell is whole, and the target stays what it is. They work for
-//! everybody, but where a machine forbids perf events the test would have nothing to test: they run by `./dev live`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! The collectors for users without rights: what they record is complete, and they do not change the target. They work
+//! for everybody, but where a machine forbids perf events there would be nothing to test, so `./dev live` runs them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
 
 mod common;
 
@@ -50,7 +50,7 @@ fn short_processes_that_proc_does_not_show_do_no_harm() {
     assert_whole(&tables);
 }
 
-/// A shell that sleeps, works, and waits for a pipe: long enough for looks.
+/// A shell that sleeps, works, and waits for a pipe, long enough to be looked at.
 const SCRIPT: &str = "sleep 0.3; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; (sleep 0.3; echo) | read x";
 
 #[test]

@@ -23,15 +23,15 @@
 use core::ffi::CStr;
 use core::marker::PhantomData;
 
-/// One mark: the no-op, and the note about it.
+/// One mark: a no-op, and the note about it.
 ///
 /// The note is three words (length of the owner's name, length of the contents, type), the owner's name and the
-/// contents. These are the no-op's address, the address that `.stapsdt.base` has before anything moves the file's
+/// contents. The contents are the no-op's address, the address of `.stapsdt.base` before anything moves the file's
 /// addresses, the address of a semaphore (none), and three strings: provider, name, arguments. `"?"` puts the note into
-/// the section group of the code around it, so that a linker that drops the one drops the other.
+/// the section group of the surrounding code, so that a linker that drops the code drops the note too.
 ///
-/// `.stapsdt.base` is a name and not a number because the format wants one symbol for a whole program: it is defined
-/// where it is not yet defined, and linked once.
+/// `.stapsdt.base` is a global name, not a local number, because the format requires one such symbol for a whole
+/// program. It is defined where it is not yet defined, and linked once.
 #[cfg(all(
     target_os = "linux",
     target_pointer_width = "64",
@@ -42,8 +42,8 @@ use core::marker::PhantomData;
 macro_rules! mark {
     ($name:literal, $arguments:expr, $($operand:tt)*) => {
         #[allow(named_asm_labels, reason = "defined once, see above")]
-        // SAFETY: the code is one no-op. It reads and writes no memory, no register, no flags and no stack; the rest
-        // of the text describes it in sections that the program never loads, or loads and never reads.
+        // SAFETY: the code is one no-op. It reads and writes no memory, no register, no flags and no stack; the other
+        // directives describe it in sections that the program never loads, or loads and never reads.
         unsafe {
             core::arch::asm!(
                 "990: nop",
@@ -75,7 +75,7 @@ macro_rules! mark {
     };
 }
 
-/// One mark where marks cannot work: its operand is used, so that the compiler checks the same things.
+/// One mark on other platforms: its operand is used, so that the compiler checks the same things.
 #[cfg(not(all(
     target_os = "linux",
     target_pointer_width = "64",
@@ -91,7 +91,7 @@ macro_rules! mark {
 }
 
 /// The note's text for an operand of 8 bytes in a register. Notes name registers as AT&T assembly does; Rust's assembly
-/// for x86-64 leaves the `%` out.
+/// for x86-64 omits the `%`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! in_register {
     () => {
@@ -109,23 +109,23 @@ macro_rules! in_register {
 
 /// The measured part begins.
 ///
-/// It may be marked by one thread for the whole program, or by each worker for its share: it lasts as long as some thread
-/// has begun it and not yet ended it. The compiler moves no memory access across it.
+/// It may be marked by one thread for the whole program, or by each worker for its own share: it lasts as long as any
+/// thread has begun it and not yet ended it. The compiler moves no memory access across the mark.
 #[inline(always)]
 pub fn measured_begin() {
     mark!("begin", "", options(nostack, preserves_flags));
 }
 
-/// The measured part ends, as far as the calling thread is concerned.
+/// The measured part ends for the calling thread.
 #[inline(always)]
 pub fn measured_end() {
     mark!("end", "", options(nostack, preserves_flags));
 }
 
-/// So many more units of work are done: rows, requests, bytes, whatever the program's throughput is counted in.
+/// So many more units of work are done: rows, requests, bytes, or whatever the program's throughput is counted in.
 ///
-/// The counts are added up over all threads and the whole run. It is no fence to the compiler, but it keeps a loop
-/// around it from being vectorised: count once a chunk rather than once an element.
+/// The counts are summed over all threads and the whole run. The mark is no fence to the compiler, but it keeps a loop
+/// around it from being vectorised: count once for each chunk rather than for each element.
 #[inline(always)]
 pub fn work(units: u64) {
     mark!("work", in_register!(), in(reg) units, options(nomem, nostack, preserves_flags));
@@ -136,7 +136,7 @@ pub fn work(units: u64) {
 #[must_use = "the task ends when this is dropped: bind it to a name, `let _task = ...`"]
 pub struct Task<'name> {
     name: &'name CStr,
-    /// Not `Send`: the thread that began a task ends it.
+    /// Makes it not `Send`: the thread that began a task must end it.
     of_thread: PhantomData<*const ()>,
 }
 

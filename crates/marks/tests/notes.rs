@@ -1,5 +1,5 @@
-//! The marks of Rust programs: that they are found, and what passing them takes.
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! The marks of Rust programs: they are found, and passing them costs little.
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn assert_all_marks(program: &Path, how: &str) {
     probes.iter().for_each(assert_in_register);
 }
 
-/// The argument of a mark, if it has one, fills a register.
+/// Asserts that the argument of a mark, if there is one, is in a full register.
 fn assert_in_register(probe: &Probe) {
     let expected = usize::from(!matches!(&*probe.name, "begin" | "end"));
     assert_eq!(probe.arguments.len(), expected, "{probe:?}");
@@ -60,7 +60,7 @@ fn marks_are_found_at_every_level() {
     }
 }
 
-/// Passes each mark, so that the test program has them.
+/// Passes each mark once, so that the test program contains them.
 fn pass_all(units: u64) {
     knee_marks::measured_begin();
     {
@@ -99,7 +99,7 @@ fn a_mark_is_one_no_op() {
         section.data().unwrap().to_vec()
     };
     let no_op = if cfg!(target_arch = "x86_64") { &b"\x90"[..] } else { b"\x1f\x20\x03\xd5" };
-    // An empty function is a return; with a mark in it, it is a no-op and the return.
+    // An empty function is just a return; with a mark in it, the no-op and the return.
     for function in ["begin", "work"] {
         assert_eq!(code(function), [no_op, &code("nothing")].concat(), "{function}");
     }

@@ -2,7 +2,7 @@
 //!
 //! Imports nothing: everything else in the crate may use it.
 
-/// An address in the code of a process, with the way it was found.
+/// A code address of a process, and how it was found.
 ///
 /// The difference matters when the address is looked up: see [`CodeAddress::lookup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,7 +11,7 @@ pub enum CodeAddress {
     InstructionPointer(u64),
     /// Where a called function will return to: the instruction after the call.
     ReturnAddress(u64),
-    /// A method of a virtual machine that its interpreter runs.
+    /// A method that a virtual machine's interpreter runs.
     Interpreted {
         /// Where the method is described.
         method: u64,
@@ -21,7 +21,7 @@ pub enum CodeAddress {
 }
 
 impl CodeAddress {
-    /// The address as found in the register or on the stack; of an interpreted method its description's.
+    /// The address as found in the register or on the stack; for an interpreted method, that of its description.
     pub fn raw(self) -> u64 {
         match self {
             Self::InstructionPointer(address) | Self::ReturnAddress(address) => address,
@@ -31,8 +31,9 @@ impl CodeAddress {
 
     /// The address to look up for function, line and unwind rule.
     ///
-    /// A return address points behind the call. When the call is the last instruction of a function (it never
-    /// returns) or of a line, the address belongs already to the next one; one byte less lies within the call.
+    /// A return address points behind the call. When the call is the last instruction of a line, or of a function
+    /// (because the called function never returns), the address already belongs to the next one; one byte less lies
+    /// within the call.
     pub fn lookup(self) -> u64 {
         match self {
             Self::InstructionPointer(address) => address,
@@ -49,7 +50,7 @@ pub struct UserRegisters {
     pub ip: u64,
     /// Stack pointer (`rsp`, `sp`).
     pub sp: u64,
-    /// Frame pointer (`rbp`, `x29`); with code that has none it holds anything.
+    /// Frame pointer (`rbp`, `x29`); in code that keeps none it may hold anything.
     pub bp: u64,
     /// Link register (aarch64 `x30`); not used on x86-64.
     pub lr: u64,

@@ -1,23 +1,23 @@
 //! Function names as programmers write them.
 //!
 //! Imports nothing of the crate. Names come from the target and are hostile: short mangled names can stand for
-//! gigabytes of text, and may contain what a terminal would obey.
+//! gigabytes of text, and may contain control characters for the terminal.
 
 use std::fmt;
 
 /// The longest name that is returned, in bytes; a longer one is cut and ends in `…`. Tables and graphs show far less,
-/// and names that differ only beyond this are no help to anybody; real templates seldom pass 2,000.
+/// and names that differ only beyond this help nobody; real templates seldom exceed 2,000.
 pub(crate) const NAME_LIMIT: usize = 4096;
 
 /// The longest mangled name that is understood, in bytes. Compilers hash longer ones.
 pub(crate) const MANGLED_LIMIT: usize = 16 * 1024;
 
-/// True for the names that C++ and Rust compilers make, which say more than a plain name.
+/// True for mangled names of C++ and Rust compilers, which say more than a plain name.
 pub(crate) fn is_mangled(name: &str) -> bool {
     name.starts_with("_Z") || name.starts_with("_R")
 }
 
-/// The name in the source's form, without return type (C++) and hash (Rust); plain names stay as they are.
+/// The name as in the source, without return type (C++) and hash (Rust); plain names stay as they are.
 pub(crate) fn demangle(name: &str) -> String {
     let mut plain = Bounded::default();
     let understood = name.len() <= MANGLED_LIMIT && (rust(name, &mut plain) || cpp(name, &mut plain));
@@ -27,7 +27,7 @@ pub(crate) fn demangle(name: &str) -> String {
 /// The text without characters that control a terminal, cut at [`NAME_LIMIT`].
 pub(crate) fn bounded(text: &str) -> String {
     let mut plain = Bounded::default();
-    let _ = fmt::Write::write_str(&mut plain, text); // fails where it is cut, which `finish` marks
+    let _ = fmt::Write::write_str(&mut plain, text); // fails when the name is cut, which `finish` marks
     plain.finish()
 }
 
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(demangle("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
         let long = demangle(&"x".repeat(10 * NAME_LIMIT));
         assert_eq!(long.len(), NAME_LIMIT + '…'.len_utf8());
-        // Each substitution doubles what the one before stands for.
+        // Each substitution doubles the text of the one before.
         let mut bomb = String::from("_Z1fSt4pairIiiE");
         for at in 0..30 {
             let digit = char::from_digit(at, 36).unwrap().to_ascii_uppercase();

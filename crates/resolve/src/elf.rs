@@ -1,8 +1,8 @@
 //! The parts of an ELF file that the crate needs: segments, sections, and the bytes of one section.
 //!
-//! Files are read, never mapped into memory: a target's program may be rebuilt and truncated while it is being profiled, and
-//! a mapped file would then kill the profiler. All sizes in a file are claims that are checked before memory is allocated
-//! for them.
+//! Files are read, never mapped into memory: a target's program may be rebuilt and truncated while it is profiled, and
+//! a mapped file would then kill the profiler. Sizes in a file are not trusted: they are checked before memory is
+//! allocated for them.
 
 use std::fs::File;
 use std::io;
@@ -19,13 +19,13 @@ use crate::error::ModuleError;
 /// The largest section that is read, in bytes. The debug sections of the largest browsers stay below it.
 const SECTION_LIMIT: u64 = 2 << 30;
 
-/// A compressed section may claim at most this many times its size: deflate reaches 1,032, debug information 10.
+/// A compressed section may claim at most this many times its size: deflate reaches 1,032, debug information about 10.
 const COMPRESSION_LIMIT: u64 = 1100;
 
 /// Where the bytes of an ELF file come from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// A file that stays open, so that it can be read after it was removed or its namespace has gone.
+    /// A file that stays open, so that it can be read after it was removed or its namespace is gone.
     File(File),
     /// An image in memory (the vdso).
     Memory(Arc<[u8]>),
@@ -57,7 +57,7 @@ pub(crate) struct Segment {
     pub(crate) address: u64,
     pub(crate) offset: u64,
     pub(crate) file_size: u64,
-    /// With the part that is zero at the start and not in the file.
+    /// Including the part that is zero at the start and not in the file.
     pub(crate) memory_size: u64,
     pub(crate) executable: bool,
 }
@@ -140,7 +140,7 @@ impl ElfFile {
     fn read_sections(&mut self, offset: u64, count: u16, names: u16) -> Result<()> {
         type Entry = elf::SectionHeader64<LittleEndian>;
         if offset == 0 || count == 0 {
-            return Ok(()); // a file without section headers can still be placed by its segments
+            return Ok(()); // segments are enough to find a file's addresses
         }
         let bytes = self.bytes("section headers", offset, u64::from(count) * size_of::<Entry>() as u64)?;
         let (entries, _) = pod::slice_from_bytes::<Entry>(&bytes, count.into())
@@ -169,12 +169,12 @@ impl ElfFile {
         Ok(())
     }
 
-    /// The section of that name that has contents in this file.
+    /// The section of that name, if it has contents in this file.
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name && section.kind != elf::SHT_NOBITS)
     }
 
-    /// The bytes of a section, decompressed; nothing when the file does not have it.
+    /// The bytes of a section, decompressed; none when the file has no such section.
     pub(crate) fn section_bytes(&self, name: &str) -> Result<Option<Arc<[u8]>>> {
         self.section(name).map(|section| self.contents(section)).transpose()
     }
@@ -207,7 +207,7 @@ impl ElfFile {
         Ok(Arc::from(plain.into_owned()))
     }
 
-    /// Reads `size` bytes at `offset`, refusing what lies outside of the file before allocating for it.
+    /// Reads `size` bytes at `offset`; checks that they lie inside of the file before allocating.
     fn bytes(&self, what: &str, offset: u64, size: u64) -> Result<Vec<u8>> {
         if offset.checked_add(size).is_none_or(|end| end > self.length) {
             return Err(self.malformed(what, offset));

@@ -22,7 +22,7 @@ pub enum ModuleError {
         /// The file.
         path: PathBuf,
     },
-    /// It is no ELF file, or one for 32-bit or big-endian machines.
+    /// It is not an ELF file, or is one for 32-bit or big-endian machines.
     #[error("{path} is not a 64-bit little-endian ELF file", path = path.display())]
     NotElf {
         /// The file.
@@ -48,7 +48,7 @@ pub enum ModuleError {
         /// The claimed size in bytes.
         size: u64,
     },
-    /// The path leads to another file than the one that the process has mapped.
+    /// The path leads to a different file than the one that the process has mapped.
     #[error("{path} is not the file that was mapped (inode {found}, mapped {mapped})", path = path.display())]
     Replaced {
         /// The file.
@@ -71,7 +71,7 @@ pub enum ModuleError {
     NoVdso,
 }
 
-/// A module that could not be loaded, or only in part; everything else goes on without it.
+/// A module that could not be loaded, or only in part; everything else continues without it.
 #[derive(Debug)]
 pub struct ModuleProblem {
     /// The path as the process sees it.

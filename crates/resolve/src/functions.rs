@@ -1,7 +1,7 @@
 //! Unwind information of a module: its sections, and where its functions start according to them.
 //!
-//! Functions of a stripped file have no names but still have their ranges here, because exceptions and stack traces need
-//! them at run time.
+//! Functions of a stripped file have no names but still have their ranges here, because exceptions and stack traces
+//! need these at run time.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::decode::Registers;
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
 
-/// The sections that tell how to unwind a module's functions, with the stated addresses that they refer to.
+/// The sections that describe how to unwind a module's functions, with the stated addresses that they refer to.
 #[derive(Debug, Default)]
 pub(crate) struct UnwindSections {
     pub(crate) eh_frame: Option<Arc<[u8]>>,
@@ -44,7 +44,7 @@ impl UnwindSections {
             ..Self::default()
         };
         if !sections.has_search_table() {
-            sections.eh_frame_hdr = None; // an unwinder then makes a table of its own
+            sections.eh_frame_hdr = None; // an unwinder then builds its own table
         }
         if sections.eh_frame.is_none() {
             sections.debug_frame = elf.section_bytes(".debug_frame")?.filter(|bytes| !bytes.is_empty());
@@ -57,7 +57,7 @@ impl UnwindSections {
         self.eh_frame.is_some() || self.debug_frame.is_some()
     }
 
-    /// The index of `.eh_frame` may be without the sorted table that makes it useful.
+    /// Whether `.eh_frame_hdr` has the sorted table that makes it useful; it may lack it.
     fn has_search_table(&self) -> bool {
         self.eh_frame_hdr.as_ref().is_some_and(|bytes| {
             EhFrameHdr::new(bytes, LittleEndian).parse(&self.bases(), 8).is_ok_and(|header| header.table().is_some())
@@ -81,8 +81,8 @@ impl UnwindSections {
         function.contains(&address).then_some(function.start)
     }
 
-    /// Where the frame of the function at a stated address begins (the canonical frame address), with the registers as
-    /// they are there.
+    /// Where the frame of the function at a stated address begins (the canonical frame address), given the registers at
+    /// that address.
     pub(crate) fn frame_address(&self, stated: u64, registers: &Registers) -> Option<u64> {
         let rule = if let Some(bytes) = &self.eh_frame {
             let mut section = EhFrame::new(bytes, LittleEndian);

@@ -8,7 +8,7 @@
 //! | [`unwind`] | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
 //! | [`goroutines`] | goroutines that wait, from a process's memory |
-//! | [`symbols`] | code addresses → functions, inlined functions (each a `site`), files and lines; `demangle` makes names readable |
+//! | [`symbols`] | code addresses → functions, inlined ones (each a `site`), files, lines; `demangle` makes names readable |
 //! | [`jit`] | names of code that was made at run time |
 //! | [`python`] | the functions of Python, from the interpreter's memory (`memory`) |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |

@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// The longest line that is accepted, in bytes. A path has at most 4,096 bytes, of which the kernel may write each as
-/// four (`\012`); the rest of the line stays below 128.
+/// The longest line that is accepted, in bytes. A path has at most 4,096 bytes, and the kernel may write four
+/// characters for each (`\012`); the rest of the line stays below 128.
 const LINE_LIMIT: usize = 4 * 4096 + 128;
 
-/// One line of `/proc/PID/maps`: a range of addresses and what stands behind it.
+/// One line of `/proc/PID/maps`: a range of addresses and what is mapped there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
@@ -31,14 +31,14 @@ pub struct Mapping {
     pub path: MappedFile,
 }
 
-/// What stands behind a mapping.
+/// What is mapped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MappedFile {
     /// A file, by its path in the mount namespace of the process.
     File(PathBuf),
     /// The kernel's code for user space (`[vdso]`).
     Vdso,
-    /// Memory without a file: heap, stacks, memory of just-in-time compilers (also through memory files).
+    /// Memory without a file: heap, stacks, memory of just-in-time compilers (including memory files).
     Anonymous,
     /// Another name that the kernel gave, such as `[vsyscall]` or `anon_inode:[perf_event]`.
     Other(String),
@@ -68,7 +68,7 @@ pub enum MapsError {
 /// Reads the text of `/proc/PID/maps`. Bytes, not characters: a path need not be UTF-8.
 ///
 /// # Errors
-/// The first line that does not have the kernel's form; nothing is guessed from a half-understood map.
+/// The first line that does not have the kernel's form; a map that is only partly understood is not used.
 pub fn parse_maps(text: impl AsRef<[u8]>) -> Result<Vec<Mapping>, MapsError> {
     let mut mappings = Vec::new();
     for (index, bytes) in text.as_ref().split(|&byte| byte == b'\n').enumerate() {
@@ -106,7 +106,7 @@ fn parse_line(bytes: &[u8], line: usize) -> Result<Mapping, MapsError> {
     let device = (number(major).ok_or(malformed("device"))?, number(minor).ok_or(malformed("device"))?);
     let inode = decimal(inode).ok_or(malformed("inode"))?;
 
-    // The path starts at the first byte that is no blank and goes, blanks included, to the end of the line.
+    // The path starts at the first byte that is not a blank and extends, including blanks, to the end of the line.
     let path = match rest.iter().position(|&byte| byte != b' ') {
         Some(at) => &rest[at..],
         None => &[],

@@ -1,4 +1,5 @@
-//! The memory of a process, as far as it can be read. What it holds is the target's word, and may change meanwhile.
+//! The memory of a process, as far as it can be read. It belongs to the target: it cannot be trusted and may change
+//! meanwhile.
 //!
 //! Imports nothing of the crate.
 
@@ -21,7 +22,7 @@ impl Memory {
         Some(bytes)
     }
 
-    /// As many of so many bytes as can be read.
+    /// At most `size` bytes, fewer if not all can be read.
     pub(crate) fn upto(&self, address: u64, size: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; size];
         let read = self.0.read_at(&mut bytes, address).ok()?;

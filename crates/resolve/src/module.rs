@@ -18,7 +18,7 @@ use crate::maps::{MappedFile, Mapping, parse_maps};
 /// A module, shared by all processes that map the same file.
 pub type ModuleRef = Arc<Module>;
 
-/// Opened without waiting: a path may meanwhile lead to a pipe, on which an ordinary open would hang. The value of
+/// Makes opening never block: a path may meanwhile lead to a pipe, on which an ordinary open would hang. The value of
 /// `O_NONBLOCK` on x86-64, aarch64, RISC-V and Arm.
 const OPEN_WITHOUT_WAITING: i32 = 0o4000;
 
@@ -39,7 +39,7 @@ impl Module {
         let elf = ElfFile::read(opened.clone(), source)?;
         let unwind = UnwindSections::read(&elf)?;
         let build_id = BuildId::read(&elf)?;
-        // A damaged table costs the names that only it has, not the program.
+        // With a damaged table, only the names that it alone has are missing.
         let go = GoTable::read(&elf).unwrap_or_default();
         Ok(Self { path, opened, elf, unwind, go, build_id })
     }
@@ -49,7 +49,7 @@ impl Module {
         &self.path
     }
 
-    /// The path under which the file was opened: the same, or below the process's root.
+    /// The path under which the file was opened: the same path, or one below the process's root.
     pub(crate) fn opened(&self) -> &Path {
         &self.opened
     }
@@ -62,7 +62,7 @@ impl Module {
     /// The address that the file itself states for its byte at `file_offset`, as disassemblers and `addr2line` show
     /// it. None when no segment loads that byte.
     pub fn stated_address(&self, file_offset: u64) -> Option<u64> {
-        // Segments may share a page of the file; code lies in the executable one.
+        // Segments may share a page of the file; code is in the executable one.
         let holds = |segment: &&Segment| {
             file_offset.checked_sub(segment.offset).is_some_and(|within| within < segment.file_size)
         };
@@ -79,15 +79,16 @@ impl Module {
         })
     }
 
-    /// The offset in the file of the function that contains the byte at `file_offset`, from the unwind information,
-    /// which stripped files have too: a stable label (`libfoo.so+0x1230`) for a function without a name.
+    /// The offset in the file of the function that contains the byte at `file_offset`. It comes from the unwind
+    /// information, which stripped files have too, and gives a stable label (`libfoo.so+0x1230`) for a function without
+    /// a name.
     pub fn function_start(&self, file_offset: u64) -> Option<u64> {
         let address = self.stated_address(file_offset)?;
         let start = self.go.as_ref().and_then(|go| go.find(address)).map(|function| function.start);
         self.file_offset(start.or_else(|| self.unwind.function_start(address))?)
     }
 
-    /// The stated addresses of a variable or function that the file exports, by its whole name.
+    /// The stated addresses of a variable or function that the file exports, by its full name.
     pub(crate) fn exported(&self, name: &str) -> Option<Range<u64>> {
         self.symbol_in(".dynsym", ".dynstr", name)
     }
@@ -143,13 +144,13 @@ impl Module {
         Some(mapping.start.wrapping_sub(start))
     }
 
-    /// The lowest stated address: 0 for what can be loaded anywhere.
+    /// The lowest stated address: 0 for a file that can be loaded anywhere.
     pub(crate) fn base(&self) -> u64 {
         self.elf.segments.iter().map(|segment| segment.address).min().unwrap_or(0)
     }
 }
 
-/// What tells one version of a file from another.
+/// Distinguishes one version of a file from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     path: PathBuf,
@@ -181,8 +182,8 @@ impl ModuleCache {
         self.intern(path, path, file, &metadata)
     }
 
-    /// The vdso of this process, which is that of every 64-bit process on this kernel. Read from this process's own
-    /// memory (`/proc/self/mem`).
+    /// The vdso of this process, which is the same for every 64-bit process on this kernel. Read from this process's
+    /// own memory (`/proc/self/mem`).
     ///
     /// # Errors
     /// This process has none, or must not read its own memory.
@@ -195,7 +196,7 @@ impl ModuleCache {
     }
 
     /// The module of a file that a process has mapped. `root` is the process's root directory as this process sees it
-    /// (`/proc/PID/root`), without which the path is taken as it is and must lead to the mapped inode.
+    /// (`/proc/PID/root`); without it, the path is taken as it is and must lead to the mapped inode.
     pub(crate) fn mapped(&self, mapping: &Mapping, path: &Path, root: Option<&Path>) -> Result<ModuleRef, ModuleError> {
         let opened = match root {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -208,15 +209,15 @@ impl ModuleCache {
         {
             return self.intern(path, &opened, file, metadata);
         }
-        // The file was removed or replaced, or stacked file systems (overlayfs) show different inodes. The kernel has
-        // a link to the very file that is mapped, for those who may follow it.
+        // The file was removed or replaced, or stacked file systems (overlayfs) show different inodes. For those with
+        // the right to follow it, the kernel has a link to the very file that is mapped.
         if let Some(process) = root.and_then(Path::parent) {
             let link = process.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
             if let Ok((file, metadata)) = open_regular(&link) {
                 return self.intern(path, &link, file, &metadata);
             }
         }
-        // A process that has just ended took its root with it; the plain path will do when it leads to the same inode.
+        // When a process ends, its root is gone; the plain path is good enough if it leads to the same inode.
         if root.is_some()
             && by_path.is_err()
             && let Ok((file, metadata)) = open_regular(path)
@@ -225,8 +226,8 @@ impl ModuleCache {
             return self.intern(path, path, file, &metadata);
         }
         let (file, metadata) = by_path?;
-        // In the process's own view, an existing path with another inode is a stacked file system, not a new file:
-        // a file that was removed or replaced would have been marked as deleted.
+        // In the process's own view, a path with another inode means a stacked file system, not a new file: a removed
+        // or replaced file would have been marked as deleted.
         if root.is_some() && !mapping.deleted {
             return self.intern(path, &opened, file, &metadata);
         }
@@ -271,7 +272,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, std::fs::Metadata), Mod
 /// Copies the vdso out of this process's memory, through the file that the kernel offers for it.
 fn vdso_image() -> Result<Arc<[u8]>, ModuleError> {
     use std::os::unix::fs::FileExt;
-    /// The vdso has two to four pages; more than this is none.
+    /// The vdso has two to four pages; anything larger than this is not a vdso.
     const LIMIT: u64 = 1 << 20;
     let unreadable = |path: &'static str| move |source| ModuleError::Read { path: path.into(), source };
     let maps = std::fs::read("/proc/self/maps").map_err(unreadable("/proc/self/maps"))?;

@@ -9,7 +9,7 @@ use crate::error::ModuleError;
 use crate::module::Module;
 use crate::symbols::symbol_table::preference;
 
-/// How many variables that start before an address are tried: they hardly ever nest.
+/// How many variables that start before an address are tried: they hardly ever overlap.
 const NESTING_LIMIT: usize = 16;
 
 /// A variable at an address.
@@ -21,7 +21,8 @@ pub struct Object {
     pub offset: u64,
     /// Its size, bytes.
     pub size: u64,
-    /// The member or element there, as the source would name it after the variable's name; only with debug information.
+    /// The member or element there, as the source would write it after the variable's name; only with debug
+    /// information.
     pub member: Option<String>,
 }
 
@@ -33,7 +34,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Reads the tables of a module's file.
+    /// Reads the symbol tables of a module's file.
     ///
     /// # Errors
     /// A table cannot be read, or claims to be larger than the file.
@@ -64,7 +65,7 @@ impl Objects {
         Ok(Self { symbols })
     }
 
-    /// The variable that covers a stated address; of several names for it the preferred one.
+    /// The variable that covers a stated address; if it has several names, the preferred one.
     pub fn find(&self, stated_address: u64) -> Option<Object> {
         let after = self.symbols.partition_point(|(start, ..)| *start <= stated_address);
         let covering = self.symbols[..after].iter().rev().take(NESTING_LIMIT);

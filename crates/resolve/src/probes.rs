@@ -1,9 +1,10 @@
 //! The marks in a program's file: its static user-space probes ("SDT" notes, version 3) of the provider `knee`.
 //!
-//! A mark is a no-op instruction and a note that says where it is and where its arguments are at that moment.
+//! A mark is a no-op instruction and a note that says where the no-op is and where its arguments are when it is
+//! executed.
 //!
-//! The file is hostile input, and what is found in it decides where a running program gets breakpoints. So every place
-//! is checked: it must be a no-op in an executable segment. Anything else would make the program execute half an
+//! The file is hostile input, and it decides where a running program gets breakpoints. So every place is checked: it
+//! must be a no-op in an executable segment. Anywhere else, a breakpoint could make the program execute half an
 //! instruction.
 
 mod operand;
@@ -21,24 +22,24 @@ pub use operand::{Argument, ArgumentLocation, Index, OperandError, RegisterPart}
 /// The provider of the marks. Notes of other providers are left alone.
 pub const PROVIDER: &str = "knee";
 
-/// The notes that are read, in bytes over all sections. A mark takes 80: this is more marks than can be attached to.
+/// How many bytes of notes are read, over all sections. A mark takes 80, so this is more marks than can be attached to.
 const NOTES_LIMIT: u64 = 16 << 20;
 
-/// The most marks a file may have. Templates, inlined functions and unrolled loops multiply those that somebody wrote;
-/// but each needs a breakpoint of its own, and nobody writes thousands by hand.
+/// How many marks a file may have. Templates, inlined functions and unrolled loops multiply the marks in a source; but
+/// each needs a breakpoint of its own, and nobody writes thousands by hand.
 const PROBE_LIMIT: usize = 1 << 14;
 
 /// The longest name of a mark that is accepted, in bytes.
 const NAME_LIMIT: usize = 64;
 
-/// Owner and type of the notes, in the words of their format.
+/// Owner and type of the notes, as their format defines them.
 const OWNER: &[u8] = b"stapsdt";
 const NOTE_TYPE: u32 = 3;
 
 /// Why the marks of a file cannot be used. The caller knows the file's path.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbesError {
-    /// It is no ELF file, or one for 32-bit or big-endian machines.
+    /// It is not an ELF file, or is one for 32-bit or big-endian machines.
     #[error("it is not a 64-bit little-endian ELF file")]
     NotElf,
     /// It is for a processor whose registers are not known here.
@@ -47,7 +48,7 @@ pub enum ProbesError {
         /// The number that ELF gives to the processor (`e_machine`).
         machine: u16,
     },
-    /// A part of it is not what its headers say.
+    /// A part of it does not agree with its headers.
     #[error("malformed {what}: {reason}")]
     Malformed {
         /// The part of the file.
@@ -58,15 +59,15 @@ pub enum ProbesError {
     /// It has more notes or marks than any real program.
     #[error("it has {count} {what}, and at most {limit} are read")]
     TooLarge {
-        /// What there is too much of, with its unit.
+        /// What there are too many of.
         what: &'static str,
-        /// As many as it claims, or as were met before reading stopped.
+        /// How many it claims, or how many were found before reading stopped.
         count: u64,
-        /// As many as are accepted.
+        /// How many are accepted.
         limit: u64,
     },
-    /// It has marks, but none of them is at a no-op in executable code: the file was changed after it was linked, or was
-    /// not linked at all.
+    /// It has marks, but none of them is at a no-op in executable code: the file was changed after it was linked, or
+    /// was not linked at all.
     #[error("none of its {count} marks is at a no-op instruction: was the program changed after it was linked?")]
     Displaced {
         /// How many marks there are.
@@ -77,22 +78,23 @@ pub enum ProbesError {
 /// One mark in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// The mark's name: `begin`, `end`, `task_begin`, `task_end` or `work`, or what a newer header calls a new one. At
-    /// most 64 bytes long; otherwise it is as the file has it, control characters and all.
+    /// The mark's name: `begin`, `end`, `task_begin`, `task_end` or `work`, or a name that a newer header defines. At
+    /// most 64 bytes long; otherwise as in the file, including control characters.
     pub name: String,
     /// Where its no-op is, in bytes from the start of the file: what a uprobe takes.
     pub file_offset: u64,
     /// Where its semaphore is, in bytes from the start of the file, when it has one: a count of listeners, which a
-    /// program may look at before it passes the mark.
+    /// program may check before it passes the mark.
     pub semaphore: Option<u64>,
-    /// Its arguments in their order. One that cannot be read does not spoil the others.
+    /// Its arguments, in order. One that cannot be read does not affect the others.
     pub arguments: Vec<Result<Argument, OperandError>>,
 }
 
-/// Reads the marks from a file's bytes, which must be aligned as memory from an allocator is. No marks is no error.
+/// Reads the marks from a file's bytes, which must be aligned like memory from an allocator. A file without marks is no
+/// error.
 ///
-/// Marks that are at no no-op in executable code are left out, because linkers leave the notes of functions that they
-/// drop, with addresses that mean nothing; when that is so for all marks it is an error.
+/// Marks that are not at a no-op in executable code are left out, because linkers keep the notes of functions that they
+/// drop, with meaningless addresses. If that is so for all marks, it is an error.
 pub fn probes(file_bytes: &[u8]) -> Result<Vec<Probe>, ProbesError> {
     read(file_bytes)
 }
@@ -114,7 +116,7 @@ struct Image<'data, R> {
 /// The no-ops that a mark may be.
 type NoOps = &'static [&'static [u8]];
 
-/// The short one, which marks are, and the one of five bytes, which newer kernels pass faster while somebody listens.
+/// The short one, which marks are, and the five-byte one, which newer kernels pass faster while somebody listens.
 const X86_64_NO_OPS: NoOps = &[b"\x90", b"\x0f\x1f\x44\0\0"];
 const AARCH64_NO_OPS: NoOps = &[b"\x1f\x20\x03\xd5"];
 
@@ -169,7 +171,7 @@ fn malformed(what: &'static str) -> impl Fn(object::Error) -> ProbesError {
     move |error| ProbesError::Malformed { what, reason: error.to_string() }
 }
 
-/// What a note of ours says, in the addresses that the file states.
+/// The contents of one of our notes, with the addresses that the file states.
 struct Note<'data> {
     address: u64,
     base: u64,
@@ -179,7 +181,7 @@ struct Note<'data> {
 }
 
 impl<'data> Note<'data> {
-    /// Three addresses and three zero-terminated strings; nothing for another provider.
+    /// Parses three addresses and three zero-terminated strings; none for another provider.
     fn parse(contents: &'data [u8]) -> Result<Option<Self>, ProbesError> {
         let short = || ProbesError::Malformed { what: "note of a mark", reason: "it ends too early".to_owned() };
         let (addresses, strings) = contents.split_first_chunk::<24>().ok_or_else(short)?;
@@ -208,10 +210,10 @@ fn string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl<'data, R: ReadRef<'data>> Image<'data, R> {
-    /// The probe of a note; nothing when there is no no-op where the note says.
+    /// The probe of a note; none when there is no no-op where the note says.
     fn place(&self, note: &Note<'_>, registers: operand::OperandParser) -> Option<Probe> {
-        // A tool that moves all addresses of a linked file (prelink) leaves notes alone, as they are not loaded; but it
-        // moves this section, by as much as everything else.
+        // A tool that moves all addresses of a linked file (prelink) does not change notes, as they are not loaded; but
+        // it moves `.stapsdt.base` by as much as everything else.
         let moved = match self.base {
             Some(now) if note.base != 0 => now.wrapping_sub(note.base),
             _ => 0,
@@ -233,7 +235,7 @@ impl<'data, R: ReadRef<'data>> Image<'data, R> {
         })
     }
 
-    /// Where the byte at an address is in the file.
+    /// The offset in the file of the byte at an address.
     fn file_offset(&self, address: u64, executable: bool) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let within = address.checked_sub(segment.p_vaddr(ENDIAN))?;

@@ -1,6 +1,6 @@
 //! A function at an address, as its compiler described it.
 
-/// One function at an address; where others were inlined, each of them is one.
+/// One function at an address; each inlined function there is one more.
 #[derive(Debug, Default)]
 pub(crate) struct Site {
     /// The name, mangled when the compiler recorded that.

@@ -1,10 +1,10 @@
-//! Executable memory as few address ranges, for a filter that can test only a handful of them: which words on a stack
+//! Executable memory as a few address ranges, for a filter that can test only a handful of them: which words on a stack
 //! look like code.
 
 use crate::maps::Mapping;
 
-/// The executable address ranges in ascending order, those that touch or overlap joined: `(start, end)` with `end`
-/// exclusive.
+/// The executable address ranges in ascending order, as `(start, end)` with `end` exclusive. Ranges that touch or
+/// overlap are joined.
 pub fn executable_spans(mappings: &[Mapping]) -> Vec<(u64, u64)> {
     let mut spans: Vec<(u64, u64)> =
         mappings.iter().filter(|mapping| mapping.executable).map(|mapping| (mapping.start, mapping.end)).collect();
@@ -19,8 +19,8 @@ pub fn executable_spans(mappings: &[Mapping]) -> Vec<(u64, u64)> {
     joined
 }
 
-/// The executable address ranges as at most `max` spans, in ascending order: where there are more, the smallest gaps
-/// are included first, so that as little memory as possible that is no code counts as code. None when `max` is 0.
+/// The executable address ranges as at most `max` spans, in ascending order. Where there are more, the smallest gaps
+/// are closed first, so that as little memory as possible counts as code without being code. None when `max` is 0.
 pub fn merge_spans(mappings: &[Mapping], max: usize) -> Vec<(u64, u64)> {
     let spans = executable_spans(mappings);
     if spans.len() <= max {
@@ -29,7 +29,7 @@ pub fn merge_spans(mappings: &[Mapping], max: usize) -> Vec<(u64, u64)> {
     if max == 0 {
         return Vec::new();
     }
-    // The max - 1 largest gaps stay; `spans[i]` ends where gap `i` starts.
+    // The `max - 1` largest gaps are kept; gap `i` is after `spans[i]`.
     let mut gaps: Vec<usize> = (0..spans.len() - 1).collect();
     gaps.sort_by_key(|&i| std::cmp::Reverse(spans[i + 1].0 - spans[i].1));
     gaps.truncate(max - 1);

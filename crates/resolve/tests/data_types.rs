@@ -1,7 +1,8 @@
-//! Members of types and of variables, from the debug information of C, C++ and Rust compilers. A sample is made up: at the
-//! entry of a function its parameters are in known registers, or, without optimisation, all over the stack.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
-#![allow(clippy::print_stderr, reason = "a test says what it leaves out")]
+//! Members of types and of variables, from the debug information of C, C++ and Rust compilers. The samples are
+//! simulated: at the entry of a function its parameters are in known registers, or, without optimisation, everywhere on
+//! the stack.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
+#![allow(clippy::print_stderr, reason = "says what is not tested")]
 
 mod common;
 
@@ -12,7 +13,7 @@ use resolve::decode::Registers;
 use resolve::decode::replay::StackBytes;
 use resolve::{DataTypes, ModuleCache, ModuleRef, Moment};
 
-/// Where the object is that the first parameter points to, and those of the second and third.
+/// The addresses of the objects that the first, second and third parameter point to.
 const OBJECTS: [u64; 3] = [0x10_0000, 0x20_0000, 0x30_0000];
 const STACK: u64 = 0x7fff_0000;
 
@@ -46,7 +47,7 @@ impl Compiled {
         u64::from_str_radix(line.unwrap_or_else(|| panic!("no {name}")).split(' ').next().unwrap(), 16).unwrap()
     }
 
-    /// What is called so at an address, at the entry of a function. `on_stack`: what fills the stack.
+    /// The name for an address, at the entry of a function. `on_stack`: the value that fills the stack.
     fn pointed(&self, function: &str, general: [u64; 16], on_stack: u64, address: u64) -> Option<(String, u64, u64)> {
         let stack: Vec<u8> = on_stack.to_le_bytes().iter().copied().cycle().take(1024).collect();
         let registers = Registers { general, ip: self.symbol(function) };
@@ -70,7 +71,7 @@ impl Compiled {
     }
 }
 
-/// Those of the compilers that are here.
+/// The compilers of the list that are installed.
 fn present<'c>(compilers: &[&'c str]) -> Vec<&'c str> {
     let is_here = |compiler: &&&str| {
         let found = std::process::Command::new(compiler).arg("--version").output().is_ok();
@@ -102,7 +103,7 @@ fn members_of_c_objects_have_names() {
         assert_eq!(compiled.named("work", numbers + 8), None, "how many there are is not known");
         assert_eq!(compiled.named("work", own - 8), None);
         assert_eq!(compiled.named("work", own + 4096), None);
-        // Where the variables are on the stack, all of which leads to one object.
+        // Here the variables are on the stack, which is filled with pointers to one object.
         let plain = Compiled::make(compiler, "-O0", "members.c", directory.path());
         let mut general = [0; 16];
         (general[4], general[5]) = (STACK, STACK);
@@ -185,7 +186,7 @@ fn members_of_rust_objects_have_names() {
         assert_eq!(named(own + 24), some("struct members::Counts.both.1"));
         assert_eq!(named(own + 32), None);
     }
-    // A slice knows its length: pointer in rdi, length in rsi.
+    // A slice has its length: pointer in rdi, length in rsi.
     let compiled = Compiled::make("rustc", "-O2", "members.rs", directory.path());
     let mut general = [0; 16];
     (general[4], general[7], general[6]) = (STACK, OBJECTS[0], 3);

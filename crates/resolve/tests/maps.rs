@@ -1,5 +1,5 @@
-//! Reading of memory maps, friendly and hostile.
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! Parsing memory maps, well-formed and hostile.
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! The marks of programs that real compilers made from `knee.h`: that they are found, what passing them costs, and that
-//! their arguments are where the notes say.
+//! The marks of programs that real compilers made from `knee.h`: they are found, passing them costs little, and their
+//! arguments are where the notes say.
 //!
-//! The last is tested without privileges: in a copy of the program each mark is replaced by a breakpoint instruction, and
-//! a library that is loaded first writes down the registers and the memory of the thread that meets it.
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! The last is tested without privileges: in a copy of the program each mark is replaced by a breakpoint instruction,
+//! and a preloaded library writes down the registers and the memory of the thread that hits it.
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 mod common;
 
@@ -18,7 +18,7 @@ use resolve::probes::{Argument, ArgumentLocation, Probe, probes, probes_in_file}
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
-/// A compiler and how it is told the language.
+/// A compiler and its option for the language.
 struct Compiler {
     tool: &'static str,
     language: &'static [&'static str],
@@ -28,14 +28,14 @@ const STRICT: [&str; 6] = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Ws
 const C: &[&str] = &["-xc", "-std=c99"];
 const CPP: &[&str] = &["-xc++", "-std=c++11", "-Wold-style-cast"];
 
-/// Those of the compilers that this machine has: at least `cc`.
+/// The compilers that this machine has: at least `cc`.
 fn compilers() -> Vec<Compiler> {
     let all = [("cc", C), ("gcc", C), ("g++", CPP), ("clang", C), ("clang++", CPP)];
     let compilers = all.map(|(tool, language)| Compiler { tool, language });
     compilers.into_iter().filter(|compiler| compiler.tool == "cc" || has(compiler.tool)).collect()
 }
 
-/// Says what is left out, past the test runner, which hides what passing tests print.
+/// Prints what is not tested, bypassing the test runner, which hides the output of passing tests.
 fn not_tested(what: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "NOT TESTED {what}").unwrap();
@@ -79,7 +79,7 @@ fn arguments(probe: &Probe) -> Vec<Argument> {
     probe.arguments.iter().map(|argument| argument.clone().unwrap()).collect()
 }
 
-/// Marks have constants and whole registers as arguments, and never a semaphore.
+/// Asserts that marks have only constants and whole registers as arguments, and no semaphore.
 fn assert_plain(probes: &[Probe]) {
     for probe in probes {
         assert_eq!(probe.semaphore, None);
@@ -113,7 +113,7 @@ fn marks_are_found_in_every_kind_of_program() {
         ];
         for kind in kinds {
             if kind == ["-flto", "-g"] && compiler.tool.starts_with("clang") {
-                continue; // needs a plug-in of the linker that distributions keep in a package of its own
+                continue; // needs a linker plug-in that distributions ship in a separate package
             }
             compiler.compile("marked.c", &program, &[&["-O2"], kind].concat());
             let found = probes_of(&program);
@@ -169,7 +169,7 @@ fn a_mark_is_one_no_op() {
     }
     for (tool, option, no_op) in cases {
         let compiler = Compiler { tool, language: C };
-        // Each function is to be alone in a section, without the room before the next one.
+        // Each function should be alone in a section, without the padding before the next one.
         let arguments = ["-O2", "-c", "-ffreestanding", "-ffunction-sections", option];
         compiler.compile("free.c", &with, &arguments);
         compiler.compile("free.c", &without, &[&arguments[..], &["-DKNEE_DISABLE"]].concat());
@@ -177,7 +177,7 @@ fn a_mark_is_one_no_op() {
         assert_eq!(with.len(), 6);
         for ((function, with), (same, without)) in with.iter().zip(&without) {
             assert_eq!(function, same);
-            // An empty function is a return; with a mark in it, it is a no-op and the return.
+            // An empty function is just a return; with a mark in it, the no-op and the return.
             assert_eq!(*with, [no_op, without].concat(), "{tool} {option} {function}");
         }
     }
@@ -205,7 +205,7 @@ fn disabled_marks_leave_nothing() {
     }
 }
 
-/// Links objects for AArch64, as far as an address for everything: with the linker that comes with Rust.
+/// Links objects for AArch64 with the linker that comes with Rust, only so far that everything has an address.
 fn link_for_aarch64(object: &Path, output: &Path) -> bool {
     let sysroot = PathBuf::from(run("rustc", &["--print", "sysroot"]).trim());
     let linkers = fs::read_dir(sysroot.join("lib/rustlib")).unwrap().flatten();
@@ -261,7 +261,7 @@ fn marks_are_found_in_programs_for_aarch64() {
     }
 }
 
-/// Passing marks for real. Breakpoints are as long as no-ops only on some processors; this is for x86-64.
+/// Really passes marks. Only on some architectures are breakpoints as long as no-ops; this is for x86-64.
 #[cfg(target_arch = "x86_64")]
 mod passed {
     use std::collections::HashMap;
@@ -269,7 +269,7 @@ mod passed {
     use super::*;
     use resolve::probes::RegisterPart;
 
-    /// What a thread had when it passed a mark.
+    /// The state of a thread when it passed a mark.
     struct Moment {
         place: u64,
         registers: HashMap<u8, (u64, Vec<u8>)>,
@@ -323,7 +323,7 @@ mod passed {
         }
     }
 
-    /// Runs a copy of the program with breakpoints, and says which marks it passed and what their arguments were.
+    /// Runs a copy of the program with breakpoints, and returns which marks it passed and what their arguments were.
     fn passed(program: &Path, library: &Path) -> Vec<String> {
         let found = probes_of(program);
         let mut bytes = fs::read(program).unwrap();
@@ -336,8 +336,8 @@ mod passed {
         let output = program.with_extension("passed");
         let patched = program.with_extension("patched");
         fs::write(&patched, bytes).unwrap();
-        // By a process of its own: a file that this one had open for writing may be held by the children of other tests
-        // for a moment, and cannot be executed that long.
+        // Copied by a separate process: a file that this process had open for writing may, for a moment, still be open
+        // in children of other tests, and cannot be executed for that long.
         run("install", &["-m", "755", patched.to_str().unwrap(), copy.to_str().unwrap()]);
         let status = Command::new(&copy).env("LD_PRELOAD", library).env("BREAKPOINTS", &output).output().unwrap();
         assert!(status.status.success(), "{status:?}");

@@ -1,5 +1,5 @@
-//! Reading the marks of files that no linker made: moved, cut, contradictory and random.
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! Reading marks from files that no linker made: moved, truncated, inconsistent and random.
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 use proptest::prelude::*;
 use resolve::probes::{Argument, ArgumentLocation, Index, Probe, ProbesError, RegisterPart, probes};
@@ -7,7 +7,7 @@ use resolve::probes::{Argument, ArgumentLocation, Index, Probe, ProbesError, Reg
 const X86_64: u16 = 62;
 const AARCH64: u16 = 183;
 
-/// Addresses of the file's parts: its code is at 0x400 of the file and at 0x401400 in memory.
+/// Addresses of the file's parts: the code is at 0x400 in the file and at 0x401400 in memory.
 const CODE: u64 = 0x40_1400;
 const CODE_OFFSET: u64 = 0x400;
 
@@ -129,7 +129,7 @@ fn notes_of_others_are_left_alone() {
     other_owner.owner = b"GNU\0";
     let mut other_type = note("work", "");
     other_type.kind = 4;
-    // Not even what is in them has to be right.
+    // The contents of other owners' notes need not even be valid.
     let mut short = other_owner.clone();
     short.strings = Vec::new();
     let notes = [other_provider, other_owner, other_type, short, note("end", "")];
@@ -144,7 +144,7 @@ fn a_file_that_was_moved_after_linking_moves_its_marks() {
     moved.semaphore = moved.address + 8;
     let probe = only(&file_for(X86_64, &[0x90; 16], 0x8000, &moved.bytes()));
     assert_eq!((probe.file_offset, probe.semaphore), (CODE_OFFSET, Some(CODE_OFFSET + 8)));
-    // A linker that drops the section that shows the move leaves a zero.
+    // A linker that drops the section by which the move is seen leaves a zero.
     moved.base = 0;
     moved.address += 0x7000;
     moved.semaphore = 0;
@@ -221,7 +221,7 @@ fn absurd_sizes_are_refused() {
     assert!(matches!(probes(&file(&many)), Err(ProbesError::TooLarge { what: "marks", .. })));
 }
 
-/// The arguments that a text has for a processor; nothing for one that cannot be read.
+/// The arguments in a text for a processor; `None` for one that cannot be read.
 fn arguments(machine: u16, text: &str) -> Vec<Option<Argument>> {
     let code: &[u8] = if machine == X86_64 { b"\x90" } else { b"\x1f\x20\x03\xd5" };
     let probe = only(&file_for(machine, code, 0, &note("work", text).bytes()));
@@ -240,7 +240,7 @@ const fn whole(word: u8) -> RegisterPart {
 
 #[test]
 fn registers_of_x86_64_have_the_kernels_order() {
-    // From the top of `struct pt_regs`, with its words between di and sp left out.
+    // From the beginning of `struct pt_regs`; the words between di and sp are left out.
     let order = "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi";
     for (word, name) in order.split(' ').enumerate() {
         for name in [name.to_owned(), format!("%{name}")] {

@@ -1,5 +1,5 @@
-//! Unwinding of real stacks through code without frame pointers, and their names.
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! Unwinding of real stacks through code without frame pointers, with function names.
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 mod common;
 
@@ -170,7 +170,7 @@ fn only_what_changes_in_the_memory_map_is_loaded() {
     let (_, end) = process.unwind(&mut unwinder, thread);
     assert_eq!(end, StackEnd::Complete);
 
-    // Without its program the stack ends in the library.
+    // Without the program's mapping, the stack ends in the library.
     let program: Vec<_> = mappings
         .extract_if(.., |mapping| matches!(&mapping.path, resolve::MappedFile::File(path) if path.ends_with("nested")))
         .collect();
@@ -194,7 +194,7 @@ fn a_missing_file_is_a_problem_and_no_failure() {
     let before = process.mappings();
     std::fs::remove_file(&program).unwrap();
 
-    // Without the process's root only the path is there to go by.
+    // Without the process's root, only the path is available.
     let mut unwinder = Unwinder::new(&ModuleCache::new());
     unwinder.set_mappings(&before, None);
     assert_eq!(unwinder.problems().len(), 1);
@@ -203,7 +203,7 @@ fn a_missing_file_is_a_problem_and_no_failure() {
     assert!(frames.len() > 1, "the library was still unwound");
     assert_ne!(end, StackEnd::Complete);
 
-    // Another file in its place is not mistaken for it.
+    // A different file at the same path is not mistaken for it.
     std::fs::write(&program, "something else").unwrap();
     let mut unwinder = Unwinder::new(&ModuleCache::new());
     unwinder.set_mappings(&process.mappings(), None);

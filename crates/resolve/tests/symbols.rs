@@ -1,5 +1,5 @@
-//! Names of functions in stripped files, with separate debug files, and of other languages.
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! Names of functions in stripped files, with separate debug files, and in other languages.
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::{Stopped, compile, line_of, names, resolve_frame, run};
 use resolve::{MappedFile, ModuleCache, ModuleRef, StackEnd, Symbolizer, Unwinder, parse_maps};
 
-/// The C library of the tests themselves, stripped of all that is not needed to run.
+/// The C library of the tests themselves, stripped of everything that is not needed to run.
 fn stripped_libc(directory: &Path) -> PathBuf {
     let maps = parse_maps(std::fs::read("/proc/self/maps").unwrap()).unwrap();
     let libc = maps
@@ -104,7 +104,7 @@ fn a_lock_that_waits_in_a_local_function_is_not_given_a_wrong_name() {
         if !stacks.concat().contains(&"wait_for_mutex".to_owned()) {
             continue;
         }
-        // The innermost frame is `__lll_lock_wait`, which the library does not export; its caller is public.
+        // The innermost frame is `__lll_lock_wait`, which the library does not export; its caller is a public function.
         let innermost = unwinder.locate(frames[0].lookup()).unwrap().file_offset;
         let caller = unwinder.locate(frames[1].lookup()).unwrap().file_offset;
         let found = symbolizer.user(&libc, &[innermost, caller]);
@@ -117,7 +117,7 @@ fn a_lock_that_waits_in_a_local_function_is_not_given_a_wrong_name() {
     panic!("no thread waits for the mutex: {stacks:?}");
 }
 
-/// Splits a program into itself without and a file with debug information, as distributions do.
+/// Splits a program into one without debug information and a file with it, as distributions do.
 fn split(program: &Path, debug: &Path) {
     let (program, debug) = (program.to_str().unwrap(), debug.to_str().unwrap());
     run("objcopy", &["--only-keep-debug", program, debug]);
@@ -173,7 +173,7 @@ fn inlined_functions_are_found_in_the_units_beside_a_program() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile("nested.c", directory.path(), "apart", &["-gdwarf-5", "-gsplit-dwarf"]);
     let process = Stopped::start(&program, &[]);
-    // The program itself keeps lines; what was inlined stands in the unit alone.
+    // The program itself keeps lines; inlined functions are only in the split unit.
     let inlined = || {
         let mut unwinder = process.unwinder(&ModuleCache::new());
         let (frames, _) = process.unwind(&mut unwinder, process.threads()[1]);
@@ -226,7 +226,7 @@ fn broken_files_are_reported_and_survived() {
         let mut bytes = whole.clone();
         for _ in 0..20 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Half of the damage goes to the headers, where it does most harm.
+            // Half of the damage goes to the headers, where it has the worst effect.
             let range = if random & 1 == 0 { 64..1024 } else { 0..bytes.len() };
             let at = range.start + (random >> 33) as usize % range.len();
             bytes[at] = (random >> 20) as u8;

@@ -1,6 +1,6 @@
 //! Which loops of compiled programs only wait: C, C++ and Rust by several compilers at several levels. Every function
-//! whose name begins with `wait_` has such a loop, none whose name begins with `work_` has one. Needs gcc, g++ and
-//! rustc; clang is left out with a message where it is missing.
+//! whose name begins with `wait_` has such a loop, and none whose name begins with `work_`. Needs gcc, g++ and rustc;
+//! clang is skipped with a message where it is missing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::print_stderr, reason = "says which compilers were not tested")]
 
@@ -13,7 +13,7 @@ use std::process::Command;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use resolve::decode::{CodeGraph, CodeReader, Registers, Spins, decoder};
 
-/// The code of an ELF file at the addresses that it states.
+/// The code of an ELF file, by stated address.
 struct Elf {
     sections: Vec<(u64, Vec<u8>)>,
     /// Size of each symbol by its address.
@@ -62,20 +62,20 @@ impl CodeReader for Elf {
     }
 }
 
-/// Functions in which some sampled instruction is found to be in a waiting loop, and how many there are.
+/// The functions in which some instruction is found to be in a waiting loop, and all others.
 fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
     let mut elf = Elf::read(program);
     let functions = elf.functions.clone();
     let mut code = CodeGraph::new(decoder("x86_64").unwrap());
     let (mut wait, mut work) = (Vec::new(), Vec::new());
     for (name, (start, size)) in functions {
-        // As samples do: again and again, until everything within reach is known.
+        // Again and again, as with real samples, until everything within reach is known.
         for _ in 0..16 {
             code.explore(start, &[], &mut elf);
         }
         let within = |start: u64, end: u64| (start..end).filter(|address| code.at(*address).is_some());
         let mut reached: Vec<u64> = within(start, start + size).collect();
-        // Functions that it calls or goes on with, as far as samples would fall there.
+        // Functions that it calls or jumps to, where samples would also fall.
         let leaves =
             |address: &u64| code.at(*address).map_or(&[][..], |instruction| code.targets(instruction)).to_vec();
         let outside = |target: &u64| !(start..start + size).contains(target);
@@ -84,7 +84,7 @@ fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
         reached.extend(called.iter().flat_map(|entry| within(*entry, entry + 128)));
         let mut spins = Spins::new();
         let found = reached.iter().any(|ip| {
-            // A frame pointer as functions without optimisation have it.
+            // A frame pointer as in functions without optimisation.
             let mut registers = Registers { ip: *ip, ..Registers::default() };
             (registers.general[4], registers.general[5]) = (0x7ff0_0000, 0x7ff0_0040);
             (0..8).any(|_| spins.at(&code, &registers, &[]).is_some())
@@ -94,8 +94,8 @@ fn waiting(program: &Path) -> (Vec<String>, Vec<String>) {
     (wait, work)
 }
 
-/// Not found: the result of a compare and exchange is made and taken apart through two jump tables, by more code than is
-/// followed.
+/// Not found: the result of a compare and exchange is made and taken apart through two jump tables, with more code than
+/// is followed.
 const MISSED: &[(&str, &str)] = &[("rustc opt-level=0 waits.rs", "wait_exchange")];
 
 fn check(program: &Path, what: &str) -> (usize, usize) {

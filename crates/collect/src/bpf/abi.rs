@@ -1,12 +1,12 @@
-//! The records and events that the BPF programs and their loader exchange. `records` is made from `bpf/shared.h`; here is how
-//! bytes become such a record.
+//! The records and events that the BPF programs and their loader exchange. `records` is generated from `bpf/shared.h`;
+//! this file turns bytes into such records.
 
 mod records;
 
 pub(crate) use records::*;
 
-/// Names of `enum loss`, in its order. Two lose nothing and have none: a stack without room is told at the next hit of
-/// its place, a timeline event without room is kept as a sum.
+/// Names of `enum loss`, in its order. Two have no name because nothing is lost: a stack without room is reported at
+/// the next hit of its place, and a timeline event without room is kept as a sum.
 pub(crate) const LOSSES: [Option<&str>; LOSS_KINDS as usize] = [
     Some("threads"),
     Some("wait places"),
@@ -25,7 +25,7 @@ pub(crate) const LOSSES: [Option<&str>; LOSS_KINDS as usize] = [
 ];
 pub(crate) const LOST_SAMPLES: &str = "samples";
 
-/// Types that any bytes are a value of.
+/// Types for which any bytes are a valid value.
 ///
 /// # Safety
 /// Only for `repr(C)` types of integers without padding.

@@ -1,4 +1,4 @@
-//! Tells the programs which tasks to observe, by pidfd, so that no number can mean another process.
+//! Tells the programs which tasks to observe: by pidfd, because a process number could be reused.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

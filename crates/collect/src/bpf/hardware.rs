@@ -1,4 +1,4 @@
-//! Hardware events of every processor, for the programs to read when threads come and go.
+//! Hardware events of every processor, for the programs to read when a thread comes to a processor or leaves it.
 //!
 //! Most virtual machines have none; then nothing is opened and the programs do not look.
 

@@ -38,7 +38,7 @@ impl<T: Plain> MappedArray<T> {
         Ok(MappedArray { address: address.cast(), length, bytes })
     }
 
-    /// A copy of one value. The programs may be writing it: fields may be of different moments.
+    /// A copy of one value. The programs may be writing it, so its fields may be from different moments.
     pub(crate) fn read(&self, index: usize) -> Option<T> {
         // SAFETY: the index is inside the mapping, and any bytes are a T.
         (index < self.length).then(|| unsafe { self.address.add(index).read_volatile() })

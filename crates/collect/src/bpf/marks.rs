@@ -60,7 +60,8 @@ impl Marks {
         self.loaded = true;
         let location = UProbeAttachLocation::AbsoluteOffset(offset);
         let point = UProbeAttachPoint { location, cookie: Some(u64::from(self.next)) };
-        // All processes: the target's do not exist yet. The program knows whose they are.
+        // The uprobe is for all processes, because those of the target do not exist yet; the BPF program ignores the
+        // others.
         let attached = program.attach(point, path, UProbeScope::AllProcesses).is_ok();
         self.next += u32::from(attached);
         attached
@@ -79,7 +80,7 @@ fn record(probe: &Probe) -> Option<ProbeRecord> {
     };
     let record = ProbeRecord { kind, place: PLACE_NONE, ..ProbeRecord::default() };
     let Some(Ok(argument)) = probe.arguments.first() else {
-        // A task without a name is one all the same; work without an amount is nothing.
+        // A task without a name is still a task; work without an amount is meaningless.
         return (kind != MARK_WORK).then_some(record);
     };
     let Argument { size, signed, place } = *argument;

@@ -1,7 +1,7 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
-//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses whom to observe;
-//! `hardware` gives them hardware events to read; `marks` listens to the program's own.
+//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses which tasks to
+//! observe; `hardware` gives them hardware events to read; `marks` listens to the marks of the target.
 //!
 //! May import: `counters`, `error`, `machine`, `sampling`, `recording`, `resolve`, aya, libc.
 
@@ -35,7 +35,7 @@ static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/knee.x86_64.o");
 #[cfg(target_arch = "aarch64")]
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/knee.aarch64.o");
 
-/// The programs on scheduler and system-call tracepoints, and what each hangs on.
+/// The programs on scheduler and system-call tracepoints, each with its tracepoint.
 const TRACEPOINTS: [(&str, &str); 6] = [
     ("on_switch", "sched_switch"),
     ("on_waking", "sched_waking"),
@@ -45,21 +45,22 @@ const TRACEPOINTS: [(&str, &str); 6] = [
     ("on_syscall", "sys_enter"),
 ];
 
-/// Since Linux 5.19. Without these two, waits for kernel locks are missing and nothing else.
+/// Since Linux 5.19. Without these two, only waits for kernel locks are missing.
 const LOCK_TRACEPOINTS: [(&str, &str); 2] =
     [("on_contention", "contention_begin"), ("on_contention_end", "contention_end")];
 
 /// Attached only while system calls are being timed.
 const RETURN: (&str, &str) = ("on_return", "sys_exit");
 
-/// Page faults that one sample stands for. A fault costs at least half a microsecond and a sample some two: at one in 61
-/// that is below a tenth. A prime, so that it does not beat with loops over round numbers of pages.
+/// Page faults that one sample stands for. A fault costs at least 0.5 µs and a sample about 2 µs, so sampling one in 61
+/// costs less than a tenth. A prime, so that it does not beat with loops over round numbers of pages.
 pub(crate) const FAULT_PERIOD: u64 = 61;
 
-/// linux/membarrier.h: the system call returns when every thread of the machine has passed a state without readers of RCU.
+/// linux/membarrier.h: this system call returns when every running thread of the machine has been outside of RCU read
+/// sections.
 const MEMBARRIER_CMD_GLOBAL: libc::c_int = 1;
 
-/// Room for events that wait to be read; as in maps.h.
+/// Bytes for events that wait to be read; the same as in maps.h.
 const EVENT_BYTES: u32 = 16 << 20;
 
 /// Loaded programs; dropping it detaches and removes everything.
@@ -85,7 +86,7 @@ pub(crate) struct Programs {
     counter_maps: [MapData; COUNTERS],
     timing: Option<BtfTracePointLinkId>,
     window: u32,
-    /// CPU samples a second and processor.
+    /// CPU samples a second on each processor.
     pub(crate) sample_hz: u64,
     /// Why waits for kernel locks cannot be seen; absent when they can.
     no_locks: Option<String>,
@@ -97,12 +98,13 @@ impl Programs {
         Programs::load_with(Hardware::open(&usable_processors()), EVENT_BYTES)
     }
 
-    /// As [`Programs::load`], reading these hardware events, with so much room for events that wait to be read.
+    /// Like [`Programs::load`], with these hardware events and this much room, in bytes, for events that wait to be
+    /// read.
     pub(crate) fn load_with(hardware: Hardware, event_bytes: u32) -> Result<Programs, Error> {
         let btf = Btf::from_sys_fs().map_err(Error::bpf("read the kernel's type information (BTF)"))?;
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
-            // The library has no type for task storage; it creates the map all the same.
+            // The library has no type for task storage maps, but it creates them all the same.
             .allow_unsupported_maps()
             .map_max_entries("PROCESSORS", possible_processors())
             .map_max_entries("EVENTS", event_bytes)
@@ -197,7 +199,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Listens to the marks of a program or library. Files without marks are none of its business, and no error.
+    /// Listens to the marks of a program or library. A file without marks is no error.
     pub(crate) fn listen_to_marks(&mut self, path: &Path) {
         self.marks.listen(&mut self.ebpf, path);
     }
@@ -207,12 +209,12 @@ impl Programs {
         self.marks.failed()
     }
 
-    /// Why waiting for locks inside the kernel is not told; absent when it is.
+    /// Why waits for locks inside the kernel cannot be seen; absent when they can.
     pub(crate) fn no_locks(&self) -> Option<&str> {
         self.no_locks.as_deref()
     }
 
-    /// What the counters of a thread count, in their order.
+    /// What the counters of a thread count, in the order of the counters.
     pub(crate) fn counted(&self) -> &[hardware::HardwareEvent] {
         self.hardware.events()
     }
@@ -227,7 +229,7 @@ impl Programs {
             self.timing = Some(program.attach().map_err(Error::bpf(format!("attach to {}", RETURN.1)))?);
             self.window += 1;
             self.globals.poke(0, offset_of!(Globals, window), self.window);
-            // Last: a call that is timed belongs to the new window.
+            // Set last, so that every timed call belongs to the new window.
             self.globals.poke(0, offset_of!(Globals, timing), 1);
         } else if let Some(link) = self.timing.take() {
             self.globals.poke(0, offset_of!(Globals, timing), 0);
@@ -236,12 +238,12 @@ impl Programs {
         Ok(())
     }
 
-    /// Windows of time in which system calls were timed until now.
+    /// How many windows of time there were so far in which system calls were timed.
     pub(crate) fn windows(&self) -> u32 {
         self.window
     }
 
-    /// Enrols the other threads of every enrolled process, as being alive since `now_ns`.
+    /// Enrols the other threads of every enrolled process, as alive since `now_ns`.
     pub(crate) fn enrol_threads(&mut self, now_ns: u64) -> Result<(), Error> {
         let halves = [now_ns as u32, (now_ns >> 32) as u32];
         for (half, word) in halves.into_iter().enumerate() {
@@ -253,19 +255,20 @@ impl Programs {
             iterator.load("task", &btf)?;
             let link = iterator.attach()?;
             let mut file = iterator.take_link(link)?.into_file()?;
-            // Reading runs the program once for each thread of the machine; it prints nothing.
+            // Reading makes the kernel run the iterator program once for each thread of the machine; its output is
+            // empty.
             file.read_to_end(&mut Vec::new())?;
             Ok(())
         };
         walk().map_err(Error::bpf("walk over the threads of the process"))
     }
 
-    /// Ends observing: no hook runs any more, so the tables stand still while they are read. Read while hooks run, they would
-    /// disagree with each other.
+    /// Stops observing. No hook runs any more, so the tables do not change while they are read and agree with each
+    /// other.
     pub(crate) fn detach(&mut self) {
         for (name, _) in TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS) {
             if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {
-                // What was never attached has nothing to take away.
+                // A program that was never attached fails to unload; that does no harm.
                 let _ = program.unload();
             }
         }
@@ -274,20 +277,20 @@ impl Programs {
                 let _ = program.unload();
             }
         }
-        // Another processor may still be inside a hook. They run as readers of RCU, and this system call waits for all
-        // of these (synchronize_rcu in kernel/sched/membarrier.c, since Linux 4.3). Where it is refused, on kernels with
-        // full dynamic ticks, a last period of a thread may be missed.
+        // Another processor may still be inside a hook. Hooks run in RCU read sections, and this system call waits for
+        // all of these (synchronize_rcu in kernel/sched/membarrier.c, since Linux 4.3). Where it is refused, on kernels
+        // with full dynamic ticks, the last period of a thread may be missing.
         // SAFETY: no pointers.
         unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) };
     }
 
-    /// A handle for telling the programs which tasks to observe, usable while the maps are read elsewhere.
+    /// A handle for enrolling tasks, usable while the maps are read elsewhere.
     pub(crate) fn enrolment(&self) -> Result<Enrolment, Error> {
         let tasks = self.tasks.fd().as_fd().try_clone_to_owned();
         Ok(Enrolment::new(tasks.map_err(Error::bpf("share the table of tasks"))?))
     }
 
-    /// Gives back the slot of a thread that has ended and was read.
+    /// Gives back the slot of a thread that has ended and has been read.
     pub(crate) fn free_slot(&mut self, slot: u32) {
         // A full queue only means that this slot is not used again.
         let _ = self.free_slots.push(slot, 0);

@@ -1,7 +1,7 @@
 //! Makes the rows of a recording from events, whatever source they come from.
 //!
-//! Rooms: `rows` the tables and when a part of them is worth writing; `timeline` the slices; `waits` what a blocked thread
-//! waits for.
+//! Rooms: `rows` the tables and when a part of them is worth writing; `timeline` the slices; `waits` what a blocked
+//! thread waits for.
 //!
 //! May import: `events`, `launch`, `sharing`, `syscall_names`, `recording`.
 
@@ -30,7 +30,7 @@ pub(crate) struct Totals {
     pub(crate) migrations: u64,
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
-    /// What other programs ran meanwhile, without knee; known at the end.
+    /// Time that other programs ran meanwhile, knee excluded; known at the end.
     pub(crate) foreign_ns: u64,
     /// When the last thread ended, so far.
     pub(crate) last_end_ns: Option<u64>,
@@ -43,7 +43,7 @@ pub(crate) struct Builder {
     pub(crate) rows: Rows,
     timeline: Timeline,
     totals: Totals,
-    /// What ran beside the target for it.
+    /// The load, where the target is a server.
     load: Option<Loaded>,
 }
 
@@ -61,8 +61,8 @@ impl Builder {
         self.totals
     }
 
-    /// A load is none of the other programs, and the run's part that counts is the load's. To be told before the run's
-    /// summary.
+    /// Keeps the load from counting as another program, and limits the run's summary to the load's time. To be called
+    /// before the run's summary is added.
     pub(crate) fn leave_out(&mut self, load: &Loaded) {
         self.load = Some(load.clone());
     }
@@ -112,18 +112,19 @@ impl Builder {
         }
     }
 
-    /// Threads slept when observing began: their first blocks wait here for [`Builder::first_wait`].
+    /// For observing threads that slept already when it began: their first blocks are kept here for
+    /// [`Builder::first_wait`].
     pub(crate) fn keep_first_blocks(&mut self, begin_ns: u64) {
         self.timeline.keep_first(begin_ns);
     }
 
-    /// Gives the block that a thread was in when observing began its wait. Returns the block's length, nanoseconds; `None`
-    /// when there was no such block.
+    /// Sets the wait of the block that a thread was in when observing began. Returns the block's length, nanoseconds;
+    /// `None` when there was no such block.
     pub(crate) fn first_wait(&mut self, thread: ThreadId, begin_ns: u64, wait: WaitId) -> Option<u64> {
         self.timeline.first_wait(thread, begin_ns, wait)
     }
 
-    /// Writes the tables of which there is enough for a part. All are tried; the first error counts.
+    /// Writes the tables that have enough rows for a part. All are tried; the first error counts.
     pub(crate) fn write_parts(&mut self, writer: &mut Writer) -> Result<(), recording::Error> {
         let slices = self.timeline.write_part(writer);
         slices.and(self.rows.write_parts(writer))
@@ -135,7 +136,7 @@ impl Builder {
         self.rows.write(writer)
     }
 
-    /// The slices since they were taken or written last.
+    /// The slices since they were last taken or written.
     pub(crate) fn take_slices(&mut self) -> Vec<Slice> {
         self.timeline.take()
     }

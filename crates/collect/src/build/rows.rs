@@ -1,20 +1,20 @@
-//! Rows that wait to be written, and when a part of them is.
+//! Rows that wait to be written, and when a part of them is written.
 
 use crate::sharing::SharedRows;
 use recording::tables::*;
 use recording::{Error, Writer};
 
-/// Rows of a table that are kept in memory before a part is written, bytes: tens of thousands of rows, so that a part is
-/// worth opening, while the tables that grow come to 50 MiB together.
+/// Bytes of a table's rows that are kept in memory before a part is written: tens of thousands of rows, so that a part
+/// is worth opening, while the tables that grow come to 50 MiB together.
 pub(crate) const PART: usize = 4 << 20;
 
-/// Whether rows are worth a part.
+/// Whether there are enough rows for a part.
 pub(super) fn is_part<T>(rows: &[T]) -> bool {
     size_of_val(rows) >= PART
 }
 
-/// Puts rows in order and writes them when they are worth a part, and forgets them, also when that failed: what cannot be
-/// written now cannot be later, and must not grow.
+/// Sorts the rows and writes them when there are enough for a part. They are then dropped, even if writing failed: a
+/// later attempt would fail too, and memory must not grow.
 pub(super) fn write_part<T: Table>(
     rows: &mut Vec<T>,
     writer: &mut Writer,
@@ -25,15 +25,15 @@ pub(super) fn write_part<T: Table>(
     }
     order(rows);
     let written = writer.append(rows);
-    // The room is kept for the next ones.
+    // `clear` keeps the memory for the next rows.
     rows.clear();
     written
 }
 
-/// The order in which they came.
+/// Keeps the order in which the rows came.
 fn as_they_are<T>(_: &mut [T]) {}
 
-/// By thread and time, as slices.
+/// Sorts by thread and time, like slices.
 fn by_thread(calls: &mut [Call]) {
     calls.sort_by_key(|call| (call.thread, call.start_ns, call.end_ns));
 }
@@ -47,7 +47,7 @@ macro_rules! rows {
         }
 
         impl Rows {
-            /// Writes the tables that are worth a part. All are tried; the first error counts.
+            /// Writes the tables that have enough rows for a part. All are tried; the first error counts.
             pub(super) fn write_parts(&mut self, writer: &mut Writer) -> Result<(), Error> {
                 let mut result = Ok(());
                 $(

@@ -10,7 +10,8 @@ use recording::{RunId, ThreadId, WaitId, Writer};
 pub(super) struct Timeline {
     run: RunId,
     slices: Vec<Slice>,
-    /// The beginning, when threads slept then: their first blocks stay here, because their waits are known last.
+    /// When observing began, if threads slept then. Their first blocks are kept here, because their waits become known
+    /// only at the end.
     first_ns: Option<u64>,
     first: Vec<Slice>,
 }
@@ -28,12 +29,13 @@ impl Timeline {
         }
     }
 
-    /// Threads slept when observing began.
+    /// For observing threads that slept already when it began.
     pub(super) fn keep_first(&mut self, begin_ns: u64) {
         self.first_ns = Some(begin_ns);
     }
 
-    /// Gives the block that a thread was in when observing began its wait. Returns its length; `None` when there was none.
+    /// Sets the wait of the block that a thread was in when observing began. Returns its length; `None` when there was
+    /// none.
     pub(super) fn first_wait(&mut self, thread: ThreadId, begin_ns: u64, wait: WaitId) -> Option<u64> {
         let mut all = self.first.iter_mut().chain(&mut self.slices);
         let first = all.find(|slice| slice.thread == thread && is_first(slice, begin_ns))?;
@@ -48,7 +50,7 @@ impl Timeline {
         std::mem::take(&mut self.slices)
     }
 
-    /// Writes them when they are worth a part.
+    /// Writes the slices when there are enough for a part.
     pub(super) fn write_part(&mut self, writer: &mut Writer) -> Result<(), recording::Error> {
         if let Some(begin_ns) = self.first_ns.filter(|_| is_part(&self.slices)) {
             let first = |slice: &mut Slice| is_first(slice, begin_ns);
@@ -58,12 +60,12 @@ impl Timeline {
     }
 }
 
-/// The block, without a wait, that a thread was in when observing began.
+/// Whether a slice is the block, still without a wait, that a thread was in when observing began.
 fn is_first(slice: &Slice, begin_ns: u64) -> bool {
     (slice.start_ns, slice.state) == (begin_ns, State::Blocked) && slice.wait.is_none()
 }
 
-/// By thread and time: in a column, values that are near their neighbours take little room.
+/// Sorts by thread and time, because a column whose neighbouring values are similar takes little room.
 fn sort(slices: &mut [Slice]) {
     slices.sort_by_key(|slice| (slice.thread, slice.start_ns, slice.end_ns));
 }

@@ -60,7 +60,7 @@ fn reason(at: &WaitPlace) -> Reason {
     }
 }
 
-/// What it waits for, where that has a name.
+/// The name of what it waits for, if there is one.
 fn what(at: &WaitPlace) -> Option<String> {
     if let Some((lock, _)) = &at.kernel_lock {
         return Some(lock.clone());

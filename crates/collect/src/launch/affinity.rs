@@ -1,13 +1,14 @@
 //! How a program is kept to some processors (sched_setaffinity(2)).
 //!
-//! What it inherits so is what the kernel tells it: sched_getaffinity(2), /proc/self/status, and with them most runtimes.
-//! `/proc/cpuinfo` and `/sys/devices/system/cpu/online` still show the whole machine.
+//! The target inherits the affinity, and the kernel reports it in sched_getaffinity(2) and /proc/self/status, which
+//! most runtimes use. `/proc/cpuinfo` and `/sys/devices/system/cpu/online` still show the whole machine.
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::unix::process::CommandExt;
 
-/// Keeps a process that is about to be started, and all that it starts, to these processors. None at all: no limit.
+/// Keeps a process that is about to be started, and all that it starts, to these processors; an empty list means no
+/// limit.
 pub(super) fn bind(process: &mut std::process::Command, processors: &[u32]) {
     if processors.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What is run and how, and what a run that has ended tells.
+//! What is run and how, and the result of a run that has ended.
 
 use crate::counters::Counters;
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// Working folder; knee's own when absent.
     pub cwd: Option<PathBuf>,
-    /// The processors that it may run on; none given: those that knee may.
+    /// The processors that it may run on; when empty, those that knee may run on.
     pub processors: Vec<u32>,
 }
 
@@ -38,8 +38,8 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Count migrations and hardware events. It costs time at every switch.
     pub count_events: bool,
-    /// The target has the user's terminal: its input and output are knee's own, and when the user stops knee, the target
-    /// is given time to end by itself and the run counts as finished.
+    /// The target has the user's terminal: its input and output are knee's own, and when the user stops knee, the
+    /// target is given time to end by itself and the run counts as finished.
     pub interactive: bool,
 }
 
@@ -73,12 +73,12 @@ pub struct Finished {
     pub exit: Exit,
     /// Counted events.
     pub counters: Counters,
-    /// CPU time of everything else meanwhile, on the processors that the target may use, in steps of 10 ms; of an
-    /// observed run exact where the kernel tells each switch, and without knee's own.
+    /// CPU time of everything else meanwhile on the processors that the target may use, in steps of 10 ms. Of an
+    /// observed run it is exact where the kernel reports each switch, and does not include knee's own.
     pub foreign_ns: Option<u64>,
     /// Time that the hypervisor took of these meanwhile, in steps of 10 ms.
     pub steal_ns: Option<u64>,
-    /// Time that a control group's quota kept threads from running meanwhile, all threads of the group.
+    /// Time that a control group's quota kept threads from running meanwhile, summed over the threads of the group.
     pub throttled_ns: Option<u64>,
     /// Quota periods in which that happened.
     pub throttled_periods: Option<u64>,
@@ -86,12 +86,13 @@ pub struct Finished {
     pub thermal_throttles: Option<u64>,
     /// Highest clock of the processors when the run had just ended, kHz.
     pub clock_khz: Option<u64>,
-    /// What the load took, where the target is a server: then all of this is from the load's begin to its end.
+    /// The load's part of the run, where the target is a server: then all of this is from the load's beginning to its
+    /// end.
     pub load: Option<Loaded>,
 }
 
 impl Finished {
-    /// A run of which only this is known: what getrusage(2) tells of its processes, and how it ended.
+    /// A run of which only two things are known: what getrusage(2) reports of its processes, and how it ended.
     pub(crate) fn used(usage: &libc::rusage, exit: Exit) -> Finished {
         Finished {
             started_unix_ns: 0,
@@ -117,7 +118,7 @@ impl Finished {
     }
 }
 
-/// What a load took of a run of its server.
+/// The load's part of a run of its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// When it began, nanoseconds of CLOCK_MONOTONIC.
@@ -126,9 +127,10 @@ pub struct Loaded {
     pub end_ns: u64,
     /// Processor time of all its processes.
     pub cpu_ns: u64,
-    /// The part of it on the processors that the server may use.
+    /// The part of `cpu_ns` on the processors that the server may use.
     pub here_ns: u64,
-    /// Threads of it that worked: those that ran for a twentieth of the busiest one's time or more, looked at now and then.
+    /// Threads of the load that worked: that ran for at least a twentieth of the busiest one's time. Sampled now and
+    /// then.
     pub threads: u32,
     /// Its processes, as far as they were seen.
     pub pids: Vec<u32>,

@@ -1,11 +1,11 @@
-//! What the machine did during a stretch of time that a run is judged by, beside the run itself.
+//! What the machine did during a measured stretch of time, besides the run itself.
 
 use super::command::Finished;
 use crate::machine::cgroup::{Groups, Throttled};
 use crate::machine::clock::Processors;
 use crate::procfs::MachineTime;
 
-/// Readings at the begin of the stretch.
+/// Readings at the beginning of the stretch.
 #[derive(Debug)]
 pub(crate) struct Meter {
     groups: Groups,
@@ -16,7 +16,7 @@ pub(crate) struct Meter {
     throttled: Option<Throttled>,
 }
 
-/// What they have become at its end.
+/// What changed up to the end of the stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Metered {
     /// Time that these processors were busy with anything, nanoseconds.
@@ -28,7 +28,7 @@ pub(crate) struct Metered {
 }
 
 impl Meter {
-    /// Of these processors; of all where none are given.
+    /// Begins metering these processors; all when none are given.
     pub(crate) fn begin(of: &[u32]) -> Meter {
         let (groups, processors) = (Groups::own(), Processors::of_machine());
         let heat = processors.thermal_throttles();
@@ -36,7 +36,7 @@ impl Meter {
         Meter { groups, processors, of: of.to_vec(), heat, time, throttled }
     }
 
-    /// At once when the stretch has ended: an idle processor lowers its clock.
+    /// To be called as soon as the stretch has ended, because an idle processor lowers its clock.
     pub(crate) fn end(self) -> Metered {
         let now = MachineTime::of(&self.of);
         let (clock_khz, heat) = (self.processors.clock_khz(), self.processors.thermal_throttles());
@@ -52,7 +52,7 @@ impl Meter {
 }
 
 impl Metered {
-    /// With it, a run whose processor time is `ours_ns` with all that belongs to it.
+    /// Adds it to a run. `ours_ns`: processor time of the run and of all that belongs to it.
     pub(crate) fn beside(self, run: Finished, ours_ns: u64) -> Finished {
         Finished {
             foreign_ns: self.busy_ns.map(|busy| busy.saturating_sub(ours_ns)),

@@ -1,6 +1,6 @@
-//! Running the target: started as the user who asked for it, measured from outside, its output handed on.
+//! Running the target: started as the user who asked for it, measured from outside, its output passed on.
 //!
-//! Rooms: `command` what is run and what it tells; `run` one run from start to end; `start` its start; `meter` what the
+//! Rooms: `command` what is run, and the result; `run` one run from start to end; `start` its start; `meter` what the
 //! machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf
 //! knee runs.
 //!

@@ -1,4 +1,4 @@
-//! The target's output: read as it comes, handed on, never stored here.
+//! The target's output: read as it comes and passed on, never stored here.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,11 +16,11 @@ pub enum Stream {
 
 /// Takes the target's output as it comes.
 pub trait OutputSink: Send {
-    /// The next bytes of a stream; not cut at lines.
+    /// The next bytes of a stream, not necessarily whole lines.
     fn bytes(&mut self, stream: Stream, bytes: &[u8]);
 }
 
-/// How long after the target's end its output is still waited for: a grandchild may hold the pipe open for ever.
+/// How long to wait for output after the target has ended: a grandchild may keep the pipe open for ever.
 const GRACE_MS: i32 = 200;
 
 /// Room in a pipe, bytes: what the kernel lets anybody ask for (`fs.pipe-max-size` since Linux 2.6.35). With the usual

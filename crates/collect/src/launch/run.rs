@@ -68,7 +68,7 @@ pub(crate) fn run(
     Ok(metered.beside(run, ours_ns))
 }
 
-/// Waits for the child's end, and ends it when its time is up or the user asks.
+/// Waits for the child's end, and ends it when its time is up or the user wants to stop.
 fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<(libc::c_int, libc::rusage), Error> {
     let pid = child.id() as libc::pid_t;
     let pidfd = pidfd_open(pid).map_err(Error::system("pidfd_open"))?;
@@ -106,7 +106,7 @@ fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<
     }
 }
 
-/// The status and the usage of a child that has ended, or soon will.
+/// The status and the resource usage of a child that has ended or will soon end.
 pub(crate) fn reap(pid: libc::pid_t) -> Result<(libc::c_int, libc::rusage), Error> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, for which zero is a value.
@@ -133,7 +133,7 @@ struct Stopping {
 }
 
 impl Stopping {
-    /// Time for each step: what a program may need to write its files.
+    /// Time for each step, so that a program can still write its files.
     const PATIENCE_NS: u64 = 3_000_000_000;
 
     /// The signal that is due, if any.

@@ -1,4 +1,4 @@
-//! Starting a command as the user who asked for it, and as nobody with more rights.
+//! Starting a command as the user who asked for it, and never with more rights than that user.
 //!
 //! The child waits before it executes the target until `prepare` has seen its process id, so that whatever observes it
 //! misses nothing.
@@ -19,7 +19,7 @@ use std::process::{Child, Stdio};
 /// Called with the child's process id before it executes the target; an error keeps it from doing so.
 pub(crate) type Prepare<'a> = &'a mut (dyn FnMut(i32) -> io::Result<()> + Send);
 
-/// All but the start. `interactive`: it has the user's terminal.
+/// Prepares everything but the start. `interactive`: the target has the user's terminal.
 pub(crate) fn ready_to_start(command: &Command, interactive: bool) -> Result<std::process::Command, Error> {
     let program = command.argv.first().ok_or(Error::EmptyCommand)?;
     let caller = sudo_caller();
@@ -45,7 +45,7 @@ pub(crate) fn ready_to_start(command: &Command, interactive: bool) -> Result<std
     Ok(process)
 }
 
-/// Starts it; with `prepare`, the target is executed when that has returned.
+/// Starts the command. With `prepare`, the target is executed only after `prepare` has returned.
 pub(crate) fn start_child(
     command: &Command,
     process: std::process::Command,
@@ -75,7 +75,7 @@ fn become_caller(process: &mut std::process::Command, caller: &Caller) {
     unsafe { process.pre_exec(lower) };
 }
 
-/// When knee is killed, so is the target: else it would go on unobserved, and write into a broken pipe.
+/// Kills the target when knee is killed: it would go on unobserved and write into a broken pipe.
 fn die_with_knee(process: &mut std::process::Command) {
     let knee = std::process::id();
     let ask = move || {
@@ -93,14 +93,14 @@ fn die_with_knee(process: &mut std::process::Command) {
     unsafe { process.pre_exec(ask) };
 }
 
-/// A program that gains rights when executed would lose them under an observer, or reveal its secrets to it.
+/// A program that gains rights when executed would lose them under an observer, or reveal secrets to it.
 fn refuse_set_user_id(command: &Command) -> Result<(), Error> {
     let Some(path) = command.program() else { return Ok(()) };
     match std::fs::metadata(&path) {
         Ok(meta) if meta.is_file() && meta.permissions().mode() & 0o6000 != 0 => {
             Err(Error::SetUserId { program: path })
         }
-        // A missing or unreadable program shows in the attempt to start it.
+        // A missing or unreadable program is reported when it is started.
         _ => Ok(()),
     }
 }
@@ -115,7 +115,7 @@ fn pipe() -> io::Result<(File, File)> {
     Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
 }
 
-/// Starts the process; with `prepare`, lets it go on only when that has returned.
+/// Starts the process. With `prepare`, lets it go on only when `prepare` has returned.
 fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io::Result<Child> {
     let Some(prepare) = prepare else { return process.spawn() };
     let (mut ready_read, ready_write) = pipe()?;
@@ -140,7 +140,7 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
             // The pipe ends without a process id when the fork fails.
             if ready_read.read_exact(&mut pid).is_ok() {
                 prepared = prepare(i32::from_ne_bytes(pid));
-                // That the child has died meanwhile is reported by spawn.
+                // If the child has died meanwhile, spawn reports it.
                 let _ = go_write.write_all(&[u8::from(prepared.is_ok())]);
             }
         });
@@ -152,7 +152,7 @@ fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io
     spawned
 }
 
-/// Makes a call until no signal interrupts it. Allocates nothing.
+/// Repeats a call that was interrupted by a signal. Allocates nothing.
 fn again(mut call: impl FnMut() -> isize) -> isize {
     loop {
         let result = call();

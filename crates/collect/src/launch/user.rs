@@ -1,4 +1,4 @@
-//! Who called: under sudo the target runs as the user who typed the command, and the files are theirs.
+//! Who called knee: under sudo, the target runs as the user who typed the command, and that user owns the files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

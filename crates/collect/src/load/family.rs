@@ -1,5 +1,5 @@
-//! A process that knee started in a process group of its own, with all that belongs to it: what it used so far, and how it
-//! is ended.
+//! A process that knee started in a process group of its own, and all processes that belong to it: what they have used
+//! so far, and how they are ended.
 
 use crate::procfs::{self, monotonic_ns};
 use crate::task;
@@ -10,32 +10,32 @@ use std::time::Duration;
 /// A clock tick of /proc: USER_HZ is 100 on every architecture that knee knows.
 const TICK_NS: u64 = 10_000_000;
 
-/// Pause between two looks at whether all have ended.
+/// Pause between two checks whether all have ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// One process of it.
+/// One process of the family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) pid: u32,
     parent: u32,
     group: u32,
     ended: bool,
-    /// In user space and in the kernel, with waited-for children; clock ticks.
+    /// Time in user space and in the kernel, with waited-for children; clock ticks.
     ticks: (u64, u64),
     /// Time of waited-for children alone, clock ticks.
     children_ticks: u64,
     minor_faults: u64,
     major_faults: u64,
-    /// Tells it from a later process with the same number.
+    /// Distinguishes it from a later process with the same number.
     started_ticks: u64,
 }
 
-/// What all of them used so far.
+/// What all processes have used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Used {
-    /// Processor time, exact where the kernel tells it, nanoseconds.
+    /// Processor time, nanoseconds; exact where the kernel reports it exactly.
     pub(super) cpu_ns: u64,
-    /// In user space and in the kernel, clock ticks: how `cpu_ns` divides.
+    /// Time in user space and in the kernel, clock ticks: the ratio in which `cpu_ns` is split.
     ticks: (u64, u64),
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
@@ -55,7 +55,7 @@ impl Used {
     }
 }
 
-/// The processes that live: those of the group, and those that any of them started, whatever group they made.
+/// The living processes: those of the group, and all that these started, whatever group they are in.
 pub(super) fn members(leader: u32) -> Vec<Member> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -97,7 +97,7 @@ fn parse(pid: u32, text: &str) -> Option<Member> {
     })
 }
 
-/// What they used so far. Switches are those of the threads that live.
+/// What the processes have used so far. Switches are those of living threads only.
 pub(super) fn used(members: &[Member]) -> Used {
     let mut sum = Used::default();
     for member in members {
@@ -116,7 +116,7 @@ pub(super) fn used(members: &[Member]) -> Used {
     sum
 }
 
-/// The exact processor time of a process, all threads that are or were (clock_getcpuclockid(3)).
+/// The exact processor time of a process, including threads that have ended (clock_getcpuclockid(3)).
 pub(super) fn process_cpu_ns(pid: u32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -128,21 +128,21 @@ pub(super) fn process_cpu_ns(pid: u32) -> Option<u64> {
     (!failed).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Sends a signal to the whole group. That nobody is left in it is no error.
+/// Sends a signal to the whole group. An empty group is no error.
 fn signal_group(leader: u32, signal: libc::c_int) {
     // SAFETY: kill takes numbers. The leader has not been waited for, so the number is still its group's.
     unsafe { libc::kill(-leader.cast_signed(), signal) };
 }
 
-/// Asks all to end, and kills those that have not when the patience is over. True when that had to be. The leader is to be
-/// waited for afterwards.
+/// Asks all to end, and kills those that have not ended within `patience`; true when any had to be killed. The caller
+/// must wait for the leader afterwards.
 pub(super) fn end(leader: u32, patience: Duration) -> bool {
     let known = members(leader);
     let begin_ns = monotonic_ns();
     if !patience.is_zero() {
         signal_group(leader, libc::SIGTERM);
     }
-    // Those that made a group of their own are their parent's to end, until they are the last.
+    // Members in other process groups got no SIGTERM: ending them is their parents' task. Survivors are killed below.
     while u128::from(monotonic_ns() - begin_ns) < patience.as_nanos() {
         if members(leader).iter().all(|member| member.ended) {
             break;

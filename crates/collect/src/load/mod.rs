@@ -1,8 +1,8 @@
-//! A server and what asks it for work: the server is started, and when it is ready the load runs to its end. A run is
-//! from then to then; what the server does before and after does not count.
+//! A server and its load: the server is started, and when it is ready the load runs to its end. A run is the time of
+//! the load; what the server does before and after does not count.
 //!
-//! Rooms: `serve` the phases of a run; `ready` when a server is ready; `sockets` what its processes listen at; `family` a
-//! process with those that belong to it: what they used, and their end.
+//! Rooms: `serve` the phases of a run; `ready` when a server is ready; `sockets` at which sockets its processes listen;
+//! `family` a process with those that belong to it: what they used, and how they are ended.
 //!
 //! May import: `counters`, `error`, `exit`, `launch`, `machine`, `procfs`, `stop`, `task`.
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// How long one attempt to ask a server may take.
 const ATTEMPT: Duration = Duration::from_millis(500);
-/// Of longer lines only this much is looked at, bytes.
+/// Only this much of a longer line is looked at, bytes.
 const LONGEST_LINE: usize = 4096;
 
 /// Judges a line of output.
@@ -34,11 +34,11 @@ pub enum Ready {
         /// Path, with its first slash.
         path: String,
     },
-    /// It prints a line that fits.
+    /// It prints a matching line.
     Line {
-        /// What the user calls it.
+        /// How the user wrote the pattern.
         pattern: String,
-        /// Whether a line fits.
+        /// Whether a line matches.
         fits: LineTest,
     },
 }
@@ -66,7 +66,7 @@ impl fmt::Debug for Ready {
 }
 
 impl Ready {
-    /// As `--ready` has it; none where nothing need be said.
+    /// As written after `--ready`; none for the default.
     pub fn option(&self) -> Option<String> {
         match self {
             Ready::Listens => None,
@@ -77,12 +77,12 @@ impl Ready {
         }
     }
 
-    /// Whether the server whose processes these are is ready. `printed`: whether a line has fitted.
+    /// Whether the server with these processes is ready. `printed`: whether a line has matched.
     pub(super) fn now(&self, members: &[Member], printed: bool) -> bool {
         match self {
             Ready::Line { .. } => printed,
             Ready::Listens => listens(members, |_| true).unwrap_or(false),
-            // Of a port that was free before, whoever listens there now is the server.
+            // The port was free before, so whoever listens there now is the server.
             Ready::Port(wanted) => {
                 listens(members, |port| port == Some(*wanted)).unwrap_or_else(|| self.taken().is_some())
             }
@@ -90,7 +90,7 @@ impl Ready {
         }
     }
 
-    /// The port at which something else listens already, so that nobody could tell who answers.
+    /// The port, if something else listens there already: nobody could tell who answers.
     pub(super) fn taken(&self) -> Option<u16> {
         let wanted = match self {
             Ready::Port(port) => *port,
@@ -101,7 +101,7 @@ impl Ready {
     }
 }
 
-/// Absent where a server took another user's rights, and its descriptors are hidden.
+/// Absent where the server changed to another user, which hides its descriptors.
 fn listens(members: &[Member], fits: impl Fn(Option<u16>) -> bool) -> Option<bool> {
     let first = members.first()?;
     let mut all = listeners(&first.pid.to_string());
@@ -139,14 +139,14 @@ fn status(address: SocketAddr, host: &str, path: &str) -> Option<u16> {
     parse_status(line.get(..filled)?)
 }
 
-/// `HTTP/1.1 200 OK`.
+/// Parses a line like `HTTP/1.1 200 OK`.
 fn parse_status(line: &[u8]) -> Option<u16> {
     let text = String::from_utf8_lossy(line);
     let mut words = text.strip_prefix("HTTP/")?.split_whitespace();
     words.nth(1)?.parse().ok()
 }
 
-/// Hands a server's output on, and looks whether a line of it fits.
+/// Passes a server's output on, and checks whether a line of it matches.
 pub(super) struct Watching<'s> {
     to: &'s mut dyn OutputSink,
     fits: Option<LineTest>,

@@ -22,36 +22,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Pause between two looks at whether the server is ready or the user wants to stop.
+/// Pause between two checks whether the server is ready or the user wants to stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// The first look at the load's threads, and the pause between two others: a look reads all of /proc.
+/// When the load's threads are looked at first, and the pause before each later look. A look reads all of /proc.
 const FIRST_LOOK_NS: u64 = 50_000_000;
 const NEXT_LOOK_NS: u64 = 1_000_000_000;
-/// So long a server has to end when the user has stopped knee.
+/// How long a server may take to end when the user has stopped knee.
 const HURRY: Duration = Duration::from_secs(2);
 
-/// What belongs to a server: what asks it for work, and when.
+/// What belongs to a server: its load, and when to start it.
 #[derive(Debug, Clone)]
 pub struct Serving {
     /// The load.
     pub load: Command,
     /// When the server is ready for it.
     pub ready: Ready,
-    /// How long that may take.
+    /// How long getting ready may take.
     pub ready_within: Duration,
     /// How long the server has to end when it is asked to; then it is killed.
     pub stop_within: Duration,
 }
 
-/// A load that is to run.
+/// A load to run.
 pub struct Loading<'a> {
-    /// It, and when.
+    /// The load, and when it starts.
     pub serving: &'a Serving,
     /// Takes what it prints.
     pub sink: &'a mut dyn OutputSink,
 }
 
-/// A server that is to run.
+/// A server to run.
 pub struct Server<'a> {
     /// Its command.
     pub command: &'a Command,
@@ -63,12 +63,12 @@ pub struct Server<'a> {
     pub stop: &'a Stop,
 }
 
-/// Runs a server under its load with nothing attached. The times and counts are those from the load's begin to its end, and
-/// the exit is the load's.
+/// Runs a server under its load with nothing attached. Times and counts are of the time of the load, and the exit is
+/// the load's.
 ///
 /// # Errors
-/// When one of the two cannot be started, the server does not get ready or ends before the load, it takes too long, or the
-/// user stops it. No process of the two is left behind.
+/// When one of the two cannot be started, the server does not get ready or ends before the load, it takes too long, or
+/// the user stops it. No process of either is left behind.
 pub fn run_clean_under(server: Server<'_>, loading: Loading<'_>) -> Result<Finished, Error> {
     let counting: Mutex<Option<Counting>> = Mutex::new(None);
     let mut open = |pid: i32| {
@@ -83,7 +83,7 @@ pub fn run_clean_under(server: Server<'_>, loading: Loading<'_>) -> Result<Finis
     serve(server, loading, prepare, &count)
 }
 
-/// Why a run came to nothing.
+/// Why a run failed.
 enum Trouble {
     /// The server has ended.
     Ended {
@@ -92,19 +92,19 @@ enum Trouble {
     Other(Error),
 }
 
-/// The stretch of the load.
+/// The time of the load.
 struct UnderLoad {
-    /// What the server used until it began, and then.
+    /// What the server had used when the load began.
     before: Used,
     used: (u64, u64),
     counters: Counters,
     load: Loaded,
     exit: Exit,
-    /// All but what needs the server's end.
+    /// The result, except for what is known only when the server has ended.
     run: Finished,
 }
 
-/// Runs a server under its load. `count` reads what is counted of the server.
+/// Runs a server under its load. `count` reads the server's counters.
 pub(crate) fn serve(
     server: Server<'_>,
     loading: Loading<'_>,
@@ -163,7 +163,7 @@ fn pipes(child: &mut Child) -> Option<(File, File)> {
     Some((File::from(out?), File::from(err?)))
 }
 
-/// What ends a run early.
+/// What can end a run early.
 struct Limits<'a> {
     options: &'a RunOptions,
     stop: &'a Stop,
@@ -187,7 +187,7 @@ fn handle(pid: u32) -> Result<OwnedFd, Trouble> {
     pidfd_open(pid.cast_signed()).map_err(|source| Trouble::Other(Error::System { call: "pidfd_open", source }))
 }
 
-/// Waits so long for the end of one of these processes; which of them have ended.
+/// Waits up to `longest` for one of these processes to end; which of them have ended.
 fn ended<const N: usize>(handles: [&OwnedFd; N], longest: Duration) -> [bool; N] {
     let mut polls = handles.map(|handle| libc::pollfd { fd: handle.as_raw_fd(), events: libc::POLLIN, revents: 0 });
     // SAFETY: `polls` is an array of initialised pollfd and its length is passed.
@@ -244,7 +244,7 @@ fn under_load(
             scope.spawn(|| drain(out, err, &over, sink));
         }
         let seen = handle(load_pid).and_then(|handle| watch(load_pid, [&handle, server], limits));
-        // What a load leaves behind is in the way of the next run.
+        // Processes that a load leaves behind would disturb the next run, so they are ended.
         let seen = seen.map(|seen| (seen, monotonic_ns(), meter.end(), MachineTime::now(), own()));
         let after = family::used(&family::members(pid));
         let counters = count().since(&counted);
@@ -267,15 +267,17 @@ fn under_load(
         counters,
         load: Loaded { begin_ns, end_ns, cpu_ns, here_ns, threads, pids, server_killed: false },
         exit,
-        // knee is none of the other programs.
+        // knee does not count as another program.
         run: metered.beside(run, server_ns + here_ns + own_after.saturating_sub(own_before)),
     })
 }
 
-/// A thread of the load that ran for less than this part of what the busiest one ran only starts the others, or waits for them.
+/// A thread of the load that ran for less than this part of the busiest one's time only starts the others or waits for
+/// them.
 const WORKER: u64 = 20;
 
-/// Waits for the end of the load, the first of the two; how many threads of it worked, and its processes.
+/// Waits until the load, the first of the two handles, has ended. Returns how many of its threads worked, and its
+/// processes.
 fn watch(load: u32, handles: [&OwnedFd; 2], limits: &Limits<'_>) -> Result<(u32, Vec<u32>), Trouble> {
     let (mut ran, mut pids) = (HashMap::new(), BTreeSet::from([load]));
     let mut next = monotonic_ns() + FIRST_LOOK_NS;
@@ -296,7 +298,7 @@ fn watch(load: u32, handles: [&OwnedFd; 2], limits: &Limits<'_>) -> Result<(u32,
     }
 }
 
-/// Threads that worked, of the time that each of them ran; at least 1.
+/// How many threads worked, from how long each of them ran; at least 1.
 fn workers(ran: &HashMap<u32, u64>) -> u32 {
     let busiest = ran.values().copied().max().unwrap_or(0);
     ran.values().filter(|ns| ns.saturating_mul(WORKER) >= busiest).count().max(1) as u32
@@ -307,7 +309,7 @@ fn workers(ran: &HashMap<u32, u64>) -> u32 {
 enum Place {
     Inside,
     Apart,
-    /// On some of them, and on others.
+    /// On some of them, and also on others.
     Both,
 }
 
@@ -325,8 +327,9 @@ impl Place {
         }
     }
 
-    /// What the load took of the server's processors, whose busy time is `busy`, nanoseconds. Where it ran on others too,
-    /// all that is not the server's there is its, but for what other programs took of the whole machine.
+    /// How much time the load took of the server's processors, which were busy for `busy`; nanoseconds. Where the load
+    /// ran on others too, it gets the busy time that is not the server's, less what other programs took of the whole
+    /// machine.
     fn of_load(self, load: u64, server: u64, busy: Option<u64>, busy_all: Option<u64>) -> u64 {
         match self {
             Place::Inside => load,
@@ -357,7 +360,7 @@ mod tests {
         assert_eq!(Place::of(&[], &[]), Place::Inside);
         assert_eq!(Place::Inside.of_load(50, 10, Some(30), Some(100)), 50);
         assert_eq!(Place::Apart.of_load(50, 10, Some(30), Some(100)), 0);
-        // 40 of the machine's 100 are other programs': at most that on these processors, too.
+        // Other programs took 40 of the machine's 100, so at most 40 on these processors.
         assert_eq!(Place::Both.of_load(50, 10, Some(70), Some(100)), 20);
         assert_eq!(Place::Both.of_load(50, 10, Some(90), Some(60)), 50);
         assert_eq!(Place::Both.of_load(50, 10, None, None), 0);

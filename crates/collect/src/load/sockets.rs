@@ -1,4 +1,4 @@
-//! Sockets at which processes listen, as /proc tells.
+//! Sockets at which processes listen, according to /proc.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,12 +12,12 @@ const ACCEPTS: u32 = 1 << 16;
 /// A socket that takes connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Listener {
-    /// The TCP port; none of a socket in the file system.
+    /// The TCP port; none for a socket in the file system.
     pub(super) port: Option<u16>,
     inode: u64,
 }
 
-/// All that listen in the network namespace of a process.
+/// All listening sockets in the network namespace of a process.
 pub(super) fn listeners(pid: &str) -> Vec<Listener> {
     let read = |table: &str| fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
     let mut found = tcp(&read("tcp"));
@@ -26,7 +26,7 @@ pub(super) fn listeners(pid: &str) -> Vec<Listener> {
     found
 }
 
-/// Whether one of these processes has one of these sockets open. Where no descriptor of theirs can be read, nobody knows.
+/// Which of these sockets are open in one of these processes; `None` where no descriptor of theirs can be read.
 pub(super) fn owned<'l>(pids: &[u32], listeners: &'l [Listener]) -> Option<Vec<&'l Listener>> {
     let mut known = false;
     let mut inodes: HashSet<u64> = HashSet::new();

@@ -1,7 +1,7 @@
-//! Who else uses the processors, before anything is measured.
+//! What else uses the processors before anything is measured.
 //!
-//! Two looks at /proc, some time apart, tell how much of the machine was busy in between and which programs that was. It
-//! needs no rights. /proc counts in ticks of 10 ms, so a look over a second cannot tell less than about two per cent.
+//! Two looks at /proc, some time apart, tell how much of the machine was busy in between, and with which programs. This
+//! needs no rights. /proc counts in ticks of 10 ms, so a look over one second cannot show less than about 2 %.
 
 use crate::procfs::{MachineTime, Process, monotonic_ns, processes};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What was busy between two looks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Busy {
-    /// Share of all processors' time, 0 to 1, that others took: other programs, the kernel's threads, other virtual machines.
+    /// Share of all processors' time, 0 to 1, that others took: other programs, kernel threads, other virtual machines.
     pub share: f64,
     /// Other programs by name with their share of all processors' time, largest first.
     pub by: Vec<(String, f64)>,
@@ -24,7 +24,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// Now; none where /proc cannot be read.
+    /// The machine now; none where /proc cannot be read.
     pub fn now() -> Option<Look> {
         let machine = MachineTime::now()?;
         let processes = processes().into_iter().map(|p| ((p.pid, p.started_ticks), p)).collect();

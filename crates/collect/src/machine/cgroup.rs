@@ -1,10 +1,10 @@
-//! Control groups of this process, which the target inherits: quotas of processor time, and how often they bit. Both
-//! versions. (A cpuset shows in the affinity: see `machine`.)
+//! Control groups of this process, which the target inherits: quotas of processor time, and how often they throttled.
+//! Both cgroup versions. (A cpuset shows in the affinity: see `machine`.)
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How often quotas have bitten so far, all groups together that have one.
+/// How much quotas have throttled so far, summed over all groups that have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Throttled {
     /// Time that threads were kept from running, summed over processors.
@@ -13,7 +13,7 @@ pub(crate) struct Throttled {
     pub(crate) periods: u64,
 }
 
-/// The groups that this process is in, from its own up to the highest that can be seen.
+/// The groups that this process is in, from its own up to the highest visible one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Groups {
     cpu: Vec<PathBuf>,
@@ -56,7 +56,7 @@ impl Groups {
         quotas.min()
     }
 
-    /// How often quotas have bitten; `None` when no group has a quota.
+    /// How much quotas have throttled; `None` when no group has a quota.
     pub(crate) fn throttled(&self) -> Option<Throttled> {
         let all = self.cpu.iter().filter_map(|folder| parse_stat(&fs::read_to_string(folder.join("cpu.stat")).ok()?));
         all.reduce(|a, b| Throttled { ns: a.ns.saturating_add(b.ns), periods: a.periods.saturating_add(b.periods) })
@@ -64,16 +64,17 @@ impl Groups {
 }
 
 impl Throttled {
-    /// What happened since.
+    /// The growth since `before`.
     pub(crate) fn since(self, before: Throttled) -> Throttled {
         Throttled { ns: self.ns.saturating_sub(before.ns), periods: self.periods.saturating_sub(before.periods) }
     }
 }
 
-/// The folders of a group and of those above it, in the hierarchy of a controller (none: version 2).
+/// The folders of a group and of those above it, in the hierarchy of a controller (`None` for version 2).
 fn folders(mountinfo: &str, controller: Option<&str>, path: &str) -> Vec<PathBuf> {
     for line in mountinfo.lines() {
-        // Fields 4 and 5 are the mounted part of the hierarchy and where; behind ` - ` come type, source, options.
+        // Fields 4 and 5 are the mounted part of the hierarchy and its mount point; after ` - ` come type, source,
+        // options.
         let Some((front, back)) = line.split_once(" - ") else { continue };
         let front: Vec<&str> = front.split(' ').collect();
         let back: Vec<&str> = back.split(' ').collect();
@@ -85,7 +86,7 @@ fn folders(mountinfo: &str, controller: Option<&str>, path: &str) -> Vec<PathBuf
         if !fits {
             continue;
         }
-        // In a container the mount shows the part below its own group, and may not show this one.
+        // In a container, the mount shows only the part below the container's group, which may not include this group.
         let Ok(below) = Path::new(path).strip_prefix(root) else { continue };
         if below.components().any(|part| part == std::path::Component::ParentDir) {
             continue;
@@ -97,7 +98,7 @@ fn folders(mountinfo: &str, controller: Option<&str>, path: &str) -> Vec<PathBuf
     Vec::new()
 }
 
-/// Spaces and their kin in paths of mountinfo are `\040` and so on.
+/// mountinfo writes spaces and other special characters in paths as `\040` and so on.
 fn unescape(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()
@@ -117,7 +118,7 @@ fn parse_quota(quota: &str, period: &str) -> Option<u64> {
     Some(quota.saturating_mul(1000) / period)
 }
 
-/// `cpu.stat`: version 1 has the time in nanoseconds as `throttled_time`, version 2 in microseconds as `throttled_usec`.
+/// `cpu.stat`: version 1 has the time as `throttled_time` in nanoseconds, version 2 as `throttled_usec` in µs.
 fn parse_stat(text: &str) -> Option<Throttled> {
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())

@@ -1,7 +1,7 @@
 //! The processors' clock and heat, where the machine reports them: few virtual machines do.
 //!
-//! Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: `cpufreq/scaling_cur_freq` is the clock of late in kHz,
-//! `thermal_throttle/core_throttle_count` counts the times that a core was slowed down (x86 only).
+//! Linux, Documentation/ABI/testing/sysfs-devices-system-cpu: `cpufreq/scaling_cur_freq` is the recent clock in kHz,
+//! `thermal_throttle/core_throttle_count` counts how often a core was slowed down (x86 only).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::mem::{size_of, zeroed};
 
-/// Describes this machine. What cannot be read is empty, never a guess.
+/// Describes this machine. What cannot be read stays empty; nothing is guessed.
 pub fn machine() -> Machine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let usable = usable_processors();
@@ -29,8 +29,8 @@ pub fn usable_processors() -> Vec<usize> {
     usable_by(0)
 }
 
-/// The processors that a process may run on, as the kernel has it now; 0 is this one. Where that cannot be read, those that
-/// are online.
+/// The processors that a process may run on, as the kernel has it now; 0 is this process. Where that cannot be read,
+/// all that are online.
 pub(crate) fn usable_by(pid: u32) -> Vec<usize> {
     // SAFETY: a cpu_set_t is an array of words, for which zero is a value.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
@@ -67,7 +67,7 @@ pub(crate) fn processor_list(text: &str) -> Option<Vec<u32>> {
     Some(processors.into_iter().collect())
 }
 
-/// Processors that the kernel could ever have; records are indexed by their number.
+/// How many processors the kernel could ever have; records are indexed by processor number.
 pub(crate) fn possible_processors() -> u32 {
     // SAFETY: sysconf takes a number.
     let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };

@@ -1,8 +1,7 @@
 //! The machine that runs the target, as far as it matters for scaling.
 //!
-//! Rooms: `facts` its processors and its kernel; [`busy`] what else runs there; `order` in which a sweep takes processors;
-//! `clock` their clock and heat;
-//! `cgroup` the quota of this process's control groups.
+//! Rooms: `facts` its processors and its kernel; [`busy`] what else runs there; `order` in which a sweep takes
+//! processors; `clock` their clock and heat; `cgroup` the quota of this process's control groups.
 //!
 //! May import: `procfs`, `recording`.
 

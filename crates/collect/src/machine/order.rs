@@ -1,15 +1,15 @@
-//! In what order a sweep takes the processors: each core once before a second hardware thread of any, one package after the
-//! other.
+//! The order in which a sweep takes the processors: each core once before the second hardware thread of any core, one
+//! package after the other.
 
 use super::facts::usable_processors;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The processors that this process may use, in the order in which a program is given more and more of them.
+/// The processors that this process may use, in the order in which a sweep adds them.
 ///
-/// Two hardware threads of a core do less than two cores, so cores come first; and packages are filled one by one, because
-/// memory is nearer inside of one. Where the machine does not tell its topology, by number.
+/// Two hardware threads of one core do less work than two cores, so cores come first. Packages are filled one by one,
+/// because memory is nearer within a package. Where the machine does not report its topology, processors go by number.
 pub fn order() -> Vec<u32> {
     let usable: Vec<u32> = usable_processors().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
     spread(&usable, Path::new("/sys/devices/system/cpu"))
@@ -22,7 +22,7 @@ fn spread(usable: &[u32], folder: &Path) -> Vec<u32> {
         let read = |name| fs::read_to_string(folder.join(format!("cpu{cpu}/topology/{name}"))).unwrap_or_default();
         let package = read("physical_package_id").trim().parse().unwrap_or(-1);
         let siblings = read("thread_siblings_list").trim().to_owned();
-        // A core that is not told is one of its own.
+        // Without that information, each processor counts as a core.
         let core = if siblings.is_empty() { format!("cpu{cpu}") } else { siblings };
         let before = seen.entry((package, core)).or_default();
         placed.push((*before, package, *cpu));

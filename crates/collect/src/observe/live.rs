@@ -1,7 +1,7 @@
-//! A live view: what the threads of a program did since the last look, again and again, and nothing kept.
+//! A live view: what the threads of a program did since the last look, again and again; nothing is kept.
 //!
-//! With eBPF it shows what a recording holds but wakers, shared memory and system calls; with /proc alone also no code that
-//! runs. The target is not touched: it goes on when the view ends.
+//! With eBPF it shows what a recording holds except wakers, shared memory and system calls; with /proc alone also no
+//! running code. The target is not disturbed: it goes on when the view ends.
 
 use super::observation::POLL;
 use super::observer::Collector;
@@ -40,11 +40,11 @@ pub struct Window {
     /// One run: its threads with their times in the window, waits and samples. Stacks, frames and modules are all that
     /// were met so far; handles stay the same from window to window.
     pub tables: Tables,
-    /// The threads that live.
+    /// The threads that are alive.
     pub now: Vec<Now>,
 }
 
-/// What is looked at.
+/// What to look at.
 #[derive(Debug, Clone, Copy)]
 pub enum Subject<'a> {
     /// A process that runs already.
@@ -56,17 +56,18 @@ pub enum Subject<'a> {
 /// How to look.
 #[derive(Debug, Clone, Copy)]
 pub struct Looking<'a> {
-    /// With what: eBPF, or anything else for /proc alone.
+    /// The collector: eBPF, or any other for /proc alone.
     pub collector: Collector,
     /// Time between two looks.
     pub every: Duration,
     /// How long; until the target's end when absent.
     pub length: Option<Duration>,
-    /// The `meta.json` of every window.
+    /// The `meta.json` for every window.
     pub meta: &'a Meta,
 }
 
-/// Looks until the target ends, the time is up, or the user stops it. `sink` gets what a started program prints.
+/// Shows windows until the target ends, the time is up, or the user stops it. `sink` gets what a started program
+/// prints.
 ///
 /// # Errors
 /// When there is no such process, it is not the caller's to observe, the program cannot be started, or the kernel's
@@ -129,7 +130,7 @@ fn open(pid: u32) -> Result<std::os::fd::OwnedFd, Error> {
     Ok(handle)
 }
 
-/// A source whose windows are shown.
+/// A source that a live view can show.
 trait View {
     /// Takes what is there.
     fn poll(&mut self);
@@ -176,7 +177,7 @@ impl<S: LiveSource> View for Viewed<'_, S> {
     }
 }
 
-/// Starts a program and looks at it from a thread of its own.
+/// Starts a program and watches it from a separate thread.
 fn start<'v>(
     command: &Command,
     looking: Looking<'_>,
@@ -193,7 +194,7 @@ fn start<'v>(
         *view.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = begin(pid.unsigned_abs());
         Ok(())
     };
-    // Whichever comes first ends the program: the user, or the time.
+    // Either of them ends the program: the user or the time limit.
     let (time_is_up, either) = (Stop::new(), Stop::new());
     std::thread::scope(|scope| {
         let looker = scope.spawn(|| {
@@ -255,13 +256,13 @@ fn look(
             }
             () => None,
         };
-        // What is left at the end is mostly too short to mean anything.
+        // The last window is dropped if it is shorter than half a period: it would mean little.
         let last = end.is_some() && (from_ns == begin_ns || now_ns - from_ns >= every_ns / 2);
         if last || now_ns - from_ns >= every_ns {
             let mut tables = Tables::empty(looking.meta.clone());
             let mut now = Vec::new();
             view.window(from_ns, now_ns, &mut tables, &mut now);
-            // Last, because finding names takes long: what threads do meanwhile belongs to the next window.
+            // Names come last, because finding them takes long; what threads do meanwhile belongs to the next window.
             view.names(&mut names);
             (tables.stacks, tables.frames, tables.modules) =
                 (names.stacks.clone(), names.frames.clone(), names.modules.clone());
@@ -275,10 +276,10 @@ fn look(
     }
 }
 
-/// The rows that say what the window is.
+/// Adds the rows that describe the window as a whole.
 fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sample_period_ns: u64) {
     let processors = usable_processors().len() as u32;
-    // Names of the calls that threads wait in; nothing was counted.
+    // The names of the calls that threads wait in; the calls were not counted.
     let calls: std::collections::BTreeSet<u32> = tables.waits.iter().filter_map(|wait| wait.syscall).collect();
     tables.syscalls.extend(calls.into_iter().map(|number| Syscall {
         run: RunId(0),
@@ -340,7 +341,7 @@ mod tests {
         }
     }
 
-    /// Else a thread's times in a window were more than the window is long.
+    /// Otherwise a thread's times in a window would exceed the window's length.
     #[test]
     fn nothing_that_takes_long_lies_between_a_windows_end_and_its_rows() {
         let (meta, mut view, stop) = (recording::synthetic::meta(1), Noted::default(), Stop::new());

@@ -1,4 +1,4 @@
-//! One run that is observed: a source, polled on a thread of its own, its events, and the recording that they go to.
+//! One observed run: a source, polled on a thread of its own, its events, and the recording that they go to.
 
 use crate::build::{Builder, Totals};
 use crate::counters::Counters;
@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Pause between two readings of a source. Events wait in rings that hold more than ten times that, and at this pace the
-/// rings stay nearly empty: reading costs about half a per cent of one processor. Looks at sleeping threads find more short
-/// waits with a shorter pause, and cost more.
+/// Pause between two readings of a source. Events wait in rings that hold more than ten times as much, and at this pace
+/// the rings stay nearly empty; reading costs about 0.5 % of one processor. With a shorter pause, looks at sleeping
+/// threads would find more short waits and cost more.
 pub(crate) const POLL: Duration = Duration::from_millis(10);
 
-/// A run on its way into a recording.
+/// A run that is being recorded.
 pub(crate) struct Observation<'a, S> {
     source: S,
     stacks: Stacks<'a>,
@@ -34,7 +34,7 @@ impl<'a, S: Source> Observation<'a, S> {
         Observation { source, stacks, rows: Builder::new(run), recorder: Recorder::new(writer) }
     }
 
-    /// The parts, for what has to happen before the first poll.
+    /// The parts, for what must happen before the first poll.
     pub(crate) fn parts(&mut self) -> (&mut S, &mut Stacks<'a>, &mut Builder) {
         (&mut self.source, &mut self.stacks, &mut self.rows)
     }
@@ -45,7 +45,7 @@ impl<'a, S: Source> Observation<'a, S> {
         self.recorder.write_parts(&mut self.rows);
     }
 
-    /// Takes and writes what is left. `cpu_ns` as for [`Source::finish`]; `load`: what ran beside the target for it.
+    /// Takes and writes what is left. `cpu_ns` as for [`Source::finish`]; `load` where the target is a server.
     pub(crate) fn finish(self, cpu_ns: Option<u64>, load: Option<&Loaded>) -> Result<Totals, Error> {
         let Observation { source, mut stacks, mut rows, recorder } = self;
         load.into_iter().for_each(|load| rows.leave_out(load));
@@ -56,18 +56,18 @@ impl<'a, S: Source> Observation<'a, S> {
     }
 }
 
-/// What a command is run with.
+/// How a command is run.
 pub(crate) struct Running<'a> {
     pub(crate) command: &'a Command,
     pub(crate) options: &'a RunOptions,
     pub(crate) sink: &'a mut dyn OutputSink,
     pub(crate) stop: &'a Stop,
-    /// What asks it for work, where it is a server.
+    /// The load, where the command is a server.
     pub(crate) load: Option<Loading<'a>>,
 }
 
-/// Runs a command observed. `open` makes the source for the child, which waits to execute the target: an error keeps it from
-/// doing so.
+/// Runs a command observed. `open` makes the source for the child, which waits to execute the target; after an error it
+/// does not execute it.
 pub(crate) fn observe<'a, S: Source + Send>(
     running: Running<'_>,
     run_id: RunId,
@@ -76,7 +76,7 @@ pub(crate) fn observe<'a, S: Source + Send>(
     mut open: impl FnMut(i32) -> io::Result<S> + Send,
 ) -> Result<Finished, Error> {
     let observation: Mutex<Option<Observation<'a, S>>> = Mutex::new(None);
-    // Both go to the observation, which begins when the child is there.
+    // An option, so that `prepare` can move both into the observation once the child exists.
     let mut parts = Some((stacks, writer));
     let mut prepare = |pid: i32| {
         let source = open(pid)?;
@@ -101,14 +101,14 @@ pub(crate) fn observe<'a, S: Source + Send>(
         finished
     });
     let observation = observation.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Also after a failed run: what was seen until then is worth keeping.
+    // Finished also after a failed run: what was seen until then is worth keeping.
     let load = finished.as_ref().ok().and_then(|finished| finished.load.as_ref());
-    // Of a server only what it used under its load is counted.
+    // Of a server, only what it used under its load counts.
     let whole = finished.as_ref().ok().filter(|_| load.is_none());
     let cpu_ns = whole.map(|finished| finished.user_ns + finished.system_ns);
     let totals = observation.map(|observation| observation.finish(cpu_ns, load)).transpose();
     let finished = finished?;
-    // Measured from beginning to end, and without knee itself: better than the machine's ticks around it.
+    // The observed value covers the whole run and excludes knee itself, so it is better than the machine's ticks.
     let totals = totals?.filter(|_| finished.load.is_none());
     let foreign_ns = totals.map(|totals| totals.foreign_ns).or(finished.foreign_ns);
     Ok(Finished { foreign_ns, ..finished })

@@ -1,4 +1,4 @@
-//! With what runs are observed: the best that is allowed here, or what the user asks for.
+//! With which collector runs are observed: the best that is allowed here, or the one that the user asks for.
 
 use super::observation::{Running, observe};
 use super::tracer::trace;
@@ -22,9 +22,9 @@ use std::str::FromStr;
 /// A way to observe runs, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Collector {
-    /// Programs in the kernel: who waits for what, woken by whom; everything.
+    /// Programs in the kernel: who waits for what, and who wakes them; everything.
     Bpf,
-    /// Perf events of one's own program: exact times on and off processors, samples in user space; places of waits by
+    /// Perf events of one's own program: exact times on and off processors, samples in user space; wait places by
     /// looking now and then.
     Perf,
     /// /proc: exact sums of times, everything else by looking now and then.
@@ -53,12 +53,12 @@ impl Collector {
         }
     }
 
-    /// Whether it reads the functions of Python 3 from the interpreter's memory. `minor`: the minor version, where it is known.
+    /// Whether it reads the functions of Python 3 from the interpreter's memory. `minor`: the minor version, if known.
     pub fn reads_python(self, minor: Option<u32>) -> bool {
         self == Collector::Bpf && cfg!(target_arch = "x86_64") && minor.is_none_or(resolve::python::PythonLayout::knows)
     }
 
-    /// What it cannot tell that a better one can.
+    /// What it cannot show and a better one can.
     pub fn lacks(self) -> &'static str {
         match self {
             Collector::Bpf => "nothing",
@@ -82,7 +82,7 @@ impl Collector {
         Collector::ALL.into_iter().find(found)
     }
 
-    /// Makes the limitations of a recording say what its runs are observed with: better collectors that are not used are
+    /// Makes a recording's limitations say what its runs are observed with: better collectors that are not used are
     /// listed as missing, with what the used one cannot see; worse ones are left out.
     pub fn explain(self, asked: bool, capabilities: &mut Vec<Capability>) {
         capabilities.retain(|c| Collector::ALL.into_iter().all(|other| other <= self || c.what != other.capability()));
@@ -93,7 +93,7 @@ impl Collector {
                     capability.unlock = Some(format!("leave out --collector {self} (or KNEE_COLLECTOR)"));
                 }
                 capability.available = false;
-                // Said once, where it starts.
+                // The cost is stated only once, at the best collector.
                 capability.costs = match better {
                     Collector::Bpf => {
                         format!("runs were observed with {}: it cannot tell {}", self.words(), self.lacks())
@@ -149,8 +149,8 @@ impl Observer {
     /// Runs the command observed and appends the rows of the run, all but its row in `runs`.
     ///
     /// # Errors
-    /// As [`crate::run_clean`]; also when the run cannot be observed so or the rows cannot be written. The target is not
-    /// run when it cannot be observed.
+    /// As [`crate::run_clean`]; also when the run cannot be observed in this way or the rows cannot be written. When it
+    /// cannot be observed, the target is not run.
     pub fn run(
         &mut self,
         command: &Command,
@@ -163,7 +163,7 @@ impl Observer {
         self.observe(Running { command, options, sink, stop, load: None }, writer, run_id)
     }
 
-    /// The same of a server under its load; the run is from the load's begin to its end.
+    /// The same for a server under its load; the run lasts from the load's beginning to its end.
     ///
     /// # Errors
     /// As [`crate::load::run_clean_under`] and [`Observer::run`].

@@ -29,10 +29,10 @@ pub enum End {
     Stopped,
 }
 
-/// A program that was observed while it ran.
+/// The result of observing a program that was running already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attached {
-    /// The row of the run. `threads` is how many were alive at the beginning.
+    /// The row of the run; its `threads` is how many were alive at the beginning.
     pub run: Run,
     /// Why it ended.
     pub end: End,
@@ -57,7 +57,7 @@ impl Tracer {
     }
 
     /// What the user should know about the names and stacks of all runs so far, in plain sentences: which runtime did
-    /// not reveal the names of its functions, and how to make it; whose stacks are incomplete.
+    /// not reveal the names of its functions, and how to make it do so; whose stacks are incomplete.
     pub fn notes(&self) -> Vec<String> {
         self.interner.sentences()
     }
@@ -65,8 +65,8 @@ impl Tracer {
     /// Runs the command observed and appends the rows of the run, all but its row in `runs`.
     ///
     /// # Errors
-    /// As [`crate::run_clean`]; also when the programs cannot be loaded or the rows cannot be written. The target is
-    /// not run when it cannot be observed.
+    /// As [`crate::run_clean`]; also when the programs cannot be loaded or the rows cannot be written. When it cannot
+    /// be observed, the target is not run.
     pub fn run(
         &mut self,
         command: &Command,
@@ -80,8 +80,8 @@ impl Tracer {
         trace(Programs::load()?, Running { command, options, sink, stop, load: None }, run_id, stacks, writer)
     }
 
-    /// Observes a running process and all of its threads for a time, and appends the rows of the run, all but its row
-    /// in `runs`, which is returned.
+    /// Observes a running process with all its threads for a time, and appends the rows of the run. Its row in `runs`
+    /// is not appended but returned.
     ///
     /// # Errors
     /// When there is no such process, it is not the caller's to observe, the programs cannot be loaded, or the rows
@@ -129,7 +129,8 @@ impl Tracer {
             std::thread::sleep(POLL);
         };
         let wall_ns = monotonic_ns() - start;
-        // After its end a process has no times left to read: those of its threads are in the rows.
+        // A process that has ended has no times left to read; then those of its threads, which are in the rows, are
+        // used.
         let times = before.zip(procfs::process_time(pid));
         let machine = machine.zip(MachineTime::now());
         let totals = observation.finish(None, None)?;
@@ -166,7 +167,7 @@ pub(crate) fn trace(
     writer: &mut Writer,
 ) -> Result<Finished, Error> {
     programs.attach()?;
-    // Its libraries follow when they are mapped.
+    // The marks in its libraries are attached to when the libraries are mapped.
     if let Some(program) = running.command.program() {
         programs.listen_to_marks(&program);
     }
@@ -175,22 +176,22 @@ pub(crate) fn trace(
     let mut source = Some(BpfSource::new(programs));
     let open = |pid: i32| {
         enrolment.enrol(pidfd_open(pid)?.as_fd(), SLOT_PENDING)?;
-        // There is one child a run.
+        // A run has only one child.
         let source = source.take().ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
         Ok(source.executed_by(pid.unsigned_abs()))
     };
     observe(running, run_id, stacks, writer, open)
 }
 
-/// Makes the kernel side count the time of knee's own threads apart from that of other programs. Where that fails, knee
-/// counts as another program: a little less exact, not wrong.
+/// Makes the kernel side count the time of knee's own threads apart from that of other programs. If that fails, knee
+/// counts as another program: less exact, but not wrong.
 fn enrol_itself(enrolment: &Enrolment) {
     if let Ok(handle) = pidfd_open(std::process::id().cast_signed()) {
         let _ = enrolment.enrol(handle.as_fd(), SLOT_OBSERVER);
     }
 }
 
-/// Whether the process behind a pidfd has ended: then the descriptor is readable (pidfd_open(2)).
+/// Whether the process behind a pidfd has ended, which makes the descriptor readable (pidfd_open(2)).
 pub(crate) fn has_ended(handle: &OwnedFd) -> bool {
     let mut poll = libc::pollfd { fd: handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one initialised pollfd.
@@ -227,7 +228,8 @@ mod tests {
         Recording::open(&path).and_then(|recording| recording.tables()).expect("a recording")
     }
 
-    /// Hardware events are read at switches. A clock in their place has to give the time on the processor.
+    /// With a clock in place of the hardware events that are read at switches, the count must equal the time on the
+    /// processor.
     #[test]
     #[ignore = "needs root: run ./dev live"]
     fn counters_of_a_thread_count_while_it_runs_and_not_else() {
@@ -242,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Room for about 70 events, which many poll intervals of this script overflow, and for no stack at all.
+    /// Room for about 70 events, fewer than this script makes in a poll interval, and for no stack at all.
     #[test]
     #[ignore = "needs root: run ./dev live"]
     fn without_room_for_events_the_sums_stay_exact() {
@@ -257,7 +259,7 @@ mod tests {
         }
         let waited: u64 = tables.waits.iter().map(|wait| wait.count).sum();
         let voluntary: u64 = tables.threads.iter().map(|thread| thread.voluntary_switches).sum();
-        // Each thread's last switch leaves for good: its exit is no wait.
+        // A thread's last switch is its exit, which is not a wait.
         assert!(waited <= voluntary && waited + 212 >= voluntary, "{waited} of {voluntary}");
         assert!(tables.waits.iter().all(|wait| wait.user_stack.is_none()), "no stack fits");
         let missing = tables.losses.iter().find(|loss| loss.what == "stacks of wait places");

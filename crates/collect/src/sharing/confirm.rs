@@ -1,9 +1,9 @@
 //! Trials with hardware breakpoints: do the suspected threads really touch the line, and how often?
 //!
 //! A trial of a line watches up to four of its threads, each at the address that it uses most, for a fraction of a
-//! millisecond. A trial of a waiting loop watches all threads for writes to what the loop reads, for longer, because who
-//! releases the waiter may write rarely. Both end for a thread after a few hits, and all of it ends when its budget is
-//! spent.
+//! millisecond. A trial of a waiting loop watches all threads for writes to what the loop reads. It lasts longer,
+//! because the thread that ends the wait may write rarely. In both, a thread is no longer watched after a few hits, and
+//! trials stop when their budget is spent.
 
 use super::input::LINE;
 use super::lines::{Habit, Lines};
@@ -12,8 +12,8 @@ use crate::procfs::monotonic_ns;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-/// How long a line is watched. Threads that share a line in earnest come back to it within microseconds, and a trap costs
-/// up to 30 µs in a virtual machine: long enough for each of two threads to hit several times.
+/// How long a line is watched. Threads that really share a line come back to it within microseconds, and a trap costs
+/// up to 30 µs in a virtual machine: this is long enough for each of two threads to hit several times.
 ///
 /// Decides: how long a cache line is watched in one trial.
 /// From: measured: a trap takes up to 30 µs in a virtual machine.
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Wrong if: threads come back to a line more seldom than that.
 const TRIAL: Duration = Duration::from_micros(600);
 
-/// How long what a loop waits for is watched.
+/// How long the address that a loop waits for is watched.
 ///
 /// Decides: how long a polled address is watched.
 /// From: chosen; no measurement.
@@ -29,8 +29,9 @@ const TRIAL: Duration = Duration::from_micros(600);
 /// Wrong if: the writer comes more seldom than that.
 const SPIN_TRIAL_NS: u64 = 30_000_000;
 
-/// Trials of a line, at most, and when all agree; and those in which fewer than two of its threads ran at all, at most:
-/// where other programs keep threads apart, such trials show nothing of the line.
+/// Limits for the trials of a line: how many in all, how many when all agree, and how many in which fewer than two of
+/// its threads ran at all. Trials of the last kind show nothing about the line; other programs may keep the threads
+/// apart.
 ///
 /// Decides: after how many trials a line stays without a verdict.
 /// From: chosen with the budget of all trials.
@@ -47,7 +48,7 @@ const AGREEING: u32 = 8;
 /// Wrong if: threads seldom run at the same time and still share.
 const APART: u32 = 400;
 
-/// Trials of a polled address, at most, and when a writer has been seen.
+/// Limits for the trials of a polled address: how many in all, and how many in which a writer was seen.
 ///
 /// Decides: after how many trials a polled address stays without a writer.
 /// From: chosen; no measurement.
@@ -60,7 +61,7 @@ const SPIN_TRIALS: u32 = 30;
 /// Wrong if: several threads write in turns.
 const SPIN_HITS: u32 = 3;
 
-/// Threads that are watched in one trial. Processors have four address registers for all who watch a thread.
+/// Threads that are watched in one trial. A processor has four debug address registers.
 ///
 /// Decides: how many threads of a line are watched at a time.
 /// From: the four address registers of x86-64.
@@ -84,15 +85,15 @@ const LINE_HITS: u32 = 6;
 /// Wrong if: hits of one thread alone show nothing of another writer.
 const SPIN_LIMIT: u32 = 3;
 
-/// What a trap is taken to cost the thread: measured 20 to 30 µs in a virtual machine, less without one.
+/// The assumed cost of a trap to the thread: measured 20 to 30 µs in a virtual machine, less without one.
 ///
 /// Decides: what a trap is booked with in the budget.
 /// From: measured: 20 to 30 µs in a virtual machine.
 /// Wrong if: traps cost more, as in nested virtual machines.
 const TRAP_NS: u64 = 30_000;
 
-/// What trials may cost all threads together: a grant, so that short runs are looked at too, and a share of the time
-/// after that.
+/// What trials may cost all threads together: a fixed grant, so that short runs are looked at too, plus a share of the
+/// time.
 ///
 /// Decides: what trials may cost in a short run.
 /// From: chosen: enough for some 500 traps.
@@ -105,7 +106,7 @@ const GRANT_NS: u64 = 15_000_000;
 /// Wrong if: the curve is taken from the observed run, which it is not.
 const SHARE: u64 = 100;
 
-/// Times that are kept of one thread, for their quartile.
+/// Times that are kept for one thread, for their quartile.
 ///
 /// Decides: how many times of a thread its quartile is taken of.
 /// From: memory; chosen.
@@ -166,14 +167,14 @@ struct Open {
     watches: Vec<(WatchKey, Watch)>,
 }
 
-/// The threads as the kernel has them.
+/// The threads as the kernel side knows them.
 pub(crate) trait Threads {
-    /// The kernel's number of a thread, while it lives.
+    /// The kernel's number of a thread, while the thread is alive.
     fn number(&self, thread: u32) -> Option<u32>;
-    /// The time that it has run up to its latest switch (the low half of the nanoseconds: enough to see it change), and
-    /// whether it is on a processor.
+    /// How long the thread has run up to its latest switch (the low 32 bits of the nanoseconds, enough to see a
+    /// change), and whether it is on a processor.
     fn ran(&self, thread: u32) -> Option<(u32, bool)>;
-    /// The handles of the threads that a process has now, by its program image and number.
+    /// The handles of the living threads of a process, given by its program image and number.
     fn alive(&self, image: u32, pid: u32) -> Vec<u32>;
 }
 
@@ -187,11 +188,11 @@ pub(super) struct Confirm {
     seen: BTreeMap<WatchKey, Seen>,
     began_ns: u64,
     spent_ns: u64,
-    /// Breakpoints cannot be had here.
+    /// Refusals in a row; at [`REFUSED`], no more breakpoints are asked for.
     refused: u32,
 }
 
-/// Refusals after which no more breakpoints are asked for: a machine without them, or without the right.
+/// After this many refusals no more breakpoints are asked for: the machine has none, or knee lacks the right.
 ///
 /// Decides: after how many refusals no breakpoint is asked for.
 /// From: chosen; no measurement.
@@ -224,7 +225,7 @@ impl Confirm {
         }
     }
 
-    /// Makes one trial when one is due and can be afforded.
+    /// Makes a trial when one is due and within the budget.
     pub(super) fn tick(&mut self, now_ns: u64, lines: &Lines, threads: &dyn Threads, alive: &dyn Fn(u32) -> Vec<u32>) {
         if let Some(open) = self.open.take_if(|open| now_ns >= open.until_ns) {
             self.close(open);
@@ -263,13 +264,14 @@ impl Confirm {
             let key = WatchKey { space, address, thread: habit.thread, width, writes: habit.writes };
             self.watch(&mut watches, key, tid, LINE_HITS);
         }
-        // One thread alone cannot share: it would cost and show nothing.
+        // One thread alone cannot share: watching it would cost time and show nothing.
         let (start_ns, trial_ns) = (monotonic_ns(), TRIAL.as_nanos() as u64);
         if watches.len() >= 2 {
             std::thread::sleep(TRIAL);
         }
         let stretched = monotonic_ns().saturating_sub(start_ns) > 2 * trial_ns;
-        // On a busy machine the pause ends late, and threads that ran one after the other would seem to have met.
+        // On a busy machine the pause may last too long, and threads that ran one after the other would seem to have
+        // shared.
         let mut hits: Vec<(WatchKey, Vec<Hit>)> = watches.into_iter().map(|(key, watch)| (key, watch.hits())).collect();
         let trapped_ns = traps(&hits);
         hits.iter_mut().for_each(|(_, hits)| hits.retain(|hit| hit.time_ns <= start_ns + trial_ns));
@@ -314,7 +316,7 @@ impl Confirm {
                 self.refused = 0;
                 watches.push((key, watch));
             }
-            // A thread that has just ended says nothing about breakpoints.
+            // That the thread has just ended says nothing about breakpoints.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(_) => self.refused += 1,
         }
@@ -376,13 +378,13 @@ fn traps(hits: &[(WatchKey, Vec<Hit>)]) -> u64 {
     hits.iter().map(|(_, hits)| hits.len() as u64 * TRAP_NS).sum()
 }
 
-/// Up to `most` of them, from the one at `next` on, around the end.
+/// Up to `most` elements, from the one at `next` on, wrapping around.
 fn rotated<T: Clone>(all: Vec<T>, next: usize, most: usize) -> Vec<T> {
     let (count, start) = (all.len(), if all.len() <= most { 0 } else { next % all.len() });
     (0..count.min(most)).filter_map(|step| all.get((start + step) % count).cloned()).collect()
 }
 
-/// Breakpoints watch 1, 2, 4 or 8 bytes at a multiple of their number.
+/// Extends the range to what a breakpoint can watch: 1, 2, 4 or 8 bytes at a multiple of that size.
 pub(super) fn aligned(address: u64, width: u16) -> (u64, u16) {
     let width = match width {
         0 | 1 => 1,
@@ -393,7 +395,7 @@ pub(super) fn aligned(address: u64, width: u16) -> (u64, u16) {
     (address & !(u64::from(width) - 1), width)
 }
 
-/// The value that a quarter of the times do not exceed.
+/// The lower quartile: the value that a quarter of the times do not exceed.
 pub(super) fn lower_quartile(times: &[u64]) -> Option<u64> {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
@@ -425,7 +427,7 @@ mod tests {
         assert_eq!(one.most_frequent(), Some(5));
     }
 
-    /// Simulated threads: they cannot be watched, because they have no number.
+    /// Simulated threads. They have no number, so they cannot be watched.
     struct Told(std::cell::Cell<u32>, [bool; 2]);
 
     impl Threads for Told {

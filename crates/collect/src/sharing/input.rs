@@ -1,4 +1,4 @@
-//! What the caller gives: samples, and what is known of the code and data of a program image.
+//! What the caller supplies: samples, and what is known of the code and data of a program image.
 
 use super::snapshots::Snapshot;
 use recording::StackId;
@@ -37,15 +37,15 @@ pub(crate) trait ImageCode {
     fn function_start(&self, address: u64) -> Option<u64>;
     /// The variable at an address.
     fn variable(&self, address: u64) -> Option<NamedVariable>;
-    /// The object at an address to which a variable of the code points, as samples at accesses to it show.
+    /// The object at an address that a variable of the code points to, judging from samples at accesses to it.
     fn pointed(&self, snapshots: &[Snapshot], address: u64) -> Option<resolve::Placed>;
 }
 
 /// A variable of the program or of a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedVariable {
-    /// The path of the file that has it.
+    /// The path of the file that contains it.
     pub(crate) module: String,
-    /// Its name, when a symbol covers the address.
+    /// Its name, if a symbol covers the address.
     pub(crate) object: Option<resolve::Object>,
 }

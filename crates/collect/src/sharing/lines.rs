@@ -1,43 +1,44 @@
-//! Accesses by cache line. Kept in full where several threads meet; of the rest, enough to notice when they do.
+//! Accesses by cache line. All are kept for lines that several threads touch; for other lines only the latest.
 
 use super::input::LINE;
 use recording::RunId;
 use recording::tables::{AccessKind, AddressCertainty, Loss};
 use std::collections::{BTreeSet, HashMap};
 
-/// Rows of a line that one thread alone has touched so far: the latest are kept. A program that runs over much memory
-/// has millions of such lines.
+/// How many accesses are kept for a line that only one thread has touched so far: the latest. A program that uses much
+/// memory has millions of such lines.
 ///
 /// Decides: how many rows of a line that one thread touched are kept.
 /// From: memory; chosen.
 /// Wrong if: the second thread comes after many accesses of the first.
 const ALONE: usize = 32;
 
-/// Lines that are followed at a time (some 30 MiB with few rows each).
+/// Lines that are followed at the same time (some 30 MiB with few rows each).
 ///
 /// Decides: how many lines are followed.
 /// From: memory: some 30 MiB.
 /// Wrong if: shared lines come after so many others.
 const FOLLOWED: usize = 1 << 17;
 
-/// Rows that are kept in all (some 100 MiB); further ones are counted.
+/// Rows that are kept in all (some 100 MiB); further ones are only counted.
 ///
 /// Decides: how many rows are kept.
 /// From: memory: some 100 MiB.
 /// Wrong if: rows of shared lines come last.
 const ROWS: usize = 2 << 20;
 
-/// Threads that are distinguished at a line. Where more come and go, the one with the fewest accesses makes room; several
-/// thousand that live at once and share one line evenly are not what trials of four threads would find.
+/// Threads that are distinguished at a line. Where more come and go, a new one replaces the one with the fewest
+/// accesses. If several thousand lived at once and shared one line evenly, trials of four threads would not find that
+/// anyway.
 ///
 /// Decides: how many threads are told apart at a line.
 /// From: memory; chosen.
 /// Wrong if: thousands share a line evenly.
 const THREADS: usize = 1024;
 
-/// A line is suspected from so many accesses of each of two threads on, from so many writes, and when the threads touched
-/// it in so many of the same time windows: fewer meet by chance in a run over shared data. From prototypes on programs
-/// with and without sharing, where breakpoints confirmed no line below.
+/// A line is suspected when each of two threads made this many accesses, there were this many writes, and the threads
+/// touched it in this many of the same time windows: fewer can meet by chance in a run over shared data. From
+/// prototypes on programs with and without sharing, where breakpoints confirmed no line below these limits.
 ///
 /// Decides: from how many sampled accesses of each thread a line is suspected.
 /// From: prototypes on programs with and without sharing.
@@ -83,7 +84,7 @@ struct Line {
     /// Accesses by thread.
     threads: Vec<(u32, u32)>,
     writes: u32,
-    /// The current time window, who was in it, and whether it was counted as shared.
+    /// The current time window, the first thread in it, and whether the window was already counted as shared.
     window: u64,
     first: u32,
     counted: bool,
@@ -163,7 +164,7 @@ impl Lines {
         self.lines.get(&(space, address / LINE)).is_some_and(|line| line.threads.len() > 1)
     }
 
-    /// Drops the lines that one thread touched a few times.
+    /// Drops the lines that only one thread touched and only a few times.
     fn forget(&mut self) {
         let (lines, rows) = (self.lines.len(), &mut self.rows);
         self.lines.retain(|_, line| {
@@ -173,7 +174,7 @@ impl Lines {
             }
             keep
         });
-        // All are worth keeping, and there is no room: start over rather than grow.
+        // Most lines are worth keeping, but there is no room: start over rather than grow.
         if self.lines.len() * 2 > lines {
             self.forgotten += self.lines.len() as u64;
             self.lines.clear();
@@ -181,12 +182,12 @@ impl Lines {
         }
     }
 
-    /// Lines that became suspect since the last call: address space, and address / [`LINE`].
+    /// Lines that became suspects since the last call: address space, and address / [`LINE`].
     pub(super) fn nominated(&mut self) -> Vec<(u32, u64)> {
         std::mem::take(&mut self.nominated)
     }
 
-    /// What each thread does most at a line: writes where it writes. Most frequent users first.
+    /// What each thread mostly does at a line (writes, if it writes at all), the thread with the most accesses first.
     pub(super) fn habits(&self, space: u32, line: u64) -> Vec<Habit> {
         let Some(line) = self.lines.get(&(space, line)) else { return Vec::new() };
         let mut counts: HashMap<Use, u32> = HashMap::new();
@@ -204,7 +205,7 @@ impl Lines {
         threads.iter().filter_map(most).collect()
     }
 
-    /// The rows of lines that several threads touched and one of them wrote, or that are among `also`, in order of time.
+    /// The rows of lines that several threads touched and one wrote, and of the lines in `also`, sorted by time.
     pub(super) fn shared(&mut self, also: &BTreeSet<(u32, u64)>) -> Vec<(u32, Row)> {
         let wanted = |key: &(u32, u64), line: &Line| {
             let written = line.rows.iter().any(|row| writes(row.kind));

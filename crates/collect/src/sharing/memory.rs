@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 /// Bytes of the address space in which one stack pointer is remembered.
 const BLOCK: u64 = 1 << 16;
 
-/// Blocks that are remembered. Beyond that it starts over: some stacks are then taken for the heap.
+/// Blocks that are remembered. Beyond that the list starts over; some stacks are then taken for the heap.
 const BLOCKS: usize = 1 << 16;
 
 /// The memory of one process, while it lives.
@@ -18,8 +18,8 @@ pub(super) struct Memory {
     pid: u32,
     bytes: Option<File>,
     mappings: Vec<Mapping>,
-    /// Stack pointers that were seen, one in each [`BLOCK`]: by place and not by thread, because threads that come and go
-    /// use the same stacks again.
+    /// Stack pointers that were seen, one for each [`BLOCK`]. By address and not by thread, because new threads reuse
+    /// the stacks of ended ones.
     stacks: HashMap<u64, u64>,
 }
 
@@ -35,7 +35,7 @@ impl Memory {
         self.pid
     }
 
-    /// Gives the file descriptor back until bytes are asked for again.
+    /// Closes the file descriptor until bytes are read again.
     pub(super) fn close(&mut self) {
         self.bytes = None;
     }
@@ -56,7 +56,7 @@ impl Memory {
         }
         let new = self.stacks.insert(sp / BLOCK, sp).is_none();
         if new {
-            // A thread's stack is mapped before it runs: by now its mapping is there, and mostly the data's too.
+            // A thread's stack is mapped before the thread runs, so the map now includes it, and mostly the data too.
             self.refresh();
         }
     }

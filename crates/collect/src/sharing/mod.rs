@@ -1,10 +1,10 @@
 //! What threads do to each other's memory: which cache lines several of them touch, and which loops wait for a write.
 //!
-//! Every CPU sample in user space comes with all registers and some bytes of the stack. From the code around the sampled
-//! instruction follow the addresses of the memory accesses there (`resolve::decode`); they are gathered by cache line
-//! (`lines`) and loop (`spins`). Lines that several threads touch at the same time are then watched by hardware
-//! breakpoints (`confirm` on `watch`) to see whether, and how often, the threads really do. At the end, all of it becomes
-//! rows, with the variables that lie there (`variables`).
+//! Every CPU sample in user space comes with all registers and some bytes of the stack. The code around the sampled
+//! instruction gives the addresses of the memory accesses there (`resolve::decode`), which are gathered by cache line
+//! (`lines`) and by loop (`spins`). Hardware breakpoints (`confirm` on `watch`) then show whether, and how often,
+//! several threads really touch a suspected line at the same time. At the end, all of it becomes rows, with the
+//! variables at these addresses (`variables`).
 //!
 //! May import: `procfs`, `recording`, `resolve`, libc.
 
@@ -35,8 +35,8 @@ pub(crate) use snapshots::Snapshot;
 use snapshots::Snapshots;
 use spins::Tallies;
 
-/// Processes after which the memory of the earlier ones is closed: each takes a file descriptor while it is open, and a
-/// program may make thousands of processes. It is opened again when it is asked for.
+/// With more processes than this, the memory of earlier ones is closed: open memory takes a file descriptor, and a
+/// program may make thousands of processes. It is opened again when needed.
 const OPEN_MEMORIES: usize = 64;
 
 /// Whether sharing can be seen and proven on this machine.
@@ -61,8 +61,8 @@ pub(crate) struct SharedRows {
     pub(crate) losses: Vec<Loss>,
 }
 
-/// One process while it has one program: its code, and what was worked out from it. Processes that were forked have the
-/// same program, but other memory at the same addresses.
+/// One process while it executes one program: its code, and what was derived from it. Forked processes have the same
+/// program, but other memory at the same addresses.
 struct Space {
     image: u32,
     code: CodeGraph,
@@ -72,7 +72,7 @@ struct Space {
     runtime: Runtime,
 }
 
-/// Gathers what samples show of memory that threads share.
+/// Gathers what samples show about memory that threads share.
 pub(crate) struct SharingSampler {
     spaces: Vec<Space>,
     /// By program image and process.
@@ -86,7 +86,7 @@ pub(crate) struct SharingSampler {
 }
 
 impl SharingSampler {
-    /// With `breakpoints`, suspicions are checked; without, they stay suspicions.
+    /// With `breakpoints`, suspects are checked; without, they remain suspects.
     pub(crate) fn new(breakpoints: bool) -> SharingSampler {
         SharingSampler {
             spaces: Vec::new(),
@@ -100,7 +100,7 @@ impl SharingSampler {
         }
     }
 
-    /// Whether the code of this machine can be read at all.
+    /// Whether code of this machine's architecture can be decoded.
     pub(crate) fn can_decode() -> bool {
         decode::decoder(std::env::consts::ARCH).is_some()
     }
@@ -151,7 +151,7 @@ impl SharingSampler {
         }
     }
 
-    /// The number of the space of a sample; none where code is not decoded.
+    /// The number of a sample's address space; none where code is not decoded.
     fn space(&mut self, sampled: &Sampled<'_>) -> Option<u32> {
         let key = (sampled.image, sampled.pid);
         if let Some(number) = self.space_ids.get(&key) {
@@ -175,7 +175,7 @@ impl SharingSampler {
         Some(number)
     }
 
-    /// Watches what is suspected, for a short time and within a budget.
+    /// Watches suspects, for a short time and within a budget.
     pub(crate) fn tick(&mut self, now_ns: u64, threads: &dyn Threads) {
         let Some(confirm) = &mut self.confirm else { return };
         for (space, line) in self.lines.nominated() {
@@ -192,7 +192,7 @@ impl SharingSampler {
         confirm.tick(now_ns, &self.lines, threads, &alive);
     }
 
-    /// Everything as rows. `frame`: the handle of a code address of an image.
+    /// All results as rows. `frame` gives the handle of a code address of an image.
     pub(crate) fn finish<'k>(
         mut self,
         run: RunId,
@@ -279,7 +279,7 @@ impl SharingSampler {
         rows
     }
 
-    /// The instruction that made a breakpoint trap: the trap comes after it.
+    /// The instruction before the address at which a breakpoint trapped: it made the access.
     fn before(&self, space: u32, trapped: u64) -> u64 {
         let code = self.spaces.get(space as usize).map(|space| &space.code);
         let previous = code.and_then(|code| code.before(trapped).find(|edge| !edge.branch));
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Knows nothing but where the code begins that the samples are in.
+    /// Knows only where the code begins that the samples are in.
     struct Begins(u64);
 
     impl ImageCode for Begins {
@@ -379,13 +379,14 @@ mod tests {
 
     #[test]
     fn breakpoints_are_asked_for_before_they_are_promised() {
-        // Whatever this machine allows, a refusal says why.
+        // Whatever this machine allows, a refusal must give a reason.
         assert!(
             available().is_ok() || available().is_err_and(|why| why.contains("cannot be set") || why.contains("x86"))
         );
     }
 
-    /// A million samples in a thousand places of this program's own code, of sixteen threads that touch the same lines.
+    /// A million samples at a thousand addresses of this program's own code, from sixteen threads that touch the same
+    /// lines.
     #[test]
     #[ignore = "measures time: wants an optimised build and a quiet machine"]
     fn a_million_samples_are_decoded_and_gathered_in_seconds() {
@@ -427,7 +428,8 @@ mod tests {
         let rows = sampler.finish(RunId(0), &ThreadId, &|_| None, &mut |_, _| Some(FrameId(0)));
         let taken = start.elapsed();
         assert!(rows.accesses.len() > 100_000, "{} accesses", rows.accesses.len());
-        // The goal is 3 s. A busy machine takes longer, and is not to decide: ten times that is another algorithm.
+        // The goal is 3 s. A busy machine takes longer and must not fail the test; ten times as long means another
+        // algorithm.
         assert!(taken.as_secs_f64() < 30.0, "{taken:?} for {} accesses", rows.accesses.len());
     }
 }

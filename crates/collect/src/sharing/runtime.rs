@@ -1,8 +1,8 @@
 //! Code that is made at run time (Java, JavaScript, .NET): its bytes as they were when samples fell there.
 //!
-//! Such code moves, is replaced and is gone when the process ends, so its bytes are copied while it lives, in blocks, and
-//! decoded from the copy. A block is read again from time to time when samples fall into it; when it has changed, what was
-//! concluded from it is forgotten, and the old copy is kept with the time until which it held.
+//! Such code is moved, replaced, and lost when the process ends, so its bytes are copied while the process lives, in
+//! blocks, and decoded from the copy. A block is read again from time to time when samples fall into it. If it has
+//! changed, what was derived from it is forgotten, and the old copy is kept with the time until which it was valid.
 
 use super::memory::Memory;
 use recording::RunId;
@@ -10,10 +10,11 @@ use recording::tables::RuntimeBytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Bytes of a block: a few hundred instructions, one read of a microsecond.
+/// Bytes of a block: a few hundred instructions; reading it takes about a microsecond.
 const BLOCK: u64 = 1024;
 
-/// A block is read again at most so often. Code is replaced when it has run for a while, a few times in its life.
+/// A block is read again at most this often, in nanoseconds. Code is replaced when it has run for a while, a few times
+/// in its life.
 const ANEW_NS: u64 = 20_000_000;
 
 /// Blocks that are held at most (some 8 MiB), old copies included.
@@ -31,12 +32,12 @@ struct Block {
 pub(super) struct Runtime {
     /// By number of the block in the address space.
     blocks: BTreeMap<u64, Block>,
-    /// Copies that no longer hold, by number of the block.
+    /// Copies that are no longer valid, with the number of the block.
     old: Vec<(u64, Block)>,
 }
 
 impl Runtime {
-    /// Looks whether the code at an address is still what was copied. Returns the range that must be forgotten.
+    /// Checks whether the code at an address is still what was copied. Returns the range to be forgotten if not.
     pub(super) fn check(&mut self, memory: &mut Memory, address: u64, now_ns: u64) -> Option<Range<u64>> {
         let number = address / BLOCK;
         let block = self.blocks.get_mut(&number)?;
@@ -46,7 +47,7 @@ impl Runtime {
         let mut bytes = vec![0; BLOCK as usize];
         let read = memory.read(number * BLOCK, &mut bytes);
         bytes.truncate(read);
-        // A process that has ended has no bytes: what was copied stays valid for its samples.
+        // The bytes of a process that has ended cannot be read; the copy stays valid for its samples.
         if bytes.is_empty() {
             return None;
         }
@@ -62,8 +63,8 @@ impl Runtime {
         Some(number * BLOCK..(number + 1) * BLOCK)
     }
 
-    /// Copies code at an address into a buffer, up to the end of the block; reads the block first when it is not held.
-    /// Returns how many bytes there are.
+    /// Copies code at an address into a buffer, up to the end of the block; first reads the block if it is not held.
+    /// Returns how many bytes were copied.
     pub(super) fn read(&mut self, memory: &mut Memory, address: u64, buffer: &mut [u8], now_ns: u64) -> usize {
         let mut copied = 0;
         while copied < buffer.len() {
@@ -92,7 +93,7 @@ impl Runtime {
         copied
     }
 
-    /// The blocks that hold these addresses.
+    /// The blocks that contain these addresses.
     pub(super) fn rows(self, run: RunId, pid: u32, addresses: &BTreeSet<u64>) -> Vec<RuntimeBytes> {
         let wanted: BTreeSet<u64> = addresses.iter().map(|address| address / BLOCK).collect();
         let blocks = self.blocks.into_iter().chain(self.old).filter(|(number, _)| wanted.contains(number));
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn code_is_copied_once_and_seen_to_change() {
-        // This process's own memory stands for the code.
+        // This process's own memory serves as the code.
         let mut code = vec![0x90_u8; 4 * BLOCK as usize];
         let start = (code.as_ptr().addr() as u64).next_multiple_of(BLOCK);
         let offset = (start - code.as_ptr().addr() as u64) as usize;

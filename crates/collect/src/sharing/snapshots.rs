@@ -1,20 +1,20 @@
-//! Samples at memory that is shared, kept whole: from the registers and the stack of that moment follows, when the program
-//! has ended, which variable of the code points there.
+//! Samples at shared memory, kept whole: the registers and the stack of that moment show, after the program has ended,
+//! which variable of the code points there.
 
 use resolve::decode::{CodeGraph, Registers, SampledAccess};
 use std::collections::HashMap;
 
-/// Samples that are kept for one address: a variable may be gone from its register at the first, and be there at the
-/// next.
+/// Samples that are kept for one address: if a variable is no longer in its register at one sample, it may be at
+/// another.
 const EACH: usize = 4;
 
-/// Samples that are kept of one run (some 16 MiB with their stacks).
+/// Samples that are kept for one run (some 16 MiB with their stacks).
 const ALL: usize = 8192;
 
-/// Bytes of the stack that are kept of each: frames of functions are seldom larger.
+/// Bytes of the stack that are kept for each sample: functions seldom have larger frames.
 const STACK: usize = 2048;
 
-/// How far from the sample an access may be: registers farther away have mostly changed.
+/// How many instructions from the sample an access may be: farther away, registers have mostly changed.
 const NEAR: u8 = 4;
 
 /// One sample.
@@ -28,11 +28,11 @@ pub(crate) struct Snapshot {
     pub(crate) stack: Box<[u8]>,
     /// The instruction that made the access.
     pub(crate) instruction: u64,
-    /// What the register held to which that instruction adds an index.
+    /// The value of the base register, if that instruction adds an index to it.
     pub(crate) array: Option<u64>,
 }
 
-/// All of a run, by space and address of the access.
+/// All samples of a run, by space and address of the access.
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
     kept: HashMap<(u32, u64), Vec<Snapshot>>,
@@ -40,7 +40,7 @@ pub(super) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Keeps a sample at an access. `start`: where the bytes of the stack begin.
+    /// Keeps a sample at an access. `start` is the address of the first byte of the stack.
     pub(super) fn keep(
         &mut self,
         space: u32,
@@ -58,7 +58,7 @@ impl Snapshots {
         }
         let operand = code.at(access.instruction).and_then(|one| one.accesses().next().map(|access| access.operand));
         let base = operand.filter(|operand| operand.index.is_some()).and_then(|operand| operand.base);
-        // The register may have another value after the instruction: then it leads to no array.
+        // If the register has changed after the instruction, its value will match no array.
         let array = base.and_then(|base| registers.general.get(usize::from(base)).copied());
         self.count += 1;
         kept.push(Snapshot {

@@ -1,4 +1,4 @@
-//! Samples in loops that wait, by thread and by what the loop reads.
+//! Samples in waiting loops, by thread and by what the loop reads.
 
 use super::input::{LINE, Sampled};
 use recording::tables::Loss;
@@ -6,7 +6,7 @@ use recording::{RunId, StackId};
 use resolve::decode::{SampledAccess, Spin};
 use std::collections::{BTreeMap, HashMap};
 
-/// A polled address is watched from so many samples on: a few milliseconds of waiting.
+/// Samples from which on a polled address is watched: a few milliseconds of waiting.
 ///
 /// Decides: from how many samples on a polled address is watched.
 /// From: chosen: some milliseconds of waiting.
@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, HashMap};
 /// Wrong if: a run is too short for so many samples.
 const NOMINATED: u64 = 5;
 
-/// Threads and loops that are distinguished (some 10 MiB); samples beyond them are counted.
+/// Threads and loops that are distinguished (some 10 MiB); further samples are only counted.
 ///
 /// Decides: how many threads and loops are told apart.
 /// From: memory: some 10 MiB.
 /// Wrong if: loops that wait come last.
 const TALLIES: usize = 1 << 16;
 
-/// What is remembered from sample to sample beyond which it starts over: samples that do not show what a loop reads are
-/// then as if they were the first.
+/// Limit of what is remembered from sample to sample, before it starts over: a sample that does not show what its loop
+/// reads is then treated as the first one there.
 ///
 /// Decides: how much is remembered from sample to sample.
 /// From: memory; chosen.
@@ -42,9 +42,9 @@ pub(super) struct Read {
 pub(super) struct SpinTally {
     pub(super) space: u32,
     pub(super) thread: u32,
-    /// Of a load whose address is not known, or the loop's start.
+    /// The load whose address is not known, or the loop's start.
     instruction: u64,
-    /// Of a load whose address is not known.
+    /// The bytes of the load whose address is not known.
     width: u16,
     /// In the order of the code.
     reads: Vec<Read>,
@@ -58,8 +58,8 @@ pub(super) struct SpinTally {
 }
 
 impl SpinTally {
-    /// What the loop waits for, as instruction, address and width: of several places that it looks at the one that
-    /// others were seen to write most. `written`: how much an address was.
+    /// What the loop waits for, as instruction, address and width. If it reads several addresses: the one that others
+    /// were seen to write most. `written` tells how much an address was written.
     pub(super) fn awaited(&self, written: impl Fn(u32, u64) -> u64) -> (u64, Option<u64>, u16) {
         let most = self.reads.iter().max_by_key(|read| written(self.space, read.address));
         most.map_or((self.instruction, None, self.width), |read| (read.instruction, Some(read.address), read.width))
@@ -69,16 +69,16 @@ impl SpinTally {
 /// Address space, thread, start of the loop, what it reads, and the call stack.
 type SpinKey = (u32, u32, u64, Vec<Read>, Option<StackId>);
 
-/// All of a run.
+/// All samples in waiting loops of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
     tallies: BTreeMap<SpinKey, SpinTally>,
-    /// What a thread was last seen to read in a loop: for samples that do not show it.
+    /// What a thread was last seen to read in a loop, for samples that do not show it.
     last: HashMap<(u32, u32, u64), Vec<Read>>,
-    /// Samples by what was read, until it is nominated.
+    /// Number of samples by what was read, until that is nominated.
     counts: HashMap<(u32, Read), u64>,
     fresh: Vec<(u32, Read)>,
-    /// Samples in all, and those that found no room.
+    /// All samples, and those for which there was no room.
     samples: u64,
     dropped: u64,
 }
@@ -95,7 +95,7 @@ impl Tallies {
             }
         }
         if reads.len() < spin.polled.len() {
-            // What the loop reads does not change from round to round: an earlier sample may have shown it.
+            // A loop reads the same addresses in each round, so an earlier sample may have shown them.
             let known = self.last.get(&place).map(Vec::as_slice).unwrap_or_default();
             let missing = |one: &&Read| !reads.iter().any(|read| read.instruction == one.instruction);
             let more: Vec<Read> = known.iter().filter(missing).copied().collect();
@@ -158,7 +158,7 @@ impl Tallies {
         (count > 0).then(|| Loss { run, what: "samples in loops that wait".to_owned(), count, of })
     }
 
-    /// All, in a fixed order.
+    /// All tallies, in a fixed order.
     pub(super) fn all(&self) -> impl Iterator<Item = &SpinTally> {
         self.tallies.values()
     }

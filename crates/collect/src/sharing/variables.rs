@@ -7,7 +7,7 @@ use recording::RunId;
 use recording::tables::{Region, Variable};
 use std::collections::BTreeSet;
 
-/// Addresses that are named at most, of one process: shared lines are few, unless the program works on shared data.
+/// How many addresses of one process are named at most: shared lines are few, unless the program works on shared data.
 const NAMED: usize = 1 << 16;
 
 pub(super) fn rows<'m>(

@@ -18,7 +18,7 @@ const PERF_FLAG_FD_CLOEXEC: u64 = 8;
 const IOC_DISABLE: libc::Ioctl = 0x2401;
 const IOC_REFRESH: libc::Ioctl = 0x2402;
 const RECORD_SAMPLE: u32 = 9;
-/// Where `struct perf_event_mmap_page` has `data_head`.
+/// Offset of `data_head` in `struct perf_event_mmap_page`.
 const DATA_HEAD: usize = 1024;
 
 /// `struct perf_event_attr` up to PERF_ATTR_SIZE_VER3 (96 bytes).
@@ -44,7 +44,7 @@ struct BreakpointAttribute {
 
 const _: () = assert!(size_of::<BreakpointAttribute>() == 96);
 
-/// What a breakpoint saw once.
+/// One hit of a breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
     /// When.
@@ -61,7 +61,7 @@ pub(super) fn thread_time_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A breakpoint of one thread. It is gone when this is dropped.
+/// A breakpoint of one thread, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     event: File,
@@ -75,7 +75,7 @@ unsafe impl Send for Watch {}
 impl Watch {
     /// Watches `width` bytes (1, 2, 4 or 8, aligned) of a thread until `limit` hits.
     ///
-    /// A new one is needed for each trial: on Linux 6.18 an event whose limit has been reached never traps again.
+    /// A new one is needed for each trial: on Linux 6.18, an event whose limit has been reached never traps again.
     pub(super) fn open(tid: u32, address: u64, width: u16, writes: bool, limit: u32) -> std::io::Result<Watch> {
         let attribute = BreakpointAttribute {
             kind: TYPE_BREAKPOINT,

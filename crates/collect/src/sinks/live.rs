@@ -15,7 +15,7 @@ pub struct Now {
     pub thread: ThreadId,
     /// What it does.
     pub doing: Doing,
-    /// For what it waits, where that is known: a row of the window's `waits`.
+    /// What it waits for, where that is known: a row of the window's `waits`.
     pub wait: Option<WaitId>,
 }
 
@@ -37,7 +37,7 @@ impl ThreadSums {
 /// Makes the rows of one window: what happened since the window before.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSink {
-    /// Sums at the end of the window before, of the threads that lived then.
+    /// Sums at the end of the window before, of the threads that were alive then.
     before: HashMap<ThreadId, ThreadSums>,
 }
 
@@ -87,7 +87,7 @@ impl LiveSink {
         source.forget();
     }
 
-    /// A thread's row of the window: the growth of its sums.
+    /// A thread's row for the window: the growth of its sums.
     fn grown(&self, mut row: Thread, now: ThreadSums, (from_ns, to_ns): (u64, u64)) -> Thread {
         let before = self.before.get(&row.thread);
         let then = before.copied().unwrap_or_default();
@@ -100,7 +100,7 @@ impl LiveSink {
         row.involuntary_switches = since(|sums| sums.involuntary);
         (row.start_ns, row.end_ns) = (row.start_ns.max(from_ns), row.end_ns.clamp(from_ns, to_ns.max(from_ns)));
         if before.is_none() {
-            // It was there before it was first seen, asleep: that time is no part of the window.
+            // Asleep before it was first seen: time before the window must not be counted.
             let all = row.running_ns + row.runnable_ns + row.preempted_ns + row.blocked_ns;
             row.blocked_ns = row.blocked_ns.saturating_sub(all.saturating_sub(row.end_ns - row.start_ns));
         }
@@ -120,7 +120,7 @@ fn wait_rows(
     rows
 }
 
-/// Adds a slice that ended in the window, as far as it lies inside.
+/// Adds the part of a slice that lies inside the window.
 fn add_slice(waited: &mut HashMap<WaitId, WaitSums>, slice: &Slice, from_ns: u64) {
     let (State::Blocked, Some(wait)) = (slice.state, slice.wait) else { return };
     let length = slice.end_ns.saturating_sub(slice.start_ns).max(1);
@@ -134,7 +134,7 @@ fn add_slice(waited: &mut HashMap<WaitId, WaitSums>, slice: &Slice, from_ns: u64
     }
 }
 
-/// Adds a block that goes on.
+/// Adds a block that has not ended.
 fn add_block(sums: &mut WaitSums, since_ns: u64, (from_ns, to_ns): (u64, u64)) {
     let so_far = to_ns.saturating_sub(since_ns);
     sums.count += 1;

@@ -1,4 +1,4 @@
-//! Where rows go: into a recording, or on a screen.
+//! Where rows go: into a recording, or to a screen.
 //!
 //! May import: `build`, `error`, `events`, `sources`, `stacks`, `recording`.
 

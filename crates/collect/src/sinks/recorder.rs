@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::stacks::Stacks;
 use recording::Writer;
 
-/// Writes as the run goes on, so that memory does not grow with its length.
+/// Writes while the run goes on, so that memory does not grow with the length of the run.
 pub(crate) struct Recorder<'w> {
     writer: &'w mut Writer,
     failed: Option<recording::Error>,
@@ -16,15 +16,15 @@ impl<'w> Recorder<'w> {
         Recorder { writer, failed: None }
     }
 
-    /// Writes the tables of which there is enough for a part.
+    /// Writes the tables that have enough rows for a part.
     pub(crate) fn write_parts(&mut self, rows: &mut Builder) {
-        // The target goes on and the first failure is reported at its end; later ones would only repeat it.
+        // The target goes on, and the first failure is reported at its end; later failures would only repeat it.
         if let Err(error) = rows.write_parts(self.writer) {
             self.failed.get_or_insert(error);
         }
     }
 
-    /// Writes what is left, and the names of all stacks that are new.
+    /// Writes what is left, and the names of all new stacks.
     pub(crate) fn finish(self, rows: Builder, stacks: Stacks<'_>) -> Result<(), Error> {
         if let Some(error) = self.failed {
             return Err(error.into());

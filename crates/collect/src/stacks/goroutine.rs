@@ -1,40 +1,41 @@
 //! Which goroutine a sample was taken in.
 //!
-//! Go keeps the address of the running goroutine's record in a register (r14 on x86-64: src/cmd/compile/abi-internal.md of Go,
-//! since 1.17). Code in assembly may use that register otherwise, and a thread's own goroutine, g0, is no goroutine of the
-//! program's. So the record has to name itself, and the stack pointer has to lie on its stack.
+//! Go keeps the address of the running goroutine's record in a register (r14 on x86-64: src/cmd/compile/abi-internal.md
+//! of Go, since 1.17). Assembly code may use that register for something else, and a thread's own goroutine, g0, is not
+//! one of the program's. So the record must point to itself, and the stack pointer must lie on its stack.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The register's place in the kernel's `pt_regs` (arch/x86/include/asm/ptrace.h): r15 is the first.
+/// The register's index in the kernel's `pt_regs` (arch/x86/include/asm/ptrace.h): r15 is the first.
 #[cfg(target_arch = "x86_64")]
 const REGISTER: Option<usize> = Some(1);
 #[cfg(not(target_arch = "x86_64"))]
 const REGISTER: Option<usize> = None;
 
-/// Words of the record that are read, and which of them are what (`g` in Go's runtime/runtime2.go): both ends of the stack,
-/// the thread (`m`), and in the saved registers the record's own address. Go 1.26; `place.h` reads the same.
+/// How many words of the record are read, and which of them are used (`g` in Go's runtime/runtime2.go): both ends of
+/// the stack, the thread (`m`), and, among the saved registers, the record's own address. Go 1.26; `place.h` reads the
+/// same.
 const WORDS: usize = 10;
 const LOW: usize = 0;
 const HIGH: usize = 1;
 const THREAD: usize = 6;
 const ITSELF: usize = 9;
 
-/// Records that are remembered. Go keeps those of ended goroutines for new ones; more at once are seldom.
+/// How many records are remembered. Go reuses those of ended goroutines, so a program seldom has more.
 const KNOWN: usize = 1 << 16;
 
 /// The goroutines of a process.
 #[derive(Debug, Default)]
 pub(super) struct Goroutines {
     memory: Option<File>,
-    /// Both ends of the stack of each; none for g0 and for what is no goroutine.
+    /// Both ends of each one's stack; none for g0 and for what is not a goroutine.
     known: HashMap<u64, Option<(u64, u64)>>,
 }
 
 impl Goroutines {
-    /// The address of the goroutine that ran with these registers, of which the stack pointer is one.
+    /// The address of the goroutine that ran with these registers and this stack pointer.
     pub(super) fn running(&mut self, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
         let goroutine = *registers.get(REGISTER?)?;
         let on_stack =
@@ -45,7 +46,7 @@ impl Goroutines {
         if self.known.len() >= KNOWN {
             self.known.clear();
         }
-        // A stack that grows is put elsewhere.
+        // Go moves a stack when it grows.
         let stack = self.read(pid, goroutine);
         self.known.insert(goroutine, stack);
         on_stack(&stack).then_some(goroutine)
@@ -58,7 +59,7 @@ impl Goroutines {
         let memory = self.memory.as_ref()?;
         let record: [u64; WORDS] = words(memory, goroutine)?;
         let [own] = words(memory, record[THREAD]).unwrap_or([0]);
-        // A thread's record begins with its g0.
+        // A thread's record (`m`) begins with the address of its g0.
         (record[ITSELF] == goroutine && own != goroutine).then_some((record[LOW], record[HIGH]))
     }
 }

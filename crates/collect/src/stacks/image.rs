@@ -1,4 +1,4 @@
-//! One program image of the target (one exec): its memory map, kept current, and the unwinding of its stacks.
+//! One program image of the target (one exec): its memory map, kept up to date, and the unwinding of its stacks.
 
 use super::goroutine::Goroutines;
 use super::interner::Interner;
@@ -14,19 +14,19 @@ use resolve::{
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// The loader maps libraries in the first milliseconds, so the map is read often at first, then only when an address
-/// turns up that lies outside of it. A reading takes a tenth of a millisecond to some; stacks may hold any number of
-/// addresses that are none, so at most one part in so many of the time is spent on it.
+/// The loader maps libraries in the first milliseconds, so the map is read often at first, and later only when an
+/// address lies outside of it. A reading takes some tenths of a millisecond, and stacks may hold any number of words
+/// that are no addresses, so at most one part in so many of the time is spent on readings.
 const PART: u64 = 20;
-/// Pages outside of the map that are remembered, so that each is looked for only once.
+/// Pages outside of the map that are remembered, so that each causes only one reading.
 const STRANGERS: usize = 4096;
-/// Readings in a row without a change after which the loader is taken to be done.
+/// Readings in a row without a change after which the loader is assumed to have finished.
 const SETTLED: u32 = 3;
 
 /// Functions of Go's runtime that leave the stack of a goroutine, in the order of shared.h.
 const LEAVERS: [&str; 2] = ["runtime.mcall", "runtime.systemstack"];
 
-/// The most ranges that the kernel side takes for the code of one image (MAX_SPANS of shared.h).
+/// How many code ranges of one image the kernel side accepts (MAX_SPANS of shared.h).
 const MOST_RANGES: usize = 4;
 
 /// What was copied of a stack.
@@ -35,23 +35,23 @@ pub(crate) struct Copied<'a> {
     pub(crate) registers: UserRegisters,
     /// Bytes from the stack pointer on.
     pub(crate) bytes: &'a [u8],
-    /// The same of a stack that the thread left for this one.
+    /// Registers and bytes of the stack that the thread left for this one.
     pub(crate) left: Option<(UserRegisters, &'a [u8])>,
-    /// The frames of Python, innermost first.
+    /// The Python frames, innermost first.
     pub(crate) python: &'a [PythonCall],
 }
 
 impl<'a> Copied<'a> {
-    /// A stack, and nothing beside it.
+    /// Only a stack: no left stack and no Python frames.
     pub(crate) fn new(registers: UserRegisters, bytes: &'a [u8]) -> Copied<'a> {
         Copied { registers, bytes, left: None, python: &[] }
     }
 }
 
-/// Ranges of addresses in an image, each from its start to its end.
+/// Ranges of addresses in an image, each with its start and end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodeMap {
-    /// Its code, as so many ranges as were asked for.
+    /// Its code, as no more ranges than were asked for.
     pub(crate) code: Vec<(u64, u64)>,
     /// `runtime.mcall` and `runtime.systemstack` of a Go program.
     pub(crate) leavers: Vec<(u64, u64)>,
@@ -65,7 +65,7 @@ pub(super) struct Image {
     language: Option<Language>,
     unwinder: Unwinder,
     code: Vec<(u64, u64)>,
-    /// Where the functions lie that leave a stack.
+    /// Where the functions that leave a stack lie.
     leavers: Option<[(u64, u64); 2]>,
     goroutines: Goroutines,
     pub(super) parked: Parked,
@@ -83,7 +83,7 @@ pub(super) struct Image {
     handles: Vec<FrameId>,
 }
 
-/// What became of a copied stack.
+/// The result of unwinding a copied stack.
 pub(super) struct Unwound {
     pub(super) stack: Option<StackId>,
     pub(super) truncated: bool,
@@ -131,7 +131,7 @@ impl Image {
     fn read_map(&mut self) -> bool {
         let text = std::fs::read(format!("/proc/{}/maps", self.pid)).ok().filter(|text| !text.is_empty());
         let Some(mappings) = text.and_then(|text| parse_maps(text).ok()) else {
-            // The process has ended: what was read before stays valid for its stacks.
+            // The process has ended; what was read before stays valid for its stacks.
             self.unchanged = SETTLED;
             return false;
         };
@@ -159,7 +159,7 @@ impl Image {
         true
     }
 
-    /// Where its code lies.
+    /// Where the image's code lies.
     pub(super) fn code_map(&self) -> CodeMap {
         CodeMap {
             code: self.code.clone(),
@@ -168,7 +168,7 @@ impl Image {
         }
     }
 
-    /// The files that it has mapped as code, as this process can open them.
+    /// The files that it has mapped as code, by paths that this process can open.
     pub(super) fn code_files(&self) -> Vec<PathBuf> {
         let text = std::fs::read(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let mappings = parse_maps(text).unwrap_or_default();
@@ -183,7 +183,7 @@ impl Image {
         files
     }
 
-    /// Unwinds stack bytes that were copied at a time; reads the map again first when an address is unknown.
+    /// Unwinds stack bytes that were copied at `time_ns`; reads the map again first when an address is unknown.
     pub(super) fn unwind(&mut self, copied: Copied<'_>, time_ns: u64, interner: &mut Interner) -> Unwound {
         let Copied { registers, bytes: stack, left, python } = copied;
         let mut moved = self.read_ns == 0 && self.refresh();
@@ -230,7 +230,7 @@ impl Image {
         Unwound { stack: interner.stack(&self.handles, truncated), truncated, moved }
     }
 
-    /// Puts the functions of Python into the stack that was just unwound.
+    /// Puts the Python functions into the stack that was just unwound.
     fn put_python(&mut self, python: &[PythonCall], interner: &mut Interner) {
         let number = self.made.at(interner, self.program.as_deref(), false);
         let now_ns = monotonic_ns();
@@ -241,7 +241,7 @@ impl Image {
         merge(native.into_iter().zip(evaluates), named, handles);
     }
 
-    /// Whether the map should be read again for an address that it does not hold.
+    /// Whether the map should be read again because of an address that it does not contain.
     fn worth_reading(&mut self, address: u64) -> bool {
         let due = monotonic_ns().saturating_sub(self.read_ns) >= self.reading_ns * PART;
         if due && self.strangers.len() >= STRANGERS {
@@ -256,7 +256,7 @@ impl Image {
         self.goroutines.running(pid, registers, stack_pointer)
     }
 
-    /// Return addresses of the stack that was unwound last, the nearest first.
+    /// Return addresses of the last unwound stack, the nearest first.
     pub(super) fn callers(&self) -> impl Iterator<Item = u64> + '_ {
         self.addresses.iter().skip(1).map(|address| address.raw())
     }
@@ -266,13 +266,13 @@ impl Image {
         &self.unwinder
     }
 
-    /// The handle of a code address; run-time code as it is called at a time. None where no code is known.
+    /// The handle of a code address; for run-time code, by its name at `time_ns`. None where no code is known.
     pub(super) fn frame(&self, address: u64, time_ns: u64, interner: &mut Interner) -> Option<FrameId> {
         let in_file = interner.user_frame(&self.unwinder, address, self.program.as_deref());
         in_file.or_else(|| Some(interner.runtime_frame(self.made.number()?, address, time_ns)))
     }
 
-    /// Whether the stack that was unwound last ends where another one was left.
+    /// Whether the last unwound stack ends where the thread left another stack.
     fn leaves(&self, end: StackEnd) -> bool {
         let Some([mcall, _]) = self.leavers else { return false };
         let outermost = self.addresses.last().map(|address| address.lookup());

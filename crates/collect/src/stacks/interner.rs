@@ -1,5 +1,5 @@
-//! Gives out handles for stacks, frames and modules, the same for all runs of a recording, and names them at the end of each
-//! run.
+//! Gives out handles for stacks, frames and modules, which stay the same for all runs of a recording, and names them at
+//! the end of each run.
 
 mod naming;
 
@@ -17,7 +17,7 @@ enum CodeFile {
     Kernel,
     File(PathBuf),
     Vdso,
-    /// Code that a process image made at run time, by the image's number here: addresses mean nothing in
+    /// Code that a process image made at run time, by the image's number here, because addresses mean nothing in
     /// another process.
     Runtime(u32),
 }
@@ -26,17 +26,17 @@ enum CodeFile {
 #[derive(Debug)]
 struct JitModule {
     program: String,
-    /// Its names, until the rows of its run were handed out.
+    /// Its names, until the rows of its run have been emitted.
     code: Option<RuntimeCode>,
 }
 
-/// A frame in a module: what makes it different from others.
+/// A frame in a module: what distinguishes it from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FrameKey {
     module: ModuleId,
-    /// Offset in the module's file (the kernel's and run-time code: the address).
+    /// Offset in the module's file; for the kernel and run-time code, the address.
     offset: u64,
-    /// Run-time code: what was there, as a number of `Interner::names`; none while that is not known.
+    /// For run-time code: what was there, as an index into `Interner::names`; none while that is not known.
     name: Option<u32>,
 }
 
@@ -55,14 +55,14 @@ struct ModuleEntry {
     file: Option<ModuleRef>,
 }
 
-/// Handles given out so far, and the rows that no part holds yet.
+/// Handles given out so far, and the rows that have not been emitted yet.
 pub(crate) struct Interner {
     modules: Vec<ModuleEntry>,
     module_ids: HashMap<CodeFile, ModuleId>,
     frames: Vec<FrameKey>,
     frame_ids: HashMap<FrameKey, FrameId>,
     runtimes: Vec<JitModule>,
-    /// What is called at an address: innermost first the functions that were put into one, and that one.
+    /// The functions at an address, innermost first: those that were inlined, then the function itself.
     names: Vec<Vec<Name>>,
     name_ids: HashMap<Vec<Name>, u32>,
     /// When frames of run-time code without a name were first met.
@@ -96,8 +96,8 @@ impl Interner {
         }
     }
 
-    /// The frame of a code address in user space, as the process of the unwinder has it mapped. None when it lies in no
-    /// file.
+    /// The frame of a code address in user space, as the unwinder's process has it mapped. None when the address lies
+    /// in no file.
     pub(crate) fn user_frame(&mut self, unwinder: &Unwinder, address: u64, program: Option<&Path>) -> Option<FrameId> {
         let located = unwinder.locate(address)?;
         let (place, kind) = match &located.mapping.path {
@@ -115,7 +115,7 @@ impl Interner {
         (self.runtimes.len() - 1) as u32
     }
 
-    /// Where the names of an image's run-time code come from.
+    /// Sets where the names of an image's run-time code come from.
     pub(crate) fn set_runtime_code(&mut self, number: u32, code: RuntimeCode) {
         if let Some(runtime) = self.runtimes.get_mut(number as usize) {
             runtime.code = Some(code);
@@ -127,7 +127,7 @@ impl Interner {
         self.runtimes.get_mut(number as usize)?.code.as_mut()
     }
 
-    /// The frame of an address in no file, as it is called at a time.
+    /// The frame of an address in no file, with its name at `time_ns`.
     pub(crate) fn runtime_frame(&mut self, number: u32, address: u64, time_ns: u64) -> FrameId {
         let found = self.runtime_code(number).and_then(|code| code.find(address, time_ns));
         let name = found.map(|found| self.name(&found, address));

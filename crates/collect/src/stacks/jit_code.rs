@@ -8,31 +8,31 @@ use resolve::{CodeAddress, MappedFile, Mapping, RuntimeCode, Unwinder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Java's virtual machine, and where it describes its memory.
+/// The library of Java's virtual machine, and the variables that describe its memory.
 const HOTSPOT: &str = "libjvm.so";
 const HOTSPOT_TABLES: [&str; 2] = ["gHotSpotVMStructs", "gHotSpotVMTypes"];
 
 /// Code that lies in no file.
 #[derive(Default)]
 pub(super) struct JitCode {
-    /// Whether there is such code; from then on there may be names for it.
+    /// Whether such code exists; only then can there be names for it.
     seen: bool,
-    /// Where the virtual machine describes its code.
+    /// The virtual machine's tables, which describe its code.
     hotspot: Option<Tables>,
-    /// The source of its names: opened as soon as there is such code, while the process lives, and then handed to the
-    /// interner.
+    /// The source of names. It is opened as soon as there is such code, while the process is alive, and then handed to
+    /// the interner.
     code: Option<RuntimeCode>,
-    /// Dumps that were seen in the memory map, by where they are mapped.
+    /// Dumps that were seen in the memory map, with the addresses where they are mapped.
     dumps: Vec<(u64, u64, PathBuf)>,
-    /// Its number at the interner.
+    /// Its number in the interner.
     number: Option<u32>,
     /// Frames by lookup address, with the generation of names in which they were found.
     frames: HashMap<u64, (u64, FrameId)>,
 }
 
 impl JitCode {
-    /// Searches a changed memory map for code without a file, and for sources of its names. Returns the virtual machine's
-    /// tables when they are new.
+    /// Searches a changed memory map for code without a file, and for sources of its names. Returns the tables of the
+    /// virtual machine when they are new.
     pub(super) fn see(&mut self, pid: u32, mappings: &[Mapping], unwinder: &Unwinder) -> Option<Tables> {
         self.frames.clear();
         for mapping in mappings.iter().filter(|mapping| mapping.executable) {
@@ -55,12 +55,12 @@ impl JitCode {
         self.hotspot
     }
 
-    /// Its number at the interner, once a frame of it was met.
+    /// Its number in the interner, once it has a frame there.
     pub(super) fn number(&self) -> Option<u32> {
         self.number
     }
 
-    /// Its number at the interner; with `refresh` the names are brought up to date first.
+    /// Its number in the interner; with `refresh`, the names are brought up to date first.
     pub(super) fn at(&mut self, interner: &mut Interner, program: Option<&Path>, refresh: bool) -> u32 {
         let number = *self.number.get_or_insert_with(|| interner.add_runtime(program));
         if let Some(mut code) = self.code.take() {

@@ -5,21 +5,21 @@ use resolve::{MappedFile, Mapping, Truncation};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// A note is written when more than one stack in so many broke off. Callers are then missing where causes look for
-/// them; below, the losses of the recording, which count every such stack, are enough.
+/// A note is written when more than one stack in so many broke off: then callers are missing where causes look for
+/// them. Below that, the losses of the recording are enough, which count every such stack.
 ///
 /// Decides: whether a note says that stacks of a language broke off.
 /// From: chosen; fewer are in the losses of the recording.
 /// Wrong if: the stacks that broke off are those of the one place that matters.
 const ONE_IN: u64 = 10;
-/// Fewer stacks than this make no share: ten of which one broke off may be a thread that was just starting.
+/// Fewer stacks than this give no meaningful share: if one of ten broke off, its thread may just have been starting.
 ///
 /// Decides: from how many stacks on their share says something.
 /// From: chosen: of ten stacks, one may be of a thread that was just starting.
 /// Wrong if: a short run has fewer stacks than this, and most of them broke off.
 const FEWEST: u64 = 50;
 
-/// A language whose functions do not lie in files.
+/// A language whose functions are not in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Language {
     Java,
@@ -29,7 +29,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language of a process, by its program and the libraries that it has mapped.
+    /// The language of a process, judging by its program and its mapped libraries.
     pub(crate) fn of(mappings: &[Mapping]) -> Option<Language> {
         let files = mappings.iter().filter(|mapping| mapping.executable).filter_map(|mapping| match &mapping.path {
             MappedFile::File(path) => path.file_name()?.to_str(),
@@ -75,26 +75,26 @@ impl Language {
     }
 }
 
-/// What became of the stacks of a program.
+/// What happened with the stacks of a program.
 #[derive(Debug, Default)]
 struct Tally {
     stacks: u64,
     cut: u64,
-    /// By the frame at which they broke off, and why.
+    /// How many broke off, by the frame at which they did and by the reason.
     cut_at: HashMap<(FrameId, Truncation), u64>,
     language: Option<Language>,
     named: u64,
     unnamed: u64,
 }
 
-/// Counts, by program, what becomes of stacks and of frames in run-time code.
+/// Counts, by program, how stacks end and whether frames in run-time code have names.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     programs: BTreeMap<String, Tally>,
 }
 
 impl Notes {
-    /// A stack was unwound; where it broke off, when it did.
+    /// Counts an unwound stack, and where it broke off, if it did.
     pub(crate) fn count(
         &mut self,
         program: Option<&Path>,
@@ -110,7 +110,7 @@ impl Notes {
         }
     }
 
-    /// A function of run-time code got a name, or none.
+    /// Counts a function of run-time code, with or without a name.
     pub(crate) fn name(&mut self, program: &str, named: bool) {
         let tally = self.programs.entry(program.to_owned()).or_default();
         *(if named { &mut tally.named } else { &mut tally.unnamed }) += 1;
@@ -129,7 +129,8 @@ impl Notes {
         let mut sentences: Vec<String> = Vec::new();
         for (program, tally) in &self.programs {
             let without_names = match tally.language {
-                // The interpreter's own frames lie in a file: that there are no run-time names at all is what shows it.
+                // The interpreter's own frames lie in a file. If there is no run-time name at all, names are not
+                // available.
                 Some(Language::Python) => tally.named == 0,
                 _ => tally.unnamed > tally.named,
             };
@@ -157,7 +158,7 @@ impl Notes {
     }
 }
 
-/// Why a stack broke off in a module, in words.
+/// Why stacks broke off in a module, in words.
 fn reason(why: Truncation, module: &str) -> String {
     match why {
         Truncation::OutOfBytes => "they are longer than what is copied of them".to_owned(),

@@ -1,8 +1,8 @@
 //! Call stacks of the target: copied bytes → handles, and handles → names.
 //!
-//! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in no
-//! file; `goroutine` what runs on a stack in Go, `parked` what waits there; `interner` gives out handles and names them; `languages` what runtimes need
-//! to be named; `python` its functions; `variables` what lies at addresses of data.
+//! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in
+//! no file; `goroutine` what runs on a stack in Go, `parked` what waits there; `interner` gives out handles and names them; `languages` which
+//! runtimes need help to be named; `python` its functions; `variables` what lies at addresses of data.
 //!
 //! May import: `events`, `procfs`, `sharing`, `recording`, `resolve`.
 
@@ -30,15 +30,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use variables::{ImageData, Variables};
 
-/// The program images of one run, by the source's numbers, and their stacks.
+/// The program images of one run, by the source's image numbers, and their stacks.
 pub(crate) struct Stacks<'a> {
     interner: &'a mut Interner,
     cache: &'a ModuleCache,
     images: HashMap<u32, Image>,
     variables: Variables,
-    /// Images whose memory map has changed since the source asked.
+    /// Images whose memory map has changed since the source last asked.
     moved: Vec<u32>,
-    /// Stacks that were unwound, and those of which the outermost frames are missing.
+    /// How many stacks were unwound, and how many of them lack their outermost frames.
     unwound: u64,
     cut: u64,
 }
@@ -56,13 +56,13 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// A process executes a program: from now on that is what the image is.
+    /// A process executes a program, which from now on is the image with this number.
     pub(crate) fn execute(&mut self, image: u32, pid: u32) {
         self.images.insert(image, Image::new(pid, self.cache));
         self.refresh(image);
     }
 
-    /// Reads the memory maps again that the loader may still be changing.
+    /// Reads the memory maps that the loader may still be changing.
     pub(crate) fn settle(&mut self) {
         let settling: Vec<u32> = self.images.iter().filter(|(_, image)| image.settling()).map(|(id, _)| *id).collect();
         for image in settling {
@@ -82,18 +82,19 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The images whose memory map has changed since the last time, with where their code lies now.
+    /// The images whose memory map has changed since the last call, with where their code lies now.
     pub(crate) fn take_moved(&mut self) -> Vec<(u32, CodeMap)> {
         let moved = std::mem::take(&mut self.moved).into_iter();
         moved.filter_map(|number| Some((number, self.images.get(&number)?.code_map()))).collect()
     }
 
-    /// The files that an image has mapped as code, as this process can open them.
+    /// The files that an image has mapped as code, by paths that this process can open.
     pub(crate) fn code_files(&self, image: u32) -> Vec<PathBuf> {
         self.images.get(&image).map_or_else(Vec::new, Image::code_files)
     }
 
-    /// The stack of a thread, of which the bytes were copied at a time. `pid`: whose the image is, when it is new.
+    /// The handle of a thread's stack whose bytes were copied at `time_ns`. `pid`: the process of the image, for a new
+    /// image.
     pub(crate) fn user(&mut self, image: u32, pid: u32, stack: Copied<'_>, time_ns: u64) -> Option<StackId> {
         let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
         let unwound = entry.unwind(stack, time_ns, self.interner);
@@ -105,7 +106,7 @@ impl<'a> Stacks<'a> {
         unwound.stack
     }
 
-    /// The stack of these kernel addresses, innermost first.
+    /// The handle of the stack with these kernel addresses, innermost first.
     pub(crate) fn kernel(&mut self, addresses: impl Iterator<Item = u64>) -> Option<StackId> {
         let frames: Vec<FrameId> = addresses.map(|address| self.interner.kernel_frame(address)).collect();
         self.interner.stack(&frames, false)
@@ -121,12 +122,12 @@ impl<'a> Stacks<'a> {
         self.interner.kernel_variable(address)
     }
 
-    /// Return addresses of the stack that was unwound last in an image, the nearest first.
+    /// Return addresses of the last unwound stack of an image, the nearest first.
     pub(crate) fn callers(&self, image: u32) -> impl Iterator<Item = u64> + '_ {
         self.images.get(&image).into_iter().flat_map(Image::callers)
     }
 
-    /// The goroutine that ran in an image with these registers, of which the stack pointer is one.
+    /// The goroutine that ran in an image with these registers and this stack pointer.
     pub(crate) fn goroutine(&mut self, image: u32, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
         self.images.get_mut(&image)?.goroutine(pid, registers, stack_pointer)
     }
@@ -165,17 +166,17 @@ impl<'a> Stacks<'a> {
         sharing.finish(run, thread, &known, &mut frame)
     }
 
-    /// What is missing of stacks.
+    /// How many stacks are incomplete.
     pub(crate) fn lost(&self) -> Event {
         Event::Lost { what: recording::words::CUT_STACKS, count: self.cut, of: Some(self.unwound) }
     }
 
-    /// Names everything new and gives out its rows. The run goes on.
+    /// Names everything new and returns its rows. The run goes on.
     pub(crate) fn new_rows(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
         self.interner.new_rows()
     }
 
-    /// Names everything new and gives out its rows. The run is over.
+    /// Names everything new and returns its rows. The run is over.
     pub(crate) fn last_rows(self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
         self.interner.last_rows()
     }

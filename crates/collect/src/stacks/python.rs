@@ -1,4 +1,4 @@
-//! The functions of Python in a stack: they take the places of the interpreter's own function that runs them.
+//! The Python functions in a stack: they replace the frames of the interpreter's own function that runs them.
 
 use super::interner::Interner;
 use recording::FrameId;
@@ -6,15 +6,15 @@ use resolve::python::{Python, PythonLayout};
 use resolve::{CodeAddress, Unwinder};
 use std::collections::HashMap;
 
-/// Places that are remembered with the frames that they have.
+/// How many places are remembered with their frames.
 const KNOWN: usize = 1 << 18;
 
-/// A frame of Python as it was read while its thread stood still.
+/// A Python frame, read while its thread stood still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PythonCall {
     /// The address of the code object.
     pub(crate) code: u64,
-    /// Where in it the frame is, in the words of its version.
+    /// Where in the code object the frame is, in the form of its Python version.
     pub(crate) at: u64,
     /// It is the outermost that one frame of the C stack runs.
     pub(crate) outermost: bool,
@@ -32,12 +32,12 @@ pub(crate) struct PythonMap {
 #[derive(Debug, Default)]
 pub(super) struct Interpreter {
     python: Option<Python>,
-    /// Frames by the address of their place, and by what it is called: code objects come and go.
+    /// Frames by the address of their place, with their name, because code objects come and go.
     frames: HashMap<(u64, u64), (String, FrameId)>,
 }
 
 impl Interpreter {
-    /// Searches a changed memory map for it. Once found it stays: a process has one.
+    /// Searches a changed memory map for the interpreter. Once found it is kept: a process has only one.
     pub(super) fn see(&mut self, pid: u32, unwinder: &Unwinder) {
         if self.python.is_none() {
             self.python = Python::of(pid, unwinder);
@@ -48,12 +48,12 @@ impl Interpreter {
         self.python.as_ref().map(|python| PythonMap { interpreter: python.interpreter(), layout: python.layout() })
     }
 
-    /// Whether a frame is one of the function that runs Python's code.
+    /// Whether a frame is in the function that runs Python code.
     pub(super) fn evaluates(&self, address: CodeAddress) -> bool {
         self.python.as_ref().is_some_and(|python| python.evaluates(address.lookup()))
     }
 
-    /// The handle of a frame, in the run-time code with this number.
+    /// The handle of a frame in the run-time code with number `number`.
     pub(super) fn frame(
         &mut self,
         frame: PythonCall,
@@ -77,10 +77,10 @@ impl Interpreter {
     }
 }
 
-/// Puts the frames of Python in the places of the function that runs them. `native`: the C stack, innermost first, each frame
-/// with whether it is that function. `python`: the frames of Python, innermost first, each with whether it is the outermost of
-/// its C frame; none in place of one without a name. What is left of them has lost its C frame: it comes after the last
-/// that was put in.
+/// Puts Python frames in the places of the C function that runs them. `native`: the C stack, innermost first, each
+/// frame with whether it is that function. `python`: the Python frames, innermost first (none for a frame without a
+/// name), each with whether it is the outermost of its C frame. Python frames that are left over have no C frame; they
+/// are put after the last one that was placed.
 pub(super) fn merge(
     native: impl Iterator<Item = (FrameId, bool)>,
     mut python: impl Iterator<Item = (Option<FrameId>, bool)>,
@@ -110,7 +110,7 @@ pub(super) fn merge(
 mod tests {
     use super::*;
 
-    /// Frames by number: C ones below 100, those that run Python from 50 on; Python's from 100 on.
+    /// Frames by number: below 100 C frames, of which those from 50 on run Python; from 100 on Python frames.
     fn merged(native: &[u32], python: &[(u32, bool)]) -> Vec<u32> {
         let mut stack = Vec::new();
         let native = native.iter().map(|number| (FrameId(*number), *number >= 50));

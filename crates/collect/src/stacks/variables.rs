@@ -1,4 +1,4 @@
-//! What lies at addresses of a program image, as the sampling of shared memory asks for it.
+//! What lies at addresses of a program image; used by the sampling of shared memory.
 
 use super::image::Image;
 use crate::sharing::{ImageCode, NamedVariable, Snapshot};
@@ -30,12 +30,12 @@ impl Variables {
         types.as_ref().and_then(look)
     }
 
-    /// What a variable of the code at a moment points to.
+    /// What a variable of the code points to at the moment of a sample.
     fn pointed(&self, image: &Image, snapshot: &Snapshot, address: u64) -> Option<Placed> {
         let located = image.unwinder().locate(snapshot.registers.ip)?;
         let module = located.module?;
         let stated = module.stated_address(located.file_offset)?;
-        // The access lies in the same function, or in one that was called.
+        // The access may be in the sampled function or in one that it called.
         let access_stated = image.unwinder().locate(snapshot.instruction).and_then(|access| {
             let same = access.module.is_some_and(|other| std::sync::Arc::ptr_eq(other, module));
             module.stated_address(access.file_offset).filter(|_| same)

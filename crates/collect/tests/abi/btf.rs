@@ -6,7 +6,7 @@ use crate::header::{Laid, Layout};
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 
-/// Kinds of BTF types that have bytes behind their head, by the kernel's documentation (bpf/btf).
+/// Kinds of BTF types that have more bytes after their header, from the kernel's documentation (bpf/btf).
 const INT: u32 = 1;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
@@ -17,7 +17,7 @@ const VAR: u32 = 14;
 const DATASEC: u32 = 15;
 const DECL_TAG: u32 = 17;
 const ENUM64: u32 = 19;
-/// Kinds that stand for another type: typedef, volatile, const, restrict.
+/// Kinds that only refer to another type: typedef, volatile, const, restrict.
 const STANDING: std::ops::RangeInclusive<u32> = 8..=11;
 const PTR: u32 = 2;
 
@@ -34,7 +34,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The named structs of an object file with their fields. Alignment is not in BTF: it is given as 0.
+/// The named structs of an object file with their fields. BTF does not contain the alignment, which is given as 0.
 pub(crate) fn structs(object: &[u8]) -> Option<BTreeMap<String, Layout>> {
     let file = object::File::parse(object).ok()?;
     let data = file.section_by_name(".BTF")?.data().ok()?;

@@ -1,11 +1,11 @@
-//! Reads `bpf/shared.h`, and writes what it says in Rust.
+//! Parses `bpf/shared.h` and writes the same in Rust.
 //!
 //! May import: nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What stands in the header, in its order.
+/// The items of the header, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     Constant { name: String, value: String, comment: Option<String> },
@@ -28,11 +28,11 @@ pub(crate) struct Field {
     pub(crate) kind: String,
     /// As in C; `None` for no array.
     pub(crate) length: Option<String>,
-    /// Bytes that follow the record: no field of it in Rust.
+    /// Bytes that follow the record; in Rust they are no field.
     pub(crate) follows: bool,
 }
 
-/// Where a field lies, in bytes.
+/// Where a field lies and how large it is, in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Laid {
     pub(crate) name: String,
@@ -40,7 +40,7 @@ pub(crate) struct Laid {
     pub(crate) size: u64,
 }
 
-/// A struct's fields with their places, and its size with its alignment, in bytes.
+/// A struct's fields with their places, its size and its alignment, in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layout {
     pub(crate) fields: Vec<Laid>,
@@ -51,11 +51,11 @@ pub(crate) struct Layout {
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(crate) items: Vec<Item>,
-    /// Sizes that the header asserts, by the struct's name.
+    /// Sizes that the header asserts, by the name of the struct.
     pub(crate) sizes: BTreeMap<String, u64>,
 }
 
-/// Reads the header. What it does not understand is an error, never left out.
+/// Parses the header. What it does not understand is an error and is never skipped.
 pub(crate) fn parse(text: &str) -> Result<Header, String> {
     let (mut items, mut sizes, mut comment) = (Vec::new(), BTreeMap::new(), None);
     let mut lines = text.lines().enumerate().peekable();
@@ -77,7 +77,7 @@ pub(crate) fn parse(text: &str) -> Result<Header, String> {
         } else if let Some(define) = trimmed.strip_prefix("#define ") {
             let (define, behind) = apart(define);
             match define.split_once(' ') {
-                // The guard, FOLLOWS and SIZE are C's own.
+                // The guard, FOLLOWS and SIZE are only for C.
                 None => {}
                 Some((name, _)) if name.contains('(') => {}
                 Some((name, value)) => items.push(Item::Constant {
@@ -86,10 +86,10 @@ pub(crate) fn parse(text: &str) -> Result<Header, String> {
                     comment: behind.or(comment.take()),
                 }),
             }
-            // A comment above a group is that of its first constant.
+            // A comment above a group of constants belongs to the first.
             comment = None;
         } else if trimmed.starts_with('#') {
-            // The guard's other half.
+            // The other lines of the guard.
         } else if let Some(inside) = trimmed.strip_prefix("enum ") {
             let Some((_, mut inside)) = inside.split_once('{').map(|(name, rest)| (name, rest.to_string())) else {
                 return wrong("not an enum");
@@ -126,7 +126,7 @@ pub(crate) fn parse(text: &str) -> Result<Header, String> {
     Ok(Header { items, sizes })
 }
 
-/// A line's code, and the comment behind it.
+/// The code of a line, and the comment after it.
 fn apart(line: &str) -> (&str, Option<String>) {
     match line.split_once("/*") {
         Some((code, words)) => (code.trim(), Some(words.trim_end_matches("*/").trim().to_string())),
@@ -172,7 +172,7 @@ impl Header {
         self.items.iter().filter_map(|item| if let Item::Struct(found) = item { Some(found) } else { None })
     }
 
-    /// The value of a constant, or of a sum of them.
+    /// The value of a constant, or of a sum of constants.
     pub(crate) fn number(&self, words: &str) -> Result<u64, String> {
         words.split(" + ").map(|word| self.one_number(word)).sum()
     }
@@ -193,7 +193,7 @@ impl Header {
         .map_err(|_| format!("neither a number nor a constant: {word}"))
     }
 
-    /// Where the fields of a struct lie: each at the next multiple of its own alignment, as in every C of these architectures.
+    /// Where the fields of a struct lie: each at the next multiple of its own alignment, as in C on both architectures.
     /// With or without the bytes that follow.
     pub(crate) fn layout(&self, of: &Struct, with_following: bool) -> Result<Layout, String> {
         let (mut end, mut alignment, mut fields) = (0_u64, 1, Vec::new());
@@ -253,7 +253,7 @@ impl Header {
         match item {
             Item::Constant { name, value, comment } => {
                 document(comment.as_ref(), "", out);
-                // Numbers with a `u`, and bits, are words of a record; the others are lengths.
+                // Numbers with a `u` and bits are values in records (u32); the others are lengths (usize).
                 let word = value.contains("0x") || value.contains('u');
                 let (kind, value) = (if word { "u32" } else { "usize" }, value.replace('u', "_u32"));
                 let value = value.trim_start_matches('(').trim_end_matches(')').replace("_u32", "");
@@ -294,7 +294,7 @@ impl Header {
         }
     }
 
-    /// Arrays have a default up to 32 elements.
+    /// Rust's arrays implement Default up to 32 elements.
     fn has_default(&self, of: &Struct) -> bool {
         of.fields.iter().filter(|field| !field.follows).all(|field| {
             let few = field.length.as_ref().is_none_or(|length| self.number(length).is_ok_and(|length| length <= 32));

@@ -1,9 +1,9 @@
-//! What the BPF programs and their loader exchange is written once, in `bpf/shared.h`. These tests hold the Rust side to it,
-//! and the kept objects:
+//! What the BPF programs and their loader exchange is written only in `bpf/shared.h`. These tests check the Rust side
+//! and the kept objects against it:
 //!
 //! - `src/bpf/abi/records.rs` is what the header gives (`KNEE_WRITE_ABI=1 cargo test -p collect --test abi` writes it);
-//! - the structs in the kept objects, as the compiler laid them out, are those of the header, field by field;
-//! - the sizes that the header asserts in C are those that are asserted in Rust.
+//! - the structs in the kept objects, as the compiler laid them out, agree with the header field by field;
+//! - the sizes that the header asserts in C are those of the Rust structs.
 //!
 //! May import: nothing of `collect`.
 
@@ -64,7 +64,8 @@ fn the_kept_objects_have_the_structs_of_the_header() {
         let structs = btf::structs(&bytes).expect("an object with BTF");
         let mut compared = 0;
         for ours in header.structs() {
-            // What only passes a ring has no type in the object: the programs' own assertions of sizes hold it.
+            // Structs that only pass through a ring have no type in the object; the programs' own assertions check
+            // their sizes.
             let Some(theirs) = structs.get(&ours.name) else {
                 let passes = ours.name.ends_with("_event") || ["header", "registers"].contains(&ours.name.as_str());
                 assert!(passes, "{object} has no struct {}", ours.name);

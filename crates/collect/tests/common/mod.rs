@@ -1,5 +1,5 @@
 //! What the live tests share: compiling a target, running it observed, reading what was recorded.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, reason = "each test file uses only a part")]
 
 use collect::{Collector, Command, Exit, Observer, OutputSink, RunOptions, Stop, Stream};
 use recording::meta::Completion;
@@ -29,12 +29,12 @@ pub(crate) fn command(argv: &[&str]) -> Command {
     Command { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), cwd: None, processors: Vec::new() }
 }
 
-/// Runs a command observed and reads its recording.
+/// Runs a command, observes it, and reads its recording.
 pub(crate) fn trace(folder: &Path, argv: &[&str]) -> (Tables, Exit) {
     observe(Collector::Bpf, folder, argv)
 }
 
-/// The same with a collector of choice.
+/// The same with a given collector.
 pub(crate) fn observe(collector: Collector, folder: &Path, argv: &[&str]) -> (Tables, Exit) {
     std::fs::create_dir_all(folder).unwrap();
     let path = folder.join("recording");
@@ -52,7 +52,7 @@ pub(crate) fn lost(tables: &Tables, what: &str) -> u64 {
     tables.losses.iter().filter(|loss| loss.what.starts_with(what)).map(|loss| loss.count).sum()
 }
 
-/// Every thread's four times sum to its life, and its slices cover it.
+/// Asserts that every thread's four times sum to its life, and that its slices cover its life.
 pub(crate) fn assert_whole(tables: &Tables) {
     let mut covered = std::collections::HashMap::new();
     for slice in &tables.slices {

@@ -1,5 +1,5 @@
-/* A thread that waits twice in the first milliseconds of the program, at the same depth of the stack and at the same address:
- * first in `brief`, then in `lasting`, to the end of the program. */
+/* A thread that waits twice in the first milliseconds of the program, at the same stack depth and the same address:
+ * first in `brief`, then in `lasting` until the end of the program. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 static atomic_int stage;
 
-/* What follows the calls keeps them from becoming jumps, and the two functions from becoming one. */
+/* The code after the calls keeps them from becoming jumps, and the two functions from being merged. */
 static __attribute__((noinline)) void brief(void)
 {
 	syscall(SYS_futex, &stage, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);

@@ -1,12 +1,12 @@
 /* Makes known numbers of events, each a prime, so that counting can be checked exactly:
- *   4001 futex calls that return at once (the value differs), from one thread, unless it is called with `calm`,
+ *   4001 futex calls that return at once (the value differs), from one thread, except with the argument `calm`,
  *   211 waits of 1 ms that end by a wake-up of the main thread,
  *   13 threads besides the main one, one after the other,
  *   307 calls of getppid,
  *   509 calls of close that fail with EBADF,
- *   1009 page faults of the thread `toucher`, one a page, besides the few of a thread's start,
- *   101 reads from a pipe of which each waits for a write.
- * Without the 4001 at once it makes calls so slowly that an observer can time each of them. */
+ *   1009 page faults of the thread `toucher`, one for each page, besides the few at a thread's start,
+ *   101 reads from a pipe, each of which waits for a write.
+ * Without the 4001 calls it makes calls so slowly that an observer can time each of them. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static void futex(atomic_int *address, int operation, int value)
 	syscall(SYS_futex, address, operation, value, NULL, NULL, 0);
 }
 
-/* Threads of their own, so that the main thread's counts stay what they are. */
+/* In threads of their own, so that they do not change the main thread's counts. */
 static void *toucher(void *unused)
 {
 	size_t size = 1009 * 4096;

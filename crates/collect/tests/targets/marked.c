@@ -1,4 +1,4 @@
-/* A program with marks: two threads, 31 tasks each, 37 units of work a task. */
+/* A program with marks: two threads, 31 tasks each, 37 units of work in each task. */
 #include "knee.h"
 #include <pthread.h>
 #include <time.h>

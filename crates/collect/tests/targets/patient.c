@@ -1,5 +1,5 @@
 /* Runs for ever in four threads: the main one computes, one holds a lock and sleeps again and again, one waits for the
- * lock, one sleeps for an hour. */
+ * lock, and one sleeps for an hour. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <time.h>

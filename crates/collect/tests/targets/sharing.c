@@ -1,4 +1,4 @@
-/* Threads and memory, for tests of what is seen of shared cache lines and of loops that wait. The first argument says
+/* Threads and memory, for tests of what is seen of shared cache lines and of waiting loops. The first argument says
  * what to do, the second for how many milliseconds. */
 #include <pthread.h>
 #include <sched.h>
@@ -48,7 +48,7 @@ static void *count_padded(void *number)
 	return NULL;
 }
 
-/* Two members of one object, through a pointer that only the code knows. */
+/* Two members of one object, which is reached only through a pointer in the code. */
 struct statistics {
 	uint64_t kind;
 	volatile uint64_t hits;
@@ -108,7 +108,7 @@ static void *read_only(void *number)
 	return NULL;
 }
 
-/* One waits until the other has worked for a while, in turns. */
+/* In turns, one waits until the other has worked for a while. */
 static void *take_turns(void *number)
 {
 	uint64_t own = (uintptr_t)number, work = own;

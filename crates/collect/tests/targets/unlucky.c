@@ -1,4 +1,4 @@
-/* Ends or behaves as programs that observers stumble over; the argument chooses. */
+/* Behaves in ways that are difficult for observers; the argument chooses one. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -86,7 +86,7 @@ int main(int count, char **arguments)
 		return 0;
 	}
 	if (!strcmp(what, "many-threads")) {
-		/* More than there are records, one after the other. */
+		/* More than there are thread records, one after the other. */
 		for (int i = 0; i < 20000; i++) {
 			pthread_t thread;
 			if (pthread_create(&thread, NULL, (void *(*)(void *))strdup, "") || pthread_join(thread, NULL))

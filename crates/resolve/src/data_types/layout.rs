@@ -1,4 +1,4 @@
-//! Types: their sizes, and the member at a distance from their start.
+//! Types: their sizes, and which member is at a distance from their start.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use gimli::constants;
 
 use super::units::{Die, Entry, Units, is_structure, number};
 
-/// How deep types are followed: members of members, and names for names.
+/// How deep types are followed: members of members, and names of other types.
 const DEPTH: usize = 24;
 
 /// Types with their members.
@@ -14,10 +14,10 @@ pub(super) struct Layout<'u> {
     pub(super) units: &'u Units,
 }
 
-/// A structure as it is shown.
+/// A structure for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Structure {
-    /// With its keyword and namespaces.
+    /// Its name, with keyword and namespaces.
     pub(super) name: String,
     /// It belongs to the language's own library.
     pub(super) library: bool,
@@ -26,7 +26,7 @@ pub(super) struct Structure {
 /// One step from an object to a part of it.
 struct MemberStep {
     text: String,
-    /// The object that it is a part of has no other.
+    /// Whether it is the only part of its object.
     only: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Member {
 }
 
 impl Layout<'_> {
-    /// The type without its qualifiers and other names, and the last name that it had on the way.
+    /// The type without qualifiers and aliases, and the last alias that was met on the way.
     pub(super) fn bare(&self, of: &Die) -> Option<(Die, Entry, Option<String>)> {
         let (mut at, mut called) = (*of, None);
         for _ in 0..DEPTH {
@@ -56,7 +56,7 @@ impl Layout<'_> {
         None
     }
 
-    /// Bytes; none when that is not known, or it is none.
+    /// Bytes; none when the size is not known or the type has none.
     pub(super) fn size(&self, of: &Die) -> Option<u64> {
         self.size_within(of, DEPTH)
     }
@@ -78,7 +78,7 @@ impl Layout<'_> {
         (size > 0).then_some(size)
     }
 
-    /// How many elements an array has, by dimension.
+    /// How many elements an array has in each dimension.
     fn counts(&self, array: &Die) -> Option<Vec<u64>> {
         let parsed = self.units.unit(array.unit)?;
         let mut tree = parsed.unit.entries_tree(Some(array.at)).ok()?;
@@ -94,14 +94,14 @@ impl Layout<'_> {
         (!counts.is_empty()).then_some(counts)
     }
 
-    /// The structure's name; none for what is none.
+    /// The name of a structure; none for other types.
     pub(super) fn structure(&self, of: &Die) -> Option<Structure> {
         let (at, entry, called) = self.bare(of)?;
         if !is_structure(entry.tag()) {
             return None;
         }
         let namespaces = self.units.namespace(&at);
-        // What the languages' own libraries are called: their parts say nothing about the program.
+        // Names of the languages' own libraries: parts of their types say nothing about the program.
         let library = matches!(
             namespaces.first().map(String::as_str),
             Some("std" | "core" | "alloc" | "__gnu_cxx" | "__cxxabiv1")
@@ -124,8 +124,8 @@ impl Layout<'_> {
         Some(Structure { name, library })
     }
 
-    /// What lies at a distance from the start of an object, as the source would name it after the object's name: empty
-    /// when that is the object itself.
+    /// What lies at a distance from the start of an object, as the source would write it after the object's name; empty
+    /// for the object itself.
     pub(super) fn member(&self, of: &Die, distance: u64) -> Option<String> {
         let (mut at, mut within) = (*of, distance);
         let mut steps: Vec<MemberStep> = Vec::new();
@@ -159,16 +159,16 @@ impl Layout<'_> {
                 _ => break,
             }
         }
-        // The only member of a structure says no more than the structure: an atomic's value, a cell's content. The
-        // first step is the program's own.
+        // A structure's only member (an atomic's value, a cell's content) says no more than the structure. The first
+        // step is kept, because it is the program's own.
         while steps.len() > 1 && steps.last().is_some_and(|step| step.only) {
             steps.pop();
         }
         Some(steps.into_iter().map(|step| step.text).collect())
     }
 
-    /// The member of a structure that covers a distance from its start: its type, where it begins, its name (none for a
-    /// base class), and whether there is no other.
+    /// The member of a structure that covers a distance from its start: its type, its distance from the start, its name
+    /// (none for a base class), and whether it is the only member.
     fn part(&self, of: &Die, within: u64) -> Option<(Die, u64, Option<String>, bool)> {
         let members = self.members(of)?;
         let covers = |member: &&Member| {
@@ -177,10 +177,10 @@ impl Layout<'_> {
         };
         let mut covering = members.iter().filter(covers);
         let (first, None) = (covering.next()?, covering.next()) else {
-            return None; // a union, or bit fields: which one is meant is not known
+            return None; // a union or bit fields: which member is used is not known
         };
         let sized = members.iter().filter(|member| self.size(&member.of).is_some()).count();
-        // Rust numbers the members of tuples.
+        // The members of Rust's tuples have numbers as names.
         let plain = |name: &String| match name.strip_prefix("__") {
             Some(rest) if rest.parse::<u32>().is_ok() => rest.to_owned(),
             _ => name.clone(),
@@ -188,7 +188,7 @@ impl Layout<'_> {
         Some((first.of, first.at, first.name.as_ref().map(plain), sized == 1))
     }
 
-    /// The members of a structure, base classes included; none when it has parts that are not always there.
+    /// The members of a structure, base classes included; none when some parts are not always there.
     pub(super) fn members(&self, of: &Die) -> Option<Vec<Member>> {
         let parsed = self.units.unit(of.unit)?;
         let mut tree = parsed.unit.entries_tree(Some(of.at)).ok()?;
@@ -207,10 +207,10 @@ impl Layout<'_> {
                 None if entry.has_attr(constants::DW_AT_data_bit_offset) => {
                     number(entry, constants::DW_AT_data_bit_offset)? / 8
                 }
-                None if entry.has_attr(constants::DW_AT_external) => continue, // of the class, not of its objects
+                None if entry.has_attr(constants::DW_AT_external) => continue, // part of the class, not of its objects
                 None => 0,
                 Some(Some(at)) => at,
-                Some(None) => continue, // a virtual base is where the object says
+                Some(None) => continue, // where a virtual base is, only the object knows
             };
             let Some(kind) = self.units.reference(of.unit, entry.attr_value(constants::DW_AT_type)) else { continue };
             let name = if inherited { None } else { self.units.name(of.unit, entry) };

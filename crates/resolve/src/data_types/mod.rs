@@ -1,13 +1,13 @@
-//! Data addresses → members of types: what debug information says of the memory that code touches.
+//! Data addresses → members of types: what debug information says about the memory that code accesses.
 //!
-//! Of a variable with static storage, which member or element an address is (`slots[3].hits`). Of other memory, which
-//! member of which type: the variables of the accessing code are looked at as they were at a sample, and one that points
-//! to an object that covers the address names it (`struct stats.hits`). What points elsewhere, or only nearby, names
-//! nothing: a wrong name is worse than none.
+//! For a variable with static storage: which member or element is at an address (`slots[3].hits`). For other memory:
+//! which member of which type. To find out, the variables of the accessing code are evaluated as they were at a sample;
+//! one that points to an object which covers the address names it (`struct stats.hits`). A variable that points
+//! elsewhere, or only nearby, names nothing: a wrong name is worse than none.
 //!
 //! Rooms: `units` the debug information by units; `layout` types, their sizes and members; `scopes` the variables of
-//! the code at an address; `moment` a sample at an access; `values` where these are and what they hold. May import: `decode`,
-//! `demangle`, `elf`, `error`, `module`, `symbols`.
+//! the code at an address; `moment` a sample at an access; `values` where these variables are and what they hold.
+//! May import: `decode`, `demangle`, `elf`, `error`, `module`, `symbols`.
 
 mod layout;
 mod moment;
@@ -34,10 +34,10 @@ const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
 /// What lies at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// The type, as the source would name it (`struct stats`); where that is no structure, the variable that points
-    /// there (`*count`, or `counts` with an index).
+    /// The type, as the source would name it (`struct stats`); if it is not a structure, the variable that points there
+    /// (`*count`, or `counts` with an index).
     pub type_name: String,
-    /// The member there, after the name (`.hits`, `[3].value`); empty when it is the whole.
+    /// The member, as written after the name (`.hits`, `[3].value`); empty for the whole object.
     pub member: String,
     /// Distance of the address from the object's start, bytes.
     pub offset: u64,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for DataTypes {
 
 impl DataTypes {
     /// Reads the debug information of a module, from its own file or from a separate debug file; none when there is
-    /// none, or it is too large to be looked through.
+    /// none, or too much to look through.
     ///
     /// # Errors
     /// The file cannot be read, or claims to be larger than it is.
@@ -75,9 +75,9 @@ impl DataTypes {
         Ok(units.map(|units| Self { scopes: Scopes::default(), units }))
     }
 
-    /// The member or element of the variable with static storage at a stated address, as the source would name it after
-    /// the variable's name; none when debug information does not know the variable, or the address is its start and it
-    /// has no members.
+    /// The member or element at a stated address in a variable with static storage, as the source would write it after
+    /// the variable's name; none when debug information does not know the variable, or when the address is its start
+    /// and it has no members.
     pub fn member_of_static(&self, stated_address: u64) -> Option<String> {
         let (variable, start) = self.scopes.static_at(&self.units, stated_address)?;
         let layout = Layout { units: &self.units };
@@ -85,8 +85,8 @@ impl DataTypes {
         (!found.is_empty()).then_some(found)
     }
 
-    /// The object at an address that a variable of the code at a sample points to. `module`: the one whose types these
-    /// are.
+    /// The object at an address to which a variable of the sampled code points. `module`: the module that these types
+    /// belong to.
     pub fn pointed(&self, module: &Module, moment: &Moment<'_>, address: u64) -> Option<Placed> {
         let layout = Layout { units: &self.units };
         let mut best: Option<(Rank, Placed)> = None;
@@ -108,15 +108,16 @@ impl DataTypes {
     }
 }
 
-/// How good a name is: structures of the program before other variables, those before structures of a language's own
-/// library (an atomic inside a counter); of several the largest, which knows most around the address.
+/// Ranks names: structures of the program come before other variables, and those before structures of a language's own
+/// library (such as an atomic inside a counter). Among equals the largest is best, because it says most about the
+/// address.
 type Rank = (u8, u64);
 
 fn place(layout: &Layout<'_>, moment: &Moment<'_>, address: u64, pointer: &Pointer) -> Option<(Rank, Placed)> {
     let size = layout.size(&pointer.to)?;
     let distance = address.checked_sub(pointer.value)?;
-    // An array's length is not known where a pointer leads to its first element, but an instruction that adds an index
-    // to that very pointer says that it is one.
+    // A pointer to an array's first element does not show the array's length. But an instruction that adds an index to
+    // this very pointer shows that it is an array.
     let indexed = moment.array == Some(pointer.value) || pointer.count.is_some_and(|count| distance / size < count);
     let (index, within) = match distance < size {
         true => (0, distance),

@@ -11,8 +11,7 @@ use super::layout::Layout;
 use super::units::{Die, Entry, Units};
 use crate::elf::DwarfReader;
 
-/// Variables of one place in the code that are looked at, at most, and how deep functions that were inlined into each
-/// other are followed.
+/// How many variables are looked at for one place in the code, and how deep inlined functions are followed.
 const VARIABLES: usize = 512;
 const DEPTH: usize = 64;
 
@@ -25,17 +24,17 @@ pub(super) struct Variable {
     /// The number of its unit.
     pub(super) unit: usize,
     pub(super) location: AttributeValue<DwarfReader>,
-    /// Where its function says that frames begin.
+    /// Its function's rule for where frames begin.
     pub(super) frame_base: Option<AttributeValue<DwarfReader>>,
 }
 
-/// Functions of a unit: code, and the entry.
+/// Functions of a unit: code range and entry.
 type Functions = Vec<(Range<u64>, UnitOffset<usize>)>;
 
-/// What was looked up so far.
+/// What has been looked up so far.
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
-    /// Code of the units.
+    /// Code ranges of the units.
     code: OnceCell<Vec<(Range<u64>, usize)>>,
     functions: RefCell<HashMap<usize, Arc<Functions>>>,
     variables: RefCell<HashMap<u64, Arc<Vec<Variable>>>>,
@@ -44,7 +43,7 @@ pub(super) struct Scopes {
 }
 
 impl Scopes {
-    /// The variables that exist at a stated code address, of its function and of all that were inlined there.
+    /// The variables that exist at a stated code address, in its function and in all functions inlined there.
     pub(super) fn variables(&self, units: &Units, at: u64) -> Arc<Vec<Variable>> {
         if let Some(known) = self.variables.borrow().get(&at) {
             return known.clone();
@@ -78,7 +77,7 @@ impl Scopes {
         collect(units, number, at, root, frame_base.as_ref(), DEPTH, found)
     }
 
-    /// The variable with static storage at a stated address: its type and its start.
+    /// The variable with static storage at a stated address: its type and where it starts.
     pub(super) fn static_at(&self, units: &Units, at: u64) -> Option<(Die, u64)> {
         let statics = self.statics.get_or_init(|| statics(units));
         let after = statics.partition_point(|(start, ..)| *start <= at);
@@ -115,7 +114,7 @@ fn functions(units: &Units, number: usize) -> Option<Functions> {
     Some(found)
 }
 
-/// The variables below an entry in the scopes that an address lies in.
+/// The variables below an entry, in the scopes that contain an address.
 fn collect(
     units: &Units,
     unit: usize,

@@ -15,14 +15,14 @@ use crate::error::ModuleError;
 
 pub(super) type Entry = DebuggingInformationEntry<DwarfReader>;
 
-/// Debug information that is looked through at most, in bytes: about a second's work, after the run. Programs with more
-/// get no names of members.
+/// The most debug information that is looked through, in bytes: about a second of work, after the run. Programs with
+/// more get no member names.
 const LARGEST: usize = 128 << 20;
 
-/// Units that are held parsed.
+/// How many parsed units are kept.
 const HELD: usize = 256;
 
-/// Text of a name that is shown, in bytes: types made from templates have names of any length.
+/// The longest name that is shown, in bytes: types made from templates have names of any length.
 const NAME: usize = 120;
 
 /// One entry of the debug information.
@@ -30,7 +30,7 @@ const NAME: usize = 120;
 pub(super) struct Die {
     /// The unit's number.
     pub(super) unit: usize,
-    /// Where it is in it.
+    /// The entry's offset in the unit.
     pub(super) at: UnitOffset<usize>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Units {
 /// A unit.
 pub(super) struct Parsed {
     pub(super) unit: Unit<DwarfReader>,
-    /// The namespaces in it: from the entry up to the end of what is in it, and the name.
+    /// The namespaces in the unit: offset of the entry, offset of the end of its contents, and name.
     namespaces: Vec<(usize, usize, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Units {
         }
         let (mut headers, mut starts) = (Vec::new(), Vec::new());
         let mut units = dwarf.units();
-        // What follows a malformed header cannot be found, and is left out.
+        // What follows a malformed header cannot be found and is left out.
         while let Ok(Some(header)) = units.next() {
             if let Some(DebugInfoOffset(start)) = header.debug_info_offset() {
                 headers.push(header);
@@ -118,7 +118,8 @@ impl Units {
         }
     }
 
-    /// The entry that an attribute of another refers to, through the entry's origin when it has not got it itself.
+    /// The entry that an attribute of an entry refers to; taken from the entry's origin if it has no such attribute
+    /// itself.
     pub(super) fn inherited(&self, unit: usize, entry: &Entry, name: DwAt) -> Option<Die> {
         if let Some(die) = self.reference(unit, entry.attr_value(name)) {
             return Some(die);

@@ -1,4 +1,4 @@
-//! Where variables are at a sample, and the pointers that they hold.
+//! Where variables are at a sample, and which pointers they hold.
 
 use gimli::{AttributeValue, Expression, Operation, constants};
 
@@ -8,17 +8,17 @@ use super::scopes::Variable;
 use super::units::{Die, Units, is_structure};
 use crate::elf::DwarfReader;
 
-/// Pointers that are looked at in one variable, at most, and how deep in its members.
+/// How many pointers are looked at in one variable, and how deep in its members.
 const POINTERS: usize = 32;
 const DEPTH: usize = 8;
 
 /// A pointer in a variable, and what it points to.
 #[derive(Debug, Clone)]
 pub(super) struct Pointer {
-    /// The variable's name, with the member that points.
+    /// The variable's name, with the member that is the pointer.
     pub(super) name: String,
     pub(super) value: u64,
-    /// How many objects are there, when that is known.
+    /// How many objects it points to, when that is known.
     pub(super) count: Option<u64>,
     pub(super) to: Die,
 }
@@ -34,12 +34,12 @@ pub(super) struct SampledFrame<'m> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueLocation {
     Memory(u64),
-    /// In a register, or nowhere but known.
+    /// In a register, or a known value that is stored nowhere.
     Value(u64),
     Unknown,
 }
 
-/// The parts of a variable, each with its bytes; the last may be without.
+/// The parts of a variable, each with its size in bytes; the last may have none.
 type Parts = Vec<(ValueLocation, Option<u64>)>;
 
 impl SampledFrame<'_> {
@@ -92,8 +92,8 @@ impl SampledFrame<'_> {
         }
     }
 
-    /// A pointer with the number of its elements: Rust's slices, which have both, and C++'s vectors, which have the
-    /// first element and the end (as libstdc++ and libc++ call them).
+    /// A pointer with the number of its elements: Rust's slices, which contain both, and C++'s vectors, which contain
+    /// the first element and the end (by their names in libstdc++ and libc++).
     fn counted(
         &self,
         layout: &Layout<'_>,
@@ -119,7 +119,7 @@ impl SampledFrame<'_> {
         Some(Pointer { name: name.to_owned(), value, count: Some(count), to })
     }
 
-    /// Eight bytes of a variable.
+    /// Reads eight bytes of a variable.
     fn word(&self, parts: &Parts, offset: u64) -> Option<u64> {
         let mut start = 0_u64;
         for (place, bytes) in parts {
@@ -164,7 +164,7 @@ impl SampledFrame<'_> {
         self.evaluate(&expression, parsed.unit.encoding(), base)
     }
 
-    /// The few forms that compilers use for pointers; none for any other.
+    /// Evaluates the few forms that compilers use for pointers; none for any other.
     fn evaluate(
         &self,
         expression: &Expression<DwarfReader>,

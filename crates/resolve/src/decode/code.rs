@@ -1,8 +1,8 @@
-//! The instructions of one process image that were met so far, and how they follow each other.
+//! The instructions of one process image that have been decoded so far, and how they follow each other.
 //!
-//! Code is decoded forward from sampled addresses only, along both sides of branches: loops lead back to themselves, so that
-//! even the instructions before a sampled one are found without symbols. Each sample may decode a bounded number of
-//! instructions; what is left is decoded at the next sample of the same code.
+//! Code is decoded only forward from sampled addresses, along both sides of branches. Loops lead back to themselves, so
+//! the instructions before a sampled one are found even without symbols. Each sample may decode a limited number of
+//! instructions; the rest is decoded at the next sample of the same code.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::VecDeque;
@@ -10,29 +10,29 @@ use std::collections::VecDeque;
 use super::CodeReader;
 use super::instruction::{Decode, Flow, Instruction, Operand, Value};
 
-/// Instructions that one sample may decode at most: a few microseconds' worth. A whole function of usual size fits.
+/// How many instructions one sample may decode: a few microseconds' worth. A whole function of usual size fits.
 const PER_SAMPLE: usize = 256;
 
-/// Instructions that are decoded because of one new address, over as many samples as that takes: a large function.
-/// Without an end each program would be decoded wholly, and a large one again and again.
+/// How many instructions are decoded because of one new address, over as many samples as that takes: a large function.
+/// Without a limit every program would be decoded completely, and a large one again and again.
 const PER_ADDRESS: usize = 8192;
 
-/// How many of these may be in functions that it calls. What a waiting loop calls (a load, a pause, giving the processor
-/// away) is short; what a working loop calls may be the whole program, and decoding that took most of the time which
-/// samples took in programs of a tenth of a second.
+/// How many of these may be in called functions. What a waiting loop calls (a load, a pause, sched_yield) is short.
+/// What a working loop calls may be the whole program; in programs of a tenth of a second, decoding that took most of
+/// the time that was spent on samples.
 const PER_CALLEES: usize = 512;
 
-/// Instructions that are held at most (some 40 MiB); a program with more starts over.
+/// How many instructions are held (some 40 MiB); with more, everything starts over.
 const HELD: usize = 1 << 18;
 
-/// How far before a sampled instruction its function may start to be decoded from there, in bytes. Beyond, the part
-/// before a sample is found by loops only.
+/// A function is decoded from its start if that is at most this many bytes before the sampled instruction. Otherwise
+/// the code before a sample is found by loops only.
 const FUNCTION_REACH: u64 = 2048;
 
-/// Bytes that are read at once, from a multiple of them on: most branches stay within.
+/// Bytes that are read at once, from a multiple of this size on: most branches stay within.
 const CHUNK: usize = 1024;
 
-/// Addresses that wait to be decoded, at most.
+/// How many addresses may wait to be decoded.
 const PENDING: usize = 4096;
 
 /// How deep calls are followed: wrapper, atomic, intrinsic.
@@ -46,9 +46,9 @@ pub(super) const CALL_DEPTH: usize = 4;
 /// How an instruction is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// The instruction that comes before.
+    /// The instruction before.
     pub from: u64,
-    /// By a branch; else by being the next in memory.
+    /// True for a branch; false when it is the next instruction in memory.
     pub branch: bool,
 }
 
@@ -56,18 +56,18 @@ pub struct Edge {
 pub struct CodeGraph {
     decode: Box<dyn Decode + Send>,
     instructions: HashMap<u64, Instruction>,
-    /// By target of a branch: the branches to it.
+    /// Branches by their target.
     branches: HashMap<u64, Vec<u64>>,
-    /// By the address after an instruction: that instruction.
+    /// Instructions by the address after them.
     previous: HashMap<u64, u64>,
     /// Targets of branches and calls through memory, where they could be read.
     linked: HashMap<u64, Vec<u64>>,
-    /// Addresses to be decoded, by how many calls away they are from where samples were taken.
+    /// Addresses to be decoded, by their distance in calls from where samples were taken.
     pending: [VecDeque<u64>; CALL_DEPTH + 1],
-    /// Where there is no code.
+    /// Addresses without code.
     barren: HashMap<u64, ()>,
     version: u64,
-    /// What may still be decoded before another new address comes.
+    /// How many instructions may still be decoded before another new address comes.
     credit: usize,
     /// The same in called functions.
     callee_credit: usize,
@@ -100,12 +100,12 @@ impl CodeGraph {
         }
     }
 
-    /// Facts about the architecture.
+    /// The decoder, which knows the architecture.
     pub fn architecture(&self) -> &(dyn Decode + Send) {
         &*self.decode
     }
 
-    /// Changes whenever an instruction is added: what was concluded from fewer may be concluded better.
+    /// Changes whenever an instruction is added: conclusions from the older state may then be improved.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -125,7 +125,7 @@ impl CodeGraph {
         self.instructions.get(&address)
     }
 
-    /// Where a branch or call goes, also when it reads its target from memory: one place, or those of a jump table.
+    /// Where a branch or call goes, also when it reads its target from memory: one address, or those of a jump table.
     pub fn targets<'c>(&'c self, instruction: &'c Instruction) -> &'c [u64] {
         match &instruction.flow {
             Flow::Branch { target, .. } | Flow::Call(Some(target)) => std::slice::from_ref(target),
@@ -136,7 +136,7 @@ impl CodeGraph {
         }
     }
 
-    /// The ways by which an instruction is reached, as far as they were met.
+    /// The known ways by which an instruction is reached.
     pub fn before(&self, address: u64) -> impl Iterator<Item = Edge> + '_ {
         let next = self.previous.get(&address).copied();
         let next = next.filter(|from| self.instructions.get(from).is_some_and(Instruction::falls_through));
@@ -158,7 +158,7 @@ impl CodeGraph {
         self.version += 1;
     }
 
-    /// Forgets the instructions that have bytes in a range: others were written there.
+    /// Forgets the instructions that have bytes in a range, because other code was written there.
     pub fn forget(&mut self, range: std::ops::Range<u64>) {
         let longest = self.decode.longest() as u64;
         for address in range.start.saturating_sub(longest - 1)..range.end {
@@ -179,7 +179,7 @@ impl CodeGraph {
         self.version += 1;
     }
 
-    /// Decodes from these addresses on (a sampled one, and return addresses on its stack), and goes on with what earlier
+    /// Decodes from these addresses on (a sampled one, and return addresses on its stack), and continues what earlier
     /// samples left.
     pub fn explore(&mut self, sampled: u64, callers: &[u64], reader: &mut dyn CodeReader) {
         if self.instructions.len() >= HELD {
@@ -206,7 +206,7 @@ impl CodeGraph {
             let credit = if depth == 0 { &mut self.credit } else { &mut self.callee_credit };
             let most = left.min(*credit);
             if most == 0 {
-                // What is left is given up, so that no program is decoded wholly.
+                // The rest is dropped, so that no program is decoded completely.
                 let given_up = if depth == 0 { &mut self.pending[..1] } else { &mut self.pending[1..] };
                 given_up.iter_mut().for_each(VecDeque::clear);
                 continue;
@@ -218,7 +218,8 @@ impl CodeGraph {
         }
     }
 
-    /// What is nearest comes first: where samples were taken the newest, of what is called from there what was met first.
+    /// The nearest comes first: the latest addresses where samples were taken, then called functions in the order
+    /// found.
     fn next_wanted(&mut self) -> Option<(usize, u64)> {
         let mut queues = self.pending.iter_mut().enumerate();
         queues.find_map(|(depth, queue)| {
@@ -233,7 +234,7 @@ impl CodeGraph {
 
     fn want(&mut self, address: u64, depth: usize) {
         let wanted = self.wanted(address);
-        // Deeper than loops are followed there is nothing to learn.
+        // Beyond the depth to which loops are followed, nothing is decoded.
         let Some(queue) = self.pending.get_mut(depth).filter(|_| wanted) else { return };
         if queue.len() >= PENDING {
             if depth > 0 {
@@ -244,7 +245,7 @@ impl CodeGraph {
         queue.push_back(address);
     }
 
-    /// Decodes in a straight line until known code, an end, or the budget is used up; returns what is left of it.
+    /// Decodes in a straight line up to known code, an end, or the limit; returns how much of the limit is left.
     fn run(&mut self, from: u64, depth: usize, mut left: usize, reader: &mut dyn CodeReader) -> usize {
         let mut address = from;
         while left > 0 && self.wanted(address) {
@@ -280,8 +281,8 @@ impl CodeGraph {
         left
     }
 
-    /// A branch or call through a fixed place in memory is one through the linkage table, a branch to a register mostly
-    /// one through a jump table.
+    /// A branch or call through a fixed place in memory goes through the linkage table; a branch to a register mostly
+    /// goes through a jump table.
     fn link(&mut self, instruction: &Instruction, depth: usize, reader: &mut dyn CodeReader) {
         let fixed = |operand: &Operand| operand.base.is_none() && operand.index.is_none() && !operand.thread_local;
         let slot = instruction.accesses().find(|access| access.width == 8 && fixed(&access.operand));
@@ -298,19 +299,19 @@ impl CodeGraph {
         }
         for target in &targets {
             self.branches.entry(*target).or_default().push(instruction.address);
-            // Through a fixed place in memory other functions are called, also by a branch.
+            // A branch through a fixed place in memory also leads to another function.
             self.want(*target, if slot.is_some() { depth.max(1) } else { depth });
         }
         self.linked.insert(instruction.address, targets);
     }
 
-    /// The targets of a branch to the sum of a table's address and one of its entries of four bytes, the way compilers
-    /// translate a choice between many cases. A table's length is not known: it ends where an entry leads out of the
-    /// function, so that without the function's extent no entry is believed.
+    /// The targets of a branch to the sum of a table's address and one of its four-byte entries, as compilers translate
+    /// a choice between many cases. The length of a table is not known: it ends where an entry leads out of the
+    /// function, so no entry is trusted when the extent of the function is not known.
     fn jump_table(&self, branch: &Instruction, reader: &mut dyn CodeReader) -> Vec<u64> {
-        /// Instructions between loading the table's address and the branch, at most.
+        /// How many instructions may lie between loading the table's address and the branch.
         const BEFORE: usize = 8;
-        /// Entries that are read at most.
+        /// How many entries are read at most.
         const ENTRIES: u64 = 32;
         let Some(function) = reader.function_start(branch.address) else { return Vec::new() };
         let (mut table, mut base, mut at) = (None, None, branch.address);
@@ -352,7 +353,7 @@ impl CodeGraph {
             None => {
                 self.fill(address & !(CHUNK as u64 - 1), CHUNK + longest, reader);
                 inside(self.chunk_at, &self.chunk).unwrap_or_else(|| {
-                    // Code that begins inside of the chunk, or ends there.
+                    // Code that begins inside of the chunk or ends there.
                     self.fill(address, CHUNK, reader);
                     0
                 })
@@ -378,13 +379,13 @@ mod tests {
     const FUNCTIONS: u64 = 1 << 20;
     const LOOP: u64 = 0x4000_0000;
 
-    /// A program without end, in which every instruction calls another function, and a loop beside it that calls into it.
+    /// An endless program in which every instruction calls another function, and beside it a loop that calls into it.
     struct Forest;
 
     impl CodeReader for Forest {
         fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
             if let Some(at) = address.checked_sub(LOOP) {
-                // lock xadd [r10+16], r11; inc r13; jl to the first; call the forest; ret
+                // lock xadd [r10+16], r11; inc r13; jl to the first; call into the forest; ret
                 let code =
                     [0xf0, 0x4d, 0x0f, 0xc1, 0x5a, 0x10, 0x49, 0xff, 0xc5, 0x7c, 0xf5, 0xe8, 0, 0, 0x10, 0xc0, 0xc3];
                 let rest = code.get(at as usize..).unwrap_or_default();
@@ -422,7 +423,7 @@ mod tests {
         let mut code = some_code();
         code.explore(LOOP, &[], &mut Forest);
         let version = code.version();
-        // The last byte of the first instruction: the others stay.
+        // The last byte of the first instruction; the other instructions stay.
         code.forget(LOOP + 5..LOOP + 6);
         assert!(code.at(LOOP).is_none() && code.at(LOOP + 6).is_some() && code.version() > version);
         code.forget(LOOP + 9..LOOP + 64);

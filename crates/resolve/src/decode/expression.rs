@@ -1,11 +1,11 @@
-//! Values as formulas over the registers and the stack of a sample: worked out once for a sampled address, computed for
+//! Values as formulas over the registers and the stack of a sample: derived once for a sampled address, evaluated for
 //! each sample there.
 
 use rustc_hash::FxHashMap as HashMap;
 
 use super::instruction::{Register, Registers};
 
-/// A formula, by its place in a [`Formulas`].
+/// A formula, by its index in a [`Formulas`].
 pub(super) type Formula = u32;
 
 /// One step of a formula.
@@ -19,11 +19,11 @@ pub(super) enum Step {
     Sum { a: (Formula, i8), b: Option<(Formula, i8)>, displacement: u64 },
     /// The low `from` bits, extended.
     Extended { of: Formula, from: u8, signed: bool, bits: u8 },
-    /// So many bytes of the stack at an address.
+    /// This many bytes of the stack at an address.
     Stack { at: Formula, bytes: u8 },
 }
 
-/// Formulas without repetition: equal ones have equal numbers.
+/// Formulas without duplicates: equal ones have equal numbers.
 #[derive(Debug, Default)]
 pub(super) struct Formulas {
     steps: Vec<Step>,
@@ -73,7 +73,7 @@ impl Formulas {
         self.add(Step::Constant(value))
     }
 
-    /// The sum, with sums of one term and constants folded, so that equal addresses become equal formulas.
+    /// The sum. Sums of one term and constants are folded, so that equal addresses become equal formulas.
     pub(super) fn sum(&mut self, a: (Formula, i8), b: Option<(Formula, i8)>, displacement: u64) -> Formula {
         let (mut terms, mut displacement) = (Vec::with_capacity(2), displacement);
         for (term, factor) in [Some(a), b].into_iter().flatten() {
@@ -113,19 +113,19 @@ impl Formulas {
         }
     }
 
-    /// Whether the formula needs bytes of the stack, or stands on an assumption.
+    /// Whether the formula needs bytes of the stack or depends on an assumption.
     pub(super) fn is_likely(&self, formula: Formula) -> bool {
         self.likely.get(formula as usize).copied().unwrap_or(true)
     }
 
-    /// Notes that a formula stands on an assumption, and with it what is made from it from now on.
+    /// Notes that a formula, and what is made from it from now on, depends on an assumption.
     pub(super) fn assume(&mut self, formula: Formula) {
         if let Some(likely) = self.likely.get_mut(formula as usize) {
             *likely = true;
         }
     }
 
-    /// Computes all formulas for one sample, in their order. Each uses only ones before it.
+    /// Evaluates all formulas for one sample, in order. Each uses only earlier ones.
     pub(super) fn compute(&self, registers: &Registers, stack: StackBytes<'_>, values: &mut Vec<Option<u64>>) {
         values.clear();
         for step in &self.steps {

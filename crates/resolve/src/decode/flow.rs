@@ -1,5 +1,5 @@
-//! What one round of a small loop does with values: which it carries into the next round, from which loads its exits
-//! are decided.
+//! What one round of a small loop does with values: which values it carries into the next round, and from which loads
+//! its exits are decided.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,19 +8,20 @@ use super::code::CodeGraph;
 use super::instruction::{Access, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
 use super::loops::{Loop, Node};
 
-/// Places for values that are told apart in one loop: registers, flags, stack slots. A loop with more is none that waits.
+/// How many places for values are distinguished in one loop: registers, flags, stack slots. A loop with more does not
+/// only wait.
 const PLACES: usize = 128;
 
-/// Values that come from before the round, and loads, that are told apart, together.
+/// How many sources are distinguished in all: values from before the round, and loads.
 const SOURCES: usize = 64;
 
-/// The place of the condition flags; registers are below it, stack slots above.
+/// The place of the condition flags; lower ones are registers, higher ones saved registers and stack slots.
 const FLAGS: usize = 64;
 
 /// A set of places.
 type PlaceSet = u128;
 
-/// A set of sources: bits of carried places from below, of loads from above.
+/// A set of sources: carried places from the lowest bit up, loads from the highest bit down.
 type Sources = u64;
 
 /// A load of the loop from memory that is not its own stack.
@@ -35,12 +36,12 @@ pub(super) struct Load {
 /// What was found out about a loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rounds {
-    /// Loads that decide about leaving the loop.
+    /// Loads that decide whether the loop is left.
     pub(super) deciding: Vec<Load>,
-    /// A value is made from its own value of the round before, without a load: a counter, a delay that grows.
+    /// A value is made from its own value in the round before, without a load: a counter, a delay that grows.
     pub(super) counts: bool,
-    /// A value is made from its own value of the round before and from loads, or a load's address from such a value: the
-    /// loop computes, searches or walks.
+    /// A value is made from its own value in the round before and from loads, or a load's address is made from such a
+    /// value: the loop computes, searches or walks.
     pub(super) advances: bool,
 }
 
@@ -48,14 +49,14 @@ pub(super) struct Rounds {
 struct Map<'c> {
     code: &'c CodeGraph,
     slots: HashMap<(u32, Register, u64), usize>,
-    /// Registers that called functions give back unchanged have a place of their own in each.
+    /// Registers that called functions must preserve have a separate place in each function.
     saved: HashMap<(u32, Register), usize>,
     used: usize,
-    /// Whether the frame pointer is one in the loop's own function.
+    /// Whether the frame-pointer register really holds a frame pointer in the loop's own function.
     framed: bool,
 }
 
-/// Reads, writes and certain writes of an instruction.
+/// What an instruction reads, writes, and certainly overwrites.
 #[derive(Debug, Clone, Copy, Default)]
 struct Use {
     reads: PlaceSet,
@@ -106,7 +107,7 @@ impl Map<'_> {
         }
     }
 
-    /// `None`: there are too many places, or an own array is written, whose elements cannot be told apart.
+    /// `None`: there are too many places, or an array on the stack is written, whose elements cannot be distinguished.
     fn uses(&mut self, (frame, address): Node) -> Option<Use> {
         let code = self.code;
         let instruction = code.at(address)?;
@@ -114,7 +115,7 @@ impl Map<'_> {
         let saves = frame > 0 && instruction.stack < 0 && instruction.flow == Flow::Next;
         let mut reads = instruction.reads;
         if saves {
-            // A push at the begin of a called function keeps the caller's value; it is no use of it.
+            // A push at the beginning of a called function only saves the caller's value; it does not use it.
             reads.0 &= code.architecture().changed_by_calls().0;
         }
         all.reads = self.registers(frame, reads)?;
@@ -156,18 +157,18 @@ impl Map<'_> {
     }
 }
 
-/// The operand by the stack or frame pointer, when the access is to the function's own frame: directly, or through a
-/// register that was pointed there just before, as unoptimised code does.
+/// The operand relative to the stack or frame pointer, when the access is to the function's own frame: directly, or
+/// through a register that was set to an address there just before, as in unoptimised code.
 pub(super) fn own_operand(
     code: &CodeGraph,
     (frame, address): Node,
     operand: &Operand,
     framed: bool,
 ) -> Option<Operand> {
-    /// Instructions between the two, at most.
+    /// How many instructions may lie between the two.
     const BEFORE: usize = 12;
     let facts = code.architecture();
-    // Below the frame pointer are the function's own variables; what is above, its caller's.
+    // Below the frame pointer are the function's own variables, above it its caller's.
     let own = |operand: &Operand| {
         let below = (operand.displacement as i64) < 0;
         operand.base == Some(facts.stack_pointer())
@@ -200,8 +201,8 @@ pub(super) fn own_operand(
     None
 }
 
-/// Looks at one round of a loop. `framed`: the frame pointer is one in the loop's own function. `None` when the loop has
-/// too many values to follow.
+/// Analyses one round of a loop. `framed`: the frame-pointer register holds a frame pointer in the loop's own function.
+/// `None` when the loop has too many values to follow.
 pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rounds> {
     let mut map = Map { code, slots: HashMap::default(), saved: HashMap::default(), used: FLAGS + 1, framed };
     let mut uses = BTreeMap::new();
@@ -218,7 +219,7 @@ pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rou
         }
     }
     let written = uses.values().fold(0, |all, one| all | one.writes);
-    // Flags that a round starts with were set by the round before, from values that are followed anyway.
+    // Flags at the start of a round were set in the round before, from values that are followed anyway.
     let carried: Vec<usize> = bits(live_at_head(whole, &uses) & written & !(1 << FLAGS)).collect();
     if carried.len() + loads.len() > SOURCES {
         return None;
@@ -233,7 +234,7 @@ pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rou
         {
             for (nth, (place, made)) in carried.iter().zip(&mut made).enumerate() {
                 *made |= state.chosen.get(*place).copied().unwrap_or(0);
-                // Written on some ways only: what it holds tells which ways were taken.
+                // Written on some ways only: then its value depends on which way was taken.
                 *made |= Sources::from(state.untouched >> place & 1 != 0) << nth;
             }
         }
@@ -241,15 +242,15 @@ pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rou
     Some(judge(code, whole, &sources, &before, &made))
 }
 
-/// What the places of a node's values are made from.
+/// What the value in each place is made from, at a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     made: Vec<Sources>,
-    /// The same, with what decided by which way the value was made.
+    /// The same, including what decided which way was taken.
     chosen: Vec<Sources>,
-    /// What decided about the way so far.
+    /// What has decided the way so far.
     way: Sources,
-    /// Places that may still hold what they held when the round began.
+    /// Places that may still hold their value from the beginning of the round.
     untouched: PlaceSet,
 }
 
@@ -299,7 +300,7 @@ impl Origins<'_> {
                 chosen |= self.load_bit(nth);
             }
         }
-        // A constant is made from nothing, whatever the instruction that makes it seems to read.
+        // A constant is made from nothing, even if its instruction seems to read something.
         if let Some((_, Value::Linear { base: None, index: None, .. })) = instruction.effect {
             (sources, chosen) = (0, 0);
         }
@@ -313,7 +314,7 @@ impl Origins<'_> {
             }
         }
         after.untouched &= !used.kills;
-        // An exit says nothing about the rounds that go on.
+        // An exit decides nothing about the rounds that go on.
         if matches!(instruction.flow, Flow::Branch { conditional: true, .. })
             && !(node.0 == 0 && whole.exits.contains(&node.1))
         {
@@ -322,7 +323,7 @@ impl Origins<'_> {
         after
     }
 
-    /// The state before each node, of one round.
+    /// The state before each node in one round.
     fn spread(&self, code: &CodeGraph, whole: &Loop) -> BTreeMap<Node, State> {
         let head = (0, whole.head);
         let start = State { made: vec![0; PLACES], chosen: vec![0; PLACES], way: 0, untouched: PlaceSet::MAX };
@@ -402,7 +403,8 @@ fn judge(
     found
 }
 
-/// An atomic write of a value that was made from what the loop read: it retries an update, and somebody gets on.
+/// An atomic write of a value that was made from what the loop read: it retries an update, so some thread makes
+/// progress.
 fn changes_by_loads(
     instruction: &Instruction,
     sources: &Origins<'_>,
@@ -417,7 +419,7 @@ fn changes_by_loads(
     }
 }
 
-/// Places whose value at the begin of a round matters.
+/// Places whose value at the beginning of a round matters.
 fn live_at_head(whole: &Loop, uses: &BTreeMap<Node, Use>) -> PlaceSet {
     let mut live: BTreeMap<Node, PlaceSet> = BTreeMap::new();
     loop {

@@ -1,20 +1,20 @@
-//! One instruction as the rest of `decode` sees it, whatever the architecture. Imports nothing.
+//! One instruction as the rest of `decode` sees it, independent of the architecture. Imports nothing.
 
 /// Turns bytes into instructions.
 pub trait Decode {
     /// The longest instruction, in bytes.
     fn longest(&self) -> usize;
 
-    /// The instruction whose first byte is `bytes[0]`; `None` when the bytes are none.
+    /// The instruction whose first byte is `bytes[0]`; `None` when the bytes are no instruction.
     fn decode(&mut self, address: u64, bytes: &[u8]) -> Option<Instruction>;
 
-    /// Registers whose value a called function may leave changed.
+    /// Registers that a called function may change.
     fn changed_by_calls(&self) -> RegisterSet;
 
     /// The stack pointer.
     fn stack_pointer(&self) -> Register;
 
-    /// The frame pointer, where a function uses one.
+    /// The frame-pointer register, for functions that use one.
     fn frame_pointer(&self) -> Register;
 
     /// The register that holds the number of a system call.
@@ -30,8 +30,8 @@ pub type Register = u8;
 /// How many general registers there are at most.
 pub const GENERAL: usize = 16;
 
-/// A set of registers: general ones, then vector, floating-point and mask registers, which carry values but never
-/// addresses here.
+/// A set of registers: general ones, then vector, floating-point and mask registers, which hold values but, as far as
+/// is followed here, never addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct RegisterSet(pub u64);
 
@@ -78,8 +78,8 @@ impl Registers {
         Some(Self { general, ip: rip })
     }
 
-    /// A general register by its number in debug information and unwind tables of x86-64 (System V ABI, figure 3.36: rax
-    /// rdx rcx rbx rsi rdi rbp rsp r8 ... r15).
+    /// A general register by its number in debug information and unwind tables of x86-64 (System V ABI, figure 3.36:
+    /// rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15).
     pub(crate) fn by_dwarf_number(&self, number: u16) -> Option<u64> {
         const ENCODED: [usize; GENERAL] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
         self.general.get(*ENCODED.get(usize::from(number))?).copied()
@@ -118,7 +118,7 @@ pub struct Operand {
     pub base: Option<Register>,
     /// A register and its factor.
     pub index: Option<(Register, u8)>,
-    /// What is added; with neither base nor index the address itself.
+    /// What is added; without base and index, the address itself.
     pub displacement: u64,
     /// The address is relative to the thread's own block (x86: FS or GS).
     pub thread_local: bool,
@@ -128,9 +128,9 @@ pub struct Operand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Atomic {
     /// A value that does not depend on the old one, from a register or a constant (exchange, compare and exchange, or,
-    /// and, test and set): done again, it leaves the same.
+    /// and, test and set): repeating it changes nothing more.
     Sets(Option<Register>),
-    /// The old value changed (add, increment): done again, it goes on.
+    /// The old value, changed (add, increment): repeating it changes it again.
     Changes,
 }
 
@@ -165,14 +165,14 @@ pub enum Value {
         of: Register,
         /// 8, 16 or 32.
         from: u8,
-        /// Extended by its sign.
+        /// True for sign extension.
         signed: bool,
         /// 32 or 64.
         bits: u8,
     },
     /// What the instruction's first access reads, extended to `bits`; zeros above.
     Loaded {
-        /// Extended by its sign.
+        /// True for sign extension.
         signed: bool,
         /// 32 or 64.
         bits: u8,
@@ -184,22 +184,22 @@ pub enum Value {
 pub enum Flow {
     /// To the next instruction.
     Next,
-    /// To an address; when conditional, else to the next instruction.
+    /// To an address; a conditional branch may also go to the next instruction.
     Branch {
         /// The address.
         target: u64,
-        /// Whether it may not be taken.
+        /// Whether the branch may not be taken.
         conditional: bool,
     },
     /// To an address that the code reads from memory.
     IndirectBranch,
-    /// Into a function, then to the next instruction; no address when it is not known.
+    /// Into a function, then to the next instruction; no address when the function is not known.
     Call(Option<u64>),
     /// Into the kernel, then to the next instruction.
     SystemCall,
     /// Back to the caller.
     Return,
-    /// Nowhere: a trap or what is no instruction.
+    /// Nowhere: a trap, or bytes that are no instruction.
     Stop,
 }
 
@@ -208,31 +208,31 @@ pub enum Flow {
 pub struct Instruction {
     /// Its address.
     pub address: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u8,
     /// Where execution goes.
     pub flow: Flow,
-    /// Registers whose value matters to it, those of addresses included.
+    /// Registers whose value matters to it, including those in addresses.
     pub reads: RegisterSet,
-    /// Registers that may have another value afterwards.
+    /// Registers that it may change.
     pub writes: RegisterSet,
-    /// Of these, the ones whose old value is certainly gone.
+    /// The registers among these whose old value is certainly lost.
     pub kills: RegisterSet,
-    /// The condition flags matter to it.
+    /// It depends on the condition flags.
     pub reads_flags: bool,
     /// It sets condition flags.
     pub writes_flags: bool,
     /// Its memory accesses; a read comes before a write.
     pub accesses: [Option<Access>; 2],
-    /// The register that gets a value that can be computed, and the value.
+    /// The register that gets a computable value, and that value.
     pub effect: Option<(Register, Value)>,
-    /// What it adds to the stack pointer besides (push, pop, call, return).
+    /// What it adds to the stack pointer implicitly (push, pop, call, return).
     pub stack: i8,
-    /// For an atomic access: what it leaves.
+    /// For an atomic access: what it leaves in memory.
     pub atomic: Option<Atomic>,
     /// It tells the processor that the code waits (x86: PAUSE).
     pub pause: bool,
-    /// It only waits until all earlier writes can be seen by others (x86: MFENCE, or a locked change of nothing on the
+    /// It only waits until all earlier writes are visible to other processors (x86: MFENCE, or a locked no-op on the
     /// stack, as run-time compilers write it).
     pub fence: bool,
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::code::{CALL_DEPTH, CodeGraph};
 use super::instruction::{Flow, Instruction};
 
-/// Instructions of a loop's own that are looked at, at most. Optimised, the loops that wait in the programs looked at
-/// (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30; clang without optimisation writes a
-/// case for each memory order of an atomic, up to 80.
+/// How many instructions of a loop's own are looked at. Optimised, the waiting loops in the programs that were looked
+/// at (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30; without optimisation, clang
+/// writes a case for each memory order of an atomic, up to 80.
 ///
 /// Decides: whether a loop is small enough to be one that only waits.
 /// From: compiled spin, ticket and sequence locks: 2 to 80 instructions.
@@ -17,8 +17,8 @@ use super::instruction::{Flow, Instruction};
 /// Wrong if: a compiler writes more for one atomic.
 const OWN: usize = 96;
 
-/// With the functions that it calls: `std::atomic::load` and its kin have up to 40 instructions without optimisation,
-/// and a loop may call several.
+/// The same including called functions: without optimisation, `std::atomic::load` and similar functions have up to 40
+/// instructions, and a loop may call several.
 ///
 /// Decides: the same, with the functions that it calls.
 /// From: compiled `std::atomic` without optimisation.
@@ -34,7 +34,7 @@ const ALL: usize = 320;
 /// Wrong if: a wrapper is larger.
 const CALLED: usize = 80;
 
-/// How far ahead a branch back is looked for, in instructions: the loop's own, and those of both sides of its branches.
+/// How many instructions ahead a branch back is looked for: the loop's own, and those of both sides of its branches.
 ///
 /// Decides: how far ahead the branch back is looked for.
 /// From: twice the largest loop.
@@ -42,7 +42,7 @@ const CALLED: usize = 80;
 /// Wrong if: the code of a loop is scattered.
 const SEARCH: usize = 192;
 
-/// An instruction in the frame of its function: the loop's own is 0, each function called from it has another.
+/// An instruction in a frame: the loop's own frame is 0, each function called from it has another.
 pub(super) type Node = (u32, u64);
 
 /// A loop and what it calls, as one graph.
@@ -54,20 +54,20 @@ pub(super) struct Loop {
     pub(super) back: u64,
     /// The instructions, and for each where it goes to inside the loop.
     pub(super) next: BTreeMap<Node, Vec<Node>>,
-    /// Conditional branches of the loop's own that may leave it.
+    /// Conditional branches in the loop's own code that may leave it.
     pub(super) exits: BTreeSet<u64>,
 }
 
-/// Loops by the branch that leads back, (target, branch): most samples are taken in loops that are known already.
+/// Loops by their branch back, (target, branch): most samples are taken in loops that are already known.
 #[derive(Debug, Default)]
 pub(super) struct Loops {
     known: HashMap<(u64, u64), Option<Arc<Loop>>>,
-    /// Of the code from which they follow.
+    /// The version of the code from which they were derived.
     version: u64,
 }
 
 impl Loops {
-    /// The loops around an address, the smallest first; empty when there is none, or none of which all code is known.
+    /// The loops around an address, the smallest first; empty when there is none whose code is known completely.
     pub(super) fn around(&mut self, code: &CodeGraph, ip: u64) -> Vec<Arc<Loop>> {
         if self.version != code.version() {
             self.known.clear();
@@ -83,7 +83,7 @@ impl Loops {
     }
 }
 
-/// Branches backwards, reached from the address, whose range holds it: (target, branch).
+/// Branches backwards, reached from the address, that jump over it: (target, branch).
 fn branches_back(code: &CodeGraph, ip: u64) -> Vec<(u64, u64)> {
     let (mut seen, mut queue, mut found) = (BTreeSet::from([ip]), VecDeque::from([ip]), Vec::new());
     while let Some(address) = queue.pop_front() {
@@ -101,7 +101,7 @@ fn branches_back(code: &CodeGraph, ip: u64) -> Vec<(u64, u64)> {
     found
 }
 
-/// Where a branch goes. A call is none.
+/// Where a branch goes; nothing for a call.
 fn branches<'c>(code: &'c CodeGraph, instruction: &'c Instruction) -> &'c [u64] {
     match instruction.flow {
         Flow::Branch { .. } | Flow::IndirectBranch => code.targets(instruction),
@@ -109,7 +109,7 @@ fn branches<'c>(code: &'c CodeGraph, instruction: &'c Instruction) -> &'c [u64] 
     }
 }
 
-/// The instructions from `head` to the branch back at `back` that lie on a way from one to the other.
+/// The instructions that lie on a way from `head` to the branch back at `back`.
 fn body(code: &CodeGraph, head: u64, back: u64) -> Option<Loop> {
     let inside = |address: u64| (head..=back).contains(&address);
     let mut nodes = BTreeMap::new();
@@ -118,7 +118,7 @@ fn body(code: &CodeGraph, head: u64, back: u64) -> Option<Loop> {
         if nodes.contains_key(&address) {
             continue;
         }
-        // What was not decoded may hold anything.
+        // Code that was not decoded may do anything.
         let instruction = code.at(address)?;
         let next = instruction.falls_through().then(|| instruction.next());
         let to: Vec<u64> =
@@ -154,7 +154,7 @@ fn body(code: &CodeGraph, head: u64, back: u64) -> Option<Loop> {
 }
 
 impl Loop {
-    /// Leaves out what lies on no round. False when there is no round.
+    /// Removes what lies on no round. False when there is no round.
     fn prune(&mut self) -> bool {
         let useful = reaching(&self.next, (0, self.back));
         self.next.retain(|node, _| useful.contains(node));
@@ -165,7 +165,7 @@ impl Loop {
     }
 }
 
-/// The nodes from which `goal` is reached.
+/// The nodes from which `goal` can be reached.
 fn reaching<N: Copy + Ord>(nodes: &BTreeMap<N, Vec<N>>, goal: N) -> BTreeSet<N> {
     let mut before: BTreeMap<N, Vec<N>> = BTreeMap::new();
     for (from, to) in nodes {
@@ -184,8 +184,8 @@ fn reaching<N: Copy + Ord>(nodes: &BTreeMap<N, Vec<N>>, goal: N) -> BTreeSet<N> 
     reached
 }
 
-/// Puts the called function between a call and what comes after it. Fails when the function is not known, too large, or
-/// goes to where it cannot be followed.
+/// Inserts the called function between a call and what comes after it. Fails when the function is not known, is too
+/// large, or goes to where it cannot be followed.
 fn call(code: &CodeGraph, whole: &mut Loop, node: Node, depth: usize, frames: &mut u32) -> Option<()> {
     let instruction = code.at(node.1)?;
     if !matches!(instruction.flow, Flow::Call(_)) {
@@ -236,8 +236,8 @@ fn call(code: &CodeGraph, whole: &mut Loop, node: Node, depth: usize, frames: &m
     for address in nodes.keys().filter(calls) {
         let before = whole.clone();
         if call(code, whole, (frame, *address), depth + 1, frames).is_none() {
-            // A way that cannot be followed (a panic, a slow path) is left out. Rounds that do not take it are what a
-            // wait consists of; that some way leads to a return is checked by the caller.
+            // A way that cannot be followed (a panic, a slow path) is left out: a wait consists of rounds that do not
+            // take it. The caller checks that some way leads to a return.
             *whole = before;
             whole.next.insert((frame, *address), Vec::new());
         }

@@ -1,13 +1,13 @@
 //! Machine code read from sampled addresses: which memory a sample was about to touch or had just touched, and whether
 //! it was taken in a loop that only waits.
 //!
-//! Rooms: `instruction` the form in which the rest sees an instruction, whatever the architecture; `x86` the decoder;
-//! `code` the instructions met so far and how they follow each other; `expression` and `replay` the addresses of the
-//! memory accesses around a sample; `flow` what a short piece of code carries from one instruction to the next;
-//! `loops` and `spin` loops that wait. Pure: code and stack bytes are given by the caller.
+//! Rooms: `instruction` the form in which the rest sees an instruction, independent of the architecture; `x86` the
+//! decoder; `code` the instructions decoded so far and how they follow each other; `expression` and `replay` the
+//! addresses of the memory accesses around a sample; `flow` which values a short piece of code carries from one
+//! instruction to the next; `loops` and `spin` waiting loops. Pure: the caller supplies code and stack bytes.
 //!
-//! Only x86-64 is decoded. [`decoder`] answers `None` for every other architecture, AArch64 included: sharing and spin
-//! waits then stay unsure. What AArch64 needs is a second implementation of [`Decode`]; nothing else in here knows the
+//! Only x86-64 is decoded. [`decoder`] returns `None` for every other architecture, including AArch64: sharing and spin
+//! waits then remain unsure. AArch64 needs a second implementation of [`Decode`]; nothing else in here depends on the
 //! architecture.
 //!
 //! May import: iced-x86 (in x86.rs alone), rustc-hash (addresses are looked up some ten times a sample).
@@ -28,11 +28,11 @@ pub use spin::{Spin, Spins};
 
 /// Where code is read from: the ELF file that is mapped, or the memory of the process for code made at run time.
 pub trait CodeReader {
-    /// Copies code from an address on into the buffer and returns how many bytes it got; 0 where there is no code.
+    /// Copies code from an address on into the buffer and returns how many bytes were copied; 0 where there is no code.
     fn code(&mut self, address: u64, buffer: &mut [u8]) -> usize;
 
-    /// The start of the function around an address, where it is known (unwind tables, symbols). It lets the
-    /// instructions before a sampled one be found; without it they are found where the code loops.
+    /// The start of the function around an address, where it is known (unwind tables, symbols). With it, the
+    /// instructions before a sampled one can be found; without it, only where the code loops.
     fn function_start(&mut self, address: u64) -> Option<u64> {
         let _ = address;
         None
@@ -45,7 +45,7 @@ pub trait CodeReader {
     }
 }
 
-/// The decoder of an architecture, as `uname -m` names it; `None` when there is none yet.
+/// The decoder for an architecture, named as by `uname -m`; `None` when there is none yet.
 pub fn decoder(architecture: &str) -> Option<Box<dyn Decode + Send>> {
     match architecture {
         "x86_64" => Some(Box::new(x86::X86::default())),

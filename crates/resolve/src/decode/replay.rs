@@ -1,10 +1,10 @@
 //! The memory accesses around a sampled instruction, with their addresses.
 //!
-//! A timer interrupts between instructions, so the registers hold just before the sampled one. Mostly that is the one
-//! right after the load that the processor had to wait for. The instructions before are replayed backwards as far as
-//! what they did can be undone (additions, copies, pushes), then forwards with what the stack's bytes tell; the sampled
-//! one and those after it are replayed forwards. All of that is worked out once for an address, as formulas, and only
-//! computed for each sample.
+//! A timer interrupts between instructions, so the registers are those just before the sampled instruction. Mostly that
+//! is the one right after the load that the processor had to wait for. The instructions before are replayed backwards
+//! as far as they can be undone (additions, copies, pushes), then forwards with what the stack's bytes show; the
+//! sampled instruction and those after it are replayed forwards. All of this is derived once for an address, as
+//! formulas, and only evaluated for each sample.
 
 use rustc_hash::FxHashMap as HashMap;
 
@@ -13,35 +13,36 @@ pub use super::expression::StackBytes;
 use super::expression::{Formula, Formulas, Step};
 use super::instruction::{AccessKind, Flow, GENERAL, Instruction, Operand, Register, RegisterSet, Registers, Value};
 
-/// Instructions that are replayed before the sampled one. Measured on compiled C: beyond, the registers of hardly any
-/// address are left.
+/// How many instructions are replayed before the sampled one. Measured on compiled C: farther back, the registers of
+/// hardly any address are known.
 const BACK: usize = 20;
 
-/// Instructions that are replayed from the sampled one on.
+/// How many instructions are replayed from the sampled one on.
 const AHEAD: usize = 10;
 
-/// Below this address nothing is mapped (vm.mmap_min_addr is 64 KiB as distributions set it).
+/// Nothing is mapped below this address (distributions set vm.mmap_min_addr to 64 KiB).
 const LOWEST: u64 = 0x1_0000;
 
-/// User space ends below this address, also with five levels of page tables.
+/// User space ends below this address, even with five levels of page tables.
 const HIGHEST: u64 = 1 << 56;
 
 /// Memory below the stack pointer that a function may use without moving it (System V ABI of x86-64, section 3.2.2).
 const RED_ZONE: u64 = 128;
 
-/// The largest distance above the stack pointer at which a frame pointer is taken for one.
+/// How far above the stack pointer a value may be to be taken for a frame pointer.
 const FRAME: u64 = 1 << 16;
 
-/// Addresses whose formulas are held at most; then they are worked out anew.
+/// How many addresses have their formulas held; with more, they are derived anew.
 const HELD: usize = 1 << 16;
 
 /// How sure the address of an access is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
-    /// From registers that hold at the sample, or could be had back exactly, along the only way that leads there.
+    /// From registers whose values are valid at the sample or could be restored exactly, along the only way that leads
+    /// there.
     Exact,
-    /// By a likely way (around a loop, past a call, past an atomic access where ways meet) or with values from the stack as it
-    /// was at the sample.
+    /// Along a likely way (around a loop, past a call, past an atomic access where ways meet), or with values from the
+    /// stack as it was at the sample.
     Likely,
 }
 
@@ -50,8 +51,9 @@ pub enum Certainty {
 pub struct SampledAccess {
     /// The address of the instruction.
     pub instruction: u64,
-    /// Instructions from the sampled one on: −1 is the one before, which a sample mostly waited for. Fences before it are
-    /// not counted: what is waited for there is the write before them; nor is a jump from an atomic access to where ways meet.
+    /// Distance from the sampled instruction in instructions: −1 is the one before, for which a sample mostly waited.
+    /// Fences before the sample are not counted, because they wait for the write before them; nor is a jump from an
+    /// atomic access to where ways meet.
     pub distance: i8,
     /// What it does.
     pub kind: AccessKind,
@@ -63,7 +65,7 @@ pub struct SampledAccess {
     pub certainty: Certainty,
 }
 
-/// The formulas of the addresses that were sampled.
+/// The formulas of sampled addresses.
 #[derive(Debug, Default)]
 pub struct Replay {
     plans: HashMap<u64, Plan>,
@@ -76,7 +78,8 @@ impl Replay {
         Self::default()
     }
 
-    /// The accesses around one sample that leave the function's own frame, nearest before it first. `out` is cleared.
+    /// The accesses around one sample that are outside of the function's own frame, the nearest before it first. `out`
+    /// is cleared.
     pub fn accesses(
         &mut self,
         code: &CodeGraph,
@@ -90,7 +93,7 @@ impl Replay {
         }
         let plan = self.plans.entry(registers.ip).or_insert_with(|| Plan::make(code, registers.ip));
         plan.hits += 1;
-        // Later samples may have shown what comes before. Looking at doubling intervals costs next to nothing.
+        // Later samples may have shown what comes before. Checking at doubling intervals costs next to nothing.
         if plan.hits.is_power_of_two() && plan.version != code.version() {
             *plan = Plan { hits: plan.hits, ..Plan::make(code, registers.ip) };
         }
@@ -119,10 +122,10 @@ type Environment = [Option<Formula>; GENERAL];
 
 #[derive(Debug)]
 struct Planned {
-    /// Its address is filled in for each sample.
+    /// The access; its address is filled in for each sample.
     access: SampledAccess,
     at: Formula,
-    /// It goes by the frame pointer: the own frame when that is what the register holds.
+    /// It uses the frame-pointer register: the own frame, if that register holds a frame pointer.
     framed: bool,
 }
 
@@ -135,7 +138,7 @@ struct Plan {
     hits: u32,
 }
 
-/// One instruction of the way past the sample.
+/// One instruction of the way through the sample.
 struct PathInstruction<'c> {
     instruction: &'c Instruction,
     distance: i8,
@@ -161,7 +164,8 @@ impl Plan {
             let known = undone.last().copied().unwrap_or(sampled);
             undone.push(work.undo(place.instruction, known));
         }
-        // The first round finds what is stored where; in the second, loads that a later store made stale are left out.
+        // The first pass finds what is stored where; the second leaves out loads from places that a later store
+        // changed.
         let mut accesses = Vec::new();
         for _ in 0..2 {
             let mut found = Vec::new();
@@ -180,7 +184,7 @@ impl Plan {
             accesses = found;
             work.stores = stores;
         }
-        // The nearest before the sample is the one that it most likely waited for.
+        // Nearest before the sample first, because the sample most likely waited for that access.
         accesses.sort_by_key(|planned| (planned.access.distance >= 0, planned.access.distance.unsigned_abs()));
         Self { formulas: work.formulas, accesses, stack_pointer, version: code.version(), hits: 0 }
     }
@@ -213,7 +217,7 @@ impl Work<'_> {
         }
     }
 
-    /// What was known before an instruction, from what is known after it.
+    /// What was known before an instruction, given what is known after it.
     fn undo(&mut self, instruction: &Instruction, after: Environment) -> Environment {
         let mut before = after;
         for register in self.changed(instruction).iter() {
@@ -239,7 +243,7 @@ impl Work<'_> {
         let Value::Linear { base, index, displacement, bits } = value else { return };
         let minus = displacement.wrapping_neg();
         if bits == 32 {
-            // Adding a constant to the low half: the upper half is zero now, and was before if that was a 32-bit value.
+            // Adding a constant to the low half: the upper half is now 0, and was 0 before if the value had 32 bits.
             if base == Some(to) && index.is_none() {
                 let sum = self.formulas.sum((result, 1), None, minus);
                 let old = self.formulas.extended(sum, 32, false, 64);
@@ -268,7 +272,7 @@ impl Work<'_> {
         }
     }
 
-    /// Notes the accesses of an instruction, and gives what is known after it.
+    /// Notes the accesses of an instruction, and returns what is known after it.
     fn run(
         &mut self,
         place: &PathInstruction<'_>,
@@ -378,7 +382,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the bytes of the stack at the sample are not those that a load at this distance reads.
+    /// Whether a load at this distance read other bytes than those on the stack at the sample.
     fn overwritten(&self, at: Formula, distance: i8) -> bool {
         let between =
             |store: i8| if distance < 0 { distance < store && store < 0 } else { 0 <= store && store < distance };
@@ -386,7 +390,7 @@ impl Work<'_> {
     }
 }
 
-/// The instructions before an address along the way that was most likely taken, nearest first.
+/// The instructions before an address, along the most likely way, nearest first.
 fn way_before(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
     let mut way = Vec::new();
     let (mut address, mut likely, mut distance) = (ip, false, -1);
@@ -401,10 +405,10 @@ fn way_before(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
     way
 }
 
-/// The instruction before, and whether others may come before too. Where ways meet, the one around a loop is taken:
-/// loops are where samples fall. Else the one that ends with an atomic access: a locked instruction takes twenty cycles
-/// and more where others take one, so that samples behind it are of its way, whichever was taken more often. (C++ takes
-/// this way to count references where a program has threads, and another one where it has none.)
+/// The instruction before, and whether others may come before too. Where ways meet, the one around a loop is taken,
+/// because samples fall into loops; otherwise the one that ends with an atomic access. A locked instruction takes
+/// twenty cycles and more where others take one, so samples after it mostly came that way, even if the other was taken
+/// more often. (C++ takes this way to count references where a program has threads, and another one where it has none.)
 fn predecessor(code: &CodeGraph, address: u64) -> Option<(u64, bool)> {
     let mut edges = code.before(address);
     let first = edges.next()?;
@@ -419,7 +423,7 @@ fn predecessor(code: &CodeGraph, address: u64) -> Option<(u64, bool)> {
     only(&mut code.before(address).filter_map(|edge| atomic_end(code, edge)))
 }
 
-/// The atomic access that a way ends with, before the jump that it may need.
+/// The atomic access that a way ends with, possibly followed by a jump.
 fn atomic_end(code: &CodeGraph, way: Edge) -> Option<u64> {
     let is_atomic = |at: &u64| {
         let mut accesses = code.at(*at).into_iter().flat_map(Instruction::accesses);
@@ -473,7 +477,7 @@ mod tests {
         }
     }
 
-    /// What is seen of the memory at 0x7000_0008 by a sample at a distance from the start.
+    /// What a sample at a distance from the start shows of the memory at 0x7000_0008.
     fn seen(code: &[&[u8]], at: u64) -> Vec<(u64, i8, AccessKind, Certainty)> {
         let mut reader = Function(code.concat());
         let mut code = CodeGraph::new(decoder("x86_64").unwrap());
@@ -507,7 +511,7 @@ mod tests {
     #[test]
     fn where_ordinary_ways_meet_nothing_is_known_of_what_came_before() {
         assert_eq!(seen(&[TEST, &[0x74, 0x05], ADD, LOAD_AND_RETURN], 10), []);
-        // Both ways end with one: whose time it is cannot be said.
+        // Both ways end with an atomic access: which of them was slow cannot be told.
         assert_eq!(seen(&[TEST, &[0x74, 0x08], LOCK_ADD, &[0xeb, 0x06], LOCK_ADD, LOAD_AND_RETURN], 19), []);
     }
 }

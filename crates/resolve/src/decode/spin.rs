@@ -8,7 +8,7 @@ use super::flow::{self, Load};
 use super::instruction::{AccessKind, Flow, Registers, Value};
 use super::loops::{Loop, Loops};
 
-/// Samples at one address from which on it is worth looking for a loop there.
+/// Number of samples at one address from which on a loop is looked for there.
 ///
 /// Decides: from how many samples on a loop is looked for.
 /// From: chosen; no measurement.
@@ -16,7 +16,8 @@ use super::loops::{Loop, Loops};
 /// Wrong if: waiting is spread over many addresses.
 const HOT: u32 = 4;
 
-/// Of the loops around an address, the smallest that are looked at: a delay, the wait around it, and one more.
+/// How many of the loops around an address are looked at, the smallest first: a delay, the wait around it, and one
+/// more.
 ///
 /// Decides: how many loops around an address may be the waiting one.
 /// From: the form of spin locks with a back-off.
@@ -24,7 +25,7 @@ const HOT: u32 = 4;
 /// Wrong if: a back-off has two delays in each other.
 const NESTED: usize = 3;
 
-/// Callers whose loops are looked at: an atomic's wrappers without optimisation.
+/// Callers whose loops are looked at: without optimisation, atomics have wrappers.
 ///
 /// Decides: how many callers are looked at.
 /// From: unoptimised C++: wrappers around an atomic.
@@ -32,37 +33,37 @@ const NESTED: usize = 3;
 /// Wrong if: more wrappers than that.
 const CALLERS: usize = 4;
 
-/// How far above the stack pointer a frame pointer lies, at most.
+/// How far above the stack pointer a frame pointer may lie.
 ///
 /// Decides: what is taken for a frame pointer.
 /// From: chosen: frames are smaller than 64 KiB.
 /// Wrong if: a function has larger local arrays.
 const FRAME: u64 = 1 << 16;
 
-/// Addresses that are remembered at most.
+/// How many addresses are remembered.
 ///
 /// Decides: how many addresses are remembered.
 /// From: memory; chosen.
 /// Wrong if: a program has more hot addresses.
 const HELD: usize = 1 << 16;
 
-/// A loop that only waits, as far as its code tells. Whether another thread writes what it reads is not seen in code:
-/// without a writer it is a loop that waits for the kernel or a device, or for ever.
+/// A loop that only waits, as far as its code shows. Whether another thread writes what it reads cannot be seen in the
+/// code: without a writer the loop waits for the kernel or a device, or for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spin {
     /// Where a round starts.
     pub head: u64,
     /// The branch that leads back.
     pub back: u64,
-    /// The loads that decide whether it goes on: address of the instruction, bytes, and how the address is made.
+    /// The loads that decide whether the loop goes on.
     pub polled: Vec<Polled>,
     /// It tells the processor that it waits.
     pub pauses: bool,
     /// It gives the processor away (sched_yield).
     pub yields: bool,
-    /// It tries to take something (exchange, compare and exchange).
+    /// It tries to take a lock (exchange, compare and exchange).
     pub takes: bool,
-    /// Addresses of all its instructions, those of called functions included, ascending.
+    /// Addresses of all its instructions, including those of called functions, ascending.
     pub instructions: Vec<u64>,
 }
 
@@ -73,7 +74,7 @@ pub struct Polled {
     pub instruction: u64,
     /// Bytes.
     pub width: u16,
-    /// Its address when it is fixed.
+    /// Its address, if that is fixed.
     pub fixed: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ pub struct Spins {
 }
 
 impl Spins {
-    /// Nothing looked at yet.
+    /// Nothing has been looked at yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -110,7 +111,8 @@ impl Spins {
         if let Some(found) = self.around(code, registers.ip, framed) {
             return Some(found);
         }
-        // In a called function: its caller's frame pointer is not known, but what is below it is its own all the same.
+        // In a called function: its caller's frame pointer is not known, but what lies below it still belongs to the
+        // caller.
         let callers = callers.iter().take(CALLERS);
         let spins: Vec<_> = callers.filter_map(|caller| self.around(code, *caller, true)).collect();
         spins.into_iter().find(|spin| spin.instructions.binary_search(&registers.ip).is_ok())
@@ -133,7 +135,7 @@ impl Spins {
     }
 }
 
-/// The loop as one that waits; `None` when it does something else, or cannot be followed.
+/// The loop as a waiting loop; `None` when it does something else or cannot be followed.
 fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
     let calls_kernel = |frame: u32| {
         let mut own = whole.next.range((frame, 0)..=(frame, u64::MAX));
@@ -154,7 +156,7 @@ fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
         }
         for access in instruction.accesses().filter(|access| access.kind.writes()) {
             let own = flow::own_operand(code, *node, &access.operand, framed).is_some();
-            // A wrapper of a system call notes its error number.
+            // A wrapper of a system call stores the error number (errno).
             let error = access.operand.thread_local && access.kind == AccessKind::Store && calls_kernel(node.0);
             match access.kind {
                 _ if own || error => {}
@@ -167,7 +169,7 @@ fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
         return None;
     }
     let rounds = flow::rounds(code, whole, framed)?;
-    // Without a pause, counting is what the loop is for.
+    // A loop that counts and neither pauses nor yields is there to count, not to wait.
     if rounds.advances || rounds.deciding.is_empty() || rounds.counts && !pauses && !yields {
         return None;
     }
@@ -184,7 +186,7 @@ fn polled(load: &Load) -> Polled {
     Polled { instruction: load.instruction, width: load.access.width, fixed }
 }
 
-/// Whether the system call at a node is sched_yield: its number is set in the straight line before it.
+/// Whether the system call at a node is sched_yield: its number must be set in the straight line before it.
 fn yields_at(code: &CodeGraph, whole: &Loop, node: (u32, u64)) -> bool {
     /// Instructions between setting the number and the call, in the C libraries' wrappers at most.
     ///

@@ -23,7 +23,7 @@ const MASK: Register = 56;
 /// vector, x87 and mask registers.
 const CHANGED_BY_CALLS: RegisterSet = RegisterSet(0b1111_1100_0111 | !0xffff);
 
-/// The widest access that is taken for one: a cache line, the widest vector.
+/// The widest access that is accepted: a cache line, the widest vector.
 const WIDEST: usize = 64;
 
 /// x86-64.
@@ -96,7 +96,7 @@ impl Decode for X86 {
     }
 }
 
-/// MFENCE, or what compilers write for it because it is faster: a locked addition of nothing (or the like) on the stack.
+/// MFENCE, or the faster form that compilers write: a locked addition of 0 (or similar) on the stack.
 fn is_fence(iced: &Iced) -> bool {
     let nothing = matches!(iced.mnemonic(), Mnemonic::Add | Mnemonic::Or | Mnemonic::Xor)
         && iced.has_lock_prefix()
@@ -130,7 +130,7 @@ impl X86 {
             found.reads.add(RAX);
             found.writes.add(RAX);
         }
-        // x87 and MMX instructions name some registers of their stack, and move the rest.
+        // x87 and MMX instructions name some registers of their stack and move the others.
         if iced.fpu_stack_increment_info().increment() != 0 || iced.fpu_stack_increment_info().conditional() {
             found.reads.add(X87);
             found.writes.add(X87);
@@ -140,7 +140,7 @@ impl X86 {
     fn add_accesses(&mut self, iced: &Iced, found: &mut Instruction) {
         let locked = iced.has_lock_prefix() || iced.mnemonic() == Mnemonic::Xchg;
         let mut accesses: [Option<Access>; 2] = [None; 2];
-        // Gathers and scatters touch several places, none of which a single address can name.
+        // Gathers and scatters access several places, which one address cannot describe.
         if iced.is_vsib() {
             return;
         }
@@ -158,7 +158,7 @@ impl X86 {
             }
             let index = number(used.index()).map(|register| (register, used.scale() as u8));
             let operand = Operand {
-                // iced gives addresses relative to the instruction pointer as absolute ones.
+                // iced gives addresses relative to the instruction pointer as absolute addresses.
                 base: number(used.base()).filter(|_| used.base() != Name::RIP && used.base() != Name::EIP),
                 index,
                 displacement: used.displacement(),
@@ -209,7 +209,7 @@ fn atomic(iced: &Iced) -> Atomic {
     }
 }
 
-/// The number of a register that carries values.
+/// The number of a register that holds values.
 fn number(name: Name) -> Option<Register> {
     if name.is_gpr() {
         return Some(name.full_register().number() as Register);
@@ -223,7 +223,7 @@ fn number(name: Name) -> Option<Register> {
     (name.is_st() || name.is_mm()).then_some(X87)
 }
 
-/// A general register that an operand names, and its bits.
+/// The general register of an operand, and its size in bits.
 fn general(iced: &Iced, operand: u32) -> Option<(Register, u8)> {
     let name = iced.op_register(operand);
     let high = matches!(name, Name::AH | Name::BH | Name::CH | Name::DH);
@@ -235,7 +235,7 @@ fn immediate(iced: &Iced, operand: u32) -> Option<u64> {
     iced.try_immediate(operand).ok()
 }
 
-/// The computable value that an instruction gives to a register of 32 or 64 bits.
+/// The computable value that an instruction puts into a register of 32 or 64 bits.
 fn effect(iced: &Iced) -> Option<(Register, Value)> {
     if iced.mnemonic() == Mnemonic::Leave {
         return Some((RSP, linear(Some(RBP), None, 8, 64)));

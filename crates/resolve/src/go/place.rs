@@ -1,22 +1,22 @@
-//! The address from which a Go program's function table counts.
+//! The address that the offsets in a Go program's function table are relative to.
 
 use object::{LittleEndian, elf, pod};
 
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
 
-/// The runtime's own description of the program (`moduledata`) begins with the address of the table. Words of it, counted
-/// in words of eight bytes: the first and the last address of functions, where the table counts from, and (since Go 1.20)
-/// where the data of functions are.
+/// The runtime's description of the program (`moduledata`) begins with the address of the table. These are indexes of
+/// its words, eight bytes each: the first and the last address of functions, the address that the table is relative to,
+/// and (since Go 1.20) where the data of functions are.
 const FIRST: u64 = 20;
 const LAST: u64 = 21;
 const TEXT: u64 = 22;
 const DATA: u64 = 40;
 
-/// Sections in which the linker puts that description, by version and kind of program.
+/// Sections in which the linker may put that description, depending on the version and kind of program.
 const HOMES: [&str; 5] = [".go.module", ".noptrdata", ".data", ".data.rel.ro.go.module", ".data.rel.ro"];
 
-/// Stated addresses to which the numbers of the table are added.
+/// Stated addresses that are added to the offsets in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TableBases {
     /// For functions.
@@ -25,7 +25,7 @@ pub(super) struct TableBases {
     pub(super) data: Option<u64>,
 }
 
-/// Where the table at `table` counts from; `stated` is what its header says. None when it cannot be known.
+/// The bases of the table at `table`; `stated` is the base in its header. None when they cannot be determined.
 pub(super) fn places(elf: &ElfFile, table: u64, stated: u64) -> Result<Option<TableBases>, ModuleError> {
     let described = match from_words(elf, table)? {
         Some(places) => Some(places),
@@ -37,7 +37,7 @@ pub(super) fn places(elf: &ElfFile, table: u64, stated: u64) -> Result<Option<Ta
     if stated != 0 {
         return Ok(is_code(elf, stated).then_some(TableBases { text: stated, data: None }));
     }
-    // A program without C code has nothing else in its text.
+    // A program without C code has only Go functions in its text section.
     let only_go = elf.section(".eh_frame").is_none();
     Ok(elf.section(".text").filter(|_| only_go).map(|text| TableBases { text: text.address, data: None }))
 }
@@ -48,12 +48,12 @@ fn is_code(elf: &ElfFile, address: u64) -> bool {
     })
 }
 
-/// Functions start where the table begins to count or behind it.
+/// Whether the functions start at or after the table's base.
 fn agrees(elf: &ElfFile, first: u64, last: u64, text: u64) -> bool {
     is_code(elf, text) && text <= first && first < last
 }
 
-/// Programs at a fixed address hold the addresses in the file.
+/// Programs with fixed addresses contain them in the file.
 fn from_words(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleError> {
     for home in HOMES {
         let Some(bytes) = elf.section_bytes(home)? else { continue };
@@ -73,7 +73,7 @@ fn from_words(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleErr
     Ok(None)
 }
 
-/// In programs that can be loaded anywhere, the loader writes the addresses, as relocations tell it.
+/// In programs that can be loaded anywhere, the loader writes the addresses as relocations describe.
 fn from_relocations(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleError> {
     let mut relocations = Vec::new();
     for section in elf.sections.iter().filter(|section| section.kind == elf::SHT_RELA) {

@@ -1,4 +1,4 @@
-//! Lookups in the table. All numbers in it are claims: every access is checked, and what leads nowhere is not found.
+//! Lookups in the table. No number in it is trusted: every access is checked, and what leads nowhere is not found.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::elf::ElfFile;
 use crate::error::ModuleError;
 use crate::site::Site;
 
-/// First word of the table: Go 1.18 and 1.19; since 1.20, functions know the line at which they start.
+/// First word of the table: Go 1.18 and 1.19; in Go 1.20 and newer, functions also have the line at which they start.
 const MAGIC_118: u32 = 0xffff_fff0;
 const MAGIC_120: u32 = 0xffff_fff1;
 
-/// Flags of a function: it is the outermost of every stack that it is on; it sets the stack pointer to another stack.
+/// Flags of a function: it is outermost on every stack; it switches to another stack.
 const TOP_FRAME: u8 = 1;
 const SWITCHES: u8 = 2;
 
-/// Numbers of the lists that tell what is inlined: which call is at an instruction, and the calls.
+/// Indexes of the lists about inlining: which inlined call is at an instruction, and the calls themselves.
 const INLINED_VALUES: usize = 2;
 const INLINED_CALLS: usize = 3;
 
 /// The most inlined functions at one address. Compilers inline a few dozen levels deep.
 const INLINED: usize = 64;
 
-/// Steps that a table of values may take to reach an instruction. The largest functions have some thousand.
+/// How many steps a table of values may take to reach an instruction. The largest functions have some thousand.
 const STEPS: usize = 1 << 16;
 
 /// The function table of a Go program.
@@ -43,14 +43,14 @@ pub(crate) struct GoTable {
     has_start_line: bool,
 }
 
-/// What a stack frame of Go is like.
+/// How a stack frame of Go is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GoFrame {
     /// The outermost one.
     Outermost,
-    /// The function goes on on another stack.
+    /// The function continues on another stack.
     Switches,
-    /// The return address is so many bytes above the stack pointer.
+    /// The return address is this many bytes above the stack pointer.
     Size(u64),
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Function {
 }
 
 impl GoTable {
-    /// The table of a program; none when it is not from Go, or from a version that is not understood.
+    /// The table of a program; none when it is not a Go program or its version is unknown.
     pub(crate) fn read(elf: &ElfFile) -> Result<Option<Self>, ModuleError> {
         let sections = [".gopclntab", ".data.rel.ro.gopclntab"];
         let Some(section) = sections.iter().find_map(|name| elf.section(name)) else { return Ok(None) };
@@ -75,7 +75,7 @@ impl GoTable {
     }
 
     /// The header: the magic word, two zeros, quantum, size of a pointer, then words of that size: number of functions,
-    /// number of files, the text's start (zero when it is not known at link time), and the offsets of the parts.
+    /// number of files, start of the text (0 when it is not known at link time), and the offsets of the parts.
     fn parse(bytes: Arc<[u8]>) -> Option<Self> {
         let magic = word(&bytes, 0)?;
         let &[zero, pad, quantum, pointer] = bytes.get(4..8)?.first_chunk()?;
@@ -87,7 +87,7 @@ impl GoTable {
         let offset = |index: usize| usize::try_from(field(index)?).ok().filter(|&offset| offset <= bytes.len());
         let (names, units, files, values, table) = (offset(3)?, offset(4)?, offset(5)?, offset(6)?, offset(7)?);
         let functions = usize::try_from(field(0)?).ok()?;
-        // Each function has two words, and the end of the last one has another.
+        // Each function has two words, and one more follows for the end of the last function.
         let room = functions.checked_mul(8)?.checked_add(4)?;
         (table.checked_add(room)? <= bytes.len()).then_some(())?;
         let text = field(2)?;
@@ -115,11 +115,11 @@ impl GoTable {
             if start(middle)? <= offset { low = middle + 1 } else { high = middle }
         }
         let index = low.checked_sub(1)?;
-        // After the last function its end stands in place of a start.
+        // The entry after the last function has its end in place of a start.
         (offset < start(index + 1)?).then_some(())?;
         let at = self.table.checked_add(word(&self.bytes, self.table + 8 * index + 4)? as usize)?;
         let start = start(index)?;
-        // Gaps between functions, as left by the C code of cgo, belong to a function without a name.
+        // Gaps between functions, which cgo's C code leaves, belong to a function without a name.
         (word(&self.bytes, at)? == start).then(|| Function { start: self.places.text + u64::from(start), at })
     }
 
@@ -128,13 +128,13 @@ impl GoTable {
         word(&self.bytes, function.at.checked_add(4 * index)?)
     }
 
-    /// The name of a function; the package's path is part of it.
+    /// The name of a function, including the package's path.
     pub(crate) fn name(&self, function: Function) -> Option<String> {
         let at = self.names.checked_add(self.part(function, 1)? as usize)?;
         text(&self.bytes, at).filter(|name| !name.is_empty())
     }
 
-    /// Where a function's code lies, by its whole name: its stated start, and what follows it.
+    /// Where a function's code lies, by its full name: its stated start and its end (exclusive).
     pub(crate) fn named(&self, name: &str) -> Option<(u64, u64)> {
         let mut wanted = name.as_bytes().to_vec();
         wanted.push(0);
@@ -148,7 +148,7 @@ impl GoTable {
         Some((at(index)?, at(index + 1)?))
     }
 
-    /// The file and the line of an address in a function, or in what was inlined there.
+    /// The file and the line of an address in a function, or in functions that were inlined there.
     fn line(&self, function: Function, address: u64) -> (Option<String>, Option<u32>) {
         let file = || {
             let number = usize::try_from(self.value(function, 5, address)?).ok()?;
@@ -167,7 +167,7 @@ impl GoTable {
         let mut at = address;
         while let Some(index) = self.inlined(function, at) {
             let Some((name, call)) = self.inlined_call(function, index, &read).filter(|_| sites.len() < INLINED) else {
-                // What is inlined here cannot be known: the line would be that of another function.
+                // What is inlined here cannot be found out: the line would be that of another function.
                 sites.push(Site { name: self.name(function), ..Site::default() });
                 return sites;
             };
@@ -189,7 +189,7 @@ impl GoTable {
     }
 
     /// The name of an inlined function, and an address at which its caller calls it. Go 1.20 and newer: a byte for the
-    /// kind, then from the fourth byte on words for the name, the caller's address and the first line.
+    /// kind, then, from the fourth byte on, words for the name, the caller's address and the first line.
     fn inlined_call(
         &self,
         function: Function,
@@ -207,24 +207,24 @@ impl GoTable {
         (self.has_start_line && !name.is_empty()).then_some((name, caller))
     }
 
-    /// Words of a function's description before the lists of its values and data.
+    /// The words of a function's description before the lists of its values and data.
     fn fixed_words(&self) -> usize {
         if self.has_start_line { 11 } else { 10 }
     }
 
-    /// Where its flags are in a function's description, in bytes: after the byte for its kind.
+    /// The offset of the flags in a function's description, in bytes: after the byte for its kind.
     fn flags(&self) -> usize {
         4 * (self.fixed_words() - 1) + 1
     }
 
-    /// How the stack is left at an address in a function.
+    /// How a function's frame is left at an address.
     pub(crate) fn frame(&self, function: Function, address: u64) -> Option<GoFrame> {
         let flags = *self.bytes.get(function.at.checked_add(self.flags())?)?;
         if flags & TOP_FRAME != 0 {
             return Some(GoFrame::Outermost);
         }
         if flags & SWITCHES != 0 {
-            // `mcall` gives the stack of its caller up; what it runs never returns to it.
+            // `mcall` gives up its caller's stack; what it runs never returns to it.
             let end = self.name(function).is_some_and(|name| name == "runtime.mcall");
             return Some(if end { GoFrame::Outermost } else { GoFrame::Switches });
         }
@@ -232,8 +232,9 @@ impl GoTable {
         u64::try_from(size).ok().filter(|size| size % 8 == 0).map(GoFrame::Size)
     }
 
-    /// A value at an address from the table whose offset is in a word of the function's description: pairs of variable
-    /// length numbers, how much the value changes (the sign in the lowest bit) and for how many instructions it holds.
+    /// A value at an address, from the table whose offset is in a word of the function's description. The table
+    /// consists of pairs of variable-length numbers: how much the value changes (the sign in the lowest bit), and for
+    /// how many instructions it is valid.
     fn value(&self, function: Function, index: usize, address: u64) -> Option<i64> {
         let offset = self.part(function, index).filter(|&offset| offset != 0)?;
         let mut rest = self.bytes.get(self.values.checked_add(offset as usize)?..)?;
@@ -254,7 +255,7 @@ impl GoTable {
     }
 }
 
-/// A number of seven bits a byte, the lowest first.
+/// A number with seven bits in each byte, the lowest first.
 fn number(bytes: &mut &[u8]) -> Option<u32> {
     let mut value = 0u32;
     for shift in (0..35).step_by(7) {

@@ -1,4 +1,4 @@
-//! Which code is at an address: the last that came there.
+//! Which code is at an address: the latest that was placed there.
 //!
 //! Imports `scope_table`.
 
@@ -13,20 +13,20 @@ const PIECES_LIMIT: usize = 1 << 20;
 /// A function that was made at run time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JitFunction {
-    /// Its name, in the words of the runtime.
+    /// Its name, in the form that the runtime uses.
     pub name: String,
     /// Where lines begin, by distance from the start of the function in bytes; ascending.
     pub(crate) lines: Vec<Line>,
-    /// Which functions were put into it; in place of the lines, where it is known.
+    /// Which functions were inlined into it; used instead of the lines, where it is known.
     pub(crate) scopes: Option<ScopeTable>,
 }
 
-/// A line of the source, up to the next one.
+/// A line of the source; valid up to the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) distance: u64,
     pub(crate) file: Arc<str>,
-    /// Counted from one; 0 where the runtime told the file alone.
+    /// Counted from one; 0 where the runtime gave only the file.
     pub(crate) line: u32,
 }
 
@@ -35,7 +35,8 @@ impl JitFunction {
         JitFunction { name, ..JitFunction::default() }
     }
 
-    /// The functions of the byte at this distance from the start, innermost first: the function, and those that were put into it.
+    /// The functions at the byte at this distance from the start, innermost first: those that were inlined there, then
+    /// the function itself.
     pub fn sites(&self, distance: u64) -> Vec<CodeSite<'_>> {
         let mut sites = self.scopes.as_ref().map(|scopes| scopes.sites(distance)).unwrap_or_default();
         if sites.is_empty() {
@@ -57,7 +58,7 @@ impl JitFunction {
     }
 }
 
-/// A piece of code that is where it is since a time.
+/// A piece of code, and since when it has been at its place.
 #[derive(Debug, Clone)]
 struct CodeRange {
     /// First address after it.
@@ -75,11 +76,11 @@ pub struct FunctionAt {
     pub code: Arc<JitFunction>,
     /// Where it starts.
     pub start: u64,
-    /// Since when it is known to be there, nanoseconds of the clock that the reader was given.
+    /// Since when it is known to be there, in nanoseconds of the reader's clock.
     pub since_ns: u64,
 }
 
-/// The functions at the addresses of one process, of which later ones replace what they overlap.
+/// The functions at the addresses of one process; later ones replace what they overlap.
 #[derive(Debug, Default)]
 pub(crate) struct CodeMap {
     /// By first address; never overlapping.
@@ -102,7 +103,7 @@ impl CodeMap {
         self.pieces.insert(start, CodeRange { end, start, since_ns, code });
     }
 
-    /// Moves the function that starts at `from`; nothing when none starts there.
+    /// Moves the function that starts at `from`; does nothing when none starts there.
     pub(crate) fn move_code(&mut self, from: u64, to: u64, size: u64, since_ns: u64) {
         let Some(code) = self.pieces.get(&from).map(|piece| piece.code.clone()) else { return };
         if let (Some(from_end), Some(to_end)) = (from.checked_add(size), to.checked_add(size)) {
@@ -111,7 +112,7 @@ impl CodeMap {
         }
     }
 
-    /// Takes away what lies at `start..end`.
+    /// Removes what lies in `start..end`.
     pub(crate) fn clear(&mut self, start: u64, end: u64) {
         while let Some((&at, last)) = self.pieces.range(..end).next_back()
             && last.end > start
@@ -136,7 +137,7 @@ impl CodeMap {
         })
     }
 
-    /// The number of pieces: functions, and what is left of functions that were overwritten in part.
+    /// The number of pieces: functions, and the remains of functions that were partly overwritten.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.pieces.len()

@@ -1,12 +1,13 @@
-//! The names that .NET writes into a map file, in the form of its sources.
+//! Converts the names that .NET writes into a map file to the form of its sources.
 //!
-//! CoreCLR's own form (perfmap.cpp) has the return type, the assembly, the classes that the compiler made for lambdas and
-//! state machines, and how far the code is optimized.
+//! CoreCLR's own form (perfmap.cpp) includes the return type, the assembly, the classes that the compiler made for
+//! lambdas and state machines, and the optimization level.
 
-/// `instance void [App] App.Cache+<>c::<Get>b__0(string)[Tier0]` as `App.Cache.Get.lambda`; none for a name of another form.
+/// `instance void [App] App.Cache+<>c::<Get>b__0(string)[Tier0]` as `App.Cache.Get.lambda`; none for a name in another
+/// form.
 pub(super) fn tidy(raw: &str) -> Option<String> {
     let (before, method) = raw.split_once("::")?;
-    // The assembly stands in brackets before the class; those of a return type have no blank behind them.
+    // The assembly is in brackets before the class; the assembly of a return type is not followed by a blank.
     let (assembly, class) = before.rsplit_once("] ").map(|(before, class)| (before.rsplit_once('['), class))?;
     assembly?;
     let method = method.split(['(', '[']).next()?.trim();
@@ -18,7 +19,7 @@ pub(super) fn tidy(raw: &str) -> Option<String> {
     for part in without_arguments(class).split(['+', '/']) {
         match made_by_compiler(part) {
             None => push(&mut name, part),
-            // `<RunAsync>d__5`: the class of a method that can be left and entered again.
+            // `<RunAsync>d__5`: the state machine of a method that can be left and entered again.
             Some((Some(of), _)) => within = Some(of.to_owned()),
             Some((None, _)) => {}
         }
@@ -43,7 +44,8 @@ fn push(name: &mut String, part: &str) {
     name.push_str(part);
 }
 
-/// The method in a name that the compiler made, and what follows it: `<Main>b__0` gives `Main` and `b__0`, `<>c` no method.
+/// The method in a name that the compiler made, and the rest: `<Main>b__0` gives `Main` and `b__0`, `<>c` gives no
+/// method.
 fn made_by_compiler(part: &str) -> Option<(Option<&str>, &str)> {
     let (of, rest) = part.strip_prefix('<')?.split_once('>')?;
     Some(((!of.is_empty()).then_some(of), rest))

@@ -1,7 +1,7 @@
-//! jitdump files (`jit-PID.dump`): records of code that came to an address, with times, lines and moves. The format is
-//! described in the kernel's tree, `tools/perf/Documentation/jitdump-specification.txt`.
+//! jitdump files (`jit-PID.dump`): records of code that was placed at an address, with times, lines and moves. The
+//! format is described in the kernel's tree, `tools/perf/Documentation/jitdump-specification.txt`.
 //!
-//! The reader of the crate linux-perf-data panics on sizes that a hostile file may hold, hence this one.
+//! The reader of the crate linux-perf-data panics on sizes that a hostile file may contain; hence this one.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::demangle::{bounded, demangle};
 
 /// The first word of a file in this machine's byte order.
 const MAGIC: u32 = 0x4a69_5444;
-/// Header flag: times are those of a processor's counter, which no record of ours can be compared with.
+/// Header flag: times are from a processor's counter, which cannot be compared with our records.
 const FOREIGN_CLOCK: u64 = 1;
 
 const HEADER: usize = 40;
@@ -29,12 +29,12 @@ const DEBUG_INFO: u32 = 2;
 const NAME: usize = 16 << 10;
 /// The largest table of lines of one function that is read, in bytes.
 const LINES: usize = 4 << 20;
-/// The most lines that are kept of a whole file: some 100 MB.
+/// How many lines of a whole file are kept: some 100 MB.
 const LINES_LIMIT: usize = 2 << 20;
-/// Records that one call reads: about a hundredth of a second of work.
+/// How many records one call reads: about a hundredth of a second of work.
 const RECORDS: usize = 5_000;
 
-/// True for the path of a mapping by which a runtime shows where its dump is: `jit-PID.dump`.
+/// True for the path of a mapping that marks a runtime's dump: `jit-PID.dump`.
 pub fn is_dump(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let number = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
@@ -48,16 +48,16 @@ pub(crate) enum Change {
     Move { from: u64, to: u64, size: u64 },
 }
 
-/// A dump as far as it was read.
+/// A dump, as far as it has been read.
 #[derive(Debug)]
 pub(crate) struct DumpFile {
     file: File,
     offset: u64,
     foreign_clock: bool,
-    /// Lines of the function at an address, of which the code comes in the next record.
+    /// Lines of the function at an address; its code comes in the next record.
     lines: Option<(u64, Vec<Line>)>,
     lines_kept: usize,
-    /// True when the file is no dump, or broken from here on.
+    /// True when the file is not a dump, or is broken from here on.
     pub(crate) broken: bool,
     /// Changes in the order of the file, with their times in nanoseconds of CLOCK_MONOTONIC.
     pub(crate) pending: VecDeque<(u64, Change)>,
@@ -76,7 +76,7 @@ impl DumpFile {
         }
     }
 
-    /// Takes what was added since the last call, or the first part of it. Returns true when anything was.
+    /// Reads what was added since the last call, or the first part of it. Returns true when anything was added.
     pub(crate) fn read(&mut self, now_ns: u64) -> io::Result<bool> {
         if self.broken {
             return Ok(false);
@@ -106,7 +106,7 @@ impl DumpFile {
         Ok(!self.broken)
     }
 
-    /// False when the next record is not there yet.
+    /// Returns false when the next record is not complete yet.
     fn read_record(&mut self, length: u64, now_ns: u64) -> io::Result<bool> {
         let Some(body) = self.offset.checked_add(PREFIX as u64).filter(|&body| body <= length) else {
             return Ok(false);
@@ -140,7 +140,7 @@ impl DumpFile {
         Ok(true)
     }
 
-    /// `pid, tid: u32; vma, address, size, index: u64; name`, then the code itself, which is not needed.
+    /// `pid, tid: u32; vma, address, size, index: u64; name`, then the code itself, which is not used.
     fn load(&mut self, record: &[u8], time_ns: u64) {
         let lines = self.lines.take();
         if record.len() < 41 {
@@ -157,7 +157,8 @@ impl DumpFile {
         self.pending.push_back((time_ns, Change::Load { start, end, code: Arc::new(code) }));
     }
 
-    /// `address, count: u64`, then `address: u64; line, discriminator: u32; file` each; a file `\xff` is that before.
+    /// `address, count: u64`, then for each line `address: u64; line, discriminator: u32; file`; the file `\xff` means
+    /// the one before.
     fn debug_info(&mut self, record: &[u8]) {
         self.lines = None;
         if record.len() < 16 {
@@ -199,7 +200,7 @@ impl Change {
     }
 }
 
-/// The text up to its zero, and what follows; all of it when there is no zero.
+/// The text up to its zero byte, and what follows; all of it when there is no zero byte.
 fn text(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes.iter().position(|&byte| byte == 0) {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),

@@ -1,8 +1,9 @@
 //! Names of code that a program made at run time, by address and time.
 //!
-//! Runtimes tell the names of such code in files, when asked to: `/tmp/perf-PID.map`, which perf introduced, and jitdump
-//! (`jit-PID.dump`), which also tells when code came to an address, and its lines. Both grow while the program runs. The
-//! HotSpot virtual machine's names can be read from its memory without asking. All of it belongs to the target and is hostile.
+//! When asked to, runtimes write the names of such code into files: `/tmp/perf-PID.map`, which perf introduced, and
+//! jitdump (`jit-PID.dump`), which also has lines and the times at which code was placed at an address. Both grow while
+//! the program runs. The HotSpot virtual machine's names can be read from its memory without asking. All of it belongs
+//! to the target and is hostile.
 //!
 //! | module | holds |
 //! |---|---|
@@ -34,7 +35,7 @@ pub(crate) use hotspot::{BYTECODE, HotSpot, INTERPRETED};
 pub use names::RuntimeCode;
 pub use scope_table::CodeSite;
 
-/// Doors for fuzzing: both readers reach their files through a running process otherwise.
+/// Entry points for fuzzing: otherwise both readers reach their files only through a running process.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
     use super::code_map::CodeMap;

@@ -1,4 +1,4 @@
-//! The names of a process's run-time code, from all files that tell them.
+//! The names of a process's run-time code, from all sources that have them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use super::hotspot::{HotSpotNames, Tables};
 use super::origin::Origin;
 use super::perf_map::PerfMapFile;
 
-/// How long after code ran its name may be told and still be taken for it, in nanoseconds. Runtimes tell a name when
+/// For how long after code ran a new name may still be taken for that code, in nanoseconds. Runtimes report a name when
 /// they have made the code, before or just after it first runs; later the address may hold something else.
 const LAG_NS: u64 = 1_000_000_000;
 
-/// Files are looked at again after this time at the earliest, in nanoseconds.
+/// The shortest time between two looks at the files, in nanoseconds.
 const PAUSE_NS: u64 = 10_000_000;
 
-/// Dumps that are followed for one process; runtimes write one.
+/// How many dumps of one process are followed; runtimes write one.
 const DUMPS_LIMIT: usize = 8;
 
 /// Names for the code that one process makes at run time.
@@ -27,19 +27,19 @@ pub struct RuntimeCode {
     dumps: Vec<(PathBuf, DumpFile)>,
     hotspot: Option<HotSpotNames>,
     read_ns: u64,
-    /// When the first name was told.
+    /// When the first name was reported.
     first_ns: Option<u64>,
     generation: u64,
 }
 
 impl RuntimeCode {
-    /// The names that a process tells. It should be alive: afterwards its files cannot be told from those of others,
-    /// and no names are found.
+    /// The names that a process reports. It should be alive: afterwards its files cannot be distinguished from those of
+    /// others, and no names are found.
     pub fn of_process(pid: u32) -> Self {
         Self { origin: Origin::of(pid), ..Self::default() }
     }
 
-    /// A dump that the process has mapped at `start..end`.
+    /// Adds a dump that the process has mapped at `start..end`.
     pub fn add_dump(&mut self, start: u64, end: u64, path: &Path) {
         if self.dumps.len() >= DUMPS_LIMIT || self.dumps.iter().any(|(known, _)| known == path) {
             return;
@@ -54,8 +54,8 @@ impl RuntimeCode {
         self.hotspot = Some(HotSpotNames::new(tables));
     }
 
-    /// Asks the virtual machine for the name of the code at an address where none is known, while the process lives, and from time
-    /// to time whether it is still that code. Times as for [`RuntimeCode::find`].
+    /// While the process is alive, looks up the code at an address in the virtual machine: its name, if none is known,
+    /// and from time to time whether it is still the same code. Times as for [`RuntimeCode::find`].
     pub fn ask(&mut self, address: u64, time_ns: u64) {
         if let Some(hotspot) = &mut self.hotspot
             && hotspot.ask(address, time_ns, &mut self.map)
@@ -64,8 +64,8 @@ impl RuntimeCode {
         }
     }
 
-    /// The same for a method that the interpreter runs, described at an address, at a bytecode (0: not known). Returns the address
-    /// by which it is known from now on.
+    /// The same for a method that the interpreter runs, given by the address of its description and that of its
+    /// bytecode (0: not known). Returns the address under which the method is known from now on.
     pub fn ask_interpreted(&mut self, method: u64, bytecode: u64, time_ns: u64) -> u64 {
         let Some(hotspot) = &mut self.hotspot else { return method };
         let (address, changed) = hotspot.ask_interpreted(method, bytecode, time_ns, &mut self.map);
@@ -73,15 +73,15 @@ impl RuntimeCode {
         address
     }
 
-    /// Takes what the files tell by now, unless that was just done. Times are nanoseconds of CLOCK_MONOTONIC, the clock
-    /// of jitdump.
+    /// Reads what the files contain by now, unless that was just done. Times are nanoseconds of CLOCK_MONOTONIC, the
+    /// clock of jitdump.
     pub fn refresh(&mut self, now_ns: u64) {
         if self.read_ns == 0 || now_ns.saturating_sub(self.read_ns) >= PAUSE_NS {
             self.read(now_ns);
         }
     }
 
-    /// Takes all that the files tell, at the end of observing.
+    /// Reads everything that the files contain, at the end of observing.
     pub fn finish(&mut self, now_ns: u64) {
         while self.read(now_ns) {}
         self.advance(u64::MAX);
@@ -90,7 +90,7 @@ impl RuntimeCode {
     fn read(&mut self, now_ns: u64) -> bool {
         self.read_ns = now_ns;
         let mut added = false;
-        // A file that cannot be read tells nothing; the frames then show by their missing names that it was needed.
+        // A file that cannot be read gives no names; the frames without names then show that it was needed.
         if let Some(file) = self.origin.as_ref().and_then(Origin::open_map)
             && self.perf_map.read(&file, now_ns, &mut self.map).unwrap_or(false)
         {
@@ -108,7 +108,7 @@ impl RuntimeCode {
         self.first_ns.get_or_insert(now_ns);
     }
 
-    /// Applies what dumps say until a time.
+    /// Applies what dumps contain up to a time.
     fn advance(&mut self, time_ns: u64) {
         let mut first_ns = None;
         for (_, dump) in &mut self.dumps {
@@ -124,19 +124,19 @@ impl RuntimeCode {
         }
     }
 
-    /// A number that is another one whenever an address may have another name. Times as for [`RuntimeCode::find`].
+    /// A number that changes whenever an address may have another name. Times as for [`RuntimeCode::find`].
     pub fn generation_at(&mut self, time_ns: u64) -> u64 {
         self.advance(time_ns);
         self.generation
     }
 
-    /// The function at an address at a time. Call with times that go up; small steps back do no harm.
+    /// The function at an address at a time. Times should increase from call to call; small steps back do no harm.
     pub fn find(&mut self, address: u64, time_ns: u64) -> Option<FunctionAt> {
         self.advance(time_ns);
         self.map.find(address).or_else(|| self.soon(address, time_ns.saturating_add(LAG_NS)))
     }
 
-    /// The first function that comes to an address until a time.
+    /// The first function that is placed at an address before `until_ns`.
     fn soon(&self, address: u64, until_ns: u64) -> Option<FunctionAt> {
         let pending = self.dumps.iter().flat_map(|(_, dump)| &dump.pending);
         pending.take_while(|(since_ns, _)| *since_ns <= until_ns).find_map(|(since_ns, change)| match change {
@@ -147,15 +147,16 @@ impl RuntimeCode {
         })
     }
 
-    /// The function at an address that had no name when it was met, by what is known in the end. Where names are told as
-    /// code is made, what came later is other code; where they are told all at once, it is the best that there is.
+    /// For an address that had no name when it was met: the function there, judging by everything known at the end. If
+    /// names are reported when code is made, a later name belongs to other code; if they are reported all at once, it
+    /// is the best that there is.
     pub fn find_late(&self, address: u64, met_ns: u64) -> Option<FunctionAt> {
         let found = self.map.find(address)?;
         let at_once = self.perf_map.beginnings > 1 || self.first_ns.is_none_or(|first_ns| first_ns > met_ns);
         (at_once || found.since_ns <= met_ns.saturating_add(LAG_NS)).then_some(found)
     }
 
-    /// True when any name was told.
+    /// True when any name was reported.
     pub fn tells(&self) -> bool {
         !self.map.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The process that writes files about its code: where they are as this process sees them, and whether they are its own.
+//! The process that writes files about its code: where these files are for this process, and whether they are really
+//! its own.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -12,17 +13,17 @@ use crate::module::open_regular;
 /// Clock ticks a second in /proc: USER_HZ is 100 on every architecture that knee knows.
 const TICKS: i64 = 100;
 
-/// How much older than its process a file may look, in seconds: boot time is told in whole seconds, and times of files
-/// are those of the last clock tick.
+/// How many seconds older than its process a file may seem: the boot time has whole seconds, and times of files are
+/// those of the last clock tick.
 const SLACK: i64 = 2;
 
-/// The most folders that are kept open at once: a build may start thousands of runtimes, and a process may have 1,024
-/// files open by default. What comes later stays without names.
+/// How many folders are kept open at once: a build may start thousands of runtimes, and a process may by default have
+/// 1,024 files open. Processes beyond this get no names.
 const FOLDERS_LIMIT: usize = 256;
 
 static FOLDERS: AtomicUsize = AtomicUsize::new(0);
 
-/// A folder that is kept open, counted.
+/// A folder that is kept open and counted.
 #[derive(Debug)]
 struct Folder(File);
 
@@ -44,22 +45,22 @@ impl Drop for Folder {
     }
 }
 
-/// A process that may write down what its code is called.
+/// A process that may write files with the names of its code.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pid: u32,
-    /// Its number in its own PID namespace, by which it calls its files.
+    /// Its number in its own PID namespace, which is in the names of its files.
     own_pid: u32,
-    /// Users as whom it may write: the real and the effective one.
+    /// The users that may own its files: its real and its effective user.
     users: [u32; 2],
     /// When it began, seconds of the Unix epoch.
     began: i64,
-    /// Its `/tmp`, kept open because its own view of the files ends with it.
+    /// Its `/tmp`, kept open because the process's own view of the files ends with it.
     folder: Option<Folder>,
 }
 
 impl Origin {
-    /// A process that is alive; none when it is not, or may not be looked at.
+    /// A living process; none when it has ended or may not be inspected.
     pub(crate) fn of(pid: u32) -> Option<Origin> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -70,21 +71,21 @@ impl Origin {
         Some(Origin { pid, own_pid, users, began, folder })
     }
 
-    /// Opens its map file, `/tmp/perf-PID.map`. None while there is none that it can have written.
+    /// Opens its map file, `/tmp/perf-PID.map`. None while there is no file that it can have written.
     pub(crate) fn open_map(&self) -> Option<File> {
         let folder = self.folder.as_ref()?;
         self.open(&PathBuf::from(format!("/proc/self/fd/{}/perf-{}.map", folder.0.as_raw_fd(), self.own_pid)))
     }
 
-    /// Opens a file that it has mapped at `start..end` under this path.
+    /// Opens the file with this path that it has mapped at `start..end`.
     pub(crate) fn open_mapped(&self, start: u64, end: u64, path: &Path) -> Option<File> {
         let link = PathBuf::from(format!("/proc/{}/map_files/{start:x}-{end:x}", self.pid));
         let below = Path::new(&format!("/proc/{}/root", self.pid)).join(path.strip_prefix("/").unwrap_or(path));
         self.open(&link).or_else(|| self.open(&below))
     }
 
-    /// Opens a file that belongs to the process: anybody can leave a file in a shared folder, also an earlier process
-    /// of the same number.
+    /// Opens a file only if it belongs to the process: anybody can leave a file in a shared folder, and so can an
+    /// earlier process with the same number.
     fn open(&self, path: &Path) -> Option<File> {
         let (file, metadata) = open_regular(path).ok()?;
         let own = self.users.contains(&metadata.uid());

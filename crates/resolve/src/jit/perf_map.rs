@@ -11,33 +11,33 @@ use super::{dotnet, script};
 use crate::demangle::demangle;
 use crate::maps::hexadecimal;
 
-/// The most that is read of one file, in bytes; servers that ran for days have written tens of megabytes.
+/// How much of one file is read, in bytes; servers that ran for days have written tens of megabytes.
 const FILE_LIMIT: u64 = 128 << 20;
 
 /// The longest line that is understood, in bytes: longer than any name that is shown.
 const LINE_LIMIT: usize = 64 << 10;
 
-/// How much is read in one call, in bytes: about a hundredth of a second of work.
+/// How many bytes are read in one call: about a hundredth of a second of work.
 const PIECE: u64 = 1 << 20;
 
-/// A map file as far as it was read.
+/// A map file, as far as it has been read.
 #[derive(Debug, Default)]
 pub(crate) struct PerfMapFile {
     /// Device and inode, to notice that the file was replaced.
     identity: Option<(u64, u64)>,
     offset: u64,
-    /// The beginning of a line that was not yet written to its end.
+    /// The beginning of a line that is not complete yet.
     rest: Vec<u8>,
-    /// The rest of an overlong line is being skipped.
+    /// Whether the rest of an overlong line is being skipped.
     skipping: bool,
-    /// How often the file was begun: more than once when the runtime writes all names anew each time.
+    /// How often the file was read from its beginning: more than once when the runtime rewrites all names each time.
     pub(crate) beginnings: u32,
     /// Lines that could not be understood.
     pub(crate) broken_lines: u64,
 }
 
 impl PerfMapFile {
-    /// Takes what was added since the last call, or the first part of it. Returns true when functions were added.
+    /// Reads what was added since the last call, or the first part of it. Returns true when functions were added.
     pub(crate) fn read(&mut self, file: &File, now_ns: u64, map: &mut CodeMap) -> io::Result<bool> {
         let metadata = file.metadata()?;
         let identity = Some((metadata.dev(), metadata.ino()));
@@ -52,7 +52,7 @@ impl PerfMapFile {
         Ok(self.take(&piece[..read], now_ns, map))
     }
 
-    /// Takes bytes that follow those of the last call.
+    /// Takes the bytes that follow those of the last call.
     fn take(&mut self, bytes: &[u8], now_ns: u64, map: &mut CodeMap) -> bool {
         let mut added = false;
         let mut lines = bytes.split(|&byte| byte == b'\n');

@@ -1,4 +1,5 @@
-//! Which functions a compiler put into one piece of code, and where: at each place the innermost one, and who called it.
+//! Which functions a compiler inlined into one piece of code, and where: at each place the innermost one, and its
+//! callers.
 //!
 //! Imports nothing of the crate.
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// No scope.
 const NONE: u32 = u32::MAX;
 
-/// A function that code was made of.
+/// A function that is part of the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScopeFunction {
     pub(crate) name: Arc<str>,
@@ -25,10 +26,10 @@ pub(crate) struct ScopeRow {
     pub(crate) caller: Option<u32>,
 }
 
-/// What is known of a function at a place.
+/// A function at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeSite<'a> {
-    /// The name, in the words of the runtime.
+    /// The name, in the form that the runtime uses.
     pub function: &'a str,
     /// The source file.
     pub file: Option<&'a str>,
@@ -41,18 +42,19 @@ pub struct CodeSite<'a> {
 pub(crate) struct ScopeTable {
     functions: Vec<ScopeFunction>,
     scopes: Vec<ScopeRow>,
-    /// By distance from the start of the code in bytes, ascending: the scope from there on, up to the next.
+    /// Distances from the start of the code in bytes, ascending, each with the scope that is valid from there up to the
+    /// next.
     places: Vec<(u32, u32)>,
 }
 
 impl ScopeTable {
-    /// The number of a function in the table.
+    /// Adds a function and returns its number in the table.
     pub(crate) fn add_function(&mut self, function: ScopeFunction) -> u32 {
         self.functions.push(function);
         self.functions.len() as u32 - 1
     }
 
-    /// The number of a scope. None when its caller or its function is not in the table.
+    /// Adds a scope and returns its number. None when its caller or its function is not in the table.
     pub(crate) fn add_scope(&mut self, row: ScopeRow) -> Option<u32> {
         let known = row.caller.is_none_or(|caller| (caller as usize) < self.scopes.len());
         (known && (row.function as usize) < self.functions.len()).then(|| {
@@ -61,7 +63,7 @@ impl ScopeTable {
         })
     }
 
-    /// Says which scope begins at a distance. None when it is less than the one before.
+    /// Sets which scope begins at a distance. None when the distance is less than the one before.
     pub(crate) fn add_place(&mut self, distance: u32, scope: Option<u32>) -> Option<()> {
         let scope = scope.unwrap_or(NONE);
         match self.places.last_mut() {

@@ -1,14 +1,14 @@
-//! The names that Node.js and Python tell of their code, taken apart: function, file, and where it begins.
+//! Splits the names that Node.js and Python report for their code into function, file, and line.
 
 use super::code_map::{JitFunction, Line};
 
-/// What V8 calls JavaScript functions by how they were compiled (Node.js 12 to 24; `LogEventListener::CodeTag`).
+/// V8's prefixes for JavaScript functions, by how they were compiled (Node.js 12 to 24; `LogEventListener::CodeTag`).
 const JAVASCRIPT: [&str; 6] = ["JS:", "LazyCompile:", "Function:", "InterpretedFunction:", "Script:", "Eval:"];
 
-/// What CPython calls functions (Python/perf_trampoline.c).
+/// CPython's prefix for functions (Python/perf_trampoline.c).
 const PYTHON: &str = "py::";
 
-/// A function with its file; none for a name of another form.
+/// A function with its file; none for a name in another form.
 pub(super) fn code(raw: &str) -> Option<JitFunction> {
     let (function, file, line) = match raw.strip_prefix(PYTHON) {
         Some(rest) => python(rest)?,
@@ -18,13 +18,13 @@ pub(super) fn code(raw: &str) -> Option<JitFunction> {
     Some(JitFunction { lines, ..JitFunction::named(function.to_owned()) })
 }
 
-/// `run:/app/jobs.py`.
+/// Parses names like `run:/app/jobs.py`.
 fn python(rest: &str) -> Option<(&str, &str, u32)> {
     let (function, file) = rest.split_once(':')?;
     (!function.is_empty() && !file.is_empty()).then_some((function, file, 0))
 }
 
-/// `*work /app/main.js:3:10`: how far it is optimized, the function, its file, line and column.
+/// Parses names like `*work /app/main.js:3:10`: optimization level, function, file, line and column.
 fn javascript(rest: &str) -> Option<(&str, &str, u32)> {
     let (function, place) = rest.trim_start_matches(['*', '~', '^', '+']).split_once(' ')?;
     let (file, line) = match place.rsplit_once(':')? {

@@ -1,9 +1,9 @@
-//! The arguments of a mark: where their values are when a thread passes it.
+//! The arguments of a mark: where their values are when a thread passes the mark.
 //!
-//! Imports nothing of the crate. A note keeps each argument as `SIZE@OPERAND`, the operand in the words of the assembler:
+//! Imports nothing of the crate. A note has each argument as `SIZE@OPERAND`, the operand in the assembler's form:
 //! `8@%rdi`, `-4@$-1`, `8@-24(%rbp)`, `8@x0`, `8@[sp, 16]`. The size is in bytes, negative for signed values.
 
-/// The most arguments that the format has room for.
+/// How many arguments the format allows.
 const ARGUMENT_LIMIT: usize = 12;
 
 /// The longest text of an operand that is kept for a message, in characters.
@@ -12,9 +12,9 @@ const TEXT_LIMIT: usize = 80;
 /// An argument of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Argument {
-    /// Size in bytes: 1, 2, 4 or 8. What is in the place beyond that does not belong to the value.
+    /// Size in bytes: 1, 2, 4 or 8. Further bytes at the place do not belong to the value.
     pub size: u8,
-    /// Whether the value is to be extended by its sign.
+    /// Whether the value must be sign-extended.
     pub signed: bool,
     /// Where the value is.
     pub place: ArgumentLocation,
@@ -23,7 +23,7 @@ pub struct Argument {
 /// Where a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentLocation {
-    /// It is this, always. Unsigned values above `i64::MAX` have the same 64 bits as the negative number here.
+    /// It is this constant. Unsigned values above `i64::MAX` are stored as the negative number with the same 64 bits.
     Constant(i64),
     /// In a register.
     Register(RegisterPart),
@@ -47,16 +47,16 @@ pub struct RegisterPart {
     /// sp 19 (`arch/x86/include/asm/ptrace.h`). AArch64: x0 to x30 are 0 to 30, sp is 31
     /// (`arch/arm64/include/uapi/asm/ptrace.h`).
     pub word: u8,
-    /// How far to shift the word to the right, in bits: 8 for the second byte of a register (`%ah`), otherwise 0.
+    /// How many bits to shift the word to the right: 8 for the second byte of a register (`%ah`), otherwise 0.
     pub shift: u8,
     /// Size in bytes, after the shift: 1, 2, 4 or 8.
     pub size: u8,
 }
 
-/// A register in an address that counts things of one size.
+/// An index register in an address, with its scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Index {
-    /// The register with the count: a whole one.
+    /// The register with the index: a whole one.
     pub register: RegisterPart,
     /// What it is multiplied by: 1, 2, 4 or 8.
     pub scale: u8,
@@ -66,7 +66,7 @@ pub struct Index {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the argument `{text}`: {reason}")]
 pub struct OperandError {
-    /// Its text in the note, at most 80 characters; hostile where it is shown.
+    /// Its text in the note, at most 80 characters; not safe to display unescaped.
     pub text: String,
     /// What is wrong with it.
     pub reason: &'static str,
@@ -85,7 +85,8 @@ const FORM: &str = "it is in no known form";
 
 /// Parses all arguments of a note.
 pub(super) fn parse(text: &str, registers: OperandParser) -> Vec<Result<Argument, OperandError>> {
-    // Arguments are separated by spaces, and spaces are also within some: only what follows a size starts a new one.
+    // Arguments are separated by spaces, but some also contain spaces: only text that starts with a size begins a new
+    // one.
     let mut operands: Vec<String> = Vec::new();
     for word in text.split_ascii_whitespace() {
         match operands.last_mut() {
@@ -135,8 +136,8 @@ fn number(text: &str) -> Option<i64> {
     if text.starts_with('-') { 0i64.checked_sub_unsigned(size) } else { Some(size.cast_signed()) }
 }
 
-/// `$1`, `%rax`, `8(%rax,%rbx,4)`. In its other dialect the assembler writes `1` and `rax`; what it writes for memory
-/// there is not read.
+/// `$1`, `%rax`, `8(%rax,%rbx,4)`. In its other dialect the assembler writes `1` and `rax`; memory operands of that
+/// dialect are not read.
 fn x86_64(text: &str) -> Result<ArgumentLocation, &'static str> {
     if let Some(constant) = text.strip_prefix('$') {
         return number(constant).map(ArgumentLocation::Constant).ok_or(NUMBER);
@@ -178,12 +179,12 @@ fn x86_64(text: &str) -> Result<ArgumentLocation, &'static str> {
     x86_64_register(text).map(ArgumentLocation::Register).ok_or(REGISTER)
 }
 
-/// A register of 8 bytes, as addresses are made of.
+/// Accepts only a register of 8 bytes, as used in addresses.
 fn whole(register: Option<RegisterPart>) -> Result<RegisterPart, &'static str> {
     register.filter(|register| register.size == 8).ok_or(REGISTER)
 }
 
-/// The registers with names: their word in `struct pt_regs`, and what they are called at 8, 4, 2 and 1 bytes.
+/// The registers with names: their index in `struct pt_regs`, and their names at 8, 4, 2 and 1 bytes.
 const X86_64_NAMED: [(u8, [&str; 4]); 8] = [
     (4, ["rbp", "ebp", "bp", "bpl"]),
     (5, ["rbx", "ebx", "bx", "bl"]),
@@ -199,7 +200,7 @@ const X86_64_NAMED: [(u8, [&str; 4]); 8] = [
 const X86_64_NUMBERED: [(u8, &str); 8] =
     [(0, "r15"), (1, "r14"), (2, "r13"), (3, "r12"), (6, "r11"), (7, "r10"), (8, "r9"), (9, "r8")];
 
-/// The second bytes of the four registers that have names for them.
+/// The four registers whose second byte has a name.
 const X86_64_SECOND_BYTES: [(u8, &str); 4] = [(5, "bh"), (10, "ah"), (11, "ch"), (12, "dh")];
 
 fn x86_64_register(name: &str) -> Option<RegisterPart> {

@@ -3,20 +3,20 @@
 use super::layout::PythonLayout;
 use crate::memory::Memory;
 
-/// The longest name of a function or file, characters, and the longest table of lines, bytes.
+/// The longest name of a function or file, in characters, and the longest table of lines, in bytes.
 const TEXT: u64 = 1024;
 const TABLE: u64 = 1 << 20;
 
-/// Bytes of a code object that are read: all that comes before the code itself.
+/// How many bytes of a code object are read: everything before the code itself.
 const HEAD: usize = 144;
 
-/// In an object: its type. In a text: its length and its form. In bytes: their length, and where they begin.
+/// Offsets: in an object, its type; in a text, its length and its form; in bytes, their length and where they begin.
 const TYPE: u64 = 8;
 const LENGTH: u64 = 16;
 const FORM: u64 = 32;
 const BYTES: u64 = 32;
 
-/// A function, as far as it is told to users.
+/// A function, as far as it is shown to users.
 #[derive(Debug)]
 pub(super) struct PythonFunction {
     pub(super) name: String,
@@ -26,7 +26,7 @@ pub(super) struct PythonFunction {
     pub(super) head: Head,
 }
 
-/// What a code object says of itself: another one at the same address says something else.
+/// The contents of a code object: another object at the same address has others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     name: u64,
@@ -55,11 +55,12 @@ impl PythonLayout {
         Some(PythonFunction { name, file: self.text(memory, head.file)?, first_line: head.first_line, lines, head })
     }
 
-    /// A text of Python. What is longer than any name is cut.
+    /// A Python string. One that is longer than any real name is cut.
     fn text(&self, memory: &Memory, address: u64) -> Option<String> {
         let length = memory.word(address.checked_add(LENGTH)?)?.min(TEXT);
         let form = memory.half(address.checked_add(FORM)?)?;
-        // Bits 2 to 4: bytes a character; bit 5: they follow the head; bit 6: ASCII alone (Include/cpython/unicodeobject.h).
+        // Bits 2 to 4: bytes for each character; bit 5: the characters follow the head; bit 6: ASCII only
+        // (Include/cpython/unicodeobject.h).
         let (size, follows, ascii) = ((form >> 2) & 7, form & 32 != 0, form & 64 != 0);
         let start = address.checked_add(if ascii { self.ascii } else { self.compact })?;
         if !follows || length == 0 {

@@ -1,21 +1,22 @@
-//! Where CPython keeps its threads, frames and code objects, by version. Offsets in bytes, for pointers of 64 bits, as
-//! `offsetof` gives them for the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0. They are fixed within a version
-//! once it is released, and other in builds without the global lock, whose files have a `t` after the version.
+//! Where CPython keeps its threads, frames and code objects, by version. Offsets in bytes for 64-bit pointers, as
+//! `offsetof` gives them for the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0. They do not change
+//! within a version once it is released. They differ in builds without the global lock, whose files have a `t` after
+//! the version.
 
 use super::lines::LineTable;
 
-/// How the frames of Python end that one frame of the C stack runs.
+/// How the Python frames that one frame of the C stack runs are delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Border {
-    /// Each has one of its own.
+    /// Each has a C frame of its own.
     Each,
-    /// The outermost has a byte at this offset that is not zero.
+    /// The byte at this offset is not zero in the outermost one.
     Flag(u32),
-    /// After them comes a frame without a function, in which the byte at this offset is 3 or more (`FRAME_OWNED_BY_CSTACK`).
+    /// A frame without a function follows, in which the byte at this offset is 3 or more (`FRAME_OWNED_BY_CSTACK`).
     Owner(u32),
 }
 
-/// Where a version keeps what.
+/// The offsets of one version.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PythonLayout {
     /// The minor version: 8 for Python 3.8.
@@ -24,39 +25,39 @@ pub struct PythonLayout {
     pub(super) interpreter: u64,
     /// In the interpreter: its first thread.
     pub first: u32,
-    /// In a thread: the next thread, what pthread_self(3) gives in it, and its innermost frame.
+    /// In a thread: the next thread.
     pub next: u32,
-    /// As above.
+    /// In a thread: its identity, as pthread_self(3) returns it there.
     pub identity: u32,
-    /// As above.
+    /// In a thread: its innermost frame.
     pub frame: u32,
-    /// Where a pointer to something else is at `frame`: the innermost frame in that.
+    /// If `frame` points to another structure: the offset of the innermost frame in that.
     pub inner: Option<u32>,
-    /// In a frame: its caller, its code object, and where in that it is.
+    /// In a frame: its caller.
     pub back: u32,
-    /// As above.
+    /// In a frame: its code object.
     pub code: u32,
-    /// As above.
+    /// In a frame: where in the code object it is.
     pub at: u32,
-    /// How the frames of one C function end.
+    /// How the frames that one C function runs are delimited.
     pub border: Border,
     /// What `at` holds.
     pub(super) position: Position,
     pub(super) object: CodeObject,
     pub(super) lines: LineTable,
-    /// Sizes of the heads of texts: of those in ASCII alone, and of others.
+    /// Sizes of the headers of strings: of ASCII-only ones, and of others.
     pub(super) ascii: u64,
     pub(super) compact: u64,
 }
 
-/// How a frame tells where in its code it is.
+/// How a frame stores where in its code it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     /// Bytes from the start of the code, in 32 bits; -1 before the first instruction.
     Bytes,
     /// The same in units of two bytes.
     Units,
-    /// The address of the instruction, which lies in the code object at this offset.
+    /// The address of the instruction; the code begins at this offset in the code object.
     Address(u64),
 }
 
@@ -70,7 +71,7 @@ pub(super) struct CodeObject {
 }
 
 const OLD_CODE: CodeObject = CodeObject { first_line: 40, file: 104, name: 112, lines: 120 };
-/// The name is that with the class (`co_qualname`).
+/// `name` includes the class (`co_qualname`).
 const NEW_CODE: CodeObject = CodeObject { first_line: 68, file: 112, name: 128, lines: 136 };
 
 const PYTHON_38: PythonLayout = PythonLayout {
@@ -152,13 +153,13 @@ impl PythonLayout {
         &LAYOUTS
     }
 
-    /// True for the name of a file that holds this version: `libpython3.11.so.1.0`, `python3.11`.
+    /// True for the name of a file that contains this version: `libpython3.11.so.1.0`, `python3.11`.
     pub(super) fn is_file(&self, name: &str) -> bool {
         let version = name.strip_prefix("libpython3.").or_else(|| name.strip_prefix("python3."));
         version.is_some_and(|rest| rest.split('.').next() == Some(&self.minor.to_string()))
     }
 
-    /// How far the instruction of a frame is from the start of its code, bytes.
+    /// How many bytes the instruction of a frame is from the start of its code.
     pub(super) fn distance(&self, code: u64, at: u64) -> u64 {
         let index = i64::from(at as u32 as i32).max(0) as u64;
         match self.position {

@@ -1,19 +1,19 @@
-//! Tables that tell the line of an instruction, in the three forms that CPython has had (Objects/lnotab_notes.txt,
+//! Tables of the lines of instructions, in the three forms that CPython has had (Objects/lnotab_notes.txt,
 //! Objects/locations.md in its sources). Imports nothing of the crate.
 
 /// The form of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineTable {
-    /// Up to 3.9: steps of so many bytes (unsigned) and lines (signed); each line begins after its step.
+    /// Up to 3.9: pairs of a number of bytes (unsigned) and of lines (signed); each line begins after its step.
     Steps,
-    /// 3.10: ranges of so many bytes, each so many lines after the one before; -128 for none.
+    /// 3.10: ranges with a number of bytes and the difference to the line before; -128 means no line.
     Ranges,
-    /// From 3.11 on: entries for some instructions each, with columns.
+    /// From 3.11 on: entries for a few instructions each, with columns.
     Places,
 }
 
 impl LineTable {
-    /// The line of the instruction at a distance from the start, bytes. `first`: the line of the `def`.
+    /// The line of the instruction at a distance from the start, in bytes. `first`: the line of the `def`.
     pub(super) fn at(self, table: &[u8], first: u32, distance: u64) -> Option<u32> {
         let line = match self {
             LineTable::Steps => steps(table, i64::from(first), distance),
@@ -49,9 +49,9 @@ fn ranges(table: &[u8], first: i64, distance: u64) -> Option<i64> {
     None
 }
 
-/// An entry begins with a byte whose highest bit is set; then come its kind (4 bits) and its length in units of two bytes, less
-/// one (3 bits). Kinds up to 9 are on the same line; 10 to 12 are so many lines later, less 10; 13 and 14 tell the difference
-/// as a number of several bytes; 15 has no line.
+/// An entry begins with a byte whose highest bit is set; the other bits are its kind (4 bits) and its length in units
+/// of two bytes, minus 1 (3 bits). Kinds up to 9 are on the same line; 10 to 12 are `kind - 10` lines later; 13 and 14
+/// have the difference as a number of several bytes; 15 has no line.
 fn places(table: &[u8], first: i64, distance: u64) -> Option<i64> {
     let (mut end, mut line) = (0, first);
     let mut rest = table;
@@ -75,7 +75,8 @@ fn places(table: &[u8], first: i64, distance: u64) -> Option<i64> {
     None
 }
 
-/// Six bits a byte, the lowest first; bit 6 says that another byte follows. The lowest bit of the number is its sign.
+/// Six bits in each byte, the lowest first; bit 6 means that another byte follows. The lowest bit of the number is its
+/// sign.
 fn signed(bytes: &[u8]) -> Option<i64> {
     let mut number = 0u64;
     for (index, byte) in bytes.iter().take(6).enumerate() {

@@ -1,7 +1,8 @@
-//! The functions of Python, read from the interpreter's memory: nothing has to be asked of the program.
+//! The functions of Python, read from the interpreter's memory: the program need not be changed or asked.
 //!
-//! Who stands in a process while a thread cannot move reads the addresses of its frames there, with the offsets of `layout`.
-//! What is at these addresses (functions, files, lines) stays for longer, and is read here. All of it is the target's word.
+//! The addresses of a thread's frames are read by code that runs while the thread cannot move (the BPF side), with the
+//! offsets of `layout`. What is at these addresses (functions, files, lines) stays longer and is read here. All of it
+//! comes from the target and cannot be trusted.
 //!
 //! | module | holds |
 //! |---|---|
@@ -23,14 +24,14 @@ use code::PythonFunction;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Code objects that are remembered. The largest programs have some hundred thousand functions.
+/// How many code objects are remembered. The largest programs have some hundred thousand functions.
 const KNOWN: usize = 1 << 18;
 
-/// A code object is compared with what is remembered of it after this time at the earliest, in nanoseconds: one that was freed
-/// may have another in its place.
+/// For this many nanoseconds, a remembered code object is used without comparing it again: after one is freed, another
+/// may be at the same address.
 const TRUSTED_NS: u64 = 50_000_000;
 
-/// What the interpreter exports: its state, the function that runs code, and the type of code objects.
+/// Symbols that the interpreter exports: its state, the function that runs code, and the type of code objects.
 const EXPORTED: [&str; 3] = ["_PyRuntime", "_PyEval_EvalFrameDefault", "PyCode_Type"];
 
 /// The Python interpreter of a process.
@@ -46,7 +47,7 @@ pub struct Python {
     functions: HashMap<u64, (u64, Option<PythonFunction>)>,
 }
 
-/// Where a frame of Python is.
+/// The place of a Python frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonPlace {
     /// The function, with its class from Python 3.11 on.
@@ -55,12 +56,12 @@ pub struct PythonPlace {
     pub file: String,
     /// The line; none where the code has none.
     pub line: Option<u32>,
-    /// A number that is another one for each place: the address of the code object, and how far into the code it is.
+    /// A number that differs for each place: the address of the code object plus the distance into the code.
     pub address: u64,
 }
 
 impl Python {
-    /// The interpreter that a process has mapped; none where there is none, or one of an unknown version.
+    /// The interpreter that a process has mapped; none where there is none or its version is unknown.
     pub fn of(pid: u32, unwinder: &Unwinder) -> Option<Python> {
         PythonLayout::all().iter().find_map(|layout| {
             let [runtime, evaluates, code_type] = unwinder.exported(|file| layout.is_file(file), EXPORTED)?;
@@ -86,13 +87,13 @@ impl Python {
         self.layout
     }
 
-    /// True for an address of the function that runs Python's code.
+    /// True for an address in the function that runs Python code.
     pub fn evaluates(&self, address: u64) -> bool {
         self.evaluates.contains(&address)
     }
 
-    /// Where a frame is, by the address of its code object and what the frame says of the instruction. None when the process has
-    /// ended, or has no code object there.
+    /// Where a frame is, from the address of its code object and the frame's value for the instruction. None when the
+    /// process has ended, or there is no code object at the address.
     pub fn place(&mut self, code: u64, at: u64, now_ns: u64) -> Option<PythonPlace> {
         if self.functions.len() >= KNOWN {
             self.functions.clear();
@@ -111,7 +112,7 @@ impl Python {
         })
     }
 
-    /// Reads a code object, unless it is the one that is remembered.
+    /// Reads a code object, unless it is already remembered.
     fn look(&mut self, code: u64, now_ns: u64) {
         if self.memory.is_none() {
             self.memory = Memory::of_process(self.pid);
@@ -122,7 +123,7 @@ impl Python {
         let function = match (head, known) {
             (Some(head), Some(known)) if known.head == head => Some(known),
             (Some(head), _) => self.layout.function(memory, head),
-            // The process may have ended: what was read is the best that there is.
+            // The process may have ended: then what was read earlier is the best that there is.
             (None, known) => known,
         };
         self.functions.insert(code, (now_ns, function));

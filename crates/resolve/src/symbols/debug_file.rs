@@ -1,4 +1,4 @@
-//! Separate debug files: distributions ship programs without debug information and that in packages of its own.
+//! Separate debug files: distributions ship programs without debug information, which is in separate packages.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,15 +8,15 @@ use crate::build_id::BuildId;
 use crate::elf::{ElfFile, Source};
 use crate::module::{Module, open_regular};
 
-/// A debug file, and the file to which it moved what it shares with others.
+/// A debug file, and the file that has what it shares with other debug files.
 #[derive(Debug)]
 pub(crate) struct DebugFile {
     pub(crate) elf: ElfFile,
     pub(crate) shared: Option<ElfFile>,
 }
 
-/// The debug file of a module, looked for by build id and then by the name in `.gnu_debuglink`, in the places where
-/// debuggers look. Only a file that belongs to this very build is taken.
+/// The debug file of a module, searched by build id and then by the name in `.gnu_debuglink`, in the places where
+/// debuggers look. Only a file that belongs to exactly this build is accepted.
 pub(crate) fn find_debug_file(module: &Module, directories: &[PathBuf]) -> Option<DebugFile> {
     let root = root_of(module);
     let directories: Vec<PathBuf> = match &root {
@@ -54,7 +54,8 @@ pub(crate) fn open(path: &Path) -> Option<ElfFile> {
     ElfFile::read(path.to_path_buf(), Source::File(file)).ok()
 }
 
-/// Two builds of a library often have the same name and never the same build id; files without one have a checksum.
+/// Two builds of a library often have the same name, but never the same build id; files without a build id have a
+/// checksum.
 fn belongs(module: &Module, debug: &ElfFile, checksum: Option<u32>) -> bool {
     match (module.build_id(), BuildId::read(debug)) {
         (Some(id), Ok(Some(found))) => *id == found,
@@ -88,12 +89,12 @@ fn linked_paths(module: &Module, name: &[u8], directories: &[PathBuf]) -> Vec<Pa
     if let Some(home) = module.path().parent() {
         paths.extend(directories.iter().map(|directory| below(directory, home).join(name)));
     }
-    // The module itself would pass for its own debug file.
+    // The module could be taken for its own debug file.
     paths.retain(|path| path != module.opened());
     paths
 }
 
-/// The directory that is the root for the process, when the module was opened below one.
+/// The process's root directory, when the module was opened below one.
 pub(crate) fn root_of(module: &Module) -> Option<PathBuf> {
     let root = module.opened().as_os_str().as_bytes().strip_suffix(module.path().as_os_str().as_bytes())?;
     (!root.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(root)))

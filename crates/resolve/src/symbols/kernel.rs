@@ -6,9 +6,9 @@ use super::symbol_table::preference;
 use crate::error::SymbolProblem;
 use crate::maps::hexadecimal;
 
-/// The largest distance from the start of a kernel function, in bytes: the table has no sizes, and an address far
-/// behind the last function before it belongs to code that the table does not list. The largest real functions, tables
-/// of generated cipher code and interpreters, stay below half of it.
+/// The largest distance from the start of a kernel function, in bytes. The table has no sizes, and an address far
+/// behind the last function before it belongs to code that the table does not list. The largest real functions (tables
+/// of generated cipher code, interpreters) stay below half of it.
 const FUNCTION_LIMIT: u64 = 128 << 10;
 
 /// The kernel's functions by address.

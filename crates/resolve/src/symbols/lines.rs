@@ -11,11 +11,11 @@ use crate::elf::{DwarfReader, ElfFile};
 use crate::error::ModuleError;
 use crate::site::Site;
 
-/// The most functions that are taken from one address. Compilers inline a few dozen levels deep; only hostile debug
+/// How many functions are taken from one address. Compilers inline a few dozen levels deep; only hostile debug
 /// information has thousands.
 const SITES_LIMIT: usize = 256;
 
-/// The debug information of a module, parsed as far as it was asked for.
+/// The debug information of a module, parsed only as far as it was needed.
 pub(crate) struct Lines {
     context: addr2line::Context<DwarfReader>,
     split: SplitUnits,
@@ -40,7 +40,7 @@ impl From<Error> for LinesError {
 }
 
 impl Lines {
-    /// Reads the debug information of `file`; none when it has none.
+    /// Reads the debug information of `file`; none if it has none.
     pub(crate) fn read(
         file: &ElfFile,
         shared: Option<&ElfFile>,
@@ -57,7 +57,7 @@ impl Lines {
         Ok(Some(Self { context: addr2line::Context::from_dwarf(dwarf)?, split: split() }))
     }
 
-    /// The functions at a stated address, innermost inlined one first; empty when nothing is known.
+    /// The functions at a stated address, the innermost inlined one first; empty when nothing is known.
     pub(crate) fn sites(&self, address: u64) -> Result<Vec<Site>, Error> {
         let mut lookup = self.context.find_frames(address);
         let mut frames = loop {
@@ -82,7 +82,8 @@ impl Lines {
     }
 }
 
-/// Reads the sections that lead from addresses to functions and lines; those on variables and types stay unread.
+/// Reads the sections needed to get from addresses to functions and lines; those about variables and types are not
+/// read.
 fn section(file: &ElfFile, id: SectionId) -> Result<DwarfReader, ModuleError> {
     let needed = matches!(
         id,
@@ -101,7 +102,7 @@ fn section(file: &ElfFile, id: SectionId) -> Result<DwarfReader, ModuleError> {
     Ok(DwarfReader::new(bytes.unwrap_or_else(|| Arc::from([])), LittleEndian))
 }
 
-/// A name, or as much of it as can be understood.
+/// A name, or as much of it as can be decoded.
 fn name(mut text: DwarfReader) -> Option<String> {
     let length = text.len().min(MANGLED_LIMIT + 1);
     text.truncate(length).ok()?;

@@ -1,8 +1,8 @@
 //! Code addresses → functions, inlined functions, files and lines.
 //!
 //! Rooms: `symbolizer` asks the others in turn; `symbol_table` the names in a file; `lines` its debug information, with
-//! `split` for parts of that in files of their own; `debug_file` finds the file that has it; `kernel` the kernel's functions.
-//! May import: `build_id`, `demangle`, `elf`, `error`, `maps`, `module`, `site`.
+//! `split` for parts of that in separate files; `debug_file` finds the file that has it; `kernel` the kernel's
+//! functions. May import: `build_id`, `demangle`, `elf`, `error`, `maps`, `module`, `site`.
 
 pub(crate) mod debug_file;
 mod kernel;

@@ -1,5 +1,5 @@
-//! Debug information that the compiler left in files of its own (`-gsplit-dwarf`): one `.dwo` a unit, or all of them in a
-//! package (`.dwp`) beside the program.
+//! Debug information that the compiler put into separate files (`-gsplit-dwarf`): one `.dwo` for each unit, or all of
+//! them in a package (`.dwp`) beside the program.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -14,9 +14,9 @@ use super::debug_file::{below, open, root_of};
 use crate::elf::{DwarfReader, ElfFile};
 use crate::module::Module;
 
-/// Where the split units of a module are looked for.
+/// Where the split units of a module are searched.
 pub(crate) struct SplitUnits {
-    /// The root directory of the process, when it is another one.
+    /// The root directory of the process, when it differs from ours.
     root: Option<PathBuf>,
     package_path: PathBuf,
     package: OnceCell<Option<DwarfPackage<DwarfReader>>>,
@@ -29,7 +29,7 @@ impl SplitUnits {
         Self { root: root_of(module), package_path: package_path.into(), package: OnceCell::new() }
     }
 
-    /// The unit that the debug information refers to; none when it is not there, or is that of another build.
+    /// The unit that the debug information refers to; none when it is missing or belongs to another build.
     pub(crate) fn load(&self, load: &SplitDwarfLoad<DwarfReader>) -> Option<Arc<Dwarf<DwarfReader>>> {
         let package = self.package.get_or_init(|| read_package(&self.package_path));
         if let Some(Ok(Some(unit))) = package.as_ref().map(|package| package.find_cu(load.dwo_id, &load.parent)) {
@@ -53,7 +53,7 @@ fn read_package(path: &Path) -> Option<DwarfPackage<DwarfReader>> {
     DwarfPackage::load(|id| section(&file, id), DwarfReader::new(Arc::from([]), LittleEndian)).ok()
 }
 
-/// Rebuilding a program replaces its units; the number tells builds from each other.
+/// Rebuilding a program replaces its units; the number distinguishes builds.
 fn is_unit(dwarf: &Dwarf<DwarfReader>, wanted: DwoId) -> bool {
     let first = dwarf.units().next().ok().flatten();
     first.and_then(|header| dwarf.unit(header).ok()).is_some_and(|unit| unit.dwo_id == Some(wanted))

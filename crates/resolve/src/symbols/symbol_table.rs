@@ -1,4 +1,4 @@
-//! The symbol tables of a module: which function covers an address, and by which of its names it is called.
+//! The symbol tables of a module: which function covers an address, and which of its names is used.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::demangle::MANGLED_LIMIT;
 use crate::elf::{ElfFile, Section};
 use crate::error::ModuleError;
 
-/// How many symbols that start before an address are tried. Real functions nest at most a few levels; a hostile table
-/// may hold one huge symbol and a million small ones in it.
+/// How many symbols that start before an address are tried. Real functions nest only a few levels; a hostile table may
+/// have one huge symbol with a million small ones in it.
 const NESTING_LIMIT: usize = 1000;
 
 /// The functions of a module from `.symtab` and `.dynsym` of its file and of its separate debug file.
@@ -18,7 +18,7 @@ const NESTING_LIMIT: usize = 1000;
 pub(crate) struct SymbolTable {
     /// Sorted by start.
     symbols: Vec<Symbol>,
-    /// For each symbol the largest end of itself and all before it.
+    /// For each symbol, the largest end of itself and all symbols before it.
     reach: Vec<u64>,
     strings: Vec<Arc<[u8]>>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct SymbolTable {
 struct Symbol {
     /// Stated address.
     start: u64,
-    /// First address after it; equal to `start` while unknown.
+    /// First address after it; equal to `start` while it is not known.
     end: u64,
     /// Where its section ends.
     limit: u64,
@@ -69,7 +69,8 @@ impl SymbolTable {
             let Some(home) = file.sections.get(usize::from(entry.st_shndx.get(endian).0)) else { continue };
             let name = entry.st_name.get(endian);
             let size = entry.st_size.get(endian);
-            // Hand-written assembly may leave its functions without a type; there, only global names are functions.
+            // Functions in hand-written assembly may have no type; of symbols without a type, only global names count
+            // as functions.
             let function = match entry.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
                 elf::STT_NOTYPE => size > 0 || entry.st_bind() != elf::STB_LOCAL,
@@ -79,8 +80,8 @@ impl SymbolTable {
                 continue;
             }
             let start = entry.st_value.get(endian);
-            // A symbol without a size: `.symtab` is complete, so that it reaches to the next one. The few symbols of
-            // `.dynsym` say nothing about the code between them.
+            // A symbol without a size: as `.symtab` is complete, it extends to the next symbol. `.dynsym` has only a
+            // few symbols, which say nothing about the code between them.
             let end = start.saturating_add(if dynamic { size.max(1) } else { size });
             let limit = home.address.saturating_add(home.size);
             self.symbols.push(Symbol { start, end, limit, strings: table, name });
@@ -111,8 +112,8 @@ impl SymbolTable {
         }));
     }
 
-    /// The function whose bytes include the stated address; none when the address lies beyond the size of all symbols
-    /// before it, which in a stripped library is common: local functions have no symbols there.
+    /// The function whose bytes include the stated address. None when the address is beyond the end of all symbols
+    /// before it, which is common in stripped libraries: their local functions have no symbols.
     pub(crate) fn find(&self, address: u64) -> Option<SymbolMatch<'_>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let inner = (0..after)
@@ -134,21 +135,22 @@ impl SymbolTable {
 
     fn name(&self, symbol: &Symbol) -> Cow<'_, str> {
         let name = self.strings.get(symbol.strings as usize).map_or(&[][..], |strings| bytes_at(strings, symbol.name));
-        // Tables of unstripped libraries write versions into names (`pthread_create@GLIBC_2.2.5`).
+        // The tables of unstripped libraries have versions in names (`pthread_create@GLIBC_2.2.5`).
         let end = name.iter().position(|&byte| byte == b'@').filter(|&at| at > 0).unwrap_or(name.len());
         String::from_utf8_lossy(&name[..end])
     }
 }
 
-/// The alias rule: of several names for one function the one with the fewest leading underscores is preferred, then the
-/// shortest, then the first in the alphabet. C libraries define `random` as a public alias of `__random`, and `malloc`
-/// of `__libc_malloc`; the public name is the one that programmers know.
+/// Chooses between aliases: of several names for one function, the one with the fewest leading underscores is
+/// preferred, then the shortest, then the alphabetically first. C libraries define `random` as a public alias of
+/// `__random`, and `malloc` of `__libc_malloc`; programmers know the public name.
 pub(crate) fn preference(name: &str) -> (usize, usize, &str) {
     let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
     (underscores, name.len(), name)
 }
 
-/// Names that mark places in code, not functions: local labels, and the marks between code and data on Arm and RISC-V.
+/// Names that mark places in code and not functions: local labels, and the marks between code and data on Arm and
+/// RISC-V.
 fn is_label(name: &[u8]) -> bool {
     name.is_empty() || name.starts_with(b".L") || name.starts_with(b"$")
 }

@@ -14,7 +14,7 @@ use crate::error::SymbolProblem;
 use crate::module::{Module, ModuleRef};
 use crate::site::Site;
 
-/// How many demangled names are remembered; a program with more starts over rather than filling memory.
+/// How many demangled names are remembered; a program with more starts over so that memory does not grow.
 const NAMES_LIMIT: usize = 100_000;
 
 /// Where distributions put separate debug files.
@@ -27,7 +27,7 @@ pub struct FunctionSite {
     pub function: Option<String>,
     /// The source file as the compiler recorded it.
     pub file: Option<String>,
-    /// The line, counted from 1; for a function into which another was inlined that of the call.
+    /// The line, counted from 1; for a function into which another was inlined, the line of the call.
     pub line: Option<u32>,
     /// True when the function was inlined into the next one.
     pub inlined: bool,
@@ -38,15 +38,15 @@ pub struct FunctionSite {
 pub struct ResolvedFrame {
     /// The functions there, the innermost inlined one first; always at least one, the last with `inlined` false.
     pub functions: Vec<FunctionSite>,
-    /// Start of the last function as an offset in the module's file (kernel: as an address), from its symbol or from
-    /// the unwind information: a label (`libfoo.so+0x1230`) when it has no name.
+    /// Start of the last function, as an offset in the module's file (kernel: an address), from its symbol or from the
+    /// unwind information: used for a label (`libfoo.so+0x1230`) when it has no name.
     pub function_start: Option<u64>,
 }
 
 /// Names addresses, and keeps what it has read of each module.
 pub struct Symbolizer {
     debug_directories: Vec<PathBuf>,
-    /// By the address of the shared module, which cannot be used again while it is held here.
+    /// By the address of the shared module, which cannot be reused while the module is held here.
     modules: HashMap<usize, ModuleSymbols>,
     kernel: Option<KernelSymbols>,
     names: HashMap<String, String>,
@@ -67,18 +67,18 @@ impl Default for Symbolizer {
 }
 
 impl Symbolizer {
-    /// Looks for separate debug files where distributions put them (`/usr/lib/debug`) and beside the modules.
+    /// Searches for separate debug files where distributions put them (`/usr/lib/debug`) and beside the modules.
     pub fn new() -> Self {
         Self::with_debug_directories(vec![DEBUG_DIRECTORY.into()])
     }
 
-    /// Looks for separate debug files in these directories and beside the modules.
+    /// Searches for separate debug files in these directories and beside the modules.
     pub fn with_debug_directories(debug_directories: Vec<PathBuf>) -> Self {
         Self { debug_directories, modules: HashMap::new(), kernel: None, names: HashMap::new(), problems: Vec::new() }
     }
 
-    /// Names code of a module by offsets in its file, one frame for each in the same order. Give the lookup address of
-    /// a return address, see [`CodeAddress::lookup`](crate::CodeAddress::lookup).
+    /// Names code of a module by offsets in its file; returns one frame for each, in the same order. For a return
+    /// address, pass its lookup address, see [`CodeAddress::lookup`](crate::CodeAddress::lookup).
     pub fn user(&mut self, module: &ModuleRef, file_offsets: &[u64]) -> Vec<ResolvedFrame> {
         let key = self.load(module);
         let Some(symbols) = self.modules.get_mut(&key) else { return Vec::new() };
@@ -204,9 +204,9 @@ fn function_site(site: Site, inlined: bool, names: &mut DemangledNames) -> Funct
     FunctionSite { function: site.name.map(|name| names.readable(name)), file: site.file, line: site.line, inlined }
 }
 
-/// The better of the names that debug information and symbol table have for a function. A mangled name says most. Of
-/// plain ones the rule for aliases decides: debug information has the name of the definition (`__random`), which may be
-/// less known than an alias, and the symbol of a part of a function that was moved away has a suffix (`work.cold`).
+/// The better of a function's names in the debug information and in the symbol table. A mangled name says most. Between
+/// plain names, the rule for aliases decides: debug information has the name of the definition (`__random`), which may
+/// be less known than an alias; and the symbol of a part of a function that was moved away has a suffix (`work.cold`).
 fn outer_name(described: Option<String>, symbol: Option<&SymbolMatch>) -> Option<String> {
     match (described, symbol) {
         (Some(described), Some(symbol)) if !is_mangled(&described) => {

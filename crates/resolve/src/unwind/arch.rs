@@ -1,4 +1,4 @@
-//! What unwinding needs to know of the processor's architecture: x86-64 and aarch64.
+//! What unwinding needs to know about the architecture: x86-64 and aarch64.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use framehop::{Error, MustNotAllocateDuringUnwind};
 
 use crate::address::UserRegisters;
 
-/// Finds the rule for an address and applies it; allocates nothing, since that would cost more than the unwinding.
+/// Finds the rule for an address and applies it, without allocating, which would cost more than the unwinding.
 pub(crate) type Engine = framehop::UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
 
-/// The rules of the addresses that were met.
+/// The cached rules of addresses.
 pub(crate) type Rules = framehop::CacheNative<MustNotAllocateDuringUnwind>;
 
 /// The registers of the frame that is being unwound, as far as unwinding needs them.
@@ -48,8 +48,9 @@ pub(crate) fn frame_pointer(state: &FrameRegisters) -> u64 {
     state.fp()
 }
 
-/// Leaves a frame whose return address is `skip` bytes above the stack pointer, and the caller's frame pointer, if it was
-/// saved, at `frame_pointer` bytes. None at a return address of zero, which ends a stack.
+/// Leaves a frame whose return address is `skip` bytes above the stack pointer. `frame_pointer`: where the caller's
+/// frame pointer is, if it was saved, in bytes above the stack pointer. None at a return address of zero, which ends a
+/// stack.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn leave(
     state: &mut FrameRegisters,
@@ -72,7 +73,7 @@ pub(crate) fn leave(
     Ok(Some(ip))
 }
 
-/// Leaves the kernel's call of a signal handler: returns the instruction that was interrupted.
+/// Leaves the kernel's call of a signal handler; returns the address of the interrupted instruction.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn interrupted(
     state: &mut FrameRegisters,
@@ -89,7 +90,7 @@ pub(crate) fn interrupted(
     Ok(ip)
 }
 
-/// Code that tells itself how it is left is not looked for here.
+/// On this architecture, frames are not left by looking at their instructions.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn leave(
     _state: &mut FrameRegisters,

@@ -1,6 +1,6 @@
-//! Frames without unwind information that tell themselves how they are left: by the instructions at their address.
+//! Frames without unwind information, where the instructions at their address show how they are left.
 //!
-//! Imports nothing of the crate. Only x86-64 code is understood; elsewhere nothing is found.
+//! Imports nothing of the crate. Only x86-64 code is understood; on other architectures nothing is found.
 
 /// How a frame is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,30 +9,30 @@ pub(crate) enum Leaving {
     Outermost,
     /// Its caller is on another stack.
     OtherStack,
-    /// The return address is `skip` bytes above the stack pointer, and the caller's frame pointer at `frame_pointer`
-    /// bytes above it, unless it is still in its register.
+    /// The return address is `skip` bytes above the stack pointer, and the caller's frame pointer `frame_pointer` bytes
+    /// above it; without `frame_pointer`, the caller's is still in the register.
     Return { skip: u64, frame_pointer: Option<u64> },
-    /// The kernel called it to deliver a signal: the registers of the interrupted code are above the stack pointer.
+    /// It returns to the kernel after a signal: the registers of the interrupted code are above the stack pointer.
     Signal,
 }
 
-/// Bytes of code that are looked at.
+/// How many bytes of code are looked at.
 pub(crate) const CODE: usize = 48;
 
-/// Where the kernel puts the interrupted code's registers on the stack of a signal handler, in bytes above the stack
-/// pointer at which the handler returned: `struct ucontext` of x86-64, arch/x86/include/uapi/asm/sigcontext.h.
+/// Where the kernel saves the interrupted code's registers on the stack of a signal handler, in bytes above the stack
+/// pointer at the handler's return: `struct ucontext` of x86-64, arch/x86/include/uapi/asm/sigcontext.h.
 pub(crate) const SIGNAL_BP: u64 = 120;
 pub(crate) const SIGNAL_SP: u64 = 160;
 pub(crate) const SIGNAL_IP: u64 = 168;
 
-/// Reads how a frame is left from the instructions at its address. `entry` is true for the innermost frame, which may be
-/// at the beginning of its function.
+/// Determines how a frame is left from the instructions at its address. `entry` is true for the innermost frame, which
+/// may be at the beginning of its function.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn leaving(code: &[u8], entry: bool) -> Option<Leaving> {
     if is_signal_return(code) {
         return Some(Leaving::Signal);
     }
-    // The first instructions of a function that keeps frame pointers: nothing is on the stack yet.
+    // The first instructions of a function that keeps frame pointers: nothing has been pushed yet.
     const PUSH_FRAME_POINTER: [&[u8]; 2] = [&[0x55, 0x48, 0x89, 0xe5], &[0x55, 0x48, 0x8b, 0xec]];
     let code_without_mark = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
     if entry && PUSH_FRAME_POINTER.iter().any(|start| code_without_mark.starts_with(start)) {
@@ -45,20 +45,20 @@ pub(crate) fn leaving(code: &[u8], entry: bool) -> Option<Leaving> {
     ending(code)
 }
 
-/// On other processors, code without unwind information is left to its frame pointers.
+/// On other architectures, code without unwind information is unwound by frame pointers.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn leaving(_code: &[u8], _entry: bool) -> Option<Leaving> {
     None
 }
 
-/// `mov $15, %rax` or `%eax`, then `syscall`: rt_sigreturn, to which handlers of signals return.
+/// `mov $15, %rax` or `%eax`, then `syscall`: rt_sigreturn, to which signal handlers return.
 #[cfg(target_arch = "x86_64")]
 fn is_signal_return(code: &[u8]) -> bool {
     let call: [&[u8]; 2] = [&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05], &[0xb8, 15, 0, 0, 0, 0x0f, 0x05]];
     call.iter().any(|call| code.starts_with(call))
 }
 
-/// The end of a function: instructions that give its stack back, up to the return, and nothing else.
+/// The end of a function: only instructions that release its stack, up to the return.
 #[cfg(target_arch = "x86_64")]
 fn ending(mut code: &[u8]) -> Option<Leaving> {
     let (mut skip, mut frame_pointer) = (0u64, None);
@@ -73,7 +73,7 @@ fn ending(mut code: &[u8]) -> Option<Leaving> {
                 skip = skip.checked_add(u32::from_le_bytes([a, b, c, d]).into())?;
                 &code[7..]
             }
-            // pop; that of the frame pointer tells where it was saved
+            // pop; a pop of the frame pointer shows where it was saved
             [0x5d, ..] => {
                 frame_pointer = Some(skip);
                 skip += 8;
@@ -89,7 +89,7 @@ fn ending(mut code: &[u8]) -> Option<Leaving> {
             }
             // vzeroupper
             [0xc5, 0xf8, 0x77, ..] => &code[3..],
-            // ret, also with a prefix that old processors predicted better
+            // ret, also with the prefix that old processors predict better
             [0xc3, ..] | [0xf3, 0xc3, ..] => return Some(Leaving::Return { skip, frame_pointer }),
             _ => return None,
         };
@@ -107,7 +107,7 @@ mod tests {
         let code = [0x48, 0x81, 0xc4, 0, 2, 0, 0, 0x5b, 0x41, 0x5c, 0x5d, 0xc5, 0xf8, 0x77, 0xc3];
         assert_eq!(left(&code), Some(Leaving::Return { skip: 536, frame_pointer: Some(528) }));
         assert_eq!(left(&[0xc3]), Some(Leaving::Return { skip: 0, frame_pointer: None }));
-        // A pop into the stack pointer, an addition of a negative number, a jump, the end of what is known.
+        // A pop into the stack pointer, an addition of a negative number, a jump, the end of the known bytes.
         assert_eq!(left(&[0x5c, 0xc3]), None);
         assert_eq!(left(&[0x48, 0x83, 0xc4, 0xf8, 0xc3]), None);
         assert_eq!(left(&[0x48, 0x83, 0xc4, 8, 0xeb, 3]), None);

@@ -1,7 +1,7 @@
 //! Registers and stack bytes → code addresses.
 //!
-//! Rooms: `unwinder` one process and its stacks; `arch` the registers of each architecture; `leaving` how a frame is left
-//! where a file does not say it. May import: `address`, `error`, `go`, `jit`, `maps`, `module`.
+//! Rooms: `unwinder` one process and its stacks; `arch` the registers of each architecture; `leaving` how a frame is
+//! left where the file does not say so. May import: `address`, `error`, `go`, `jit`, `maps`, `module`.
 
 mod arch;
 pub(crate) mod leaving;

@@ -17,19 +17,19 @@ use crate::jit::{BYTECODE, HotSpot, INTERPRETED, Tables};
 use crate::maps::{MappedFile, Mapping};
 use crate::module::{Module, ModuleCache, ModuleRef};
 
-/// The deepest stack that is followed, in frames. Real stacks rarely pass 100; a copy of 16 KiB of stack holds at most
-/// 1,000 calls, and what recursion adds beyond 256 tells nothing new about where time goes.
+/// The deepest stack that is followed, in frames. Real stacks rarely exceed 100; a copy of 16 KiB of stack holds at
+/// most 1,000 calls, and recursion beyond 256 tells nothing new about where time goes.
 pub const DEPTH_LIMIT: usize = 256;
 
-/// How far above the copied bytes an unreadable address still counts as the same stack, in bytes: the copy was too
-/// short. Anything farther, or below the stack pointer, is a wrong value. Frames of more than a mebibyte are rare.
+/// An unreadable address counts as the same stack, copied too short, if it is at most this many bytes above the copied
+/// bytes. One that is farther away, or below the stack pointer, is a wrong value. Frames of more than one MiB are rare.
 const NEAR: u64 = 1 << 20;
 
-/// How many stacks are unwound before the instructions of run-time code are read anew: the code may have been replaced.
+/// After this many stacks, the instructions of run-time code are read again, because the code may have been replaced.
 /// Some seconds of samples.
 const CODE_READ_ANEW: u32 = 4096;
 
-/// Addresses whose instructions are remembered; a program with more starts over rather than filling memory.
+/// How many addresses have their instructions remembered; a program with more starts over so that memory does not grow.
 const LEAVINGS_LIMIT: usize = 1 << 16;
 
 /// How an unwound stack ended.
@@ -37,7 +37,7 @@ const LEAVINGS_LIMIT: usize = 1 << 16;
 pub enum StackEnd {
     /// At the function where the thread started.
     Complete,
-    /// Before it; the frames that were found are right but not all.
+    /// Before that; the frames that were found are right but not complete.
     Truncated {
         /// What was missing.
         why: Truncation,
@@ -49,13 +49,13 @@ pub enum StackEnd {
 pub enum Truncation {
     /// The copied bytes of the stack did not reach far enough.
     OutOfBytes,
-    /// The code there belongs to no file that could be loaded (just-in-time compiled, or see
-    /// [`Unwinder::problems`]), and its frame pointers led nowhere.
+    /// The code belongs to no file that could be loaded (it is just-in-time compiled, or see [`Unwinder::problems`]),
+    /// and its frame pointers led nowhere.
     NoModule,
-    /// The next frame is no code, or the stack did not advance: no or wrong unwind information.
+    /// The next frame is not code, or the stack did not advance: unwind information is missing or wrong.
     BadFrame,
-    /// The caller is on another stack, of which no bytes were copied: the thread changed it, as Go's runtime does, or
-    /// runs the handler of a signal on a stack of its own.
+    /// The caller is on another stack, of which no bytes were copied: the thread switched stacks, as Go's runtime does,
+    /// or runs a signal handler on a separate stack.
     OtherStack,
     /// The stack has more than [`DEPTH_LIMIT`] frames.
     TooDeep,
@@ -87,16 +87,17 @@ pub struct Unwinder {
     /// Sorted by start; never overlapping, as mappings of one process cannot.
     code: Vec<CodeMapping>,
     problems: Vec<ModuleProblem>,
-    /// How frames are left that tell it themselves, by lookup address and whether the frame was the innermost.
+    /// How frames are left that are not unwound by a module's unwind information, by lookup address and whether the
+    /// frame was the innermost.
     leavings: HashMap<(u64, bool), Option<Leaving>>,
-    /// The memory of the process, where instructions that lie in no file are read.
+    /// The memory of the process, from which instructions that are in no file are read.
     memory: Option<PathBuf>,
-    /// The virtual machine that knows the frames of its code.
+    /// The virtual machine, which knows the frames of its code.
     hotspot: Option<HotSpot>,
     unwound: u32,
-    /// The address at which the last stack left the known code.
+    /// The address at which the last stack left known code.
     stranger: Option<u64>,
-    /// Highest code address, to tell signatures in return addresses from address bits (aarch64).
+    /// Highest code address, to separate signatures in return addresses from address bits (aarch64).
     highest: u64,
 }
 
@@ -118,10 +119,10 @@ impl Unwinder {
         }
     }
 
-    /// Takes the memory map of the process as it is now: loads the modules that are new and drops those that are gone.
-    /// `root` is the root directory of the process as this process sees it, `/proc/PID/root`; give it whenever the
-    /// process may still be alive, since the process may live in another mount namespace. Returns true when anything
-    /// changed. Modules that cannot be loaded are added to [`Unwinder::problems`].
+    /// Updates the memory map of the process: loads new modules and drops those that are gone. `root` is the root
+    /// directory of the process as this process sees it, `/proc/PID/root`; pass it whenever the process may still be
+    /// alive, since it may be in another mount namespace. Returns true when anything changed. Modules that cannot be
+    /// loaded are added to [`Unwinder::problems`].
     pub fn set_mappings(&mut self, mappings: &[Mapping], root: Option<&Path>) -> bool {
         self.memory = root.and_then(Path::parent).map(|process| process.join("mem"));
         let mut known = std::mem::take(&mut self.code).into_iter().peekable();
@@ -149,7 +150,7 @@ impl Unwinder {
         }
         self.code = code;
         if changed {
-            // The rules are cached by address and a 16-bit generation that would wrap around one day.
+            // The rules are cached by address and a 16-bit generation, which would eventually wrap around.
             self.rules = Rules::new_in();
             self.leavings.clear();
             self.highest = self.code.last().map_or(0, |code| code.mapping.end);
@@ -203,8 +204,8 @@ impl Unwinder {
         Ok(())
     }
 
-    /// Unwinds one stack. `stack` holds the bytes of the process's memory from `registers.sp` upwards. `frames` is
-    /// cleared and filled with the addresses, innermost first; only it may allocate.
+    /// Unwinds one stack. `stack` has the bytes of the process's memory from `registers.sp` upwards. `frames` is
+    /// cleared and filled with the addresses, innermost first; nothing else may allocate.
     pub fn unwind(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> StackEnd {
         frames.clear();
         self.stranger = None;
@@ -215,8 +216,9 @@ impl Unwinder {
         self.follow(CodeAddress::InstructionPointer(registers.ip), registers, stack, frames)
     }
 
-    /// Goes on with the stack that a thread left for the one which was unwound last: `registers` are those of a frame that
-    /// made a call, `stack` and `frames` as for [`Unwinder::unwind`]; frames are added. What is no code is left alone.
+    /// Continues with the stack that a thread left for the one that was unwound last. `registers` are those of a frame
+    /// that made a call, `stack` and `frames` as for [`Unwinder::unwind`]; frames are added. If the address is no code,
+    /// nothing happens.
     pub fn go_on(
         &mut self,
         registers: &UserRegisters,
@@ -228,7 +230,7 @@ impl Unwinder {
             .then(|| self.follow(at, registers, stack, frames))
     }
 
-    /// Adds the frames of a stack from the one that is `at` an address.
+    /// Adds the frames of a stack, beginning with the one at address `at`.
     fn follow(
         &mut self,
         mut at: CodeAddress,
@@ -246,12 +248,13 @@ impl Unwinder {
         loop {
             let has_module = here.is_some_and(|index| self.code[index].module.is_some());
             let leaving = self.leaving(here, at);
-            // All methods that are interpreted have the interpreter's addresses: the method's own tells them apart.
+            // All interpreted methods have addresses in the interpreter's code; the address of the method distinguishes
+            // them.
             if self.hotspot.as_ref().is_some_and(|hotspot| hotspot.interprets(at.lookup()))
                 && let Ok(method) = read(frame_pointer(&state).wrapping_sub(INTERPRETED))
                 && let Some(frame) = frames.last_mut()
             {
-                // The innermost one keeps its bytecode in a register.
+                // The innermost method has its bytecode in a register.
                 let called = matches!(at, CodeAddress::ReturnAddress(_));
                 let bytecode = called.then(|| read(frame_pointer(&state).wrapping_sub(BYTECODE)).ok()).flatten();
                 *frame = CodeAddress::Interpreted { method, bytecode: bytecode.unwrap_or(0) };
@@ -283,7 +286,7 @@ impl Unwinder {
                 None => self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read),
             };
             let next = match step {
-                // Without unwind information, the end is a guess from a frame pointer that happened to be zero.
+                // Without unwind information, the end is only a guess from a frame pointer that happened to be zero.
                 Ok(None) if has_module => return StackEnd::Complete,
                 Ok(None) => return truncated(Truncation::NoModule),
                 Ok(Some(address)) => address,
@@ -307,7 +310,7 @@ impl Unwinder {
         }
     }
 
-    /// How a frame is left, when its own instructions or its program's function table tell it.
+    /// How a frame is left, if its own instructions or its program's function table show it.
     fn leaving(&mut self, here: Option<usize>, at: CodeAddress) -> Option<Leaving> {
         let code = &self.code[here?];
         let innermost = matches!(at, CodeAddress::InstructionPointer(_));
@@ -346,8 +349,8 @@ impl Unwinder {
                 truncated(Truncation::OutOfBytes)
             }
             _ if !has_module => truncated(Truncation::NoModule),
-            // The start code of a program sets the frame pointer to zero to mark the outermost frame; C libraries that
-            // come without unwind information for it leave only that.
+            // The start code of a program sets the frame pointer to zero to mark the outermost frame; in C libraries
+            // without unwind information for it, this is the only sign.
             framehop::Error::FramepointerUnwindingMovedBackwards | framehop::Error::CouldNotReadStack(_)
                 if fp == 0 && depth > 1 =>
             {
@@ -357,8 +360,8 @@ impl Unwinder {
         }
     }
 
-    /// The address at which the last unwound stack came to memory that is not known to hold code: the memory map may
-    /// have changed since it was taken, or the address was none.
+    /// The address at which the last unwound stack reached memory that is not known to contain code: the memory map may
+    /// have changed since it was read, or the value was no address.
     pub fn stranger(&self) -> Option<u64> {
         self.stranger
     }
@@ -370,7 +373,7 @@ impl Unwinder {
         Some(Located { mapping: &code.mapping, module: code.module.as_ref(), file_offset })
     }
 
-    /// The module whose data an address lies in, and the address as the module's file states it.
+    /// The module in whose data an address lies, and the stated address (as in the module's file).
     pub fn locate_data(&self, address: u64) -> Option<(&ModuleRef, u64)> {
         self.code.iter().find_map(|code| {
             let module = code.module.as_ref()?;
@@ -386,8 +389,8 @@ impl Unwinder {
         address.checked_sub(located.file_offset.checked_sub(start)?)
     }
 
-    /// Where functions of a Go program lie in the process, by their whole names: the first byte, and what follows the last.
-    /// None for a program that is not from Go or lacks one of them.
+    /// Where functions of a Go program lie in the process, by their full names: start and end (exclusive). None when
+    /// the program is not from Go or lacks one of them.
     pub fn go_functions<const N: usize>(&self, names: [&str; N]) -> Option<[(u64, u64); N]> {
         self.code.iter().find_map(|code| {
             let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
@@ -409,12 +412,14 @@ impl Unwinder {
         })
     }
 
-    /// The process runs the HotSpot virtual machine, which knows the frames of the code that it makes.
+    /// To be called when the process runs the HotSpot virtual machine, which knows the frames of the code that it
+    /// makes.
     pub fn set_hotspot(&mut self, tables: Tables) {
         self.hotspot = Some(HotSpot::new(tables));
     }
 
-    /// Where symbols lie in the process that a file with such a name exports. None without such a file, or one of them.
+    /// Where symbols lie in the process that a file whose name satisfies `is_it` exports. None when there is no such
+    /// file or it lacks one of them.
     pub fn exported<const N: usize>(&self, is_it: impl Fn(&str) -> bool, names: [&str; N]) -> Option<[Range<u64>; N]> {
         let named = |path: &MappedFile| matches!(path, MappedFile::File(path) if path.file_name().and_then(|n| n.to_str()).is_some_and(&is_it));
         let within = |code: &&CodeMapping| {
@@ -440,7 +445,7 @@ impl Unwinder {
         (address < self.code[index].mapping.end).then_some(index)
     }
 
-    /// Like `code_at`, but looks first where the last frame was: callers mostly share a module.
+    /// Like `code_at`, but first checks where the last frame was: callers mostly are in the same module.
     fn code_near(&self, last: Option<usize>, address: u64) -> Option<usize> {
         let same = last.filter(|&index| {
             let mapping = &self.code[index].mapping;
@@ -450,7 +455,7 @@ impl Unwinder {
     }
 }
 
-/// How a frame in a file is left: as Go's function table says, or as the instructions do where nothing else can.
+/// How a frame in a file is left: by Go's function table, or by the instructions where there is nothing else.
 fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Option<Leaving> {
     let offset = |address: u64| Some(address.checked_sub(code.mapping.start)? + code.mapping.file_offset);
     if let Some(go) = module.go()
@@ -460,8 +465,8 @@ fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Optio
         return match go.frame(function, address)? {
             GoFrame::Outermost => Some(Leaving::Outermost),
             GoFrame::Switches => Some(Leaving::OtherStack),
-            // The frame pointer is saved first, below the return address; without a frame it is not saved. Elsewhere
-            // the return address has another place.
+            // The frame pointer is saved first, below the return address; in a function without a frame it is not
+            // saved. On other architectures the return address has another place.
             GoFrame::Size(skip) => {
                 cfg!(target_arch = "x86_64").then_some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
             }
@@ -474,7 +479,7 @@ fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Optio
 
 fn frame_address(at: CodeAddress) -> FrameAddress {
     match at {
-        // An interpreted method is left as the interpreter, by the address in its code.
+        // An interpreted method is left like the interpreter, by the address in the interpreter's code.
         CodeAddress::InstructionPointer(address) | CodeAddress::Interpreted { method: address, .. } => {
             FrameAddress::from_instruction_pointer(address)
         }
@@ -489,7 +494,8 @@ fn truncated(why: Truncation) -> StackEnd {
     StackEnd::Truncated { why }
 }
 
-/// True when the same bytes of the same file are mapped at the same place. The mark of a deletion does not matter.
+/// True when the same part of the same file is mapped at the same place. Whether it is marked as deleted does not
+/// matter.
 fn same_code(one: &Mapping, other: &Mapping) -> bool {
     let key = |mapping: &Mapping| (mapping.start, mapping.end, mapping.file_offset, mapping.device, mapping.inode);
     key(one) == key(other) && one.path == other.path

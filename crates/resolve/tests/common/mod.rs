@@ -1,7 +1,7 @@
-//! Helpers of the tests: programs compiled on the spot, and the registers and stacks of stopped threads, read without
-//! `unsafe` from `/proc`.
-#![allow(dead_code, reason = "each test uses its part")]
-#![allow(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! Helpers for the tests: programs compiled on the spot, and the registers and stacks of stopped threads, read from
+//! `/proc` without `unsafe`.
+#![allow(dead_code, reason = "each test uses only a part")]
+#![allow(clippy::unwrap_used, reason = "a failure in a helper fails the test")]
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use resolve::{CodeAddress, Mapping, ModuleCache, StackEnd, Unwinder, UserRegisters, parse_maps};
 
-/// Runs a tool that the tests cannot do without.
+/// Runs a tool that the tests need.
 pub(crate) fn run(tool: &str, arguments: &[&str]) -> String {
     let output = Command::new(tool)
         .args(arguments)
@@ -26,7 +26,7 @@ pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// The number of the line that ends in the comment `/* mark */`.
+/// The number of the line that ends with the comment `/* mark */`.
 pub(crate) fn line_of(name: &str, mark: &str) -> u32 {
     let text = fs::read_to_string(source(name)).unwrap();
     let mark = format!("/* {mark} */");
@@ -86,7 +86,7 @@ impl Stopped {
         threads
     }
 
-    /// Where a stopped thread is, as far as `/proc` tells it: the frame pointer is not known.
+    /// Where a stopped thread is, according to `/proc`; the frame pointer is not known.
     pub(crate) fn registers(&self, thread: u32) -> UserRegisters {
         let text = fs::read_to_string(self.file(&format!("task/{thread}/syscall"))).unwrap();
         let fields: Vec<&str> = text.split_whitespace().collect();
@@ -126,7 +126,7 @@ impl Drop for Stopped {
     }
 }
 
-/// The frames of a stack in words: `function` or `?`, inlined functions marked with `~`, innermost first.
+/// The frames of a stack as text: `function` or `?`, inlined functions marked with `~`, innermost first.
 pub(crate) fn names(unwinder: &Unwinder, symbolizer: &mut resolve::Symbolizer, frames: &[CodeAddress]) -> Vec<String> {
     let mut names = Vec::new();
     for frame in frames {

@@ -1,8 +1,8 @@
-/* Loaded before a program whose marks were replaced by breakpoint instructions: writes down what a thread has in its
- * registers, and in the memory around what they point to, each time that it meets one. x86-64.
+/* Loaded before a program whose marks were replaced by breakpoint instructions: each time a thread hits one, writes
+ * down its registers and the memory around what they point to. x86-64.
  *
- * Writes to the file $BREAKPOINTS, a line a time: the place in the program's file, then for each word of `struct
- * pt_regs` that a mark can name WORD=VALUE:MEMORY, the memory from 256 bytes before to 256 bytes behind, or nothing. */
+ * Writes one line for each hit to the file $BREAKPOINTS: the offset in the program's file, then, for each word of
+ * `struct pt_regs` that a mark can name, WORD=VALUE:MEMORY; MEMORY is from 256 bytes before to 256 behind, or empty. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

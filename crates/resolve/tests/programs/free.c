@@ -1,4 +1,4 @@
-/* One function a mark, to look at the instructions that it takes. */
+/* One function for each mark, to look at the instructions that the mark takes. */
 #include "knee.h"
 
 void begin(void);

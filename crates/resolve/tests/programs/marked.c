@@ -1,4 +1,4 @@
-/* A program with every kind of mark, in C99 and in C++11. What passing them gives, in this order, is in marks.rs. */
+/* A program with every kind of mark, in C99 and in C++11. The expected hits, in this order, are in marks.rs. */
 #include "knee.h"
 
 #include <stdio.h>

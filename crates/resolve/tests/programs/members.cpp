@@ -1,4 +1,4 @@
-// The same with classes, a base class, an atomic, references and a vector.
+// The same as members.c with classes, a base class, an atomic, references and a vector.
 #include <atomic>
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-//! The same in Rust: references, slices, atomics and tuples.
+//! The same as members.c in Rust: references, slices, atomics and tuples.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[repr(C)]

@@ -1,4 +1,4 @@
-/* Arguments of every size, in memory too if the compiler likes: knee.h makes no such marks, other headers do. */
+/* Arguments of every size, also in memory if the compiler chooses: knee.h makes no such marks, but other headers do. */
 #include "knee.h"
 
 #if KNEE_ENABLED
@@ -11,7 +11,7 @@ void typed(signed char a, unsigned char b, short c, unsigned short d, int e, uns
     __asm__ volatile(KNEE_SITE_("typed", "-1@%0 1@%1 -2@%2 2@%3 -4@%4 4@%5 -8@%6 8@%7")
                      :
                      : "nor"(a), "nor"(b), "nor"(c), "nor"(d), "nor"(e), "nor"(f), "nor"(g), "nor"(h));
-    /* In memory for certain: at each level there is a mark to read that from. */
+    /* Certainly in memory: every optimisation level has a mark with a memory argument. */
     __asm__ volatile(KNEE_SITE_("in_memory", "-8@%0 -4@%1") : : "m"(g), "m"(e));
     __asm__ volatile(KNEE_SITE_("constant", "-4@%0 8@%1") : : "n"(-5), "n"(1ull << 40));
 }

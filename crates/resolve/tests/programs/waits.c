@@ -1,5 +1,5 @@
-/* Loops that wait (wait_...) and near misses that do something (work_...), for tests that read their machine code.
- * None of it is run. Compiled as C and as C++, by several compilers and at several levels. */
+/* Waiting loops (wait_...) and near misses that do something (work_...), for tests that analyse their machine code.
+ * They are never run. Compiled as C and as C++, by several compilers and at several levels. */
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -155,7 +155,7 @@ void wait_nested(volatile int *table, int n)
             PAUSE();
 }
 
-/* The C library's own. */
+/* Waits in the C library's own loop. */
 void wait_library(pthread_spinlock_t *lock)
 {
     pthread_spin_lock(lock);

@@ -1,4 +1,4 @@
-// Loops over std::atomic that wait (wait_...) and near misses (work_...). See waits.c.
+// Waiting loops over std::atomic (wait_...) and near misses (work_...). See waits.c.
 #include <atomic>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-//! Loops over atomics that wait (wait_...) and near misses (work_...). See waits.c.
+//! Waiting loops over atomics (wait_...) and near misses (work_...). See waits.c.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub static FLAG: AtomicBool = AtomicBool::new(false);

@@ -6,58 +6,58 @@ use std::mem::offset_of;
 
 /// Slots of thread records. A slot is reused when its thread has ended and user space has read it.
 pub(crate) const MAX_SLOTS: usize = 16384;
-/// Values of the task storage that are no slot.
+/// Values of the task storage that are not slots.
 pub(crate) const SLOT_NONE: u32 = 0;
-/// enrolled by user space, gets a slot when it is first seen
+/// enrolled by user space; gets a slot when it is first seen
 pub(crate) const SLOT_PENDING: u32 = 0xffff_ffff;
 /// knee itself
 pub(crate) const SLOT_OBSERVER: u32 = 0xffff_fffe;
-/// was alive when observing began, gets a slot when it is first seen
+/// was alive when observing began; gets a slot when it is first seen
 pub(crate) const SLOT_ATTACHED: u32 = 0xffff_fffd;
-/// had a slot; what is left is the kernel's clean-up
+/// had a slot; only the kernel's clean-up of it is left
 pub(crate) const SLOT_ENDED: u32 = 0xffff_fffc;
-/// Process images (one an exec) whose code spans tell return addresses from data.
+/// Process images (one for each exec). The code spans of an image distinguish return addresses from data.
 pub(crate) const MAX_IMAGES: usize = 256;
 pub(crate) const MAX_SPANS: usize = 4;
-/// Functions of Go's runtime that leave the stack of a goroutine: mcall gives it up, systemstack comes back to
+/// Functions of Go's runtime that leave a goroutine's stack: mcall gives the stack up, systemstack comes back to
 /// it.
 pub(crate) const MAX_LEAVERS: usize = 2;
 pub(crate) const LEAVER_MCALL: usize = 0;
 pub(crate) const LEAVER_SYSTEMSTACK: usize = 1;
-/// Raw timeline events of one thread in one epoch of 2^23 ns (8.4 ms); what comes beyond is summed up.
+/// Single timeline events of one thread are limited in each epoch of 2^23 ns (8.4 ms); the rest is summed up.
 pub(crate) const EPOCH_SHIFT: usize = 23;
 pub(crate) const EPOCH_BUDGET: usize = 96;
-/// Wait places that a summed-up stretch tells apart; the rest of its blocked time is in one sum.
+/// Wait places that a summed-up stretch keeps apart; blocked time at other places is one sum.
 pub(crate) const STRETCH_PLACES: usize = 6;
-/// Stack bytes copied at a new wait or wake place, and at a CPU sample. The copy goes in steps that end at
-/// multiples of the step, so that it gets every byte up to the page where the stack ends; hence one step of
+/// Stack bytes copied at a new wait or wake place, and at a CPU sample. They are copied in steps that end at
+/// multiples of the step, so that every byte up to the page where the stack ends is copied; hence one step of
 /// slack.
 pub(crate) const PLACE_STACK: usize = 16384;
 pub(crate) const PLACE_STEP: usize = 1024;
 pub(crate) const SAMPLE_STACK: usize = 8192;
 pub(crate) const SAMPLE_STEP: usize = 1024;
-/// And of the stack that the thread had left for that one.
+/// Bytes copied of the stack that the thread left for its present one (see place.h).
 pub(crate) const LEFT_STACK: usize = 4096;
 pub(crate) const LEFT_STEP: usize = 1024;
-/// Bytes below the stack pointer that a function which calls no other may use (System V ABI for x86-64).
+/// Bytes below the stack pointer that a leaf function may use (System V ABI for x86-64).
 pub(crate) const RED_ZONE: usize = 128;
 pub(crate) const KERNEL_FRAMES: usize = 32;
-/// Stack words that are looked at to tell call paths apart.
+/// Stack words that are hashed to distinguish call paths.
 pub(crate) const HASHED_WORDS: usize = 32;
-/// Functions of Python that are told with a stack, and those of them that tell call paths apart.
+/// Python functions that are copied with a stack; PYTHON_HASHED of them go into the hash of a call path.
 pub(crate) const PYTHON_FRAMES: usize = 32;
 pub(crate) const PYTHON_HASHED: usize = 8;
-/// Threads of a Python program among which the current one is looked for.
+/// How many threads of a Python program are searched for the current one.
 pub(crate) const PYTHON_THREADS: usize = 256;
 pub(crate) const SYSCALL_CACHE: usize = 16;
 /// Kinds of futex operations that are counted; futex(2) has 14 (0 to 13).
 pub(crate) const FUTEX_OPERATIONS: usize = 16;
-/// System calls of one thread told one by one in an epoch; those beyond are missing from the timeline.
+/// System calls of one thread that are reported singly in an epoch; further ones are missing from the timeline.
 pub(crate) const EPOCH_CALLS: usize = 48;
-/// Bars of a histogram of durations: bar 0 holds what is below 2^8 ns, bar b what is below 2^(b+8).
+/// Bars of a histogram of durations: bar 0 holds those below 2^8 ns, bar b those below 2^(b+8).
 pub(crate) const BARS: usize = 32;
-/// A wait for a kernel lock from this length on is worth a look at the stacks; shorter ones are counted only,
-/// because looking would cost more than they did.
+/// The stacks of a wait for a kernel lock are taken if it lasts this long; shorter waits are only counted,
+/// because taking the stacks would cost more than the wait.
 pub(crate) const LOCK_STACK_NS: usize = 10000;
 /// Hardware events that are read at switches.
 pub(crate) const COUNTERS: usize = 4;
@@ -76,7 +76,7 @@ pub(crate) struct PlaceSum {
     pub(crate) ns: u64,
 }
 
-/// A stretch of a thread's time in which switches came too fast to be told one by one.
+/// A stretch of a thread's time in which switches came too fast to be reported one by one.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Stretch {
@@ -85,7 +85,7 @@ pub(crate) struct Stretch {
     pub(crate) running_ns: u64,
     pub(crate) runnable_ns: u64,
     pub(crate) preempted_ns: u64,
-    /// of places beyond those listed
+    /// at places beyond those listed
     pub(crate) blocked_ns: u64,
     pub(crate) running_count: u32,
     pub(crate) runnable_count: u32,
@@ -94,7 +94,7 @@ pub(crate) struct Stretch {
     pub(crate) places: [PlaceSum; STRETCH_PLACES],
 }
 
-/// As bpf_perf_event_read_value gives it.
+/// As bpf_perf_event_read_value fills it in.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct CounterValue {
@@ -110,18 +110,18 @@ pub(crate) struct SyscallCount {
     pub(crate) count: u32,
 }
 
-/// The call path that a thread was at last, by what is cheap to compare: see place.h.
+/// The call path that a thread was last at, with cheap values to compare first: see place.h.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct LastPath {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
-    /// sum over the stack words that are looked at
+    /// sum over the hashed stack words
     pub(crate) words: u64,
     pub(crate) path: u64,
 }
 
-/// A place that a thread was at last.
+/// A place that a thread was last at.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct LastPlace {
@@ -132,8 +132,8 @@ pub(crate) struct LastPlace {
     pub(crate) at: LastPath,
 }
 
-/// What a thread's latest waits at one place came to and how they ended, not yet in the tables: most threads wait
-/// at the same place again and again.
+/// Sums of a thread's latest waits at one place, and how they ended, before they are added to the tables: most
+/// threads wait at the same place again and again.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct PendingWait {
@@ -162,7 +162,7 @@ pub(crate) struct PendingEdge {
 }
 
 /// Everything known about one thread. Written by the processor that runs the thread (or wakes it), read by user
-/// space at any time: totals move only at switches, so a reader adds `now - since` by `phase`.
+/// space at any time. Totals change only at switches, so a reader adds `now - since`, depending on `phase`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ThreadRecord {
@@ -176,22 +176,22 @@ pub(crate) struct ThreadRecord {
     pub(crate) end_ns: u64,
     pub(crate) phase: u32,
     pub(crate) processor: u32,
-    /// left the processor
+    /// when it left the processor
     pub(crate) off_ns: u64,
-    /// was woken
+    /// when it was woken
     pub(crate) wake_ns: u64,
-    /// came back
+    /// when it came back
     pub(crate) on_ns: u64,
     /// where it blocked; 0 when it did not
     pub(crate) place: u32,
     pub(crate) was_preempted: u32,
-    /// thread; 0 when not one of ours
+    /// the waker's thread; 0 when not one of ours
     pub(crate) waker: u32,
     /// the waker's call site
     pub(crate) waker_place: u32,
-    /// system call number + 1; 0 when it was in none; with the two below
+    /// its system call number + 1, 0 for none; with WAITED_HERE and WAKES_MANY
     pub(crate) waker_call: u32,
-    /// enrolled, has not yet executed the target
+    /// enrolled, but has not yet executed the target
     pub(crate) fresh: u32,
     pub(crate) running_ns: u64,
     pub(crate) runnable_ns: u64,
@@ -202,7 +202,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) migrations: u64,
     pub(crate) epoch: u64,
     pub(crate) epoch_events: u32,
-    /// this thread is inside a program that touches maps: do not nest
+    /// the thread is inside a BPF program that uses the maps: do not nest
     pub(crate) in_program: u32,
     pub(crate) stretch: Stretch,
     pub(crate) syscalls: [SyscallCount; SYSCALL_CACHE],
@@ -221,15 +221,15 @@ pub(crate) struct ThreadRecord {
     /// the thread number that the program itself sees
     pub(crate) inner_tid: u32,
     pub(crate) lock_flags: u32,
-    /// when it ended; when it was first seen, negated
+    /// up to its end, less those before it was first seen
     pub(crate) minor_faults: u64,
     pub(crate) major_faults: u64,
     pub(crate) futexes: [u32; FUTEX_OPERATIONS],
-    /// entered the system call that is being timed
+    /// when it entered the system call that is being timed
     pub(crate) call_ns: u64,
-    /// time off the processor until then
+    /// time off the processor until call_ns
     pub(crate) call_off_ns: u64,
-    /// number + 1; 0 for none
+    /// its number + 1; 0 for none
     pub(crate) call: u32,
     pub(crate) epoch_calls: u32,
     pub(crate) call_epoch: u32,
@@ -239,25 +239,25 @@ pub(crate) struct ThreadRecord {
     pub(crate) lock: u64,
     /// since when
     pub(crate) lock_ns: u64,
-    /// time off the processor until then
+    /// time off the processor until lock_ns
     pub(crate) lock_off_ns: u64,
-    /// spin locks nest inside others
+    /// its own field, because waits for spin locks nest inside others
     pub(crate) spin_lock: u64,
     pub(crate) spin_ns: u64,
     pub(crate) spin_flags: u32,
     pub(crate) work_epoch: u32,
-    /// units of work that are not told yet
+    /// units of work that are not reported yet
     pub(crate) work: u64,
     /// when it came to the processor
     pub(crate) counters_at: [CounterValue; COUNTERS],
     pub(crate) counters: [u64; COUNTERS],
     /// when counters_at was read; 0 while it runs uncounted or not at all
     pub(crate) counters_since_ns: u64,
-    /// of running_ns, what the counters cover
+    /// the part of running_ns that the counters cover
     pub(crate) counted_ns: u64,
-    /// what the scheduler says that it had run when it came to the processor
+    /// the scheduler's sum of its run time when it came to the processor
     pub(crate) executed_ns: u64,
-    /// where it last waited at a futex; 0 when it never did
+    /// the futex that it last waited for; 0 when it never did
     pub(crate) last_futex: u64,
     /// its PyThreadState; 0 for none, or not looked for
     pub(crate) python: u64,
@@ -283,16 +283,15 @@ pub(crate) struct ImageSpans {
     pub(crate) leavers: [Span; MAX_LEAVERS],
 }
 
-/// How the frames of Python that one frame of the C stack runs end.
-/// each frame of Python has a frame of the C stack
+/// How the Python frames that one frame of the C stack runs are delimited.
+/// each Python frame has a C frame of its own
 pub(crate) const PYTHON_EACH: u32 = 1;
-/// the outermost of them has a byte that is not zero
+/// a byte is not zero in the outermost of them
 pub(crate) const PYTHON_FLAG: u32 = 2;
-/// after them is a frame of no function, in which a byte is PYTHON_OWNER_C or more
+/// a frame without a function follows, whose byte is PYTHON_OWNER_C or more
 pub(crate) const PYTHON_OWNER: u32 = 3;
 pub(crate) const PYTHON_OWNER_C: usize = 3;
-/// Where CPython keeps the frames of its threads; crates/resolve/src/python/layout.rs has the numbers. Offsets in
-/// bytes.
+/// Where CPython keeps the frames of its threads, offsets in bytes; the values are in resolve's python/layout.rs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Python {
@@ -306,29 +305,29 @@ pub(crate) struct Python {
     pub(crate) identity: u32,
     /// of a thread: its innermost frame
     pub(crate) frame: u32,
-    /// 1 when a pointer is at `frame` to what has the innermost frame at `inner`
+    /// 1 when `frame` points to a struct that has the innermost frame at `inner`
     pub(crate) indirect: u32,
     pub(crate) inner: u32,
-    /// of a frame: who called it
+    /// of a frame: its caller
     pub(crate) back: u32,
     /// of a frame: its function
     pub(crate) code: u32,
     /// of a frame: where in the function it is
     pub(crate) at: u32,
     pub(crate) border: u32,
-    /// of a frame: the byte that tells the border
+    /// of a frame: the byte that `border` is about
     pub(crate) border_at: u32,
     pub(crate) padding: u32,
 }
 
-/// In the code of a frame: it is the outermost that a frame of the C stack runs.
+/// Flag in the code of a frame: the frame is the outermost that one frame of the C stack runs.
 pub(crate) const PYTHON_OUTERMOST: usize = 1;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct PythonFrame {
-    /// address of the code object, and PYTHON_OUTERMOST
+    /// address of the code object, with the flag PYTHON_OUTERMOST
     pub(crate) code: u64,
-    /// before 3.11 how far it is in the code, in 32 bits; since then the address of the instruction
+    /// before 3.11 the distance into the code, 32 bits; since then the instruction's address
     pub(crate) at: u64,
 }
 
@@ -341,7 +340,7 @@ pub(crate) struct PythonFrames {
 
 /// a page fault
 pub(crate) const KIND_FAULT: u32 = 0xffff;
-/// woke somebody
+/// woke another thread
 pub(crate) const KIND_WAKER: u32 = 0x10000;
 /// waited for a kernel lock; `object` is the lock
 pub(crate) const KIND_LOCK: u32 = 0x20000;
@@ -362,7 +361,7 @@ pub(crate) struct PlaceKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct PlaceValue {
     pub(crate) place: u32,
-    /// its stack has reached user space
+    /// user space has been sent its stack
     pub(crate) told: u32,
     pub(crate) count: u64,
     pub(crate) blocked_ns: u64,
@@ -371,7 +370,7 @@ pub(crate) struct PlaceValue {
     pub(crate) bars: [u32; BARS],
 }
 
-/// A call path of user space, whoever was on it.
+/// A call path in user space, for all threads.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct StackValue {
@@ -379,11 +378,11 @@ pub(crate) struct StackValue {
     pub(crate) told: u32,
 }
 
-/// In a waker's call: it was for the futex that was waited on.
+/// Flag in waker_call: the call was for the futex that the wakee waited for.
 pub(crate) const SAME_OBJECT: u32 = 1 << 31;
-/// The same: the waker's own latest wait at a futex was at the one that it wakes.
+/// Flag in waker_call: the futex that the waker itself waited for last is the one that it wakes.
 pub(crate) const WAITED_HERE: u32 = 1 << 30;
-/// The same: it asks to wake more than one thread.
+/// Flag in waker_call: the call asks to wake more than one thread.
 pub(crate) const WAKES_MANY: u32 = 1 << 29;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -391,7 +390,7 @@ pub(crate) struct EdgeKey {
     pub(crate) place: u32,
     pub(crate) waker: u32,
     pub(crate) waker_place: u32,
-    /// as in the record, with the three above
+    /// as in the record, with the three flags above
     pub(crate) waker_call: u32,
     pub(crate) holder: u32,
 }
@@ -403,7 +402,7 @@ pub(crate) struct EdgeValue {
     pub(crate) blocked_ns: u64,
 }
 
-/// The marks that are attached to, and where their arguments are (crates/resolve/src/probes).
+/// The marks that uprobes are attached to, and where their arguments are (crates/resolve/src/probes).
 pub(crate) const MAX_PROBES: u32 = 1024;
 pub(crate) const MARK_BEGIN: u32 = 1;
 pub(crate) const MARK_END: u32 = 2;
@@ -419,7 +418,7 @@ pub(crate) const PLACE_MEMORY: u32 = 3;
 pub(crate) struct ProbeRecord {
     pub(crate) kind: u32,
     pub(crate) place: u32,
-    /// of pt_regs: the register, or the base of an address
+    /// index in pt_regs of the register, or of the base of an address
     pub(crate) word: u8,
     pub(crate) shift: u8,
     pub(crate) size: u8,
@@ -453,7 +452,7 @@ pub(crate) struct CallValue {
     pub(crate) total_ns: u64,
     pub(crate) off_ns: u64,
     pub(crate) longest_ns: u64,
-    /// Where calls are timed in windows: how they spread over these.
+    /// Where calls are timed in windows: how the calls are spread over the windows.
     pub(crate) window: u32,
     pub(crate) window_count: u32,
     pub(crate) windows: u32,
@@ -463,7 +462,7 @@ pub(crate) struct CallValue {
     pub(crate) bars: [u32; BARS],
 }
 
-/// In a lock's flags, beside the kernel's own: the lock of the process's memory map.
+/// Flag in a lock's flags, beside the kernel's own: it is the mmap lock of the process.
 pub(crate) const LOCK_IS_MMAP: u32 = 0x10000;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -472,7 +471,7 @@ pub(crate) struct LockKey {
     pub(crate) flags: u32,
     /// system call or KIND_FAULT
     pub(crate) kind: u32,
-    /// 0 for waits too short to look
+    /// 0 for waits shorter than LOCK_STACK_NS
     pub(crate) place: u32,
     pub(crate) lock: u64,
 }
@@ -508,7 +507,7 @@ pub(crate) struct ProcessorRecord {
     pub(crate) ours_ns: u64,
     pub(crate) foreign_ns: u64,
     pub(crate) observer_ns: u64,
-    /// system calls of ours that were entered there
+    /// system calls of the target that were entered on this processor
     pub(crate) calls: u64,
     pub(crate) padding: [u64; 2],
 }
@@ -516,7 +515,7 @@ pub(crate) struct ProcessorRecord {
 /// Why something is missing from the recording.
 /// no slot or no task storage
 pub(crate) const LOSS_THREADS: u32 = 0;
-/// table of places full: waits booked without a place
+/// the table of places is full: waits are counted without a place
 pub(crate) const LOSS_PLACES: u32 = 1;
 /// no room for a place's stack; it is tried again at the next hit
 pub(crate) const LOSS_PLACE_RING: u32 = 2;
@@ -532,7 +531,7 @@ pub(crate) const LOSS_LOCKS: u32 = 9;
 pub(crate) const LOSS_MARKS: u32 = 10;
 pub(crate) const LOSS_FOREIGN: u32 = 11;
 pub(crate) const LOSS_STACKS: u32 = 12;
-/// a thread left its processor unseen; when is told by its execution time
+/// a switch away from the processor was missed; its time follows from the run time
 pub(crate) const LOSS_SWITCHES: u32 = 13;
 pub(crate) const LOSS_KINDS: u32 = 14;
 #[repr(C)]
@@ -546,9 +545,9 @@ pub(crate) struct Globals {
     pub(crate) padding: u32,
     /// system calls are being timed; set by user space
     pub(crate) timing: u32,
-    /// number of the window in which they are
+    /// number of the current timing window
     pub(crate) window: u32,
-    /// hardware events that are open
+    /// how many hardware events are open
     pub(crate) counters: u32,
     /// knee's own; 0 for the initial one
     pub(crate) pid_namespace: u32,
@@ -572,7 +571,7 @@ pub(crate) struct Header {
     pub(crate) thread: u32,
 }
 
-/// One cycle of a thread: left the processor at off, was woken at wake, ran from on to end.
+/// One cycle of a thread: left the processor at off_ns, was woken at wake_ns, ran from on_ns to end_ns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct PeriodEvent {
@@ -624,7 +623,7 @@ pub(crate) struct MarkEvent {
     pub(crate) name: [u8; 64],
 }
 
-/// All registers of user space, in the order of the architecture's pt_regs; 34 words are arm64's.
+/// All user registers, in the order of the architecture's pt_regs; arm64 has the most, 34 words.
 pub(crate) const ALL_REGISTERS: usize = 34;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -638,7 +637,7 @@ pub(crate) struct PlaceEvent {
     pub(crate) operation: u64,
     pub(crate) expected: u64,
     pub(crate) timed: u32,
-    /// inode mode of the descriptor that the object names; 0 when it is none
+    /// inode mode behind the descriptor `object`; 0 when it is no descriptor
     pub(crate) file_mode: u32,
     pub(crate) stack: u32,
     pub(crate) padding: u32,
@@ -654,16 +653,16 @@ pub(crate) struct StackEvent {
     pub(crate) image: u32,
     pub(crate) stack_bytes: u32,
     pub(crate) kernel_frames: u32,
-    /// 0 for no other stack
+    /// 0 when there is no other stack
     pub(crate) left_bytes: u32,
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) registers: Registers,
-    /// where the stack goes on that the thread left for this one: a frame that made a call
+    /// of the stack that the thread left for this one, at a frame that made a call
     pub(crate) left: Registers,
     pub(crate) python_frames: u32,
     pub(crate) padding: u32,
     pub(crate) python: PythonFrames,
-    /// bytes from its stack pointer on
+    /// bytes from left.sp on
     pub(crate) left_stack: [u8; LEFT_STACK + LEFT_STEP],
 }
 
@@ -698,7 +697,7 @@ pub(crate) struct SampleEvent {
     pub(crate) padding: u32,
     pub(crate) python: PythonFrames,
     pub(crate) stack_bytes: u32,
-    /// 0 when they could not be read
+    /// 0 when it could not be read
     pub(crate) red_zone_bytes: u32,
     pub(crate) red_zone: [u8; RED_ZONE],
 }

@@ -1,5 +1,6 @@
-//! Threads that have ended. Their sums are given out as soon as nothing can change them; then all about them is forgotten but
-//! what living threads may still refer to. So memory stays bounded however many threads a program makes.
+//! Threads that have ended. Their sums are emitted as soon as nothing can change them; then everything about them is
+//! forgotten except what living threads may still refer to. So memory stays bounded however many threads a program
+//! makes.
 
 use super::places::Places;
 use super::sums::{CallCounts, CallTiming, Sums, Who};
@@ -13,21 +14,21 @@ use recording::ThreadId;
 use std::collections::{HashMap, HashSet};
 use std::mem::take;
 
-/// New places, and ended threads, after which rows of ended threads are taken out of the kernel's tables: a quarter of
-/// its tables of places and of threads.
+/// After this many new places or ended threads, the rows of ended threads are taken out of the kernel's tables: a
+/// quarter of what its tables of places and of threads hold.
 const PLACES: u32 = 32_768;
 const THREADS: usize = 4_096;
 
-/// Threads whose sums are not given out yet, beside those of the kernel's tables.
+/// Threads whose sums are not emitted yet; further sums of theirs are in the kernel's tables.
 #[derive(Debug, Default)]
 struct Batch {
     threads: Vec<Ended>,
-    /// What their records held.
+    /// The sums that were still in their records.
     pending: TableRows,
     calls: CallCounts,
 }
 
-/// A thread's names.
+/// What a thread is called by.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
     thread: u32,
@@ -45,28 +46,29 @@ impl Batch {
     }
 }
 
-/// The threads of a run that have ended, as far as they are remembered.
+/// The threads of a run that have ended and are not yet forgotten.
 #[derive(Debug, Default)]
 pub(super) struct EndedThreads {
-    /// Threads of which events may still be in the ring, and those of which none are left.
+    /// `fresh`: threads with events that may still be in the ring; `ripe`: threads without such events.
     fresh: Batch,
     ripe: Batch,
     who: Who,
-    /// Threads that were there when observing began, by process and number.
+    /// Threads that existed when observing began, by process and number.
     first: HashMap<(u32, u32), ThreadId>,
-    /// Processes that are, or have been, the target's.
+    /// Processes that are or were the target's.
     pids: HashSet<u32>,
-    /// The largest number of a place when room was made last.
+    /// The largest place number when room was last made.
     places_then: u32,
-    /// Wait places that were given out, and those of them without a stack.
+    /// Wait places that were emitted, and those of them without a stack.
     waits: u64,
     without_stack: u64,
-    /// The largest handle of a thread, plus 1.
+    /// The largest thread handle, plus 1.
     next_thread: u32,
 }
 
 impl EndedThreads {
-    /// Takes a thread that has ended, or lives on at the end of the run. Its last events may still be in the ring.
+    /// Takes a thread that has ended, or is still alive at the end of the run. Its last events may still be in the
+    /// ring.
     pub(super) fn add(&mut self, record: &ThreadRecord, life: ThreadLife, to: &mut Builder) {
         for cached in record.syscalls.iter().filter(|cached| cached.count > 0) {
             *self.fresh.calls.entry((record.thread, cached.number)).or_default() += u64::from(cached.count);
@@ -81,12 +83,12 @@ impl EndedThreads {
         to.add(Event::Thread(life));
     }
 
-    /// Notes a thread that was there when observing began: its wait then is known last.
+    /// Notes a thread that existed when observing began: what it waited for then becomes known only at the end.
     pub(super) fn add_first(&mut self, record: &ThreadRecord) {
         self.first.insert((record.pid, record.tid), thread_id(record.thread));
     }
 
-    /// A thread that was there when observing began.
+    /// The handle of a thread that existed when observing began.
     pub(super) fn first(&self, pid: u32, tid: u32) -> Option<ThreadId> {
         self.first.get(&(pid, tid)).copied()
     }
@@ -96,12 +98,12 @@ impl EndedThreads {
         self.next_thread
     }
 
-    /// The ring is empty: no event is left of the threads that were added so far.
+    /// To be called when the ring is empty: then it has no more events of the threads that were added so far.
     pub(super) fn ripen(&mut self) {
         self.ripe.append(take(&mut self.fresh));
     }
 
-    /// Whether so much is new that room should be made.
+    /// Whether there is so much new that room should be made.
     pub(super) fn is_due(&self, places: u32) -> bool {
         let ended = self.ripe.threads.len();
         ended > 0 && (places.saturating_sub(self.places_then) > PLACES || ended > THREADS)
@@ -117,8 +119,8 @@ impl EndedThreads {
     }
 
     /// Emits the sums of threads that can be settled, and forgets these threads. `rows` is what was taken out of the
-    /// kernel's tables for them, and `alive` what lived before that; `foreign` says whether the kernel side took a
-    /// process for another program.
+    /// kernel's tables for them, and `alive` are the threads that were alive before that; `foreign` says whether the
+    /// kernel side counted a process as another program.
     pub(super) fn settle(
         &mut self,
         (gone, rows): (&Gone, TableRows),
@@ -131,7 +133,7 @@ impl EndedThreads {
         let batch = take(&mut self.ripe);
         let places_now = context.places_now;
         let places = self.emit(batch, rows, &others, context);
-        // Names that are still to come: wakers' and creators' places, and holders of locks.
+        // What later rows may still refer to: places of wakers and creators, and holders of locks.
         let pending = self.fresh.pending.edges.iter().map(|(key, _)| key);
         let in_records =
             alive.iter().flat_map(|record| [record.edge.waker_place, record.waker_place, record.created_place]);
@@ -146,7 +148,7 @@ impl EndedThreads {
         self.places_then = places_now;
     }
 
-    /// Emits the sums of all that is left.
+    /// Emits the sums of all remaining threads.
     pub(super) fn settle_rest(&mut self, rows: TableRows, context: Context<'_, '_>) {
         self.ripen();
         let batch = take(&mut self.ripe);
@@ -170,7 +172,7 @@ impl EndedThreads {
         for (key, count) in &rows.syscalls {
             *calls.entry((key.thread, key.number)).or_default() += count;
         }
-        // The waits know only the address; whose lock it is was seen when the wait ended.
+        // A wait knows only the lock's address; that it is an mmap lock was found out when the wait ended.
         places.add_mmap_locks(&rows.mmap_locks);
         let given = Sums { places, who: &self.who, stacks, timing, to }.emit(&rows, &calls);
         self.count_waits(given);
@@ -182,18 +184,18 @@ impl EndedThreads {
         self.pids.contains(&pid)
     }
 
-    /// Adds waits that were given out, and those of them without a stack.
+    /// Adds waits that were emitted, and those of them without a stack.
     pub(super) fn count_waits(&mut self, (waits, without_stack): (u64, u64)) {
         self.waits += waits;
         self.without_stack += without_stack;
     }
 
-    /// Waits whose stack never found room.
+    /// Reports the waits whose stack was never received.
     pub(super) fn lost(&self) -> Event {
         Event::Lost { what: "stacks of wait places", count: self.without_stack, of: Some(self.waits) }
     }
 
-    /// Forgets what sums would be made of: a live view has none.
+    /// Forgets what sums are made from: a live view emits none.
     pub(super) fn forget(&mut self) {
         for batch in [&mut self.fresh, &mut self.ripe] {
             batch.pending = TableRows::default();
@@ -209,7 +211,7 @@ impl EndedThreads {
     }
 }
 
-/// With what sums are made, and where they go.
+/// What sums are made with, and where they go.
 pub(super) struct Context<'p, 's> {
     pub(super) places: &'p mut Places,
     /// The largest number of a place.

@@ -1,18 +1,19 @@
-//! How many calls a site made, where only those in windows of time were seen.
+//! How many calls a site made, when only the calls in windows of time were timed.
 //!
-//! The windows are clusters of calls (Cochran 1977, "Sampling Techniques", chapters 6 and 9). All calls of one number by
-//! one thread are counted exactly, so a site's calls are its share of the timed ones times that count: a ratio estimate,
-//! whose error is the spread over the windows of `x - r t`, where `x` is the site's calls in a window, `t` those of all
-//! sites, and `r` the site's share. The kernel side keeps the squares of each site by itself only, not their products;
-//! so the spread is taken at the most that it can be, `(1 - r) sd(x) + r` times the sum of the others' `sd`, which
-//! follows from `x - r t = (1 - r) x - r (the others)` and the triangle inequality. The interval is wide rather than wrong.
+//! The windows are clusters of calls (Cochran 1977, "Sampling Techniques", chapters 6 and 9). All calls of one number
+//! by one thread are counted exactly, so a site's calls are its share of the timed calls times that count: a ratio
+//! estimate. Its error is the spread over the windows of `x - r t`, where `x` is the site's calls in a window, `t`
+//! those of all sites, and `r` the site's share. The kernel side keeps only the squares of each site, not their
+//! products. So the upper bound of the spread is used: `(1 - r) sd(x) + r` times the sum of the others' `sd`, which
+//! follows from `x - r t = (1 - r) x - r (the others)` and the triangle inequality. The interval is rather too wide
+//! than wrong.
 
-/// What was timed of one site.
+/// What was timed at one site.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimedCalls {
     /// Calls that were timed.
     pub(super) calls: u64,
-    /// Sum over the windows of their squared number.
+    /// Sum over the windows of the squared number of calls.
     pub(super) squares: f64,
 }
 
@@ -47,17 +48,18 @@ impl CallGroup {
     pub(super) fn new(all: u64, windows: u32, sites: impl Iterator<Item = TimedCalls> + Clone) -> CallGroup {
         let timed = sites.clone().map(|site| site.calls).sum();
         let spreads = if windows < 2 { 0.0 } else { sites.map(|site| site.spread(f64::from(windows))).sum() };
-        // A call can be timed whose thread's count was read a moment before.
+        // A call may have been timed after its thread's count was read.
         CallGroup { all: all.max(timed), timed, spreads, windows }
     }
 
-    /// All calls of one of the sites.
+    /// The estimate of all calls of one site.
     pub(super) fn of(&self, site: TimedCalls) -> Estimate {
         let (n, t, x, w) = (self.all as f64, self.timed as f64, site.calls as f64, f64::from(self.windows));
         if self.all == self.timed {
             return Estimate { calls: x, low: x, high: x };
         }
-        // Certain is what was seen of it, and that what was seen of the others is not its.
+        // Certain bounds: at least the calls that were seen at this site; at most all calls less those seen at other
+        // sites.
         let (least, most) = (x, n - (t - x));
         if self.windows < 2 {
             return Estimate { calls: x * n / t, low: least, high: most };
@@ -65,19 +67,20 @@ impl CallGroup {
         let share = x / t;
         let spread = (1.0 - share) * site.spread(w) + share * (self.spreads - site.spread(w)).max(0.0);
         let error = student(self.windows - 1) * (n / t) * spread * (w * (1.0 - t / n)).sqrt();
-        // Sites that no window saw: with 95 % certainty they were there in less than 3 of w windows' worth of calls (the
-        // rule of three; Hanley & Lippman-Hand 1983, "If nothing goes wrong, is everything all right?").
+        // Calls at sites that no window saw: with 95 % confidence they make up less than 3 of w windows' worth of calls
+        // (the rule of three; Hanley & Lippman-Hand 1983, "If nothing goes wrong, is everything all right?").
         let unseen = (n - t) * share * (3.0 / w).min(1.0);
         let calls = n * share;
         Estimate { calls, low: (calls - error.max(unseen)).max(least), high: (calls + error).min(most) }
     }
 }
 
-/// The 99.5 % quantile of Student's distribution: exact for one and two degrees of freedom, else the series of Fisher and
-/// Cornish to the fourth term (Abramowitz & Stegun 1964, 26.7.5), from three on less than one per cent below the truth.
+/// The 99.5 % quantile of Student's distribution: exact for one and two degrees of freedom, otherwise the series of
+/// Fisher and Cornish to the fourth term (Abramowitz & Stegun 1964, 26.7.5), which from three on is less than 1 % too
+/// low.
 ///
-/// For an interval of 95 % the 97.5 % quantile would do if windows were normally distributed. Calls come in bursts: with
-/// that quantile one of the programs in the test below was held in 91 of 100 runs only.
+/// A 95 % interval would need only the 97.5 % quantile if windows were normally distributed. But calls come in bursts:
+/// with that quantile, the interval for one of the programs in the test below held the truth in only 91 of 100 runs.
 fn student(freedom: u32) -> f64 {
     const Z: f64 = 2.575_829;
     let v = f64::from(freedom);
@@ -137,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A stream of numbers that is the same in each run of the tests.
+    /// Pseudo-random numbers, the same in each run of the tests.
     struct Chance(u64);
 
     impl Chance {
@@ -151,7 +154,7 @@ mod tests {
     /// Calls of two sites in each of a run's polls.
     type Program = fn(&mut Chance, poll: u64) -> [u64; 2];
 
-    /// Shares of trials whose interval holds the truth of both sites, over programs of 3 seconds.
+    /// The share of trials whose interval contains the truth for both sites, over programs of 3 seconds.
     fn coverage(program: Program) -> f64 {
         const TRIALS: u64 = 1000;
         let mut chance = Chance(7);
@@ -159,7 +162,7 @@ mod tests {
         for trial in 0..TRIALS {
             let mut timing = super::super::timing::CallClock::new();
             let (mut made, mut all, mut seen, mut windows) = (0, [0; 2], [TimedCalls { calls: 0, squares: 0.0 }; 2], 0);
-            // Trials begin at another moment of the program's rhythm.
+            // Each trial begins at another phase of the program's rhythm.
             let phase = chance.below(1000) + trial;
             timing.poll(0, 0, 1);
             for poll in 1..=300 {

@@ -1,4 +1,4 @@
-//! The kernel side's events as they come, out of its two rings: timelines, places, stacks, marks, samples.
+//! Takes the kernel side's events out of its two rings: timelines, places, stacks, marks, samples.
 
 use super::places::{FirstHit, PathStacks, Places};
 use super::shared_memory;
@@ -27,7 +27,7 @@ pub(super) struct Intake<'i, 's> {
 }
 
 impl Intake<'_, '_> {
-    /// All but samples.
+    /// Takes all events except samples.
     pub(super) fn take_events(&mut self) {
         loop {
             let Some(item) = self.programs.events.next() else { break };
@@ -76,7 +76,7 @@ impl Intake<'_, '_> {
         self.tell_code(false);
     }
 
-    /// Samples; `sharing` gets those in user space. Returns how many there were.
+    /// Takes samples; `sharing` gets those in user space. Returns how many there were.
     pub(super) fn take_samples(&mut self, mut sharing: Option<&mut SharingSampler>) -> u64 {
         let mut sampled = 0;
         while let Some(item) = self.programs.samples.next() {
@@ -86,7 +86,7 @@ impl Intake<'_, '_> {
             let copied = Copied { python: &python, ..Copied::new(registers(&event.registers), stack) };
             let user_stack = self.stacks.user(event.image, event.pid, copied, event.time_ns);
             let in_kernel = event.in_kernel != 0;
-            // A loop that gives its processor away spends its time in that call.
+            // A loop that gives its processor away spends its time in sched_yield.
             let loops = !in_kernel || i64::from(event.kind) == libc::SYS_sched_yield;
             if let Some(sharing) = sharing.as_deref_mut().filter(|_| loops) {
                 shared_memory::sample(sharing, &event, stack, user_stack, self.stacks);
@@ -108,7 +108,7 @@ impl Intake<'_, '_> {
         sampled
     }
 
-    /// Reads memory maps that the loader may still be changing.
+    /// Reads the memory maps again that the loader may still be changing.
     pub(super) fn settle_images(&mut self) {
         self.stacks.settle();
         self.tell_code(true);
@@ -123,7 +123,7 @@ impl Intake<'_, '_> {
         self.tell_code(true);
     }
 
-    /// Tells the kernel side where code lies now; with `marks` also to listen to the marks in it.
+    /// Tells the kernel side where code lies now; with `marks`, also listens to the marks in it.
     fn tell_code(&mut self, marks: bool) {
         for (image, map) in self.stacks.take_moved() {
             if marks {
@@ -156,7 +156,7 @@ fn path_stacks(event: &StackEvent, bytes: &[u8], stacks: &mut Stacks) -> PathSta
     let copied = Copied { registers: registers(&event.registers), bytes, left, python: &python };
     let kernel_code: Vec<u64> = kernel_code(&event.kernel_stack, event.kernel_frames).collect();
     PathStacks {
-        // The event does not say when it was copied: at most one polling pause ago.
+        // The event does not say when the stack was copied: at most one polling pause ago.
         user: stacks.user(event.image, event.pid, copied, monotonic_ns()),
         kernel: stacks.kernel(kernel_code.iter().copied()),
         kernel_code,
@@ -168,7 +168,8 @@ fn registers(registers: &Registers) -> UserRegisters {
     UserRegisters { ip: registers.ip, sp: registers.sp, bp: registers.fp, lr: registers.lr }
 }
 
-/// Code addresses of a kernel stack, innermost first. All but that one are return addresses: the call is before them.
+/// Code addresses of a kernel stack, innermost first. All but the innermost are return addresses, so the call is before
+/// them.
 fn kernel_code(addresses: &[u64; KERNEL_FRAMES], frames: u32) -> impl Iterator<Item = u64> + '_ {
     let addresses = addresses.iter().take(frames as usize).enumerate();
     addresses.map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
@@ -195,7 +196,7 @@ fn python_frames(python: &PythonFrames, count: u32) -> Vec<PythonCall> {
     python.frames.iter().take(count as usize).map(frame).collect()
 }
 
-/// Where Python keeps its frames, in the words of the kernel side.
+/// Where Python keeps its frames, in the kernel side's form.
 fn python(map: &PythonMap) -> Python {
     let layout = map.layout;
     let (border, border_at) = match layout.border {

@@ -1,23 +1,23 @@
-//! What the kernel's functions on a call path say of a wait: its reason, and who takes the lock.
+//! What the kernel functions on a call path show about a wait: its reason, and which function takes the lock.
 
 use recording::tables::{KernelWait, Reason};
 
-/// What the kernel's functions on a call path say.
+/// What the kernel functions on a call path show.
 #[derive(Debug)]
 pub(super) struct KernelSide {
     pub(super) reason: Option<Reason>,
     pub(super) lock_taker: Option<String>,
 }
 
-/// What these functions, innermost first, say.
+/// Evaluates these functions, innermost first.
 pub(super) fn kernel_side(functions: &[String]) -> KernelSide {
     KernelSide { reason: reason(functions), lock_taker: lock_taker(functions).map(str::to_owned) }
 }
 
-/// What a thread in these kernel functions waits for, where they say more than the system call does.
+/// What a thread in these kernel functions waits for, if they say more than the system call does.
 fn reason(functions: &[String]) -> Option<Reason> {
     let any = |names: &[&str]| functions.iter().any(|f| names.iter().any(|name| f.starts_with(name)));
-    // mm/vmscan.c, mm/compaction.c, mm/page-writeback.c: memory has to be freed, or written, first.
+    // mm/vmscan.c, mm/compaction.c, mm/page-writeback.c: memory must be freed or written first.
     if any(&["try_to_free_pages", "shrink_", "do_try_to_free", "try_to_compact", "balance_dirty_pages"]) {
         return Some(Reason::Reclaim);
     }
@@ -25,14 +25,14 @@ fn reason(functions: &[String]) -> Option<Reason> {
     if any(&["folio_wait_", "io_schedule", "wait_on_page", "__lock_page", "__folio_lock", "filemap_"]) {
         return Some(Reason::Io);
     }
-    // kernel/exit.c, fs/exec.c: the last of a process waits for the others.
+    // kernel/exit.c, fs/exec.c: the last thread of a process waits for the others.
     if any(&["de_thread", "do_exit", "do_group_exit", "coredump_wait"]) {
         return Some(Reason::Exit);
     }
     None
 }
 
-/// Kernel functions that are the lock itself, or knee's observing of it.
+/// Kernel functions that implement locks, or belong to knee's own observing.
 const LOCKING: [&str; 22] = [
     "mutex_",
     "__mutex_",
@@ -58,7 +58,7 @@ const LOCKING: [&str; 22] = [
     "__bpf",
 ];
 
-/// The kernel function that takes the lock, of a stack with the innermost first.
+/// The kernel function that takes the lock, from a stack with the innermost function first.
 fn lock_taker(functions: &[String]) -> Option<&str> {
     let locks = |f: &&String| {
         LOCKING.iter().any(|prefix| f.starts_with(prefix))

@@ -1,4 +1,4 @@
-//! What threads do now, by their records.
+//! What threads do now, according to their records.
 
 use super::{BpfSource, thread};
 use crate::bpf::abi::*;
@@ -8,8 +8,7 @@ use crate::stacks::Stacks;
 use recording::WaitId;
 use std::collections::HashSet;
 
-/// Places of a live view that are remembered before those of ended threads are forgotten: half of what the kernel side's
-/// table holds.
+/// With more places than this, a live view forgets those of ended threads: half of what the kernel side's table holds.
 const MOST_LIVE_PLACES: usize = 65_536;
 
 impl LiveSource for BpfSource {

@@ -1,10 +1,11 @@
 //! The source that sees everything: programs in the kernel, on scheduler and system-call tracepoints.
 //!
-//! It polls: an event never wakes it, so that a storm of events does not become a storm of wake-ups. Rooms: `intake` takes
-//! events as they come; `thread_time` are times of threads, `places` where they waited, `thread` what their records hold.
-//! `tasks` looks at tasks of a runtime's scheduler that wait. `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended (`ended`) or
-//! at the end. `timing` decides when system calls are timed and `estimate` how many there were; `sleepers` knows who slept
-//! before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room `sharing`.
+//! It polls: events never wake it, so that a storm of events does not become a storm of wake-ups. Rooms: `intake` takes
+//! events as they come; `thread_time` are times of threads, `places` where they waited, `thread` what their records
+//! hold; `tasks` looks at tasks of a runtime's scheduler that wait. `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended
+//! (`ended`) or at the end. `timing` decides when system calls are timed and `estimate` how many there were; `sleepers`
+//! knows who slept before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room
+//! `sharing`.
 //!
 //! May import: `bpf`, `build`, `error`, `events`, `file_kind`, `machine`, `procfs`, `sharing`, `sources`, `stacks`,
 //! `syscall_names`, `task`, `recording`, `resolve`, libc.
@@ -46,10 +47,10 @@ use tasks::TaskLooks;
 use thread_time::thread_id;
 use timing::CallClock;
 
-/// Ended threads are read and their slots given back every so many polls.
+/// Every so many polls, ended threads are read and their slots given back.
 const RECYCLE_POLLS: u32 = 10;
 
-/// And after so many new ones, whatever is being done: an eighth of the slots.
+/// This is also done after so many new threads (an eighth of the slots), even between polls.
 const RECYCLE_THREADS: u32 = MAX_SLOTS as u32 / 8;
 
 /// The programs in the kernel, and what is remembered of what they reported.
@@ -58,9 +59,9 @@ pub(crate) struct BpfSource {
     beginning: Beginning,
     places: Places,
     ended: EndedThreads,
-    /// Of a target that was running before and may go on: the threads that slept when observing began.
+    /// For a target that was running before and may go on: the threads that slept when observing began.
     sleepers: Option<Sleepers>,
-    /// A live view: nothing is written.
+    /// True for a live view: nothing is written.
     live: bool,
     clock: CallClock,
     /// Absent where the code of this architecture is not decoded.
@@ -69,13 +70,13 @@ pub(crate) struct BpfSource {
     sampled: u64,
     untimed_calls: u64,
     polls: u32,
-    /// Threads that had been created when ended ones were read last.
+    /// How many threads had been created when ended ones were last read.
     created_then: u32,
     failed: Option<Error>,
 }
 
 impl BpfSource {
-    /// The programs are attached.
+    /// The programs must be attached already.
     pub(crate) fn new(programs: Programs) -> BpfSource {
         BpfSource {
             programs,
@@ -101,12 +102,12 @@ impl BpfSource {
         self
     }
 
-    /// For a live view: nothing is decoded, because its breakpoints would cost for as long as the view is open.
+    /// For a live view: nothing is decoded, because the breakpoints would cost time for as long as the view is open.
     pub(crate) fn live(programs: Programs) -> BpfSource {
         BpfSource { live: true, sharing: None, ..BpfSource::new(programs) }
     }
 
-    /// The target runs already, and is enrolled.
+    /// To be called when the target runs already and is enrolled.
     pub(crate) fn attached(&mut self, pid: u32, now_ns: u64, stacks: &mut Stacks<'_>, to: &mut Builder) {
         self.beginning.runs_where(pid);
         self.beginning.set(now_ns, &self.programs);
@@ -156,14 +157,14 @@ impl BpfSource {
         }
     }
 
-    /// Recycles when slots may become rare.
+    /// Recycles when slots may run out.
     fn recycle_in_time(&mut self, to: &mut Builder) {
         if self.created().wrapping_sub(self.created_then) > RECYCLE_THREADS {
             self.recycle(to);
         }
     }
 
-    /// Threads that were created until now.
+    /// How many threads have been created so far.
     fn created(&self) -> u32 {
         self.programs.globals.peek(0, offset_of!(Globals, next_thread)).unwrap_or(0)
     }
@@ -172,18 +173,18 @@ impl BpfSource {
         1..=self.programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0)
     }
 
-    /// The records of threads that have a slot and have executed the target.
+    /// The records of living threads that have executed the target.
     fn alive(&self) -> Vec<ThreadRecord> {
         let records = self.slots().filter_map(|slot| self.programs.threads.read(slot as usize));
         records.filter(|record| record.state != THREAD_FREE && record.fresh == 0).collect()
     }
 
-    /// The largest number of a place.
+    /// The largest place number.
     fn last_place(&self) -> u32 {
         self.programs.globals.peek(0, offset_of!(Globals, next_place)).unwrap_or(0)
     }
 
-    /// Takes the rows of ended threads out of the kernel's tables when these fill.
+    /// Takes the rows of ended threads out of the kernel's tables when the tables fill.
     fn settle(&mut self, stacks: &mut Stacks<'_>, to: &mut Builder) {
         self.ended.ripen();
         let places_now = self.last_place();
@@ -195,7 +196,7 @@ impl BpfSource {
             drop(TableRows::of_ended(&mut self.programs, &gone));
             return self.ended.forget_ripe(places_now);
         }
-        // Before the tables: what a thread is about to add to them is in its record until then.
+        // Read before the tables, because a record holds what its thread has not yet added to the tables.
         let alive = self.alive();
         let rows = TableRows::of_ended(&mut self.programs, &gone);
         // Reading the tables may have taken long.
@@ -207,7 +208,7 @@ impl BpfSource {
         self.ended.settle((&gone, rows), &alive, is_foreign, context);
     }
 
-    /// A thread that has ended, or lives on at the end of the run.
+    /// Takes a thread that has ended, or is still alive at the end of the run.
     fn thread(&mut self, record: &ThreadRecord, end_ns: u64, to: &mut Builder) {
         thread_time::rest(record, end_ns, to);
         if let Some(mark) = thread::last_work(record, end_ns) {
@@ -232,7 +233,7 @@ impl BpfSource {
 
 impl Source for BpfSource {
     fn poll(&mut self, stacks: &mut Stacks<'_>, to: &mut Builder) {
-        // Reading may take long, and a window is to be as long as a pause.
+        // Switched after reading, which may take long: a window should be as long as a pause.
         let time_calls = self.times_calls();
         if !time_calls || !self.clock.complete() {
             self.time_calls(false);
@@ -250,7 +251,7 @@ impl Source for BpfSource {
             self.tasks.look(stacks, to);
         }
         self.polls += 1;
-        // The ring is empty now: of threads whose records were read before, no event is left.
+        // The ring is empty now, so it has no more events of the threads whose records were read before.
         if self.polls.is_multiple_of(RECYCLE_POLLS) {
             self.settle(stacks, to);
             self.recycle(to);
@@ -262,12 +263,13 @@ impl Source for BpfSource {
     }
 
     fn finish(mut self, _: Option<u64>, stacks: &mut Stacks<'_>, to: &mut Builder) -> Result<(), Error> {
-        // Taking what is there needs milliseconds, in which threads that live on would add more.
+        // Detached first: reading everything takes milliseconds, in which living threads would add more.
         self.programs.detach();
         let detached_ns = monotonic_ns();
         self.poll(stacks, to);
         self.recycle(to);
-        // Threads that live on: all when a running program was observed, else those of processes left behind.
+        // Threads that are still alive: all when a running program was observed, otherwise those of processes that were
+        // left behind.
         let end_ns = to.totals().last_end_ns.filter(|_| self.sleepers.is_none()).unwrap_or(detached_ns);
         for record in self.alive() {
             self.thread(&record, end_ns, to);
@@ -285,7 +287,7 @@ impl Source for BpfSource {
         self.losses(stacks, to);
         to.add(Event::Summary(summary));
         let BpfSource { programs, sharing, failed, .. } = self;
-        // Naming takes long and needs nothing of the kernel.
+        // Naming takes long and does not need the kernel's programs.
         drop(programs);
         if let Some(error) = failed {
             return Err(error);

@@ -1,5 +1,5 @@
-//! Places where threads wait or are sampled: what the kernel side reports at the first hit of each, the stacks of call paths,
-//! and the names of kernel locks that follow from these.
+//! Places where threads wait or are sampled: what the kernel side reports at the first hit of each, the stacks of call
+//! paths, and the names of kernel locks that follow from the stacks.
 
 use super::kernel_stack::{self, KernelSide};
 use super::thread_time::thread_id;
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 /// What the kernel side reports at a place's first hit.
 #[derive(Debug, Default)]
 pub(super) struct FirstHit {
-    /// Whose place it is.
+    /// The thread whose place it is.
     pub(super) thread: u32,
     pub(super) kind: u32,
     pub(super) object: u64,
@@ -24,7 +24,7 @@ pub(super) struct FirstHit {
     pub(super) timed: bool,
     /// The number of the call path.
     pub(super) path: u32,
-    /// The file behind the descriptor that the call was given.
+    /// The file behind the descriptor that was given to the call.
     pub(super) file: Option<FileKind>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct PathStacks {
     pub(super) kernel: Option<StackId>,
     /// Code addresses of the kernel's stack, innermost first.
     pub(super) kernel_code: Vec<u64>,
-    /// What follows from them; worked out when it is first needed.
+    /// What these addresses show; worked out when first needed.
     pub(super) kernel_side: OnceCell<KernelSide>,
 }
 
@@ -62,11 +62,11 @@ pub(super) struct PathStacks {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     first_hits: HashMap<u32, FirstHit>,
-    /// By the number of the call path. The kernel side bounds them.
+    /// By the number of the call path; the kernel side limits how many there are.
     paths: HashMap<u32, PathStacks>,
     /// Addresses of the locks of memory maps.
     mmap_locks: HashSet<u64>,
-    /// Places of forgotten threads that are still here because a living thread's record may name them.
+    /// Places of forgotten threads that are kept because a living thread's record may refer to them.
     named: HashSet<u32>,
 }
 
@@ -83,7 +83,7 @@ impl Places {
         self.mmap_locks.extend(addresses);
     }
 
-    /// Places that are remembered.
+    /// How many places are remembered.
     pub(super) fn count(&self) -> usize {
         self.first_hits.len()
     }
@@ -102,12 +102,12 @@ impl Places {
         self.paths.get(&self.first_hits.get(&place)?.path)
     }
 
-    /// Forgets all places but those of these threads.
+    /// Forgets all places except those of threads for which `lives` is true.
     pub(super) fn retain(&mut self, lives: impl Fn(u32) -> bool) {
         self.first_hits.retain(|_, hit| lives(hit.thread));
     }
 
-    /// Forgets the places of threads that have ended, all but those that a living thread's record names.
+    /// Forgets the places of threads that have ended, except those in `names`, which living threads' records refer to.
     pub(super) fn forget(&mut self, ended: &HashSet<u32>, names: &HashSet<u32>) {
         let before = std::mem::take(&mut self.named);
         let still_named = &mut self.named;
@@ -121,7 +121,7 @@ impl Places {
         });
     }
 
-    /// A place as a wait's.
+    /// The place of a wait.
     pub(super) fn wait_place(&self, place: u32, thread: u32, kind: u32, object: u64, stacks: &mut Stacks) -> WaitPlace {
         let hit = self.first_hit(place);
         let number = kind & 0xffff;
@@ -152,7 +152,7 @@ impl Places {
         }
     }
 
-    /// A kernel lock in words: `mmap_lock`, the kernel variable that it is, or the function that takes it.
+    /// A name for a kernel lock: `mmap_lock`, the kernel variable at its address, or the function that takes it.
     pub(super) fn lock_name(&self, place: u32, address: u64, mmap: bool, stacks: &mut Stacks) -> String {
         if mmap || self.mmap_locks.contains(&address) {
             return "mmap_lock".to_owned();
@@ -166,7 +166,7 @@ impl Places {
         }
     }
 
-    /// Looked up once for a call path: a program that makes threads all the time has millions of places, and few paths.
+    /// Worked out once for each call path: a program that keeps making threads has millions of places, but few paths.
     fn kernel_side(&self, place: u32, stacks: &mut Stacks) -> Option<&KernelSide> {
         let path = self.stacks_of(place)?;
         Some(path.kernel_side.get_or_init(|| {

@@ -9,10 +9,10 @@ use crate::stacks::Stacks;
 use recording::StackId;
 use std::mem::offset_of;
 
-/// Return addresses that are looked at for a loop around a call: wrappers of atomics without optimisation.
+/// How many return addresses are checked for a loop around a call: unoptimised code wraps atomics in several functions.
 const CALLERS: usize = 4;
 
-/// Hands on a sample in user space, of which the stack was unwound last.
+/// Passes on a sample in user space; its stack must be the one that was unwound last.
 pub(super) fn sample(
     sharing: &mut SharingSampler,
     event: &SampleEvent,
@@ -36,13 +36,13 @@ pub(super) fn sample(
     sharing.sample(&sampled, &data);
 }
 
-/// Watches what is suspected.
+/// Watches suspects.
 pub(super) fn watch(sharing: &mut SharingSampler, programs: &Programs) {
     let last = programs.globals.peek(0, offset_of!(Globals, next_slot)).unwrap_or(0);
     sharing.tick(monotonic_ns(), &Records { records: &programs.threads, last: last as usize });
 }
 
-/// The records of threads, up to the last that was used.
+/// The records of threads, up to the last slot that was used.
 struct Records<'r> {
     records: &'r MappedArray<ThreadRecord>,
     last: usize,

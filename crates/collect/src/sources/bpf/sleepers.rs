@@ -1,4 +1,5 @@
-//! Threads that sleep when observing begins: no switch says any more what for, so it is read from /proc.
+//! Threads that sleep when observing begins: no switch was seen that shows what they wait for, so it is read from
+//! /proc.
 
 use crate::build::Builder;
 use crate::events::*;
@@ -21,17 +22,17 @@ struct Asleep {
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     begin_ns: u64,
-    /// By process and number. Of a live view, those that have not run since.
+    /// By process and number. In a live view, only those that have not run since.
     threads: BTreeMap<(u32, u32), Asleep>,
 }
 
-/// Waits that were given out, and those of them without a stack.
+/// Waits that were emitted, and those of them without a stack.
 pub(super) type WaitCounts = (u64, u64);
 
 impl Sleepers {
-    /// Reads the threads of a process, of which the image is that with number 0.
+    /// Reads the threads of a process, whose image has number 0.
     pub(super) fn read(pid: u32, begin_ns: u64, stacks: &mut Stacks) -> Sleepers {
-        // All are read before the first stack is unwound: they may wake up meanwhile.
+        // All are read before the first stack is unwound, because they may wake up meanwhile.
         let threads: Vec<(u32, Sleep, Vec<u8>)> = procfs::threads(pid)
             .into_iter()
             .filter_map(|tid| match task::doing(pid, tid).ok()? {
@@ -50,8 +51,8 @@ impl Sleepers {
     }
 
     /// Emits the waits that began before observing did: of threads that never woke, which no hook has seen, and of
-    /// others up to their first wake-up. `seen` finds the handle of a thread; handles from `threads` on and waits from
-    /// `waits` on are free.
+    /// others up to their first wake-up. `seen` finds the handle of a thread; thread handles from `threads` on and wait
+    /// handles from `waits` on are free.
     pub(super) fn finish(
         self,
         end_ns: u64,
@@ -83,8 +84,8 @@ impl Sleepers {
         self.threads.remove(&(pid, tid));
     }
 
-    /// The threads that still sleep, at a time, each with a handle and a wait that no other thread has: the kernel side counts
-    /// from the other end.
+    /// The threads that still sleep at a time. Each gets a handle and a wait counted down from the largest number, so
+    /// that they do not meet the kernel side's, which count up.
     pub(super) fn still_asleep(&mut self, now_ns: u64) -> Vec<(ThreadLife, WaitId)> {
         self.threads.retain(|(pid, tid), _| procfs::command_name(*pid, *tid).is_some());
         let begin_ns = self.begin_ns;
@@ -95,7 +96,7 @@ impl Sleepers {
         self.threads.keys().map(of).collect()
     }
 
-    /// Where such a wait is.
+    /// The place of such a wait.
     pub(super) fn place(&self, wait: WaitId) -> Option<WaitPlace> {
         let (_, asleep) = self.threads.iter().find(|((_, tid), _)| u32::MAX - tid == wait.0)?;
         Some(place(wait, ThreadId(wait.0), asleep))

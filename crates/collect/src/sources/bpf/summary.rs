@@ -18,7 +18,7 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Of a target that may run wherever knee may.
+    /// For a target that may run wherever knee may.
     pub(super) fn new() -> Beginning {
         Beginning { begin_ns: None, usable: usable_processors(), processors: Vec::new() }
     }
@@ -28,7 +28,7 @@ impl Beginning {
         self.usable = usable_by(pid);
     }
 
-    /// The run begins; the first call counts.
+    /// Sets the beginning of the run; only the first call has an effect.
     pub(super) fn set(&mut self, now_ns: u64, programs: &Programs) {
         if self.begin_ns.is_none() {
             self.begin_ns = Some(now_ns);
@@ -36,7 +36,7 @@ impl Beginning {
         }
     }
 
-    /// The run from then on.
+    /// The run from its beginning to `end_ns`.
     pub(super) fn summary(&self, end_ns: u64, programs: &Programs) -> RunSummary {
         let now = self.now(programs);
         let since = |value: fn(&ProcessorRecord) -> u64| {
@@ -60,7 +60,7 @@ impl Beginning {
     }
 }
 
-/// Emits what the kernel side lost. `sampled`: samples that were not.
+/// Emits what the kernel side lost. `sampled`: samples that were not lost.
 pub(super) fn losses(programs: &Programs, sampled: u64, to: &mut Builder) {
     let counts = programs.globals.read(0).map_or([0; 16], |globals| globals.losses);
     for (what, count) in LOSSES.iter().zip(counts) {
@@ -71,11 +71,11 @@ pub(super) fn losses(programs: &Programs, sampled: u64, to: &mut Builder) {
     to.add(Event::Lost { what: "marks that could not be listened to", count: programs.failed_marks(), of: None });
 }
 
-/// Emits the other programs, those that ran most first, all but those that are the target's: until it was enrolled, the
+/// Emits the other programs, the busiest first. The target's own processes are left out: until it was enrolled, the
 /// child that became the target counted as another program for a tenth of a millisecond.
 pub(super) fn other_programs(programs: &Programs, is_targets: impl Fn(u32) -> bool, to: &mut Builder) {
     let others = programs.foreign.iter().flatten();
-    // knee's own time is in the run's.
+    // knee's own time is in the run's row.
     let mut others: Vec<(u32, ForeignValue)> =
         others.filter(|(pid, _)| *pid != std::process::id() && !is_targets(*pid)).collect();
     others.sort_by_key(|(pid, value)| (std::cmp::Reverse(value.running_ns), *pid));

@@ -14,28 +14,28 @@ use recording::tables::Timed;
 use recording::{SiteId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
-/// How system calls were timed until now.
+/// How system calls have been timed so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallTiming {
-    /// Windows of time in which they were.
+    /// Windows of time in which calls were timed.
     pub(super) windows: u32,
-    /// Every one was.
+    /// True when every call was timed.
     pub(super) complete: bool,
 }
 
-/// Which threads numbers stand for.
+/// Which threads the numbers stand for.
 #[derive(Debug, Default)]
 pub(super) struct Who {
     /// The process of each thread.
     pub(super) processes: HashMap<u32, u32>,
-    /// By process and thread number as the program sees it: who a number beside a futex means.
+    /// The thread by process and thread number as the program sees it, to identify the number beside a futex.
     pub(super) owners: HashMap<(u32, u32), u32>,
 }
 
 /// Counts of system calls by thread and number.
 pub(super) type CallCounts = BTreeMap<(u32, u32), u64>;
 
-/// Emits the sums of threads of which nothing is on its way any more.
+/// Emits the sums of threads that can no longer change.
 pub(super) struct Sums<'m, 's> {
     pub(super) places: &'m Places,
     pub(super) who: &'m Who,
@@ -45,7 +45,7 @@ pub(super) struct Sums<'m, 's> {
 }
 
 impl Sums<'_, '_> {
-    /// Everything that was taken out of the kernel's tables, with the calls that were counted beside them. Returns how many
+    /// Emits everything that was taken out of the kernel's tables. `calls` counts all system calls. Returns how many
     /// waits there are, and how many of them have no stack.
     pub(super) fn emit(mut self, rows: &TableRows, calls: &CallCounts) -> (u64, u64) {
         let waits = self.waits(rows);
@@ -104,7 +104,7 @@ impl Sums<'_, '_> {
     fn wake(&self, key: &EdgeKey, value: &EdgeValue, waiting: Option<u32>) -> Wakes {
         let call = key.waker_call & !(SAME_OBJECT | WAITED_HERE | WAKES_MANY);
         let same_object = key.waker_call & SAME_OBJECT != 0;
-        // The word beside a futex is a thread's number only when it is one of the same process.
+        // The word beside a futex is taken for a thread's number only when the same process has such a thread.
         let process = waiting.and_then(|thread| self.who.processes.get(&thread));
         let holder = process.and_then(|pid| self.who.owners.get(&(*pid, key.holder))).copied();
         Wakes {
@@ -115,7 +115,7 @@ impl Sums<'_, '_> {
             same_object,
             waker_waited_here: same_object.then_some(key.waker_call & WAITED_HERE != 0),
             wakes_many: same_object.then_some(key.waker_call & WAKES_MANY != 0),
-            // A thread does not wait for itself.
+            // A thread cannot wait for a lock that it holds itself.
             holder: holder.filter(|holder| key.holder != 0 && waiting != Some(*holder)).map(thread_id),
             count: value.count,
             blocked_ns: value.blocked_ns,
@@ -160,13 +160,13 @@ impl Sums<'_, '_> {
         }
     }
 
-    /// One entry a call path. The kernel side distinguishes paths by a hash of code addresses, which changes when the
-    /// program maps code; the unwound stacks do not. `squares` comes to include the last window.
+    /// Merges the entries of one call path. The kernel side distinguishes paths by a hash of code addresses, which
+    /// changes when the program maps code; the unwound stacks do not change. `squares` then includes the last window.
     fn same_places(&self, calls: &[(CallKey, CallValue)]) -> Vec<(CallKey, CallValue)> {
         let mut places: BTreeMap<_, (CallKey, CallValue)> = BTreeMap::new();
         for (key, value) in calls {
             let stack = self.places.stack_of(value.place);
-            // A place whose stack is not known is like no other.
+            // A place without a known stack is not merged with any other.
             let alone = if stack.is_none() { value.place } else { 0 };
             let mut value = *value;
             value.squares += u64::from(value.window_count) * u64::from(value.window_count);

@@ -1,5 +1,5 @@
-//! Rows of the kernel's tables, taken out: of threads that have ended, to make room for others, and at the end the rest. A
-//! program that makes threads all the time would fill the tables otherwise.
+//! Takes rows out of the kernel's tables: those of ended threads, to make room for others, and at the end the rest.
+//! Otherwise a program that keeps making threads would fill the tables.
 
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
@@ -14,13 +14,13 @@ pub(super) struct TableRows {
     pub(super) calls: Vec<(CallKey, CallValue)>,
     pub(super) locks: Vec<(LockKey, LockValue)>,
     pub(super) syscalls: Vec<(SyscallKey, u64)>,
-    /// The threads of places that are not among `places`, because they live on.
+    /// The threads of places that are not in `places` because these threads are still alive.
     pub(super) living: HashMap<u32, u32>,
     /// Addresses of the locks of memory maps, whoever waited for them.
     pub(super) mmap_locks: HashSet<u64>,
 }
 
-/// Whose rows are taken out.
+/// The threads whose rows are taken out.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     /// Threads that have ended.
@@ -30,8 +30,8 @@ pub(super) struct Gone {
 }
 
 impl Gone {
-    /// Whether the wake-ups of a row are all that there will be: its waiter, its waker or the holder has ended. What
-    /// was on its way meanwhile makes another row.
+    /// Whether a row of wake-ups is complete, because its waiter, its waker or the holder has ended. Wake-ups that were
+    /// on their way meanwhile make another row.
     fn settles(&self, key: &EdgeKey, waiter: impl Fn(u32) -> bool) -> bool {
         waiter(key.place) || self.threads.contains(&key.waker) || self.numbers.contains(&key.holder)
     }
@@ -41,7 +41,7 @@ impl TableRows {
     /// Takes out the rows of threads that have ended.
     pub(super) fn of_ended(programs: &mut Programs, gone: &Gone) -> TableRows {
         let mut taken = TableRows::default();
-        // A row that cannot be removed stays: taken as well, it would count twice.
+        // A row that cannot be removed is not taken either, because it would be counted twice.
         macro_rules! move_out {
             ($table:ident, $gone:expr) => {
                 let rows: Vec<_> = programs.$table.iter().flatten().filter($gone).collect();
@@ -87,7 +87,7 @@ impl TableRows {
         }
     }
 
-    /// Takes what a thread's record holds that is not yet in the tables.
+    /// Takes what a thread's record holds but the tables do not yet.
     pub(super) fn add_pending(&mut self, record: &ThreadRecord) {
         let (wait, edge) = (&record.wait, &record.edge);
         if wait.place != 0 && wait.count > 0 {
@@ -115,9 +115,9 @@ impl TableRows {
         }
     }
 
-    /// Adds what records held, and sums up what belongs together.
+    /// Adds what records held, and sums up rows with the same key.
     pub(super) fn with(mut self, mut pending: TableRows) -> TableRows {
-        // What records hold was there first: which comes first decides nothing but which of two places names a sum.
+        // What records hold comes first; the order only decides which of two places gives a sum its name.
         pending.places.append(&mut self.places);
         pending.edges.append(&mut self.edges);
         self.places = sum_up(pending.places, |sum, value: &PlaceValue| {
@@ -141,7 +141,7 @@ fn mmap_lock(key: &LockKey) -> Option<u64> {
     (key.flags & LOCK_IS_MMAP != 0).then_some(key.lock)
 }
 
-/// One row a key.
+/// Merges rows with the same key.
 fn sum_up<K: Eq + Hash, V>(rows: Vec<(K, V)>, add: impl Fn(&mut V, &V)) -> Vec<(K, V)> {
     let mut sums: HashMap<K, V> = HashMap::with_capacity(rows.len());
     for (key, value) in rows {

@@ -8,7 +8,7 @@ use crate::procfs;
 use recording::StackId;
 use recording::tables::MarkKind;
 
-/// The life of a thread. `counted`: what its counters count.
+/// The life of a thread. `counted`: what the thread's counters count.
 pub(super) fn life(
     record: &ThreadRecord,
     end_ns: u64,
@@ -16,14 +16,14 @@ pub(super) fn life(
     created_stack: Option<StackId>,
 ) -> ThreadLife {
     let ended = record.state == THREAD_ENDED;
-    // The beginning of an observed thread may be uncounted: what was counted stands for the rest.
+    // The beginning of an observed thread may not have been counted; the counts are scaled up to the whole.
     let counted = |wanted| {
         let position = counted.iter().position(|event| *event == wanted)?;
         let count = u128::from(*record.counters.get(position)?);
         let scaled = (count * u128::from(record.running_ns)).checked_div(u128::from(record.counted_ns))?;
         u64::try_from(scaled).ok()
     };
-    // Until its end a record holds the faults before it was first seen, negated.
+    // Until the thread ends, its record holds the faults before it was first seen, negated.
     let faults = if ended { Some((0, 0)) } else { procfs::faults(record.pid, record.tid) };
     let (minor, major) = (
         faults.map(|(minor, _)| record.minor_faults.wrapping_add(minor)),
@@ -53,10 +53,10 @@ pub(super) fn life(
     }
 }
 
-/// What a thread did with its life up to a time.
+/// How a thread spent its life up to a time.
 fn times(record: &ThreadRecord, end_ns: u64) -> Times {
     let ended = record.state == THREAD_ENDED;
-    // Totals move at switches only: the time since the last one is added by what the thread does.
+    // Sums change at switches only; the time since the last switch is added to what the thread does now.
     let open = |from: u64| if ended { 0 } else { end_ns.saturating_sub(from) };
     let is = |phase: u32| record.phase == phase;
     let waiting = record.was_preempted == 0;
@@ -74,7 +74,7 @@ fn times(record: &ThreadRecord, end_ns: u64) -> Times {
     }
 }
 
-/// Units of work that a thread had counted and not yet reported when it ended.
+/// Units of work that a thread had counted but not yet reported when it ended.
 pub(super) fn last_work(record: &ThreadRecord, end_ns: u64) -> Option<Event> {
     let thread = thread_id(record.thread);
     let (name, amount) = (None, Some(record.work));

@@ -46,7 +46,7 @@ pub(super) fn stretch(thread: u32, stretch: &Stretch, to: &mut Builder) {
     }
 }
 
-/// What a record still holds of a thread that has ended, or lives on at the end of the run.
+/// What is still in the record of a thread that has ended, or is still alive at the end of the run.
 pub(super) fn rest(record: &ThreadRecord, end_ns: u64, to: &mut Builder) {
     if record.stretch.end_ns != 0 {
         stretch(record.thread, &record.stretch, to);

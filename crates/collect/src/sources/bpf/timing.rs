@@ -1,11 +1,11 @@
-//! Decides when system calls are timed: always while they are rare, in windows of time when they are not.
+//! Decides when system calls are timed: always while they are rare, otherwise in windows of time.
 //!
-//! CallClock a call costs some 300 ns and counting it some 100 ns, both measured in a loop of the cheapest calls. So above a
-//! rate, calls are timed for one poll in ten only, drawn anew in each ten so that no rhythm of the program can keep step
-//! with it; counts stay exact.
+//! Timing a call costs some 300 ns and counting it some 100 ns, both measured in a loop of the cheapest calls. So above
+//! a certain rate, calls are timed in only one of ten polls, drawn at random for each ten, so that no rhythm of the
+//! program can stay in step with it; counts stay exact.
 
-/// Calls a second and processor above which timing all of them would cost more than one per cent of the processor:
-/// 0.01 s / 300 ns.
+/// Calls a second on each processor above which timing all of them would cost more than 1 % of the processor: 0.01 s /
+/// 300 ns.
 ///
 /// Decides: whether all system calls are timed, or only those in windows.
 /// From: measured: timing a call takes some 300 ns, which is one per cent of a processor at this rate.
@@ -22,8 +22,8 @@ const HYSTERESIS: u64 = 2;
 /// One poll in so many is a window.
 const CYCLE: u32 = 10;
 
-/// Which poll of a cycle is its window: the cycle's number through the finaliser of SplitMix64 (Steele, Lea & Flood 2014,
-/// "Fast splittable pseudorandom number generators").
+/// Which poll of a cycle is its window: a hash of the cycle's number, by the finaliser of SplitMix64 (Steele, Lea & Flood
+/// 2014, "Fast splittable pseudorandom number generators").
 fn window_of(cycle: u64) -> u32 {
     let mut word = cycle.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,7 +35,7 @@ fn window_of(cycle: u64) -> u32 {
 #[derive(Debug)]
 pub(super) struct CallClock {
     windowed: bool,
-    /// Whether calls have ever gone untimed.
+    /// Whether every call was timed so far.
     complete: bool,
     poll: u32,
     cycle: u64,
@@ -58,7 +58,7 @@ impl CallClock {
         self.complete
     }
 
-    /// Whether calls are to be timed until the next poll. `calls` is how many were made until now.
+    /// Whether calls should be timed until the next poll. `calls` is how many were made so far.
     pub(super) fn poll(&mut self, now_ns: u64, calls: u64, processors: u64) -> bool {
         self.poll = (self.poll + 1) % CYCLE;
         self.cycle += u64::from(self.poll == 0);
@@ -67,11 +67,11 @@ impl CallClock {
         let (passed, made) = (now_ns.saturating_sub(last.now_ns), calls.saturating_sub(last.calls));
         let over = |limit: u64| u128::from(made) * 1_000_000_000 > u128::from(limit) * u128::from(passed);
         if !self.windowed {
-            // Too many are too many at once: a poll is enough to know.
+            // Switched to windows after a single poll above the limit.
             self.windowed = passed > 0 && over(limit);
             self.last = Some(CallCount { now_ns, calls });
         } else if self.poll == 0 {
-            // Back only after a whole cycle below.
+            // Switched back only after a whole cycle below the lower limit.
             self.windowed = over(limit / HYSTERESIS);
             self.last = Some(CallCount { now_ns, calls });
         }

@@ -33,7 +33,7 @@ const PERF_FLAG_FD_CLOEXEC: u64 = 8;
 const IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 const IOC_ID: libc::Ioctl = 0x8008_2407_u32 as libc::Ioctl;
 
-/// Fields that all records end with: thread, time, processor, event.
+/// Fields at the end of all records: thread, time, processor, event.
 pub(super) const RECORD_FIELDS: u64 = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER;
 /// Fields of a sample.
 pub(super) const SAMPLE_FIELDS: u64 = RECORD_FIELDS | SAMPLE_IP | SAMPLE_REGS_USER | SAMPLE_STACK_USER;
@@ -41,13 +41,13 @@ pub(super) const SAMPLE_FIELDS: u64 = RECORD_FIELDS | SAMPLE_IP | SAMPLE_REGS_US
 /// Bytes of the stack that a sample carries. Stacks of young threads are 4 to 13 KiB deep, most below 8.
 pub(super) const STACK_BYTES: u32 = 8192;
 
-/// The general registers of user space, as bits of asm/perf_regs.h; the segment registers of x86 cannot be asked for.
+/// The general user registers, as bits of asm/perf_regs.h; the segment registers of x86 cannot be requested.
 #[cfg(target_arch = "x86_64")]
 pub(super) const REGISTERS: u64 = 0xff_0fff;
 /// x0 to x30, the stack pointer and the code address.
 #[cfg(target_arch = "aarch64")]
 pub(super) const REGISTERS: u64 = 0x1_ffff_ffff;
-/// No architecture that knee knows: nothing is asked for, and stacks are not unwound.
+/// On other architectures, no registers are requested and stacks are not unwound.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) const REGISTERS: u64 = 0;
 
@@ -79,9 +79,9 @@ const _: () = assert!(size_of::<Attribute>() == 96);
 pub(super) enum Kind {
     /// Context switches, and threads that begin, end, or execute another program.
     Switches,
-    /// A sample of the code in user space each so many nanoseconds that a thread runs.
+    /// A sample of the user code after each period of a thread's running time.
     Clock { period_ns: u64 },
-    /// A sample at each so many page faults of user space.
+    /// A sample at every `period`-th page fault in user space.
     Faults { period: u64 },
 }
 
@@ -90,7 +90,7 @@ pub(super) enum Kind {
 pub(super) enum Whom {
     /// A process that waits to execute the target, and all its descendants. Nothing is reported before it executes.
     Child(i32),
-    /// The calling thread, to try what is allowed. Nothing is reported.
+    /// The calling thread, to find out what is allowed. Nothing is reported.
     Myself,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn open(kind: Kind, whom: Whom, processor: u32) -> io::Result<File> {
         config,
         sample_period: period,
         sample_type: if sampled { SAMPLE_FIELDS } else { RECORD_FIELDS },
-        // The kernel's part is not for unprivileged users (kernel.perf_event_paranoid 2).
+        // Unprivileged users may not see the kernel's part (kernel.perf_event_paranoid 2).
         flags: DISABLED
             | EXCLUDE_KERNEL
             | EXCLUDE_HYPERVISOR
@@ -120,7 +120,7 @@ pub(super) fn open(kind: Kind, whom: Whom, processor: u32) -> io::Result<File> {
             | WATERMARK
             | start
             | flags,
-        // Nobody is woken: records are fetched by the clock.
+        // Records wake nobody: they are fetched at regular intervals.
         wakeup_watermark: u32::MAX,
         sample_regs_user: if sampled { REGISTERS } else { 0 },
         sample_stack_user: if sampled { STACK_BYTES } else { 0 },
@@ -145,7 +145,7 @@ pub(super) fn open(kind: Kind, whom: Whom, processor: u32) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-/// Lets an event write into the ring of another on the same processor.
+/// Makes an event write into the ring of another event on the same processor.
 pub(super) fn share_ring(event: &File, owner: &File) -> io::Result<()> {
     // SAFETY: both descriptors are open events; the call takes a number.
     match unsafe { libc::ioctl(event.as_raw_fd(), IOC_SET_OUTPUT, owner.as_raw_fd()) } {

@@ -1,4 +1,4 @@
-//! Inspecting threads that sleep: each block once, as soon as it has been noticed, as far as the budget allows.
+//! Inspects sleeping threads: each block once, as soon as it is noticed, as far as the budget allows.
 
 use super::record::{Record, RecordKind};
 use crate::procfs::monotonic_ns;
@@ -6,17 +6,17 @@ use crate::sources::sleeping::{Budget, Inspected, inspect};
 use crate::task::{self, Activity, Sleep};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What was seen of a block, at some time between two.
+/// What an inspection found; it was made between `from_ns` and `to_ns`.
 #[derive(Debug)]
 pub(super) struct Inspection {
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
     pub(super) sleep: Sleep,
-    /// What the thread waits for, where the place had not been seen before.
+    /// What the thread waits for, if the place was not described before.
     pub(super) found: Option<Inspected>,
 }
 
-/// The newest that is known of a thread, ahead of the order of records.
+/// The latest known state of a thread, ahead of the order of records.
 #[derive(Debug, Clone, Copy)]
 struct Newest {
     pid: u32,
@@ -25,7 +25,7 @@ struct Newest {
     queued: bool,
 }
 
-/// The threads that sleep, and what was found at them.
+/// The sleeping threads, and what their inspections found.
 #[derive(Debug, Default)]
 pub(super) struct Inspections {
     newest: HashMap<u32, Newest>,
@@ -33,12 +33,12 @@ pub(super) struct Inspections {
     made: HashMap<u32, VecDeque<Inspection>>,
     /// Places that have been described: thread, call, object, stack pointer, code address.
     described: HashSet<(u32, Option<u32>, u64, u64, u64)>,
-    /// Set when the kernel refuses to show what threads sleep in.
+    /// Set when the kernel does not allow reading what threads sleep in.
     pub(super) refused: bool,
 }
 
 impl Inspections {
-    /// A record was fetched, maybe before an older one.
+    /// To be called for each fetched record, in any order.
     pub(super) fn saw(&mut self, record: &Record) {
         let blocked = match record.what {
             RecordKind::Out { preempted } => !preempted,
@@ -61,7 +61,7 @@ impl Inspections {
         }
     }
 
-    /// Inspects threads that sleep and were not inspected since they fell asleep.
+    /// Inspects sleeping threads that were not inspected since they fell asleep.
     pub(super) fn inspect(&mut self, budget: &mut Budget) {
         for _ in 0..self.queue.len() {
             if !budget.allows() || self.refused {
@@ -79,7 +79,7 @@ impl Inspections {
                 Ok(Some(look)) => self.made.entry(tid).or_default().push_back(look),
                 Ok(None) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => self.refused = true,
-                // It has ended meanwhile.
+                // The thread has ended meanwhile.
                 Err(_) => {}
             }
             budget.spend(monotonic_ns().saturating_sub(from_ns));
@@ -93,7 +93,7 @@ impl Inspections {
             None
         } else {
             let found = inspect(pid, tid, &sleep);
-            // It may have gone on while its stack was read: then the bytes are a mixture.
+            // If the thread ran on while its stack was read, the bytes are inconsistent.
             if task::doing(pid, tid)? != Activity::Sleeping(sleep) {
                 return Ok(None);
             }
@@ -103,7 +103,7 @@ impl Inspections {
         Ok(Some(Inspection { from_ns, to_ns: monotonic_ns(), sleep, found }))
     }
 
-    /// What was seen of a thread's block between two times; older inspections are given up.
+    /// The inspection of a thread's block between two times; earlier inspections are dropped.
     pub(super) fn at(&mut self, tid: u32, from_ns: u64, to_ns: u64) -> Option<Inspection> {
         let found = self.made.get_mut(&tid)?;
         let mut given_up = Vec::new();
@@ -120,13 +120,13 @@ impl Inspections {
             }
         }
         for look in given_up.iter().filter(|look| look.found.is_some()) {
-            // What was found goes with it: the next inspection of the place shall read it again.
+            // What it found is lost, so the next inspection must describe the place again.
             self.described.remove(&key(tid, &look.sleep));
         }
         met
     }
 
-    /// A thread has ended; its number may be another's soon.
+    /// A thread has ended; its number may soon be reused.
     pub(super) fn ended(&mut self, tid: u32) {
         for look in self.made.remove(&tid).into_iter().flatten() {
             self.described.remove(&key(tid, &look.sleep));
@@ -181,7 +181,7 @@ mod tests {
         }
         assert_eq!(inspections.at(7, 40, 90).map(|look| look.from_ns), Some(50));
         assert_eq!(inspections.described.len(), 3, "the first was lost, and is to be described again");
-        // Read while the thread woke.
+        // It was made while the thread woke.
         assert!(inspections.at(7, 95, 100).is_none());
         assert_eq!(inspections.at(7, 150, 300).map(|look| look.from_ns), Some(200));
         assert!(inspections.at(8, 0, 300).is_none());

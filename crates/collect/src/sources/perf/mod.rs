@@ -1,10 +1,10 @@
-//! The source that an unprivileged user has for a program of their own: perf events report every context switch
-//! and sample user code; /proc shows what sleeping threads wait for.
+//! The source that an unprivileged user has for their own programs: perf events report every context switch and sample
+//! user code; /proc shows what sleeping threads wait for.
 //!
-//! Nothing reports when a thread was woken between leaving the processor and coming back: `track` says how its time in the
-//! run queue is found. Rooms: `rings` fetches records (`attribute` opens events, `ring` is the memory that they write to,
-//! `record` understands it); `track` makes one thread's time of them, `ticks` finds samples that the kernel did not show;
-//! `inspections` reads what sleeping threads wait for.
+//! Nothing reports when a thread was woken between leaving the processor and coming back: `track` describes how its
+//! time in the run queue is found. Rooms: `rings` fetches records (`attribute` opens events, `ring` is the memory that
+//! they are written to, `record` parses them); `track` makes one thread's time of them, `ticks` finds samples that the
+//! kernel did not show; `inspections` reads what sleeping threads wait for.
 //!
 //! May import: `build`, `error`, `events`, `machine`, `procfs`, `sleeping`, `sources`, `stacks`, `task`, `recording`,
 //! `resolve`, libc.
@@ -38,10 +38,11 @@ use track::Track;
 
 const UNREAD_QUEUES: &str = "waits' times in the run queue";
 
-/// Pieces of a thread that may wait for a reading of its time in the queue: a second of a storm, some MB.
+/// How many pieces of a thread may wait for a reading of its time in the run queue: a second of very frequent switches,
+/// some MB.
 const MOST_PENDING: usize = 1 << 16;
 
-/// A reading of a thread's time in the queue, to be used when the records up to then have come.
+/// A reading of a thread's time in the run queue, to be used when the records up to its time have come.
 #[derive(Debug, Clone, Copy)]
 struct QueueReading {
     read_ns: u64,
@@ -52,14 +53,14 @@ struct QueueReading {
 pub(crate) struct PerfSource {
     events: PerfEvents,
     period_ns: u64,
-    /// Which image a process runs; that of its parent until it executes another program.
+    /// Which image a process runs: its parent's, until it executes another program.
     image_of: HashMap<u32, u32>,
     images: u32,
     tracks: Vec<Track>,
-    /// Living threads by number, as positions in `tracks`.
+    /// Living threads by number, as indexes into `tracks`.
     living: HashMap<u32, usize>,
     readings: HashMap<usize, QueueReading>,
-    /// Threads to be read, in turn.
+    /// Threads whose time in the run queue is to be read, in order.
     to_read: VecDeque<usize>,
     inspections: Inspections,
     waits: Waits,
@@ -154,7 +155,7 @@ impl PerfSource {
         }
     }
 
-    /// The living thread of a number, as a position. One whose creation was not reported is there from now on.
+    /// The index of the living thread with this number. One whose creation was not reported begins now.
     fn at(&mut self, time_ns: u64, pid: u32, tid: u32) -> usize {
         if let Some(at) = self.living.get(&tid) {
             return *at;
@@ -166,7 +167,7 @@ impl PerfSource {
     }
 
     fn fork(&mut self, time_ns: u64, pid: u32, tid: u32, parent_tid: u32, stacks: &mut Stacks<'_>, to: &mut Builder) {
-        // A number that is given out again: the record of the last one's end was lost.
+        // The number was reused: the record of its previous thread's end was lost.
         if self.living.contains_key(&tid) {
             self.exit(time_ns, tid, stacks, to);
         }
@@ -223,7 +224,7 @@ impl PerfSource {
         }));
     }
 
-    /// The wait of the block that ends now, if it is one.
+    /// The wait of the block that ends now, if the thread is blocked.
     fn wait(&mut self, at: usize, time_ns: u64, stacks: &mut Stacks<'_>) -> Option<WaitId> {
         let track = &self.tracks[at];
         let (thread, pid, since_ns) = (track.thread, track.pid, track.blocked_since()?);
@@ -237,7 +238,7 @@ impl PerfSource {
                 let user_stack = found.stack(self.image(pid), pid, &sleep, stacks);
                 self.waits.add(thread, &sleep, found, user_stack)
             }
-            // The inspection that described the place was not this block's, and was given up.
+            // The inspection that described the place did not belong to this block and was dropped.
             (None, None) => return Some(self.waits.unseen(thread, length_ns)),
         };
         self.waits.inspected(thread, length_ns, wait);
@@ -259,7 +260,7 @@ impl PerfSource {
         self.images
     }
 
-    /// Puts a thread into the row of those to be read, or emits what needs no reading.
+    /// Queues a thread for reading, or emits its pieces if they need no reading.
     fn in_turn(&mut self, at: usize, to: &mut Builder) {
         let track = &mut self.tracks[at];
         if track.pending() > MOST_PENDING || (!track.has_blocks() && track.pending() > 2 && !track.in_turn) {
@@ -271,7 +272,7 @@ impl PerfSource {
         }
     }
 
-    /// Uses the reading that was made of a thread, if there is one.
+    /// Uses the pending reading of a thread, if there is one.
     fn settle(&mut self, at: usize, to: &mut Builder) {
         let Some(QueueReading { read_ns, queued_ns }) = self.readings.remove(&at) else { return };
         let track = &mut self.tracks[at];
@@ -299,13 +300,13 @@ impl PerfSource {
     }
 }
 
-/// A sample, in user space or at an unknown place.
+/// A sample in user space or at an unknown place.
 fn sampled(thread: ThreadId, time_ns: u64, processor: u32, mode: Mode, user_stack: Option<StackId>) -> Event {
     let (syscall, kernel_stack, goroutine) = (None, None, None);
     Event::Sample(CpuSample { thread, time_ns, processor, mode, syscall, user_stack, kernel_stack, goroutine })
 }
 
-/// Emits ticks that left no record.
+/// Emits ticks without a record.
 fn emit_silent(thread: ThreadId, silent: Silent, to: &mut Builder) {
     for (time_ns, processor) in silent {
         to.add(sampled(thread, time_ns, processor, Mode::Unknown, None));
@@ -321,7 +322,7 @@ impl Source for PerfSource {
         self.take(false, stacks, to);
         stacks.settle();
         self.budget.grow(monotonic_ns());
-        // Sleeping threads first: a block that is missed is gone, a queue's sum is not.
+        // Sleeping threads first: a block that is missed is lost, while the sum of queue time can be read later.
         self.inspections.inspect(&mut self.budget);
         self.read_queues();
         self.own_spent_ns = own_time_ns().saturating_sub(self.own_begin_ns);
@@ -329,7 +330,7 @@ impl Source for PerfSource {
 
     fn finish(mut self, _: Option<u64>, stacks: &mut Stacks<'_>, to: &mut Builder) -> Result<(), Error> {
         self.take(true, stacks, to);
-        // Processes that the target left behind live on.
+        // Processes that the target left behind are still running.
         let end_ns = self.last_exit_ns.unwrap_or_else(monotonic_ns);
         let left: BTreeMap<u32, usize> = self.living.iter().map(|(tid, at)| (*tid, *at)).collect();
         left.into_values().for_each(|at| self.close(at, end_ns, stacks, to));

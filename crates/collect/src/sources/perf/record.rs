@@ -1,5 +1,5 @@
 //! Records as the kernel writes them (perf_event_open(2), "MMAP layout") → typed ones. Bytes that are no whole record
-//! of a known form give `None` or `Other`, never a panic.
+//! of a known form are skipped and never cause a panic.
 
 use super::attribute::REGISTERS;
 
@@ -17,7 +17,7 @@ const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 /// Bytes of a record's header: type, misc, size.
 const HEADER: usize = 8;
-/// Bytes of the fields that all records but samples end with (see `attribute::RECORD_FIELDS`).
+/// Bytes of the fields at the end of all records but samples (see `attribute::RECORD_FIELDS`).
 const TRAILER: usize = 32;
 
 /// Most registers that a sample can hold.
@@ -32,27 +32,27 @@ pub(super) struct Record {
     pub(super) pid: u32,
     /// The thread that it is about.
     pub(super) tid: u32,
-    /// Where.
+    /// The processor it happened on.
     pub(super) processor: u32,
     pub(super) what: RecordKind,
 }
 
-/// What a record says.
+/// What a record reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RecordKind {
     /// The thread was created by another.
     Fork { parent_tid: u32 },
     /// The thread ends.
     Exit,
-    /// The thread has a new name; with `exec` because its process executes another program.
+    /// The thread has a new name; with `exec`, because its process executes another program.
     Name { name: String, exec: bool },
     /// It goes on running.
     In,
-    /// It stops running: to wait, or taken off.
+    /// It stops running: to wait, or preempted.
     Out { preempted: bool },
     /// A sample of the event with this number.
     Sample(Box<UserSample>),
-    /// Records that found no room in the ring.
+    /// Records for which the ring had no room.
     Lost { count: u64 },
 }
 
@@ -61,7 +61,7 @@ pub(super) enum RecordKind {
 pub(super) struct UserSample {
     /// The event's number.
     pub(super) event: u64,
-    /// In the order of their bits; empty when the thread has no user space left.
+    /// In the order of their bits; empty when the thread has no user space any more.
     pub(super) registers: Vec<u64>,
     /// Bytes from the stack pointer on.
     pub(super) stack: Vec<u8>,
@@ -95,8 +95,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The records in bytes that were taken out of a ring, in their order. Those of no known kind are left out; where a size
-/// is impossible the rest is given up.
+/// The records in bytes that were taken out of a ring, in order. Records of unknown kinds are left out; after a record
+/// with an impossible size, the rest is dropped.
 pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = Record> + '_ {
     let mut rest = bytes;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! Perf events of the child and of all its descendants, in one ring a processor: what the kernel shows an unprivileged user
-//! of their own programs. Gives their records in the order of time.
+//! Perf events of the child and of all its descendants, in one ring for each processor: what the kernel shows
+//! unprivileged users of their own programs. Gives the records in order of time.
 
 use super::attribute::{self, Kind, Whom};
 use super::record::{self, Record, UserSample};
@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 
-/// Room of a ring that is tried, largest first. Without privileges a user may lock kernel.perf_event_mlock_kb (516 by
-/// default) a processor for all of the user's programs together, and RLIMIT_MEMLOCK beyond that. The largest holds what
+/// Ring sizes in bytes that are tried, the largest first. An unprivileged user may lock kernel.perf_event_mlock_kb (516
+/// by default) for each processor in all programs together, and RLIMIT_MEMLOCK beyond that. The largest size holds what
 /// 1000 samples a second and 20,000 switches a second write in 150 ms.
 const RING_BYTES: [usize; 6] = [2 << 20, 1 << 20, 512 << 10, 256 << 10, 128 << 10, 64 << 10];
 
@@ -20,26 +20,27 @@ const RING_BYTES: [usize; 6] = [2 << 20, 1 << 20, 512 << 10, 256 << 10, 128 << 1
 #[derive(Debug)]
 pub(crate) struct PerfEvents {
     rings: Vec<Ring>,
-    /// Kept open: closing them ends them.
+    /// Kept open, because closing a file ends its event.
     _files: Vec<File>,
     clocks: HashSet<u64>,
     held: Vec<Record>,
-    /// Begin of the last fetch: what is older has arrived by the next one.
+    /// When the last fetch began: older records have arrived by the next fetch.
     fetched_ns: u64,
     bytes: Vec<u8>,
 }
 
-/// One page-fault sample stands for so many faults. A prime, so that loops over pages do not fall into step with it.
+/// Page faults that one sample stands for. A prime, so that loops over pages do not fall into step with it.
 pub(super) const FAULT_PERIOD: u64 = 61;
 
 impl PerfEvents {
-    /// Opens the events of a process that waits to execute the target: a sample each `period_ns` of a thread's time.
+    /// Opens the events of a process that waits to execute the target, with a sample after each `period_ns` of a
+    /// thread's running time.
     pub(crate) fn open(pid: i32, period_ns: u64) -> io::Result<PerfEvents> {
         let (mut owners, mut files, mut clocks) = (Vec::new(), Vec::new(), HashSet::new());
         for processor in processors() {
             let whom = Whom::Child(pid);
             let owner = match attribute::open(Kind::Switches, whom, processor) {
-                // It has gone offline meanwhile: nothing runs there.
+                // The processor has gone offline meanwhile: nothing runs there.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 opened => opened?,
             };
@@ -58,9 +59,9 @@ impl PerfEvents {
         Ok(PerfEvents { rings, _files: files, clocks, held: Vec::new(), fetched_ns: 0, bytes: Vec::new() })
     }
 
-    /// Fetches what the kernel has written, shows it to `seen` in no order, and emits what is complete, in the order
-    /// of time: a record may be written a little after another processor's later one, so the newest wait for the next
-    /// fetch. With `all` they do not. Also returns up to when the records are complete.
+    /// Fetches what the kernel has written, shows it to `seen` in no particular order, and returns the records that are
+    /// complete, in order of time. A record may be written a little after a later one of another processor, so the
+    /// newest wait for the next fetch, unless `all` is set. Also returns the time up to which the records are complete.
     pub(super) fn fetch(&mut self, all: bool, mut seen: impl FnMut(&Record)) -> (Vec<Record>, u64) {
         let now_ns = monotonic_ns();
         for ring in &mut self.rings {
@@ -78,18 +79,18 @@ impl PerfEvents {
         (std::mem::replace(&mut self.held, newest), until_ns)
     }
 
-    /// Whether a sample is one of the clock; else it is a page fault's.
+    /// Whether a sample is from the clock; otherwise it is a page fault.
     pub(super) fn of_clock(&self, sample: &UserSample) -> bool {
         self.clocks.contains(&sample.event)
     }
 }
 
-/// Processors that the target could come to run on.
+/// Processors that the target might run on.
 fn processors() -> Vec<u32> {
     online().unwrap_or_else(|| usable_processors().into_iter().map(|p| p as u32).collect())
 }
 
-/// Rings of one size, the largest that all can have.
+/// Maps rings of one size, the largest that is possible for all.
 fn map(owners: &[File]) -> io::Result<Vec<Ring>> {
     let mut refused = io::Error::from_raw_os_error(libc::ENODEV);
     for size in RING_BYTES {

@@ -1,8 +1,8 @@
-//! Ticks of the sampling clock of one thread, and those that left no record.
+//! Ticks of one thread's sampling clock, and those that left no record.
 //!
-//! The clock ticks each time that the thread has run for a period on a processor, and writes a sample when the tick meets
-//! user space. A tick without a record met the kernel, which is not shown without privileges, or its record was lost.
-//! Without these ticks a thread's samples would seem to stand for all of its time.
+//! The clock ticks each time the thread has run for a period on a processor, and writes a sample if the tick falls into
+//! user space. A tick without a record fell into the kernel, which is hidden without privileges, or its record was
+//! lost. Without these ticks a thread's samples would seem to stand for all of its time.
 
 /// The clock of a thread: one on each processor that it has run on.
 #[derive(Debug)]
@@ -20,7 +20,8 @@ impl Ticks {
         Ticks { period_ns: period_ns.max(1), since: Vec::new() }
     }
 
-    /// The thread has run on a processor up to now. A tick is taken for silent when its record is half a period late.
+    /// The thread has run on a processor up to now. A tick is taken for one without a record when the record is half a
+    /// period late.
     pub(super) fn run(&mut self, processor: u32, ns: u64, now_ns: u64, silent: &mut Silent) {
         let (period, since) = (self.period_ns, self.at(processor));
         *since += ns;
@@ -35,7 +36,7 @@ impl Ticks {
         *self.at(processor) = 0;
     }
 
-    /// The thread will not run again: ticks that were waited for do not come.
+    /// The thread will not run again, so no more ticks are expected.
     pub(super) fn end(&mut self, now_ns: u64, silent: &mut Silent) {
         for (processor, since) in &mut self.since {
             while *since >= self.period_ns {
@@ -77,7 +78,7 @@ mod tests {
             ticks.run(stretch as u32 % 2, 100, stretch * 150, &mut silent);
         }
         ticks.end(11_000, &mut silent);
-        // 3500 on each of two processors.
+        // 3500 ns on each of two processors.
         assert_eq!(silent.len(), 6);
         assert!(silent.iter().all(|(time, _)| *time <= 11_000));
     }

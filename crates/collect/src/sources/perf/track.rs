@@ -1,8 +1,8 @@
-//! One thread's time from its context switches: what it did from when to when, and rows of `slices`.
+//! One thread's time from its context switches: what it did and when, and rows of `slices`.
 //!
-//! A switch says when a thread stopped and when it went on, not when it was woken in between. The scheduler accounts the
-//! time that it queued for a processor as a sum. This sum is read now and then; what it grew by is put at the ends of the
-//! blocks since the last reading, in equal parts.
+//! A switch says when a thread stopped and when it went on, not when it was woken in between. The scheduler keeps the
+//! time that the thread waited in the run queue as a sum, which is read now and then. What the sum grew by is placed at
+//! the ends of the blocks since the last reading, in equal parts.
 
 use super::ticks::{Silent, Ticks};
 use crate::build::Builder;
@@ -12,8 +12,8 @@ use recording::tables::State;
 use recording::{ThreadId, WaitId};
 use std::collections::BTreeMap;
 
-/// Pieces that begin within this time of each other are summed up where they are more than `MOST_PIECES`, as the
-/// recording's timeline is with BPF.
+/// If more than `MOST_PIECES` pieces begin within this time, they are summed up, as in the timeline that is recorded
+/// with BPF.
 const EPOCH_NS: u64 = 1 << 23;
 const MOST_PIECES: usize = 192;
 
@@ -56,24 +56,24 @@ pub(super) struct Track {
     pub(super) voluntary: u64,
     pub(super) involuntary: u64,
     pub(super) migrations: u64,
-    /// Blocks, and those of them whose time in the queue no reading covers.
+    /// How many blocks there were, and for how many of them no reading covers the queue time.
     pub(super) blocks: u64,
     pub(super) unread_blocks: u64,
     pub(super) times: Times,
     phase: Phase,
     since_ns: u64,
-    /// Up to when the sampling clock is accounted for.
+    /// The time up to which the sampling clock is accounted for.
     ticked_ns: u64,
     processor: Option<u32>,
     pieces: Vec<Piece>,
     ticks: Ticks,
-    /// The queue's sum at the last reading that was used; absent when pieces after it were given away without one.
+    /// The queue sum at the last reading that was used; absent when later pieces were emitted without a reading.
     queued_ns: Option<u64>,
-    /// Queueing after that reading that is known from pieces which were given out since.
+    /// Known queue time after that reading, from pieces that were emitted since.
     accounted_ns: u64,
-    /// What a reading holds beyond the blocks that it met.
+    /// Queue time of the readings that did not fit into the blocks before them.
     left_over_ns: u64,
-    /// It is in the row of threads to be read.
+    /// The thread is in the list of threads to be read.
     pub(super) in_turn: bool,
 }
 
@@ -106,7 +106,7 @@ impl Track {
         }
     }
 
-    /// A thread that runs already, having queued for so long before.
+    /// A thread that runs already and had been in the run queue for `queued_ns` before.
     pub(super) fn running(mut self, processor: u32, queued_ns: Option<u64>) -> Track {
         self.phase = Phase::Running;
         self.processor = Some(processor);
@@ -118,29 +118,29 @@ impl Track {
         self.phase == Phase::Ended
     }
 
-    /// When the block began that the thread is in.
+    /// When the thread's present block began, if it is blocked.
     pub(super) fn blocked_since(&self) -> Option<u64> {
         (self.phase == Phase::Blocked).then_some(self.since_ns)
     }
 
-    /// Pieces that no reading of the queue's sum has met yet.
+    /// How many pieces wait for a reading of the queue sum.
     pub(super) fn pending(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether a reading of the queue's sum would be of use: a block has ended since the last.
+    /// Whether a reading of the queue sum would be useful: a block has ended since the last.
     pub(super) fn has_blocks(&self) -> bool {
         self.pieces.iter().any(|piece| piece.state == State::Blocked)
     }
 
-    /// It goes on running. `wait` is that of the block which ends so.
+    /// The thread goes on running. `wait` is the wait of the block that this ends.
     pub(super) fn enter(&mut self, now_ns: u64, processor: u32, wait: Option<WaitId>) {
         let now_ns = now_ns.max(self.since_ns);
         match self.phase {
             Phase::New => self.piece(State::Runnable, now_ns, None),
             Phase::Preempted => self.piece(State::Preempted, now_ns, None),
             Phase::Blocked => self.piece(State::Blocked, now_ns, wait),
-            // The record that it stopped was lost: how long it ran before is not known.
+            // The record of its stop was lost: how long it had run is not known.
             Phase::Running => self.piece(State::Unknown, now_ns, None),
             Phase::Ended => return,
         }
@@ -150,7 +150,7 @@ impl Track {
         self.ticked_ns = now_ns;
     }
 
-    /// It stops running: to wait, or taken off.
+    /// The thread stops running: to wait, or preempted.
     pub(super) fn leave(&mut self, now_ns: u64, preempted: bool, silent: &mut Silent) {
         if self.phase == Phase::Ended {
             return;
@@ -162,7 +162,7 @@ impl Track {
         *counter += 1;
     }
 
-    /// A sample was taken of it.
+    /// A sample of the thread was taken.
     pub(super) fn sample(&mut self, now_ns: u64, silent: &mut Silent) {
         if let (Phase::Running, Some(processor)) = (self.phase, self.processor) {
             self.tick(now_ns.max(self.ticked_ns), processor, silent);
@@ -170,7 +170,7 @@ impl Track {
         }
     }
 
-    /// It ends, or is no longer watched. `wait` as for `enter`.
+    /// The thread ends, or is no longer watched. `wait` as for `enter`.
     pub(super) fn end(&mut self, now_ns: u64, wait: Option<WaitId>, silent: &mut Silent) {
         let now_ns = now_ns.max(self.since_ns);
         match self.phase {
@@ -184,7 +184,7 @@ impl Track {
         self.phase = Phase::Ended;
     }
 
-    /// When it ended, or was last heard of.
+    /// When it ended, or the time of its last record.
     pub(super) fn last_ns(&self) -> u64 {
         self.since_ns
     }
@@ -196,7 +196,7 @@ impl Track {
             }
             self.piece(State::Running, now_ns, None);
         } else {
-            // The record that it went on was lost.
+            // The record that it ran again was lost.
             self.piece(State::Unknown, now_ns, None);
         }
     }
@@ -215,7 +215,7 @@ impl Track {
         self.since_ns = now_ns;
     }
 
-    /// Emits the pieces that end by a reading of the queue's sum.
+    /// Emits the pieces that ended before a reading of the queue sum, using the reading.
     pub(super) fn settle(&mut self, read_ns: u64, queued_ns: u64, waits: &mut Waits, to: &mut Builder) {
         let met = self.pieces.partition_point(|piece| piece.end_ns <= read_ns);
         let mut pieces: Vec<Piece> = self.pieces.drain(..met).collect();
@@ -231,13 +231,13 @@ impl Track {
         self.emit(&pieces, waits, to);
     }
 
-    /// Emits all pieces without a reading.
+    /// Emits all pieces without using a reading.
     pub(super) fn settle_unread(&mut self, waits: &mut Waits, to: &mut Builder) {
         let pieces = std::mem::take(&mut self.pieces);
         self.accounted_ns += queueing(&pieces);
         if blocks(&pieces) > 0 {
             self.unread_blocks += blocks(&pieces);
-            // The next reading holds the queueing of these blocks too, and cannot separate it from that of later ones.
+            // The next reading includes the queue time of these blocks and cannot separate it from that of later ones.
             (self.queued_ns, self.left_over_ns) = (None, 0);
         }
         self.emit(&pieces, waits, to);
@@ -278,7 +278,7 @@ impl Track {
 
     fn spent(&self, piece: &Piece) -> Spent {
         Spent {
-            // A runnable piece knows its wait only for the sums.
+            // A runnable piece has its wait only for the sums.
             wait: piece.wait.filter(|_| piece.state == State::Blocked),
             processor: piece.processor,
             ..Spent::all(self.thread, piece.state, piece.start_ns, piece.end_ns)
@@ -300,7 +300,7 @@ impl Track {
     }
 }
 
-/// Time in the queue that is known from the switches alone.
+/// Queue time that is known from the switches alone.
 fn queueing(pieces: &[Piece]) -> u64 {
     pieces.iter().filter(|piece| matches!(piece.state, State::Preempted | State::Runnable)).map(Piece::length).sum()
 }
@@ -309,12 +309,13 @@ fn blocks(pieces: &[Piece]) -> u64 {
     pieces.iter().filter(|piece| piece.state == State::Blocked).count() as u64
 }
 
-/// Turns the ends of blocks into time in the queue, `queued_ns` in all, in equal parts as far as the blocks are long
-/// enough. Returns what is left over.
+/// Turns the ends of blocks into queue time, `queued_ns` in all, in equal parts as far as the blocks are long enough.
+/// Returns what does not fit.
 fn share_out(pieces: &mut Vec<Piece>, queued_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = pieces.iter().filter(|p| p.state == State::Blocked).map(Piece::length).collect();
     lengths.sort_unstable();
-    // The level that fills all blocks as far as they reach: short ones wholly, the others in equal parts.
+    // Finds the length that is taken from each block: short blocks become queue time as a whole, the others in equal
+    // parts.
     let (mut left, mut level) = (queued_ns, 0);
     for (position, length) in lengths.iter().enumerate() {
         let more = (lengths.len() - position) as u64;
@@ -336,7 +337,7 @@ fn share_out(pieces: &mut Vec<Piece>, queued_ns: u64) -> u64 {
             shared.push(piece);
             continue;
         }
-        // A block is a block, however short: its count and its wait stay.
+        // A block is kept even when its length is 0, for its count and its wait.
         shared.push(Piece { end_ns: woken_ns, ..piece });
         shared.push(Piece { state: State::Runnable, start_ns: woken_ns, ..piece });
     }

@@ -1,5 +1,5 @@
-//! The source where perf events are forbidden too: files of /proc, read within a budget. They give exact sums of times, and
-//! states and places at moments.
+//! The source for machines that forbid perf events too: files of /proc, read within a budget. They give exact sums of
+//! times, and states and places at single moments.
 //!
 //! `readings` makes one thread's time of readings.
 //!
@@ -24,13 +24,14 @@ use std::path::PathBuf;
 /// A clock tick of /proc.
 const TICK_NS: u64 = 10_000_000;
 
-/// The name of a thread is read again at each so many readings: programs name their threads when these begin.
+/// The name of a thread is read again at every so many readings: most programs name a thread at its beginning.
 const RENAME: u32 = 16;
 
-/// Threads that began and ended between two looks, and the last of the others.
+/// Running time that was missed: of threads that began and ended between two looks, and of others after their last
+/// look.
 const UNSEEN: &str = "milliseconds of processor time (of short threads, and of others after they were last seen)";
 
-/// A thread with what is not its time.
+/// A thread: its time, and everything else.
 #[derive(Debug)]
 struct ListedThread {
     pid: u32,
@@ -43,23 +44,23 @@ struct ListedThread {
 /// The threads of a process and of those that it starts.
 pub(crate) struct ProcSource {
     child: u32,
-    /// What each process executes.
+    /// The program that each process executes.
     programs: BTreeMap<u32, Option<PathBuf>>,
     threads: BTreeMap<(u32, u32), ListedThread>,
-    /// The thread that is read next: those behind it had to wait when the budget was spent.
+    /// The thread that is read next: the budget was spent before its turn.
     next: (u32, u32),
     handles: u32,
     waits: Waits,
     budget: Budget,
     begin_ns: Option<u64>,
-    /// The target was running before: what its threads did until now is not its run's.
+    /// The target was running before: what its threads did before now does not count.
     attached: bool,
-    /// When the threads were listed last: a new one is younger.
+    /// When the threads were last listed: a new thread is younger.
     listed_ns: u64,
     processors: ProcessorTime,
     own_begin_ns: u64,
     own_spent_ns: u64,
-    /// Time for unwinding during the current look.
+    /// Time that was spent on unwinding during the current look.
     unwound_ns: u64,
 }
 
@@ -85,14 +86,14 @@ impl ProcSource {
         }
     }
 
-    /// The target runs already.
+    /// To be called when the target is running already.
     pub(crate) fn attached(&mut self, now_ns: u64) {
         self.attached = true;
         self.begin_ns = Some(now_ns);
     }
 
-    /// Notes processes that are new, or execute another program than before. Before the child has executed the target it
-    /// still is a copy of knee.
+    /// Notes processes that are new or execute another program than before. Before the child has executed the target,
+    /// it is still a copy of knee.
     fn list_processes(&mut self, now_ns: u64, stacks: &mut Stacks<'_>) {
         if self.begin_ns.is_none() {
             let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
@@ -111,7 +112,7 @@ impl ProcSource {
             let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
             let same = self.programs.get(&pid).is_some_and(|before| *before == program || program.is_none());
             if !same {
-                // A process number stands for its image.
+                // The process number serves as the image number.
                 stacks.execute(pid, pid);
                 self.programs.insert(pid, program);
             }
@@ -135,7 +136,7 @@ impl ProcSource {
         self.handles += 1;
         let first = (pid, tid) == (self.child, self.child);
         let time = if first || self.attached {
-            // What it did before it executed the target was knee's.
+            // What it did before it executed the target does not count: it was knee.
             ReadThread::new(thread, now_ns, times, task::switches(pid, tid).unwrap_or_default())
         } else {
             let born_ns = born_ns(&stat, self.listed_ns, now_ns.saturating_sub(times.running_ns + times.queued_ns));
@@ -202,7 +203,7 @@ impl ProcSource {
         }
     }
 
-    /// The wait of a place that is new; `None` when the thread went on meanwhile.
+    /// The wait of a new place; `None` when the thread ran on meanwhile.
     fn describe(
         &mut self,
         thread: ThreadId,
@@ -217,12 +218,13 @@ impl ProcSource {
         }
         let from_ns = monotonic_ns();
         let user_stack = found.stack(pid, pid, sleep, stacks);
-        // Paid once a place; else a large program's files would keep knee from looking at all for seconds.
+        // Not charged to the budget: it happens once for each place, and reading a large program's files would keep
+        // knee from looking for seconds.
         self.unwound_ns += monotonic_ns().saturating_sub(from_ns);
         Some(self.waits.add(thread, sleep, found, user_stack))
     }
 
-    /// Without the right to see what a thread sleeps in, its state and its kernel function are left.
+    /// When what a thread sleeps in may not be read, its state and its kernel function are still readable.
     fn look_from_afar(&mut self, thread: ThreadId, pid: u32, tid: u32) -> SeenState {
         if task::stat(pid, tid).is_none_or(|stat| stat.ready) {
             return SeenState::Ready;
@@ -230,7 +232,7 @@ impl ProcSource {
         match task::reason_by_function_alone(pid, tid) {
             Reason::None => SeenState::Hidden,
             reason => {
-                // There is no address to distinguish such places by: one for each reason.
+                // There is no address that would distinguish such places, so there is one for each reason.
                 let sleep = Sleep { call: None, sp: 0, ip: reason as u64 };
                 let wait = self.waits.known(thread, &sleep).unwrap_or_else(|| {
                     let (within, in_kernel) = (Within::Hidden, Some(reason));
@@ -241,7 +243,7 @@ impl ProcSource {
         }
     }
 
-    /// A thread was found to be gone.
+    /// A thread was found to have ended.
     fn close(&mut self, id: (u32, u32), gone_ns: u64, to: &mut Builder) {
         let Some(mut listed) = self.threads.remove(&id) else { return };
         listed.time.end(gone_ns, to);
@@ -250,7 +252,7 @@ impl ProcSource {
 }
 
 impl ListedThread {
-    /// Its life up to the last reading.
+    /// The thread's life up to its last reading.
     fn life(&self) -> ThreadLife {
         let (voluntary_switches, involuntary_switches) = self.time.switched();
         ThreadLife {
@@ -265,14 +267,14 @@ impl ListedThread {
     }
 }
 
-/// When a thread was created: the kernel says it to 10 ms, and it was between two times.
+/// When a thread was created: the kernel gives the time in steps of 10 ms, and it must lie between two known times.
 fn born_ns(stat: &Stat, earliest_ns: u64, latest_ns: u64) -> u64 {
     let by_stat = stat.started_ticks.saturating_mul(TICK_NS).saturating_sub(slept_ns());
-    // The tick began up to 10 ms before.
+    // The tick may have begun up to 10 ms earlier.
     by_stat.max(earliest_ns).min(latest_ns.max(earliest_ns))
 }
 
-/// Time that the machine was suspended: what the clock of `started_ticks` is ahead of CLOCK_MONOTONIC.
+/// Time that the machine was suspended: the clock of `started_ticks` is ahead of CLOCK_MONOTONIC by this.
 fn slept_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec to write to; CLOCK_BOOTTIME exists since Linux 2.6.39.

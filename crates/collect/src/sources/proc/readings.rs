@@ -1,8 +1,8 @@
 //! One thread's time from readings of its files in /proc.
 //!
-//! A reading has exact sums (time on a processor, time in the queue, switches) and one moment's state. Between two readings
-//! each state's time is known as a sum only, and is given out as that stretch's sum; what a thread waited for in it is what
-//! it was seen waiting for at its end.
+//! A reading has exact sums (time on a processor, time in the run queue, switches) and the state at one moment. Between
+//! two readings, only the sum of each state's time is known, and it is emitted as such. The wait is the one that the
+//! thread was seen in at the second reading.
 
 use crate::build::Builder;
 use crate::events::{Doing, Event, Spent, Times, WaitSums};
@@ -11,7 +11,7 @@ use crate::task::{SchedulerTimes, Switches};
 use recording::tables::State;
 use recording::{ThreadId, WaitId};
 
-/// The scheduler books the time of a running thread at its clock's tick, which comes every 10 ms at the slowest
+/// The scheduler adds a running thread's time to the sum at each tick of its clock, at least every 10 ms
 /// (CONFIG_HZ=100).
 const TICK_NS: u64 = 10_000_000;
 
@@ -22,7 +22,7 @@ pub(super) enum SeenState {
     Ready,
     /// Asleep, at a place.
     Asleep(WaitId),
-    /// Asleep; where is hidden.
+    /// Asleep, but the place is hidden.
     Hidden,
     /// Not looked at: nothing has changed since the last reading.
     Same,
@@ -43,13 +43,13 @@ pub(super) struct ReadThread {
     pub(super) thread: ThreadId,
     pub(super) start_ns: u64,
     pub(super) last_ns: u64,
-    /// What the scheduler had booked at the last reading.
+    /// The scheduler's sums at the last reading.
     pub(super) read: SchedulerTimes,
     pub(super) switches: Switches,
-    /// Switches before the beginning.
+    /// Switches before the thread's beginning.
     before: Switches,
     seen: SeenState,
-    /// Time that was taken for running before the scheduler booked it.
+    /// Time that was counted as running before the scheduler added it to its sum.
     ahead_ns: u64,
     pub(super) times: Times,
     /// A stretch in one state that may go on.
@@ -57,7 +57,7 @@ pub(super) struct ReadThread {
 }
 
 impl ReadThread {
-    /// A thread that began at a time, with the sums that it had then.
+    /// A thread that began at `start_ns`, with its sums at that time.
     pub(super) fn new(thread: ThreadId, start_ns: u64, read: SchedulerTimes, switches: Switches) -> ReadThread {
         ReadThread {
             thread,
@@ -73,7 +73,7 @@ impl ReadThread {
         }
     }
 
-    /// Whether the thread has not run since the last reading, going by its times now.
+    /// Whether the thread has not run since the last reading, judging by its times now.
     pub(super) fn stands_still(&self, now: SchedulerTimes) -> bool {
         self.read == now && matches!(self.seen, SeenState::Asleep(_) | SeenState::Hidden)
     }
@@ -87,7 +87,7 @@ impl ReadThread {
         )
     }
 
-    /// What it did at the last reading. /proc does not distinguish running from being ready to.
+    /// What it did at the last reading. /proc does not distinguish running from ready.
     pub(super) fn doing(&self) -> Doing {
         match self.seen {
             SeenState::Ready => Doing::RunsOrReady,
@@ -110,7 +110,7 @@ impl ReadThread {
         }
         let still = reading.seen == SeenState::Same;
         let seen = if still { self.seen } else { reading.seen };
-        // Without a new block all of the sleep is that in which it was seen last.
+        // If no new block has begun, all of the sleep belongs to the block in which the thread was seen last.
         let same_block = reading.switches.voluntary <= self.switches.voluntary;
         let goes_on = same_block && !matches!(self.seen, SeenState::Ready);
         let slept_in = if goes_on { self.seen } else { seen };
@@ -125,8 +125,8 @@ impl ReadThread {
         let mut rest = length - queued - booked;
         let mut running = booked;
         if seen == SeenState::Ready {
-            // It has not begun anew since the last reading: it was on its processor all the time. Else what the
-            // scheduler has not booked yet is at most a tick.
+            // If it was not scheduled anew since the last reading, it was on its processor all the time. Otherwise the
+            // time that the scheduler has not added yet is at most a tick.
             let ahead = if turns == 0 && queued == 0 { rest } else { rest.min(TICK_NS) };
             running += ahead;
             self.ahead_ns += ahead;
@@ -162,7 +162,7 @@ impl ReadThread {
         }
     }
 
-    /// How long the open block at a wait lasts already.
+    /// How long the open block at a wait has lasted already.
     fn so_far(&self, wait: WaitId) -> u64 {
         self.open.filter(|open| open.wait == Some(wait)).map_or(0, |open| open.spent_ns)
     }
@@ -179,7 +179,7 @@ impl ReadThread {
 
     fn emit(&mut self, now_ns: u64, to: &mut Builder, parts: &[(State, u64, u64, Option<WaitId>)]) {
         let there: Vec<_> = parts.iter().filter(|(_, spent, ..)| *spent > 0).collect();
-        // One state that goes on.
+        // One state that continues.
         if let ([(state, spent, count, wait)], Some(open)) = (there.as_slice(), self.open.as_mut())
             && (open.state, open.wait) == (*state, *wait)
         {
@@ -208,8 +208,8 @@ impl ReadThread {
         }
     }
 
-    /// Emits what is left. The thread ended at some time between the last reading and `gone_ns`: what it did in between
-    /// is not known, and that it was there is likelier than that it had ended at once.
+    /// Emits what is left. The thread ended at some time between the last reading and `gone_ns`. What it did in between
+    /// is not known; that it was still alive is more likely than that it had ended at once.
     pub(super) fn end(&mut self, gone_ns: u64, to: &mut Builder) {
         self.emit_open(to);
         if gone_ns > self.last_ns {

@@ -1,4 +1,4 @@
-//! How much looking at threads may cost.
+//! How much looking at threads may cost in time.
 
 /// Looking costs at most this share of one processor.
 ///
@@ -7,8 +7,8 @@
 /// Wrong if: looking costs more than was measured before: then the run is slowed down by more.
 const SHARE: f64 = 0.01;
 
-/// What was not spent is kept up to this much, so that a program whose threads all stop at once is seen: some 300 looks
-/// of 15 µs.
+/// Unspent time is kept up to this many nanoseconds, for the case that all threads of a program stop at once: some 300
+/// looks of 15 µs.
 const MOST_NS: f64 = 5_000_000.0;
 
 /// Time that may be spent on looking: it grows with the clock and shrinks with each look.
@@ -23,7 +23,7 @@ impl Budget {
         Budget { credit_ns: MOST_NS, grown_ns: now_ns }
     }
 
-    /// Time passes.
+    /// Adds the time that has passed.
     pub(in crate::sources) fn grow(&mut self, now_ns: u64) {
         let passed = now_ns.saturating_sub(self.grown_ns);
         self.grown_ns = self.grown_ns.max(now_ns);
@@ -35,7 +35,7 @@ impl Budget {
         self.credit_ns > 0.0
     }
 
-    /// A look took so long. The one that overdraws is paid for by the next.
+    /// Subtracts what a look cost. If that overdraws the budget, the next look has to wait.
     pub(in crate::sources) fn spend(&mut self, ns: u64) {
         self.credit_ns -= ns as f64;
     }

@@ -10,7 +10,7 @@ use recording::StackId;
 use recording::tables::Reason;
 use resolve::UserRegisters;
 
-/// What was found at a place.
+/// What an inspection found at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sources) struct Inspected {
     pub(in crate::sources) within: Within,
@@ -30,7 +30,7 @@ pub(in crate::sources) fn inspect(pid: u32, tid: u32, sleep: &Sleep) -> Inspecte
     });
     let by_call = syscall_names::reason(number);
     let reason = file.as_ref().filter(|_| by_call == Reason::Io).map_or(by_call, FileKind::reason);
-    // In these the kernel function can say no more than the call does.
+    // For these reasons the kernel function adds nothing to what the call says.
     let known = matches!(reason, Reason::Futex | Reason::Sleep | Reason::Pipe | Reason::Poll | Reason::Child);
     let in_kernel = if known { None } else { task::reason_in_kernel(pid, tid) };
     let within = sleep.call.map_or(Within::Fault, |(number, all)| Within::Call(BlockedCall::of(number, all)));

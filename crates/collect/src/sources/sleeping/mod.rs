@@ -1,7 +1,7 @@
-//! What an unprivileged source reads in /proc about threads that sleep, and about the processors.
+//! What unprivileged sources read in /proc about sleeping threads and about the processors.
 //!
-//! Rooms: `inspect` reads what a sleeping thread waits for; `waits` sums that up; `budget` says how much reading may cost;
-//! `processor_time` is what the machine did meanwhile.
+//! Rooms: `inspect` reads what a sleeping thread waits for; `waits` sums up waits; `budget` limits what reading may
+//! cost; `processor_time` is what the machine did meanwhile.
 //!
 //! May import: `build`, `events`, `file_kind`, `machine`, `procfs`, `stacks`, `syscall_names`, `task`,
 //! `recording`, `resolve`, libc.

@@ -15,18 +15,18 @@ pub(in crate::sources) struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Of the processors that a process may run on.
+    /// The time of the processors that a process may run on.
     pub(in crate::sources) fn of(pid: u32) -> ProcessorTime {
         ProcessorTime { usable: usable_by(pid), ..ProcessorTime::default() }.now()
     }
 
-    /// Of the same processors, now.
+    /// The time of the same processors, now.
     pub(in crate::sources) fn now(&self) -> ProcessorTime {
         parse_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default(), &self.usable)
     }
 
-    /// The run as a whole, from this time on. `ran_ns` and `observer_ns` are the times that the target's threads and knee's
-    /// own ran.
+    /// The run as a whole, from this time on. `ran_ns` and `observer_ns` say how long the target's threads and knee's
+    /// own thread ran.
     pub(in crate::sources) fn summary(
         self,
         (begin_ns, end_ns): (u64, u64),
@@ -48,7 +48,7 @@ impl ProcessorTime {
     }
 }
 
-/// proc_stat(5): a line a processor holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks.
+/// proc_stat(5): the line of a processor holds user, nice, system, idle, iowait, irq, softirq, steal in clock ticks.
 fn parse_stat(text: &str, usable: &[usize]) -> ProcessorTime {
     let mut sum = ProcessorTime { usable: usable.to_vec(), ..ProcessorTime::default() };
     for line in text.lines() {

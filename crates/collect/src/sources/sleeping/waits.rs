@@ -1,8 +1,8 @@
-//! What threads waited for: waits that were inspected, and waits too short for that.
+//! What threads waited for: waits that were inspected, and waits that were too short for it.
 //!
-//! A block that was inspected belongs to its place exactly. The others of a thread are summed up by their length, in
-//! octaves. They are taken for waits at a place when inspections of blocks of about that length keep finding the thread there:
-//! a block's chance to be inspected depends on its length alone. Otherwise it is unknown what they were for.
+//! An inspected block certainly belongs to its place. A thread's other blocks are summed up by their length, in
+//! octaves. They are attributed to a place if inspections of blocks of about that length keep finding the thread there:
+//! a block's chance of being inspected depends on its length alone. Otherwise their place is unknown.
 
 use super::inspect::Inspected;
 use crate::build::Builder;
@@ -11,15 +11,16 @@ use crate::task::Sleep;
 use recording::{StackId, ThreadId, WaitId};
 use std::collections::HashMap;
 
-/// Inspections that must have found a thread at blocks of one length before others of that length are taken for the same: were
-/// the place that of fewer than half of them, five inspections would all find it in one case of 32.
+/// How many inspections of blocks of one length must have found a thread before its other blocks of that length are
+/// attributed to the same place: if fewer than half of them were at that place, five inspections would all find it in
+/// one case of 32.
 ///
 /// Decides: from how many looks on short waits are taken for those of the same length that were looked at.
 /// From: statistics: a place of fewer than half of the waits is found by all five looks in one case of 32.
 /// Wrong if: waits of one length alternate between two places in step with the looks.
 const LEAST_INSPECTIONS: u32 = 5;
 
-/// Of those inspections, this share must have found the same place: then at most about a fifth is counted wrongly.
+/// The share of those inspections that must have found the same place: then at most about a fifth is counted wrongly.
 ///
 /// Decides: whether the looked-at waits of one length agree enough to stand for the others.
 /// From: chosen: at most about a fifth is counted wrongly then.
@@ -29,7 +30,7 @@ const SAME_PLACE: f64 = 0.8;
 const UNKNOWN_PLACES: &str = "places where threads waited (too short to be looked at)";
 const INFERRED_PLACES: &str = "looks at waits (taken for the same as others of their length)";
 
-/// Tells places apart. The stack pointer stands for the path of callers; the same path has the same depth.
+/// Distinguishes places. The stack pointer stands for the path of callers: the same path has the same depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PlaceId {
     thread: ThreadId,
@@ -50,7 +51,7 @@ impl PlaceId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Where {
     Place(WaitPlace),
-    /// Blocks of this octave of nanoseconds, not inspected.
+    /// Blocks whose length is in this octave of nanoseconds and that were not inspected.
     Length(u32),
 }
 
@@ -67,12 +68,12 @@ pub(in crate::sources) struct Waits {
     entries: Vec<Entry>,
     places: HashMap<PlaceId, WaitId>,
     lengths: HashMap<(ThreadId, u32), WaitId>,
-    /// How often inspections of a thread's blocks of an octave found which place.
+    /// How often inspections found each place, by thread and by the octave of the block's length.
     inspections: HashMap<(ThreadId, u32), HashMap<WaitId, u32>>,
 }
 
 impl Waits {
-    /// The wait of a thread that was seen asleep at a place that is new.
+    /// The wait of a thread that was seen asleep at a new place.
     pub(in crate::sources) fn add(
         &mut self,
         thread: ThreadId,
@@ -89,12 +90,12 @@ impl Waits {
         wait
     }
 
-    /// The wait of a thread that was seen asleep at a place before.
+    /// The wait of a thread that was seen asleep at a known place.
     pub(in crate::sources) fn known(&self, thread: ThreadId, sleep: &Sleep) -> Option<WaitId> {
         self.places.get(&PlaceId::of(thread, sleep)).copied()
     }
 
-    /// The wait of a block of such a length that was not inspected.
+    /// The wait for uninspected blocks of this length.
     pub(in crate::sources) fn unseen(&mut self, thread: ThreadId, length_ns: u64) -> WaitId {
         let octave = octave(length_ns);
         if let Some(wait) = self.lengths.get(&(thread, octave)) {
@@ -106,7 +107,7 @@ impl Waits {
         wait
     }
 
-    /// An inspection of a block of such a length found it at a place.
+    /// Notes that an inspection found a block of this length at a place.
     pub(in crate::sources) fn inspected(&mut self, thread: ThreadId, length_ns: u64, wait: WaitId) {
         *self.inspections.entry((thread, octave(length_ns))).or_default().entry(wait).or_default() += 1;
     }
@@ -130,9 +131,10 @@ impl Waits {
         self.entries.push(Entry { thread, place, sums: WaitSums::default() });
     }
 
-    /// The place that blocks of an octave are taken for, if any.
+    /// The place to which blocks of an octave are attributed, if any.
     fn taken_for(&self, thread: ThreadId, octave: u32) -> Option<&WaitPlace> {
-        // Blocks of half and of twice the length count too: there an inspection is not yet much likelier.
+        // Blocks of half and of twice the length count too: the chance of being inspected is not yet very different
+        // there.
         let mut found: HashMap<WaitId, u32> = HashMap::new();
         for octave in octave.saturating_sub(1)..=octave + 1 {
             for (wait, looks) in self.inspections.get(&(thread, octave)).into_iter().flatten() {
@@ -148,7 +150,7 @@ impl Waits {
         }
     }
 
-    /// Where a wait is; for blocks that were not inspected, where they are taken to be.
+    /// Where a wait is; for uninspected blocks, the place they are attributed to.
     pub(in crate::sources) fn place(&self, wait: WaitId) -> Option<WaitPlace> {
         let entry = self.entries.get((wait.0 as usize).checked_sub(1)?)?;
         let place = match &entry.place {
@@ -182,7 +184,7 @@ impl Waits {
                 let how = if self.taken_for(*thread, *octave).is_some() { &mut inferred } else { &mut unknown };
                 *how += sums.count;
             }
-            // A sleep that had just begun when it was seen first has its time from later readings alone.
+            // A sleep that had just begun when it was first seen gets its time only from later readings.
             sums.count = sums.count.max(1);
             if let Some(at) = self.place(WaitId(position as u32 + 1)) {
                 to.add(Event::Waited { at, sums });
@@ -220,7 +222,7 @@ mod tests {
         waits.known(thread, &sleep).unwrap_or_else(|| waits.add(thread, &sleep, found, None))
     }
 
-    /// Reasons of the waits with their counts, and the blocks that are inferred and unknown.
+    /// Reasons of the waits with their counts, and the numbers of inferred and of unknown blocks.
     fn told(waits: &Waits) -> (Vec<(Reason, u64)>, u64, u64) {
         let mut to = Builder::new(RunId(0));
         waits.emit(&mut to);
@@ -229,7 +231,8 @@ mod tests {
         (rows, lost(INFERRED_PLACES), lost(UNKNOWN_PLACES))
     }
 
-    /// Inspections find a thread this often at futex 1 and at futex 2 in blocks of 1 ms, of which many more are not inspected.
+    /// Inspections find a thread this often at futex 1 and futex 2, in blocks of 1 ms; many more blocks are not
+    /// inspected.
     fn reasons(one: u32, two: u32) -> (Vec<(Reason, u64)>, u64, u64) {
         let (mut waits, thread) = (Waits::default(), ThreadId(0));
         for (object, looks) in [(1, one), (2, two)] {

@@ -1,4 +1,4 @@
-//! Names what the interner has given handles to.
+//! Names what the interner has given out handles for.
 
 use super::{CodeFile, Interner, Name};
 use crate::procfs::monotonic_ns;
@@ -8,10 +8,10 @@ use recording::{FrameId, ModuleId};
 use std::collections::HashMap;
 
 impl Interner {
-    /// Names everything new and gives out its rows. The run is over.
+    /// Names everything new and returns its rows. The run is over.
     pub(crate) fn last_rows(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
         let rows = self.new_rows();
-        // No later run has to do with the processes of this one.
+        // Later runs have other processes than this one.
         self.met_ns = HashMap::new();
         for runtime in &mut self.runtimes {
             runtime.code = None;
@@ -19,7 +19,7 @@ impl Interner {
         rows
     }
 
-    /// Names everything new and gives out its rows. The run goes on.
+    /// Names everything new and returns its rows. The run goes on.
     pub(crate) fn new_rows(&mut self) -> (Vec<Stack>, Vec<Frame>, Vec<Module>) {
         let modules = (self.named_modules..self.modules.len()).map(|index| self.module_row(index)).collect();
         self.named_modules = self.modules.len();

@@ -1,21 +1,22 @@
-//! The blocks of HotSpot's code cache: which one is at an address, of what kind, and how its frames are left.
+//! The blocks of HotSpot's code cache: which block is at an address, its kind, and how its frames are left.
 //!
 //! Imports `memory`.
 
 use super::tables::{VmTypes, add, text_at};
 use crate::memory::Memory;
 
-/// Parts of the code cache (JDK 9: three), and steps back to the beginning of a block, of up to 254 segments each.
+/// How many parts of the code cache are looked at (JDK 9 has three), and how many steps back to the beginning of a
+/// block, each of up to 254 segments.
 const HEAPS: u32 = 16;
 const STEPS: usize = 4096;
 
-/// What the virtual machine calls the code that runs methods which are not compiled.
+/// HotSpot's name for the code that runs methods which are not compiled.
 pub(super) const INTERPRETER: &str = "Interpreter";
 
-/// The largest frame of a compiled method, words. A thread's stack has a mebibyte.
+/// The largest frame of a compiled method, in words. A thread's stack usually has one MiB.
 const FRAME: u32 = 1 << 17;
 
-/// The largest piece of code, bytes; compiled methods have up to some megabytes.
+/// The largest block of code, in bytes; compiled methods have up to some megabytes.
 const CODE: u64 = 64 << 20;
 
 /// A block that is in use.
@@ -23,13 +24,13 @@ const CODE: u64 = 64 << 20;
 pub(super) struct Block {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// The virtual machine's name for it: `nmethod`, `Interpreter`, or that of a stub.
+    /// HotSpot's name for it: `nmethod`, `Interpreter`, or the name of a stub.
     pub(super) kind: String,
     /// The address of its method's description, and the number of the compilation where that is known.
     pub(super) method: Option<(u64, u32)>,
 }
 
-/// Where the fields lie that lead from an address to a block.
+/// Offsets and addresses of the fields that lead from an address to a block.
 #[derive(Debug)]
 pub(super) struct BlockFields {
     /// The address of the list of the code cache's parts.
@@ -41,7 +42,7 @@ pub(super) struct BlockFields {
     segment_size: u64,
     low: u64,
     high: u64,
-    /// A block's header, the mark of its use in it, and the size of both.
+    /// The size of a block's header with its mark of use, and the offset of that mark.
     used: u64,
     header: u64,
     name: u64,
@@ -53,7 +54,7 @@ pub(super) struct BlockFields {
     compile_id: Option<u64>,
 }
 
-/// What tells where a block's instructions begin. JDK 25 has the second.
+/// How the beginning of a block's instructions is stored. JDK 25 has the second form.
 #[derive(Debug)]
 enum CodeField {
     Address(u64),
@@ -66,7 +67,7 @@ impl BlockFields {
         let code = field("CodeBlob", "_code_begin").map(CodeField::Address);
         Some(BlockFields {
             heaps: memory.word(field("CodeCache", "_heaps")?)?,
-            // JDK 11 has the second.
+            // JDK 11 has the second name.
             len: field("GrowableArrayBase", "_len").or_else(|| field("GenericGrowableArray", "_len"))?,
             data: field("GrowableArray<int>", "_data")?,
             memory: field("CodeHeap", "_memory")?,
@@ -113,7 +114,7 @@ impl BlockFields {
         None
     }
 
-    /// The block that starts at an address, behind its header; none when it is not in use.
+    /// The block that starts at an address, after its header; none when it is not in use.
     pub(super) fn block(&self, memory: &Memory, start: u64) -> Option<Block> {
         let used = memory.bytes::<1>(add(start.checked_sub(self.header)?, self.used)?)?[0] != 0;
         let size = u64::from(memory.half(add(start, self.size)?)?);
@@ -138,8 +139,8 @@ impl BlockFields {
         }
     }
 
-    /// The first instruction at which a block's frame is whole. The offset is negative in stubs
-    /// (`CodeOffsets::frame_never_safe`): there it is only known to be whole while they have called something.
+    /// The first instruction at which a block's frame is complete. In stubs the offset is negative
+    /// (`CodeOffsets::frame_never_safe`): their frame is known to be complete only while they call something.
     pub(super) fn whole(&self, memory: &Memory, block: u64) -> Option<u64> {
         let field = add(block, self.frame_complete)?;
         let complete = match self.code {
@@ -150,8 +151,9 @@ impl BlockFields {
         u64::try_from(complete).map_or(Some(u64::MAX), |complete| add(code, complete))
     }
 
-    /// Where a block's stack frame has a fixed size: from where it is whole, and how far the return address is above the stack
-    /// pointer then, bytes. A frame of so many words ends with the return address. Code without frames has a size of 0.
+    /// For a block whose stack frame has a fixed size: from which instruction the frame is complete, and how many bytes
+    /// the return address is then above the stack pointer. The return address is the last word of the frame. Code
+    /// without frames has a size of 0.
     pub(super) fn frame(&self, memory: &Memory, block: &Block) -> Option<(u64, u64)> {
         if block.kind == INTERPRETER {
             return None;

@@ -1,4 +1,4 @@
-//! A made memory of a virtual machine that has one compiled method, for tests.
+//! The simulated memory of a virtual machine with one compiled method, for tests.
 
 use super::ints::Packing;
 use super::ints::tests::{pack, table};
@@ -6,7 +6,7 @@ use super::tables::{FIELD, TYPE, Tables};
 use crate::memory::Memory;
 use std::io::Write;
 
-/// What lies where.
+/// The bytes at each address.
 #[derive(Default)]
 pub(super) struct Image(pub(super) Vec<u8>);
 
@@ -54,7 +54,7 @@ pub(super) const CODE: u64 = SHOP.0 + 0x60;
 pub(super) const SELL: u64 = 0x6000;
 pub(super) const PRICE: u64 = 0x6040;
 
-/// Fields that are the same in all versions.
+/// Fields with the same names in all versions.
 const FIELDS: &[(&str, &str, bool, u64)] = &[
     ("CodeCache", "_heaps", true, 0x5000),
     ("GrowableArrayBase", "_len", false, 0),
@@ -83,7 +83,7 @@ const FIELDS: &[(&str, &str, bool, u64)] = &[
     ("Symbol", "_body", false, 2),
 ];
 
-/// Those of JDK 11, and of JDK 25.
+/// Fields as in JDK 11, and as in JDK 25.
 const OLD: &[(&str, &str, bool, u64)] = &[
     ("CodeBlob", "_code_begin", false, 0x18),
     ("CompiledMethod", "_method", false, 0x10),
@@ -106,7 +106,8 @@ const NEW: &[(&str, &str, bool, u64)] = &[
     ("ConstantPool", "_source_file_name_index", false, 0x12),
 ];
 
-/// `sell` calls `price`, which was put into it. `old` names the fields; `packing` says how numbers are packed.
+/// A memory in which `price` was inlined into `sell`. `old` chooses the field names; `packing` says how numbers are
+/// packed.
 pub(super) fn image(old: bool, packing: Packing) -> Image {
     let mut image = Image::default();
     let mut names = 0x3000;
@@ -127,7 +128,7 @@ pub(super) fn image(old: bool, packing: Packing) -> Image {
         image.word(row, of);
         image.word(row + 32, size);
     }
-    // The list of heaps, one heap of 64 segments of 128 bytes from 0x8000 on, and its map.
+    // The list of heaps; one heap of 64 segments of 128 bytes from 0x8000 on; and its segment map.
     image.word(0x5000, 0x5010);
     image.half(0x5010, 1);
     image.word(0x5018, 0x5020);
@@ -138,7 +139,7 @@ pub(super) fn image(old: bool, packing: Packing) -> Image {
     image.half(0x5180, 7);
     image.put(0x5200, &[0xff; 64]);
     image.put(0x5202, &[0, 1, 2, 3]);
-    // A block of four segments with a method: six words of frame, whole after twelve bytes.
+    // A block of four segments with a method: a frame of six words, complete after twelve bytes.
     image.put(SHOP.0 - 4, &[1]);
     let kind = image.name(&mut names, "nmethod");
     image.word(SHOP.0, kind);
@@ -199,7 +200,7 @@ fn describe(image: &mut Image, packing: Packing) {
     image.symbol(0x6500, "com/acme/Shop");
 }
 
-/// The debug information: places, and packed scopes. `sell` at bytecode 8, and there `price` at bytecode 3.
+/// The debug information: addresses and packed scopes. `sell` at bytecode 8, with `price` at bytecode 3.
 fn scopes(packing: Packing) -> (Vec<u8>, Vec<u8>) {
     let mut packed = vec![0xff];
     let mut scope = |sender, method, bytecode: u32| {
@@ -209,7 +210,7 @@ fn scopes(packing: Packing) -> (Vec<u8>, Vec<u8>) {
     };
     let sell = scope(0, 1, 8);
     let price = scope(sell, 2, 3);
-    // HotSpot fills up with zeros.
+    // HotSpot pads with zeros.
     packed.resize(24, 0);
     let places = [(-1, 0), (16, sell), (24, price), (32, 0), (i32::MAX, 0)];
     let row = |(distance, scope): &(i32, u32)| [*distance, *scope as i32, 0, 0].map(i32::to_le_bytes).concat();

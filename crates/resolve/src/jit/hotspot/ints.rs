@@ -1,9 +1,9 @@
 //! Numbers as HotSpot packs them into bytes (`UNSIGNED5`), and tables of lines that are made of them.
 //!
-//! Six bits a byte from the second on; the first byte says whether more follow. In newer versions (JDK 17 has the old way, 21 the
-//! new one) no byte is zero: each is one more than it would be. Which of the two it is shows in the bytes: zero is a byte of zero
-//! in the one, and does not occur in the other; and what is read in the wrong way is odd where it should be even, so that signed
-//! numbers change their sign.
+//! Each byte counts 64 times as much as the one before it; after a byte of 192 or more another one follows, up to four.
+//! In newer versions (JDK 17 has the old form, JDK 21 the new one) no byte is zero: each is one more. The bytes show
+//! which form they have: the number 0 is a zero byte in the old form, and the new form has no zero bytes; and numbers
+//! read in the wrong form are odd instead of even, so that signed numbers change their sign.
 //!
 //! Imports nothing of the crate.
 
@@ -18,12 +18,12 @@ pub(super) enum Packing {
 
 pub(super) const PACKINGS: [Packing; 2] = [Packing::NoZeros, Packing::Zeros];
 
-/// A byte from here on is followed by another one, up to this number of them.
+/// Bytes from this value on are followed by another one; at most `FOLLOWERS` follow the first.
 const MORE: u8 = 192;
 const FOLLOWERS: u32 = 4;
 const BITS: u32 = 6;
 
-/// A row of a table of lines that does not fit into one byte.
+/// Marks a row of a table of lines that does not fit into one byte.
 const WIDE: u8 = 0xff;
 
 /// Packed numbers, one after the other.
@@ -42,7 +42,7 @@ impl<'a> PackedInts<'a> {
         self.bytes.next().copied()
     }
 
-    /// None at the end, and where a byte cannot be in such a number.
+    /// None at the end, and for a byte that cannot occur in such a number.
     pub(super) fn unsigned(&mut self) -> Option<u32> {
         let less = u8::from(self.packing == Packing::NoZeros);
         let mut sum: u32 = 0;
@@ -62,8 +62,8 @@ impl<'a> PackedInts<'a> {
     }
 }
 
-/// The lines of a method by the bytecodes at which they begin, which go up and are below `size`. None for bytes that are no such
-/// table, or in the other packing.
+/// The lines of a method with the bytecodes at which they begin, which must increase and be below `size`. None for
+/// bytes that are no such table or are packed in the other form.
 pub(super) fn lines(bytes: &[u8], size: u32, packing: Packing) -> Option<Vec<(u32, u32)>> {
     let mut ints = PackedInts::new(bytes, packing);
     let (mut bytecode, mut line) = (0i32, 0i32);

@@ -12,15 +12,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is added to the virtual machine's names of code that is no method's.
+/// Added to HotSpot's names of code that belongs to no method.
 const STUB: &str = " (HotSpot)";
 
-/// Where a frame of the interpreter has the address of its method, and that of the bytecode at which it called, in bytes below the
-/// frame pointer (frame_x86.hpp, JDK 9 to 25).
+/// Where a frame of the interpreter has the address of its method, and that of the bytecode at which it made a call, in
+/// bytes below the frame pointer (frame_x86.hpp, JDK 9 to 25).
 pub(crate) const INTERPRETED: u64 = 24;
 pub(crate) const BYTECODE: u64 = 64;
 
-/// Descriptions of methods that are kept while code is looked at; they may go with their classes.
+/// How many method descriptions are remembered. A description may be freed with its class.
 const METHODS: usize = 1 << 14;
 
 /// A piece of code, or the place of an interpreted method.
@@ -28,16 +28,16 @@ const METHODS: usize = 1 << 14;
 pub(super) struct CodeBlob {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// `package.Class.method`, `Interpreter`, or what the virtual machine calls other code, with ` (HotSpot)` after it.
+    /// `package.Class.method`, `Interpreter`, or HotSpot's name for other code, followed by ` (HotSpot)`.
     pub(super) function: JitFunction,
     pub(super) identity: Identity,
 }
 
-/// What tells a piece of code from another one that comes to its place.
+/// Distinguishes a piece of code from a later one at the same place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
     Block(Box<BlockIdentity>),
-    /// A method that is described at an address, and where it is in it.
+    /// A method that is described at an address, and the bytecode in it.
     Interpreted {
         method: u64,
         bytecode: u64,
@@ -52,7 +52,7 @@ pub(super) struct BlockIdentity(Block);
 pub(crate) struct HotSpot {
     tables: Tables,
     layout: Option<Option<VmLayout>>,
-    /// Where the interpreter's code lies, as soon as any of it was met.
+    /// Where the interpreter's code lies, once any of it was met.
     interpreter: Range<u64>,
     methods: HashMap<u64, Arc<Method>>,
 }
@@ -62,13 +62,13 @@ impl HotSpot {
         HotSpot { tables, layout: None, interpreter: 0..0, methods: HashMap::new() }
     }
 
-    /// True for an address of the interpreter that was looked at before.
+    /// True for an address that is known to be in the interpreter's code.
     pub(crate) fn interprets(&self, address: u64) -> bool {
         self.interpreter.contains(&address)
     }
 
-    /// How far the return address is above the stack pointer at an address of a compiled method, bytes. `innermost`: the code
-    /// there runs; it may not have made its frame yet. None for all other code.
+    /// How many bytes the return address is above the stack pointer, at an address of a compiled method. `innermost`:
+    /// the code there is running and may not have made its frame yet. None for all other code.
     pub(crate) fn return_address(&mut self, address: u64, innermost: bool) -> Option<u64> {
         let memory = Memory::of_process(self.tables.pid)?;
         let blocks = &layout(&mut self.layout, &memory, self.tables)?.blocks;
@@ -86,13 +86,14 @@ impl HotSpot {
         layout(&mut self.layout, &memory, self.tables)?.piece(&memory, address, &mut self.methods)
     }
 
-    /// The place of an interpreted method: at its bytecode where that is in it and has a line, else at its description.
+    /// The place of an interpreted method: at its bytecode, if that is in the method and has a line; otherwise at its
+    /// description.
     pub(super) fn interpreted(&mut self, method: u64, bytecode: u64) -> Option<CodeBlob> {
         let memory = Memory::of_process(self.tables.pid)?;
         layout(&mut self.layout, &memory, self.tables)?.interpreted(&memory, method, bytecode)
     }
 
-    /// Whether a piece is still what it was. None where that cannot be read.
+    /// Whether a piece of code is still the same. None where that cannot be read.
     pub(super) fn is_still(&mut self, start: u64, function: &JitFunction, identity: &Identity) -> Option<bool> {
         let memory = Memory::of_process(self.tables.pid)?;
         let layout = layout(&mut self.layout, &memory, self.tables)?;
@@ -105,18 +106,18 @@ impl HotSpot {
         })
     }
 
-    /// Methods may have been described anew.
+    /// To be called when methods may have been described anew.
     pub(super) fn forget_methods(&mut self) {
         self.methods.clear();
     }
 }
 
-/// Where everything lies, read once.
+/// The layout of the virtual machine's data, read once.
 fn layout<'a>(known: &'a mut Option<Option<VmLayout>>, memory: &Memory, tables: Tables) -> Option<&'a VmLayout> {
     known.get_or_insert_with(|| VmLayout::read(memory, tables)).as_ref()
 }
 
-/// Where the fields lie that lead from an address to names and lines.
+/// The fields that lead from an address to names and lines.
 #[derive(Debug)]
 pub(super) struct VmLayout {
     pub(super) blocks: BlockFields,
@@ -154,7 +155,7 @@ impl VmLayout {
             None if block.kind == INTERPRETER => JitFunction::named(block.kind.clone()),
             None => JitFunction::named(block.kind.clone() + STUB),
         };
-        // The block may have been given to another method while it was read.
+        // The block may have been given to another method while it was being read.
         if function.scopes.is_some() && self.blocks.block(memory, block.start).as_ref() != Some(&block) {
             function.scopes = None;
         }

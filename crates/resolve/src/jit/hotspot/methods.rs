@@ -1,4 +1,4 @@
-//! What a method is called, its source file, and the lines of its bytecodes.
+//! A method's name, its source file, and the lines of its bytecodes.
 //!
 //! Imports `memory`.
 
@@ -13,15 +13,15 @@ const SYMBOL: usize = 1024;
 /// The largest table of lines, bytes. A method has at most 65,535 bytes of bytecode.
 const LINES: u64 = 1 << 18;
 
-/// Mark of a method that has a table of lines (`_has_linenumber_table`), the same from JDK 8 to 25.
+/// Flag of a method that has a table of lines (`_has_linenumber_table`), the same from JDK 8 to 25.
 const HAS_LINES: u8 = 1;
 
-/// A method, as far as it is described.
+/// What could be read of a method's description.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Method {
     /// `package.Class.method`.
     pub(super) name: Arc<str>,
-    /// As the class states it, without a folder.
+    /// As the class states it, without its folder.
     pub(super) file: Option<Arc<str>>,
     /// None where they are not known.
     bytecodes: Option<Bytecodes>,
@@ -52,13 +52,13 @@ impl Method {
         u32::try_from(address.checked_sub(bytecodes.start)?).ok().filter(|at| *at < bytecodes.size)
     }
 
-    /// Whether a bytecode can be of this method.
+    /// Whether the method can have this bytecode.
     pub(super) fn has(&self, bytecode: u32) -> bool {
         self.bytecodes.as_ref().is_none_or(|bytecodes| bytecode < bytecodes.size || bytecode == 0)
     }
 }
 
-/// Where the fields lie that lead from a method to names and lines.
+/// The fields that lead from a method to names and lines.
 #[derive(Debug)]
 pub(super) struct MethodFields {
     const_method: u64,
@@ -73,19 +73,19 @@ pub(super) struct MethodFields {
     lines: Option<LineFields>,
 }
 
-/// What holds the number of the file's name: the class in JDK 11, its constants from JDK 17 on.
+/// Which structure has the index of the file's name: the class in JDK 11, its constants since JDK 17.
 #[derive(Debug)]
 enum FileField {
     Class(u64),
     Constants(u64),
 }
 
-/// What tells where bytecodes are; the lines lie behind them.
+/// How to find the bytecodes; the table of lines follows them.
 #[derive(Debug)]
 struct LineFields {
-    /// The size of what lies before the bytecodes, bytes.
+    /// The size of what precedes the bytecodes, bytes.
     header: u64,
-    /// The size of all together, words.
+    /// Where the size of all of it is stored, in words.
     words: u64,
     size: u64,
     flags: u64,
@@ -125,7 +125,7 @@ impl MethodFields {
         let class = memory.word(add(pool, self.holder)?)?;
         let name = self.constant(memory, pool, short(memory, add(const_method, self.name_index)?)?)?;
         let class_name = self.symbol(memory, memory.word(add(class, self.class_name)?)?)?;
-        // What follows tells hidden classes of one name apart.
+        // What follows the `+` only distinguishes hidden classes with the same name.
         let class_name =
             class_name.split(['/', '+']).take_while(|part| !part.starts_with("0x")).collect::<Vec<_>>().join(".");
         Some(Method {
@@ -161,7 +161,7 @@ impl MethodFields {
         Some(bytecodes)
     }
 
-    /// The text at a place among a class's constants.
+    /// The text at an index of a class's constants.
     fn constant(&self, memory: &Memory, pool: u64, index: u16) -> Option<String> {
         self.symbol(memory, memory.word(add(pool, self.constant_pool.checked_add(8 * u64::from(index))?)?)?)
     }

@@ -1,4 +1,4 @@
-//! The names of code that the virtual machine was asked for, as long as that code is there.
+//! The names of code that was looked up in the virtual machine, kept as long as that code is there.
 //!
 //! Imports `code_map`.
 
@@ -8,10 +8,10 @@ use super::tables::Tables;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// After this time code is looked at again: whether it is still there, or has a name by now; nanoseconds.
+/// After this many nanoseconds code is looked at again: whether it is still there, or has got a name.
 const AGAIN_NS: u64 = 1_000_000_000;
 
-/// Addresses without a name that are remembered, so that they are not asked for with each sample.
+/// How many addresses without a name are remembered, so that not every sample there causes a look-up.
 const ASKED_LIMIT: usize = 1 << 16;
 
 /// A piece of code whose name is known.
@@ -20,7 +20,7 @@ struct KnownPiece {
     end: u64,
     function: Arc<JitFunction>,
     identity: Identity,
-    /// When it was last seen to be the same.
+    /// When it was last seen unchanged.
     seen_ns: u64,
 }
 
@@ -30,9 +30,9 @@ pub(in super::super) struct HotSpotNames {
     machine: HotSpot,
     /// By first address.
     pieces: HashMap<u64, KnownPiece>,
-    /// Addresses at which the virtual machine had no name, and when.
+    /// Addresses for which the virtual machine had no name, and when.
     asked: HashMap<u64, u64>,
-    /// Since when methods that were described are remembered.
+    /// Since when descriptions of methods have been remembered.
     methods_ns: u64,
 }
 
@@ -41,7 +41,7 @@ impl HotSpotNames {
         HotSpotNames { machine: HotSpot::new(tables), pieces: HashMap::new(), asked: HashMap::new(), methods_ns: 0 }
     }
 
-    /// Puts the code at an address into the map, unless it is there. True when the map has changed.
+    /// Adds the code at an address to the map, unless it is there. True when the map has changed.
     pub(in super::super) fn ask(&mut self, address: u64, time_ns: u64, map: &mut CodeMap) -> bool {
         let (known, mut changed) = self.known(address, time_ns, map);
         if known || !self.due(address, time_ns) {
@@ -57,9 +57,9 @@ impl HotSpotNames {
         changed
     }
 
-    /// Puts the place of an interpreted method into the map, unless it is there: the method that is described at an address, at
-    /// the bytecode at another one (0 where that is not known). Returns the address by which the map has it, and whether the map
-    /// has changed.
+    /// Adds the place of an interpreted method to the map, unless it is there. `method` is the address of the method's
+    /// description, `bytecode` that of the bytecode (0: not known). Returns the address under which the map has it, and
+    /// whether the map has changed.
     pub(in super::super) fn ask_interpreted(
         &mut self,
         method: u64,
@@ -91,7 +91,7 @@ impl HotSpotNames {
         (start, true)
     }
 
-    /// Whether the map has code at an address, and whether it had other code there, which is taken away.
+    /// Whether the map has code at an address, and whether it had other code there, which was removed.
     fn known(&mut self, address: u64, time_ns: u64, map: &mut CodeMap) -> (bool, bool) {
         let Some(found) = map.find(address) else { return (false, false) };
         let Some(piece) = self.pieces.get_mut(&found.start) else { return (true, false) };
@@ -107,7 +107,7 @@ impl HotSpotNames {
         (false, true)
     }
 
-    /// Whether the virtual machine may be asked for an address (again).
+    /// Whether the virtual machine may be asked about an address (again).
     fn due(&self, address: u64, time_ns: u64) -> bool {
         self.asked.get(&address).is_none_or(|asked| time_ns.saturating_sub(*asked) >= AGAIN_NS)
     }

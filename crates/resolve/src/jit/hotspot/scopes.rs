@@ -1,8 +1,8 @@
-//! Which methods the compiler put into a compiled method, by address: its debug information.
+//! Which methods the compiler inlined into a compiled method, by address: its debug information.
 //!
-//! A list says at which addresses (`PcDesc`) the virtual machine can look at a frame, and where among packed numbers the innermost
-//! method there is described: its caller's description, its place in a list of addresses, its bytecode. An address between two of
-//! these takes the next one, as the virtual machine's own profilers do.
+//! A list says at which addresses (`PcDesc`) the virtual machine can inspect a frame, and where among packed numbers
+//! the innermost method there is described: its caller's description, its index in a list of addresses, its bytecode.
+//! An address between two of these uses the next one, as the virtual machine's own profilers do.
 //!
 //! Imports `memory`, `scope_table`.
 
@@ -15,32 +15,33 @@ use crate::memory::Memory;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The largest lists that are read, bytes. Compilers give up on methods of more than some hundred thousand bytes.
+/// The largest lists that are read, in bytes. Compilers give up on methods of more than some hundred thousand bytes.
 const PLACES: u64 = 1 << 20;
 const PACKED: u64 = 4 << 20;
 const METHODS: u64 = 1 << 19;
 
-/// The size of a `PcDesc`, bytes: the distance from the first instruction, where its scope is described, and two more numbers.
+/// The size of a `PcDesc`, in bytes: the distance from the first instruction, where its scope is described, and two
+/// more numbers.
 const PLACE: usize = 16;
-/// The distance of what ends the list.
+/// The distance in the entry that ends the list.
 const LAST: i32 = i32::MAX;
 
-/// Methods that are put into each other at most. HotSpot stops at 15, and goes deeper for method handles.
+/// How deep methods may be inlined into each other. HotSpot stops at 15, but goes deeper for method handles.
 const DEPTH: usize = 200;
 
-/// Bytes of a description that are looked at: three numbers.
+/// How many bytes of a description are read: three numbers.
 const SCOPE: usize = 15;
 
-/// Where a list begins or ends.
+/// How the beginning or end of a list is stored.
 #[derive(Debug)]
 enum ListEdge {
     /// A field holds its address.
     Address(u64),
     /// A field holds its distance from the block.
     Distance(u64),
-    /// As many bytes after the address in one field as another one holds.
+    /// At the address in one field, plus the number of bytes in another.
     After(u64, u64),
-    /// As many bytes after the block's data as a field of two bytes holds (JDK 23 and 24; not tried).
+    /// At the block's data, plus the number of bytes in a two-byte field (JDK 23 and 24; not tested).
     AfterData(u64, u64),
     /// The end of the block.
     BlockEnd,
@@ -62,7 +63,7 @@ impl ListEdge {
     }
 }
 
-/// Where a compiled method has its debug information, each list with its end.
+/// Where a compiled method has its debug information: the beginning and end of each list.
 #[derive(Debug)]
 pub(super) struct ScopeFields {
     places: [ListEdge; 2],
@@ -76,7 +77,7 @@ impl ScopeFields {
         let own = |name: &str| types.field("nmethod", name);
         let blob = |name: &str| types.field("CodeBlob", name);
         let Some(fixed) = own("_immutable_data") else {
-            // Until JDK 22, one list after the other.
+            // Until JDK 22, the lists follow each other.
             let packed = || {
                 let address = types.field("CompiledMethod", "_scopes_data_begin").map(ListEdge::Address);
                 address.or_else(|| own("_scopes_data_offset").map(ListEdge::Distance))
@@ -103,8 +104,8 @@ impl ScopeFields {
         })
     }
 
-    /// The scopes of a compiled method, of which the instructions begin at `code` and the frame is whole at `whole`. None where
-    /// they cannot be read, or do not lead to the method itself.
+    /// The scopes of a compiled method whose instructions begin at `code` and whose frame is complete at `whole`. None
+    /// where they cannot be read or do not lead to the method itself.
     pub(super) fn read(
         &self,
         memory: &Memory,
@@ -141,7 +142,7 @@ impl ScopeFields {
     }
 }
 
-/// Scopes as far as they were unpacked.
+/// The scopes that have been unpacked so far.
 struct Unpacked<'a> {
     packed: &'a [u8],
     methods: &'a [u8],
@@ -149,16 +150,16 @@ struct Unpacked<'a> {
     /// The address of the compiled method's own description.
     root: u64,
     table: ScopeTable,
-    /// Numbers in the table by the addresses of descriptions; none where the description cannot be read.
+    /// Indexes in the table by the addresses of method descriptions; none where the description cannot be read.
     functions: HashMap<u64, (u32, Arc<Method>)>,
-    /// Numbers in the table by where scopes are described, and how deep they are.
+    /// Indexes in the table by where scopes are described, with their depth.
     scopes: HashMap<u32, (u32, usize)>,
     describe: &'a mut dyn FnMut(u64) -> Option<Arc<Method>>,
 }
 
 impl Unpacked<'_> {
     fn fill(&mut self, places: &[u8], first: u32, whole: Option<u32>) -> Option<()> {
-        // Before its frame is whole, code is at its own beginning.
+        // Before its frame is complete, the code is at the beginning of the method itself.
         let begins = self.row(self.root, 0, None)?;
         let begins = self.table.add_scope(begins)?;
         self.table.add_place(first, Some(begins))?;
@@ -181,7 +182,7 @@ impl Unpacked<'_> {
         self.table.add_place(reached, None)
     }
 
-    /// The number of the scope that is described at a place, and those of its callers.
+    /// The index of the scope that is described at `described`; its callers are added to the table first.
     fn scope(&mut self, described: u32) -> Option<u32> {
         let (mut chain, mut next) = (Vec::new(), described);
         let (mut caller, mut depth) = loop {
@@ -197,7 +198,7 @@ impl Unpacked<'_> {
             if sender == 0 {
                 break (None, 0);
             }
-            // Callers are described before.
+            // Callers must be described before their callees.
             if sender >= next || chain.len() >= DEPTH {
                 return None;
             }
@@ -207,7 +208,7 @@ impl Unpacked<'_> {
             return None;
         }
         for (described, method, bytecode) in chain.into_iter().rev() {
-            // One more than the bytecode; 0 is the entry into the method.
+            // The number is the bytecode plus 1; 0 is the entry into the method.
             let row = self.row(method, bytecode.saturating_sub(1), caller)?;
             let number = self.table.add_scope(row)?;
             depth += 1;

@@ -1,35 +1,35 @@
-//! HotSpot's tables of its own types and fields: what each entry is called, and where a field lies.
+//! HotSpot's tables of its own types and fields: the name of each entry, and where a field lies.
 //!
 //! Imports `memory`.
 
 use crate::memory::Memory;
 use std::collections::HashMap;
 
-/// Entries of a table that are looked at. HotSpot has some 2,500 fields.
+/// How many entries of a table are read. HotSpot has some 2,500 fields.
 const ENTRIES: usize = 8192;
 
-/// Sizes of the tables' entries, bytes: `VMStructEntry` and `VMTypeEntry` where pointers have 64 bits.
+/// Sizes of table entries, in bytes: `VMStructEntry` and `VMTypeEntry` with 64-bit pointers.
 pub(super) const FIELD: usize = 48;
 pub(super) const TYPE: usize = 40;
 
-/// Names of types and fields lie together in the library; a part of this size holds them all, bytes.
+/// Names of types and fields lie close together in the library; a range of this many bytes contains them all.
 const NAMES: u64 = 16 << 20;
 
 /// The longest name of a type or field, bytes.
 const NAME: usize = 96;
 
-/// A virtual machine's tables, before they are read.
+/// The addresses of a virtual machine's tables.
 #[derive(Debug, Clone, Copy)]
 pub struct Tables {
     /// The process.
     pub pid: u32,
-    /// Where the variables `gHotSpotVMStructs` and `gHotSpotVMTypes` are in its memory.
+    /// Address of `gHotSpotVMStructs` in its memory.
     pub fields: u64,
-    /// As above.
+    /// Address of `gHotSpotVMTypes`.
     pub types: u64,
 }
 
-/// What the tables say.
+/// The contents of the tables.
 #[derive(Debug)]
 pub(super) struct VmTypes {
     fields: HashMap<(String, String), u64>,
@@ -53,7 +53,7 @@ impl VmTypes {
         Some(VmTypes { fields, sizes })
     }
 
-    /// Where a field lies: its offset in its type, bytes; the address of a static one.
+    /// Where a field lies: its offset in its type in bytes, or, for a static field, its address.
     pub(super) fn field(&self, of: &str, name: &str) -> Option<u64> {
         self.fields.get(&(of.to_owned(), name.to_owned())).copied()
     }
@@ -77,7 +77,7 @@ fn text(bytes: &[u8]) -> String {
     bytes.iter().take_while(|b| b.is_ascii_graphic() || **b == b' ').map(|b| char::from(*b)).collect()
 }
 
-/// A number of 64 bits in a row of a table.
+/// A 64-bit number in a row of a table.
 fn long(row: &[u8], at: usize) -> u64 {
     row.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
@@ -97,14 +97,14 @@ fn table(memory: &Memory, address: u64, row: usize) -> Option<Vec<u8>> {
     (!rows.is_empty()).then_some(rows)
 }
 
-/// A part of the memory that holds names.
+/// A part of the memory that contains names.
 struct NameMemory {
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl NameMemory {
-    /// Reads what lies around pointers to names. A null pointer has none.
+    /// Reads the memory around pointers to names. A null pointer has no name.
     fn of(memory: &Memory, pointers: impl Iterator<Item = u64> + Clone) -> Option<NameMemory> {
         let start = pointers.clone().filter(|p| *p != 0).min()?;
         let end = pointers.max()?.checked_add(NAME as u64)?;

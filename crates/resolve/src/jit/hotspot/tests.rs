@@ -1,4 +1,4 @@
-//! The whole way from an address to names and lines, in the memory of a virtual machine that has one compiled method.
+//! From an address to names and lines, in the memory of a virtual machine with one compiled method.
 
 use super::image::{CODE, Image, PRICE, SELL, SHOP, TABLES, image};
 use super::ints::{PACKINGS, Packing};
@@ -11,7 +11,7 @@ fn find(image: &Image, address: u64) -> Option<CodeBlob> {
     VmLayout::read(&memory, TABLES)?.piece(&memory, address, &mut HashMap::new())
 }
 
-/// What is called at an address: `sell:12`, innermost first.
+/// The functions at an address, like `sell:12`, innermost first.
 fn called(piece: &CodeBlob, address: u64) -> String {
     let sites = piece.function.sites(address - piece.start);
     let text = |site: &super::super::CodeSite<'_>| {
@@ -47,7 +47,7 @@ fn methods_that_were_put_into_another_one_have_lines() {
             (11, "sell:12"),
             (12, "sell:113"),
             (15, "sell:113"),
-            // A place begins where the one before it ends.
+            // A scope begins where the one before it ends.
             (16, "price:7 sell:113"),
             (23, "price:7 sell:113"),
             (24, "sell"),
@@ -60,11 +60,11 @@ fn methods_that_were_put_into_another_one_have_lines() {
 
 #[test]
 fn what_does_not_fit_is_left_out() {
-    // Scopes that lead to another method than that of the block.
+    // Scopes that lead to a different method than that of the block.
     let mut other = image(true, Packing::Zeros);
     other.word(SHOP.0 + 0xa0, PRICE);
     assert_eq!(called(&find(&other, CODE).unwrap(), CODE + 16), "sell");
-    // A caller that is not described before.
+    // A caller that is not described before its callee.
     let mut circle = image(true, Packing::Zeros);
     circle.put(SHOP.0 + 0xb1, &[4]);
     assert_eq!(called(&find(&circle, CODE).unwrap(), CODE + 16), "sell");
@@ -75,7 +75,7 @@ fn what_does_not_fit_is_left_out() {
     let mut short = image(true, Packing::Zeros);
     short.half(0x6158, 5);
     assert_eq!(called(&find(&short, CODE).unwrap(), CODE + 16), "price sell:113");
-    // Fields that have other names.
+    // Fields with other names.
     let mut renamed = image(false, Packing::NoZeros);
     let at = renamed.0.windows(15).position(|text| text == b"_immutable_data").unwrap();
     renamed.put(at as u64, b"_imperturbable_");

@@ -13,7 +13,7 @@ const ROUNDS: u32 = 12;
 const EACH: u32 = 5_000;
 const TIMING: CallTiming = CallTiming { windows: 0, complete: true };
 const FUTEX: u32 = 202;
-/// The thread that lives through all, and its place.
+/// The thread that lives through the whole run, and its place.
 const MAIN: u32 = 1;
 const MAIN_PLACE: u32 = 1;
 
@@ -21,7 +21,7 @@ fn record(thread: u32, state: u32) -> ThreadRecord {
     let bytes = [0; size_of::<ThreadRecord>()];
     let (mut record, _) = parse::<ThreadRecord>(&bytes).expect("as many bytes as it has");
     (record.thread, record.state, record.pid) = (thread, state, 7);
-    // Numbers are used again, as the kernel does, but not while their thread lives.
+    // Numbers are reused, as by the kernel, but not while their thread is alive.
     record.tid = if thread == MAIN { 500 } else { 1_000 + thread % 30_000 };
     record.inner_tid = record.tid;
     (record.start_ns, record.end_ns) = (u64::from(thread) * 10, u64::from(thread) * 10 + 9);
@@ -34,12 +34,12 @@ fn life(record: &ThreadRecord) -> ThreadLife {
     life
 }
 
-/// Where a thread waits and where it wakes somebody.
+/// Where a thread waits, and where it wakes another.
 fn places(thread: u32) -> (u32, u32) {
     (2 * thread, 2 * thread + 1)
 }
 
-/// What the consumer holds.
+/// The state of the consumer.
 struct Simulated {
     ended: EndedThreads,
     places: Places,
@@ -87,9 +87,9 @@ fn ended(run: &mut Simulated, table: &mut TableRows, thread: u32, main: &ThreadR
 
 struct Outcome {
     tables: Tables,
-    /// The most places that were remembered when a round had been settled.
+    /// The most places that were remembered after a round had been settled.
     most_places: usize,
-    /// Rows that waited to be written then, at most, bytes.
+    /// The most bytes of rows that waited to be written then.
     most_rows: usize,
     totals: Totals,
 }
@@ -111,7 +111,7 @@ fn simulate(folder: &Path) -> Outcome {
         assert!(!run.ended.is_due(0), "their last events may still be in the ring");
         run.ended.ripen();
         assert!(run.ended.is_due(0));
-        // The last one's wake-up is still in main's record.
+        // The wake-up by the last thread is still in main's record.
         let (_, wakes) = places(first + EACH - 1);
         (main.edge.waker_place, main.edge.holder) = (wakes, record(first, 0).inner_tid);
         let gone = run.ended.gone();
@@ -147,7 +147,7 @@ fn threads_that_have_ended_are_forgotten_and_the_tables_hold_all_of_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = simulate(folder.path());
     let all = (ROUNDS * EACH) as usize;
-    // Main's place, and what main's record names.
+    // Main's place, and the place that main's record refers to.
     assert!(outcome.most_places <= 2, "{} places are remembered", outcome.most_places);
     // A part of each table, and what one round adds to it.
     assert!(outcome.most_rows < 3 * (PART + EACH as usize * 512), "{} bytes wait", outcome.most_rows);
@@ -160,7 +160,7 @@ fn threads_that_have_ended_are_forgotten_and_the_tables_hold_all_of_them() {
     assert!(tables.waits.iter().all(|row| (row.count, row.blocked_ns) == (1, 5)));
     assert_eq!(tables.futex_operations.len(), all);
     assert_eq!(tables.syscalls.iter().map(|row| row.count).sum::<u64>(), 5 * all as u64);
-    // Each thread was woken by main, the holder, and woke main, when it was the holder itself.
+    // Each thread was woken by main, which held the lock, and then woke main.
     let main = thread_id(MAIN);
     let (by_main, of_main): (Vec<_>, Vec<_>) = tables.wakes.iter().partition(|row| row.waker == Some(main));
     assert_eq!((by_main.len(), of_main.len()), (all, all));

@@ -1,11 +1,11 @@
-//! Records as bytes: known ones, truncated ones, hostile ones; and the real kernel's.
+//! Records as bytes: known, truncated and hostile ones; and real ones from the kernel.
 
 use super::*;
 use crate::sources::perf::attribute::STACK_BYTES;
 use crate::sources::perf::record::{MOST_REGISTERS, RecordKind, records};
 use proptest::prelude::*;
 
-/// A record with its header. `size` is written as it is, right or wrong.
+/// A record with its header. `size` is written unchecked, whether right or wrong.
 fn framed(kind: u32, misc: u16, body: &[u8], size: Option<u16>) -> Vec<u8> {
     let size = size.unwrap_or(body.len() as u16 + 8);
     let mut bytes = kind.to_ne_bytes().to_vec();
@@ -23,7 +23,7 @@ fn long(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// What records end with: process 10, thread 11, time 1000, processor 3, event 77.
+/// The end of each record: process 10, thread 11, time 1000, processor 3, event 77.
 fn trailer() -> Vec<u8> {
     [words(&[10, 11]), long(&[1000]), words(&[3, 0]), long(&[77])].concat()
 }
@@ -55,7 +55,7 @@ fn known_records_are_understood() {
         framed(14, (1 << 13) | (1 << 14), &trailer(), None),
         framed(3, 1 << 13, &[words(&[10, 11]), b"<b>\xff\0\0\0\0".to_vec(), trailer()].concat(), None),
         framed(2, 0, &[long(&[77, 5]), trailer()].concat(), None),
-        // A kind that nobody asked for is passed over.
+        // A record of a kind that was not requested is skipped.
         framed(10, 0, &[0; 64], None),
         framed(4, 0, &[words(&[10, 10, 11, 10]), long(&[990]), trailer()].concat(), None),
     ]
@@ -79,13 +79,13 @@ fn a_sample_has_registers_by_number_and_the_copied_part_of_the_stack() {
     let bytes = sample(true, &[7; 64], 48);
     let Some(RecordKind::Sample(sample)) = whats(&bytes).pop() else { panic!("a sample") };
     assert_eq!((sample.event, sample.stack.len(), sample.registers.len()), (77, 48, MOST_REGISTERS));
-    // A leaving thread has neither.
+    // A thread that is leaving has neither registers nor stack.
     let Some(RecordKind::Sample(leaving)) = whats(&self::sample(false, &[], 0)).pop() else { panic!("a sample") };
     assert_eq!((leaving.start(), leaving.stack.len()), (None, 0));
     #[cfg(target_arch = "x86_64")]
     {
         assert_eq!(sample.start(), Some(UserRegisters { ip: 0x108, sp: 0x107, bp: 0x106, lr: 0 }));
-        // r15 is the last; the segment registers in between are not there.
+        // r15 is the last register; the segment registers before it are absent.
         assert_eq!((sample.register(23), sample.register(12)), (Some(0x100 + 19), None));
     }
 }
@@ -103,7 +103,7 @@ fn impossible_sizes_end_the_reading() {
     {
         assert_eq!(whats(&[good.clone(), bad, good.clone()].concat()), [RecordKind::In]);
     }
-    // Too short for what it should hold: left out, and the next is read.
+    // Too short for its contents: it is left out, and the next record is read.
     let short = framed(7, 0, &trailer(), None);
     assert_eq!(whats(&[short, good].concat()), [RecordKind::In]);
 }
@@ -137,7 +137,7 @@ proptest! {
     }
 }
 
-/// Where the kernel allows it, a child is watched from its exec to its end.
+/// Where the kernel allows it, observes a child from its exec to its end.
 #[test]
 #[expect(clippy::print_stderr, reason = "says what it did not check")]
 fn a_child_is_told_of_from_its_program_to_its_end() {

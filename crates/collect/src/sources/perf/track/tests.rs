@@ -27,7 +27,7 @@ fn queueing_is_taken_from_the_ends_of_blocks() {
     track.enter(75, 1, WAIT);
     track.leave(90, false, &mut silent);
     track.enter(95, 1, WAIT);
-    // 10 when it was new, 5 preempted: 25 are left for two blocks of 40 and 5.
+    // 10 while it was new and 5 while preempted; the other 25 go to two blocks of 40 and 5.
     track.settle(95, 40, &mut waits, &mut to);
     let expected = [
         (State::Runnable, 0, 10),
@@ -51,7 +51,7 @@ fn without_a_reading_blocks_stay_whole_and_are_counted() {
     track.leave(20, false, &mut silent);
     track.enter(60, 0, WAIT);
     track.settle_unread(&mut waits, &mut to);
-    // This sum holds the first block's queueing: it is only where the next begins.
+    // This sum includes the first block's queue time, so it only marks where the next one starts.
     track.leave(70, false, &mut silent);
     track.enter(80, 0, WAIT);
     track.settle(80, 1000, &mut waits, &mut to);
@@ -93,7 +93,7 @@ fn storms_are_summed_up() {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: the pieces join without gaps and the sums are the thread's life.
+    /// In whatever order events come, the pieces join without gaps and their sums equal the thread's life.
     #[test]
     fn pieces_cover_a_life_without_gaps(
         events in proptest::collection::vec((0..5_u8, 0..2_000_u64, 0..3_u32, 0..3_000_u64), 0..400)

@@ -53,7 +53,7 @@ fn a_thread_that_sleeps_on_is_one_row_and_one_wait() {
     ]);
     let expected = [(State::Running, 0, 10, 2, 1), (State::Blocked, 0, 10, 8, 1), (State::Blocked, 10, 30, 20, 1)];
     assert_eq!(rows, expected);
-    // The place's own number is the first that `Waits` emits: none was made here.
+    // The place's own number is the first one that `Waits` gives out: no other was made here.
     assert_eq!(waits, []);
 }
 
@@ -63,7 +63,7 @@ fn what_is_left_of_a_sleep_is_of_that_sleep() {
     let at = waits.unseen(ThreadId(0), 1);
     let mut thread = ReadThread::new(ThreadId(0), 0, SchedulerTimes::default(), Switches::default());
     thread.take(&reading(10, 2, 0, 1, 1, SeenState::Asleep(at)), &mut waits, &mut to);
-    // It woke up meanwhile, and has not slept again.
+    // It woke up meanwhile and has not slept since.
     thread.take(&reading(100, 30, 0, 2, 1, SeenState::Ready), &mut waits, &mut to);
     waits.emit(&mut to);
     assert_eq!(to.rows.waits.iter().map(|w| (w.wait, w.count, w.blocked_ns / MS)).collect::<Vec<_>>(), [(at, 1, 60)]);
