@@ -72,8 +72,8 @@ fn cut(text: &str, each: usize) -> String {
     format!("{}…{}", text.get(..head).unwrap_or(""), text.get(tail..).unwrap_or(""))
 }
 
-/// Escapes the five characters that have a meaning in HTML, in text made harmless. A text beyond 2000 bytes is cut as by
-/// [`readable`]; the analysis writes no sentence that long, so only names are ever cut.
+/// Escapes the five characters that have a meaning in HTML, in text made harmless. A text beyond 2000 bytes is cut as
+/// by [`readable`]; the analysis writes no sentence that long, so only names are ever cut.
 pub(in crate::html) fn escape(text: &str) -> String {
     let whole = if text.len() <= 2000 { text::harmless(text) } else { readable(text) };
     let mut safe = String::with_capacity(whole.len());
