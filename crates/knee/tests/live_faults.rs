@@ -1,6 +1,6 @@
 //! Misfortune while the kernel observes: knee is killed at any moment of an observed run, descriptors and locked memory
-//! run out, the disk is full. These tests load BPF programs and mount a small file system: they need root, and `./dev
-//! live` runs them. No result depends on time: at every moment the outcome must be one of those allowed.
+//! run out, the disk is full. These tests load BPF programs and mount a small file system: they need root, and
+//! `./dev live` runs them. No result depends on time: at every moment the outcome must be one of those allowed.
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;

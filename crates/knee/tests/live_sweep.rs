@@ -1,5 +1,5 @@
-//! The main job on real programs, as a user runs it. These tests load BPF programs: they need root and the lab (`make
-//! -C lab`), and `./dev live` runs them. They check counts, names and sums, never times.
+//! The main job on real programs, as a user runs it. These tests load BPF programs: they need root and the lab
+//! (`make -C lab`), and `./dev live` runs them. They check counts, names and sums, never times.
 #![allow(clippy::print_stdout, reason = "says why a test takes longer")]
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 

@@ -13,8 +13,8 @@
 //! assert_eq!(tables.threads.len(), 2);
 //! ```
 //!
-//! A stack is written innermost first, frames separated by ` < `, a frame as `function@module` with an optional `
-//! file:line`; the function `?` has no name. Modules: `kernel` is the kernel, a name with `.so` a library, anything
+//! A stack is written innermost first, frames separated by ` < `, a frame as `function@module` with an optional
+//! ` file:line`; the function `?` has no name. Modules: `kernel` is the kernel, a name with `.so` a library, anything
 //! else the program.
 
 use crate::ids::*;

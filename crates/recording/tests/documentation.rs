@@ -1,5 +1,5 @@
-//! `docs/recording.md` says what the tables contain. It is generated from the row types: `KNEE_WRITE_DOCS=1 cargo test
-//! -p recording --test documentation`.
+//! `docs/recording.md` says what the tables contain. It is generated from the row types:
+//! `KNEE_WRITE_DOCS=1 cargo test -p recording --test documentation`.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording; `large
-//! measure DIR` reads it, analyses it and writes the page to DIR/page.html. They are two processes, so that the memory
-//! of one does not count for the other. `./dev large` runs both and opens the page in a browser.
+//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording;
+//! `large measure DIR` reads it, analyses it and writes the page to DIR/page.html. They are two processes, so that the
+//! memory of one does not count for the other. `./dev large` runs both and opens the page in a browser.
 
 #[path = "../tests/common/hostile.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]

@@ -1,9 +1,9 @@
 //! One screen of text: the verdict, the curve, the account, the causes, what could not be seen, where the files are.
 //!
 //! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
-//! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee
-//! doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep side
-//! by side, with their curves drawn by `plot`; [`sheet`] headings and texts for everything else.
+//! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of
+//! `knee doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep
+//! side by side, with their curves drawn by `plot`; [`sheet`] headings and texts for everything else.
 //!
 //! May import: `comparison`, `culprit`, `pair`, `text`, `words`, `analyze`, `recording`, anstyle.
 
