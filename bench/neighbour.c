@@ -1,4 +1,4 @@
-/* A neighbour that a measured program has to share the machine with.
+/* A program with which a measured program has to share the machine.
  *
  *   neighbour hog        computes all the time
  *   neighbour build      computes on all processors for half a second, and rests for half a second
@@ -49,7 +49,7 @@ int main(int count, char **words) {
         }
     }
     if (!strcmp(what, "waker")) {
-        /* Without it the kernel joins timers that are 50 microseconds apart. */
+        /* By default the kernel may delay timers by 50 microseconds. */
         prctl(PR_SET_TIMERSLACK, 1);
         for (;;) rest(50e-6);
     }

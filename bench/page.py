@@ -4,11 +4,11 @@
     ...
     <!-- end -->
 
-stands in a page, as lines of their own or within a line. Each program of this folder that measures has `PARTS`: for each such
-name the page, and the function that makes the text of the figures. With `--write` it keeps its figures in `kept/` and writes its
-parts; `bench/tables` does the latter without measuring, and checks that nobody did it by hand.
+The markers are on lines of their own or within a line. Each program in this folder that measures has `PARTS`: for each such name
+the page, and the function that makes the text from the figures. With `--write` it keeps its figures in `kept/` and writes its
+parts into the pages; `bench/tables` writes them without measuring, and checks that nobody edited them by hand.
 
-Imports nothing but Python's own library.
+Imports only Python's standard library.
 """
 import json
 import os
@@ -20,17 +20,17 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "bench/kept"
-# What stands between the markers holds no other marker: else an end was forgotten.
+# No other marker may be between the two: then an end marker was forgotten.
 PART = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->)(?P<text>(?:(?!<!--).)*?)(<!-- end -->)", re.DOTALL)
 BEGIN = re.compile(r"<!-- measured: ([a-z-]+) -->")
 
 
 class Wrong(Exception):
-    """A page or figures that are not as they must be; says which, and what to do."""
+    """An error in a page or in figures; its text says which, and what to do."""
 
 
 def replaced(text, name, fresh):
-    """The page's text with `fresh` in the part `name`, which must be there once."""
+    """The page's text with `fresh` as the content of the part `name`, which must exist exactly once."""
     places = [part for part in PART.finditer(text) if part["name"] == name]
     if len(places) != 1 or BEGIN.findall(text).count(name) != 1:
         raise Wrong(f"{len(places)} places for '{name}' between <!-- measured: {name} --> and <!-- end -->, there must be one")
@@ -46,7 +46,7 @@ def replaced(text, name, fresh):
 
 
 def names(text):
-    """The parts that a page has or means to have, in their order."""
+    """The names in a page's begin markers, in order."""
     return BEGIN.findall(text)
 
 
@@ -63,7 +63,7 @@ def kept(bench):
 
 
 def write(figures, parts):
-    """Makes the pages say what the figures give; the names of those that changed."""
+    """Updates the pages from the figures; returns the pages that changed."""
     changed = []
     for name, (page, text) in parts.items():
         path = ROOT / page
@@ -81,7 +81,7 @@ def write(figures, parts):
 def keep(bench, figures, parts):
     """Keeps what was measured, and writes it into the pages."""
     KEPT.mkdir(exist_ok=True)
-    # First whether it can be shown: figures that cannot are not to take the place of those that can.
+    # First make the texts: figures that cannot be shown must not replace figures that can.
     for _, text in parts.values():
         text(figures)
     kept_at(bench).write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
@@ -90,7 +90,7 @@ def keep(bench, figures, parts):
 
 
 def circumstances():
-    """When and on what is measured; to be asked for before, so that the load is not the measurement's own."""
+    """When and where is measured. Must be called before measuring, so that the load is not the measurement's own."""
     info = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
     system = platform.freedesktop_os_release()
@@ -122,5 +122,5 @@ def table(header, rows):
 
 
 def paragraph(text):
-    """As long as the lines of the pages are."""
+    """Wrapped to the width of the pages' lines."""
     return textwrap.fill(text, width=140, break_long_words=False, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""What puts figures into pages: python3 -m unittest discover -s bench (a part of ./dev tables)."""
+"""Tests of the code that puts figures into pages: python3 -m unittest discover -s bench (a part of ./dev tables)."""
 import contextlib
 import copy
 import importlib.machinery
@@ -16,7 +16,7 @@ MADE = {"day": "2026-01-02", "processors": 2, "model": "Model", "virtual": True,
 
 
 def program(path):
-    """A program of this folder as a module; it does nothing when it is not the main one."""
+    """A program of this folder as a module; it runs nothing unless it is the main program."""
     loader = importlib.machinery.SourceFileLoader(path.replace("/", "_"), str(HERE / path))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -97,7 +97,7 @@ class Keeping(unittest.TestCase):
 
 
 class Tables(unittest.TestCase):
-    """That pages hold what their figures give is checked by bench/tables; here, what is made of other figures."""
+    """bench/tables checks the pages against the kept figures; these tests use other figures."""
 
     def setUp(self):
         self.tables = program("tables")
@@ -187,7 +187,7 @@ knee view: lanes drawn after 676 (579 to 698) ms (goal 1000); zooming 21.9 (21.2
 
 
 class Quotations(unittest.TestCase):
-    """What docs/cases/refresh puts into pages of what a command prints."""
+    """Which part of a command's output docs/cases/refresh puts into pages."""
 
     def test_a_part_of_an_output(self):
         refresh = program("../docs/cases/refresh")

@@ -20,8 +20,8 @@
 #include "queue.h"
 
 #define BATCH 256
-/* Batches that a thread gives before it takes its first: as long as its neighbour
- * is less than so many behind, nobody waits. Less than a queue holds. */
+/* Batches that a thread gives before it takes its first: while its neighbour is
+ * fewer batches behind, no thread waits. Must be less than a queue can hold. */
 #define AHEAD 8
 #define QUEUE 16
 
@@ -101,7 +101,7 @@ static __attribute__((noinline)) void take_batch(struct thread_state *self)
 {
     struct batch *batch = queue_pop(&self->incoming);
     if (!batch)
-        return; /* cannot be: every thread gives as many as it takes */
+        return; /* impossible: every thread gives as many as it takes */
     for (unsigned i = 0; i < batch->count; i++)
         release_block(self, batch->block[i]);
     free(batch);

@@ -66,7 +66,7 @@ static uint64_t next_xoshiro(uint64_t s[4])
     return result;
 }
 
-/* One linear congruential generator for everybody. */
+/* One linear congruential generator shared by all threads. */
 static uint64_t next_shared_lcg(void)
 {
     uint64_t old = atomic_load_explicit(&shared_lcg, memory_order_relaxed);

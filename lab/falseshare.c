@@ -52,7 +52,7 @@ static __attribute__((noinline)) void count_own(volatile uint64_t *value, uint64
         ++*value;
 }
 
-/* Counts in `own` as long as nobody wants it to stop, which nobody ever does. */
+/* Counts in `own` until `stop` is set, which never happens. */
 static __attribute__((noinline)) void count_until_stopped(atomic_bool *stop,
                                                           volatile uint64_t *own,
                                                           uint64_t steps)

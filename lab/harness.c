@@ -91,7 +91,7 @@ static void *run_worker(void *argument)
     if (self->prepare)
         self->prepare(self->index, self->shared);
     pthread_barrier_wait(self->go);
-    KNEE_BEGIN(); /* outside of the times: whoever listens does not prolong them */
+    KNEE_BEGIN(); /* outside the timed part: an observer does not prolong it */
     uint64_t cpu_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     self->start = lab_now();
     self->body(self->index, self->shared);

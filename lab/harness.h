@@ -5,8 +5,8 @@
  *
  *     test=NAME key=value ... seconds=1.234 tput(Mops)=5.67
  *
- * The same is told by marks (knee.h): the measured part is what is timed, units
- * of work are the operations of the result line.
+ * Marks (knee.h) report the same: the measured part is what is timed, and the
+ * units of work are the operations of the result line.
  *
  * Exit status of every program: 0 right result, 1 wrong result or a failed
  * call, 2 wrong usage. */

@@ -194,10 +194,10 @@ static uint64_t range_start(unsigned thread)
 }
 
 #ifdef PARTS
-/* How many rounds each part has been taken in. */
+/* The number of rounds in which each part has been taken. */
 static _Atomic uint64_t *part_taken;
 
-/* Ranges cut into parts; a thread begins with its own and goes on round. */
+/* Ranges cut into parts: a thread begins with its own, then takes others'. */
 static void insert_share(unsigned thread, uint64_t round)
 {
     uint64_t per_range = parts / threads;

@@ -52,7 +52,7 @@ static const char *path = "";
 static int file;
 static uint64_t page, pages, chunk_pages; /* bytes a page; pages in all, a chunk */
 
-/* A run of pages, and where they are in memory while they are. */
+/* A run of pages, and their address while they are in memory. */
 struct chunk {
     uint64_t first, count;
     unsigned char *bytes;
@@ -275,7 +275,7 @@ static void open_file(void)
     }
     struct stat status;
     if (stat(path, &status) != 0) {
-        /* Named when complete, for the sake of runs at the same time. */
+        /* Renamed when complete: other runs may look for it meanwhile. */
         snprintf(new_path, sizeof new_path, "%s.%d", path, (int)getpid());
         write_file(new_path);
         if (rename(new_path, path) != 0)

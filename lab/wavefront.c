@@ -6,7 +6,7 @@
  * move through the picture as a slanted front. The codec is in codec.c.
  *
  * Cause:    a worker that catches up with the row above spins on its counter.
- *           That looks like work: the processors are busy, the wall time stands.
+ *           That looks like work: the processors are busy, but nothing gets faster.
  * Expected: spin-wait       with --wait=spin and --wait=spin-pause
  *           condition-wait  with --wait=futex and --wait=cond, or with a parser
  *                           made the limit by a large --parse-cost
@@ -89,9 +89,9 @@ static __attribute__((noinline)) void wait_spin_pause(struct row *above, uint32_
 }
 
 /* Says that it may sleep, then looks once more; advance_futex() does the two
- * in the opposite order, so one of them always notices the other. Only the one
- * who sleeps takes its word back: were the waker to do so, it could take back
- * the word for a sleep that is about to begin. */
+ * in the opposite order, so one of them always notices the other. Only the
+ * sleeper resets the flag: the waker might reset the flag of a sleep that is
+ * just about to begin. */
 static __attribute__((noinline)) void wait_futex(struct row *above, uint32_t wanted)
 {
     uint32_t seen = atomic_load(&above->progress);
@@ -206,7 +206,7 @@ static void read_rows(void)
     pthread_mutex_unlock(&line.lock);
 }
 
-/* Rows are taken in order, so the row above is always in somebody's hands. */
+/* Rows are taken in order, so a worker has always taken the row above. */
 static bool take_row(uint64_t *number)
 {
     pthread_mutex_lock(&line.lock);
@@ -226,7 +226,7 @@ static void decode_rows(void)
         struct row *row = row_at(number);
         struct row *above = row->header.is_first ? NULL : row_at(number - 1);
         struct row_decoder decoder;
-        KNEE_TASK_BEGIN("decode"); /* with the waiting for the row above */
+        KNEE_TASK_BEGIN("decode"); /* includes waiting for the row above */
         codec_start_row(&decoder, row->coded, row->header.bytes,
                         above ? above->pixels : NULL, row->pixels);
         for (uint32_t x = 0; x < row->header.width;) {

@@ -1,4 +1,4 @@
-"""Programs whose threads share memory, and the same programs repaired: generated sources.
+"""Generates the sources of programs whose threads share memory, and of the same programs repaired.
 
 Every program takes a thread count and a number of steps, divides the steps among the threads, and does the same work
 whatever it shares. `SHARED` chooses between the bad and the repaired layout when it is compiled.
@@ -14,7 +14,7 @@ WIDTHS = [1, 2, 4, 8]
 
 @dataclass
 class Program:
-    """One program: its source, how it is compiled, and what should be said of it."""
+    """A program: its source, how it is compiled, and which cause should be found."""
 
     name: str
     language: str
@@ -26,7 +26,7 @@ class Program:
 
 
 def fill(steps, value):
-    """Work between two accesses, which no compiler can shorten."""
+    """Work between two accesses that no compiler can optimise away."""
     return f"for (int f = 0; f < {steps}; f++) {value} = {value} * 6364136223846793005u + 1442695040888963407u;"
 
 
@@ -191,7 +191,7 @@ class Maker:
             C_HEAD,
             "false-sharing",
             globals="struct object { volatile value count; }; static struct object *objects[64];",
-            # The first of them near the beginning of a line, so that the next lies in the same one.
+            # The first one near the beginning of a cache line, so that the next lies in the same line.
             setup=lambda shared, width: f"do objects[0] = malloc({size}); while ((uintptr_t)objects[0] % 64 > 16); "
             f"for (uint64_t t = 1; t < threads; t++) objects[t] = malloc({size});"
             if shared
@@ -244,7 +244,7 @@ class Maker:
             CPP_HEAD,
             "true-sharing",
             cpp=True,
-            # Kept, because compilers leave out an allocation that nothing uses.
+            # Stored, because compilers remove an allocation that nothing uses.
             globals="static std::shared_ptr<uint64_t> common[64]; char *between[64];",
             setup=lambda shared, width: "for (uint64_t t = 0; t < threads; t++) "
             + ("common[t] = t ? common[0] : std::make_shared<uint64_t>(7);" if shared else "{ common[t] = "

@@ -27,7 +27,7 @@ from programs import Maker
 
 CAUSES = ("false-sharing", "true-sharing", "spin-wait")
 ESTIMATE = "CPU time over that without the sharing"
-# Slowdowns below this are not asked to be found.
+# Smaller slowdowns need not be found.
 SLOW = 1.2
 
 
@@ -47,7 +47,7 @@ def seconds(binary, threads, steps):
 
 
 def enough(binary, threads, goal):
-    """Steps with which a run takes about `goal` seconds."""
+    """The number of steps for which a run takes about `goal` seconds."""
     steps = 1_000
     while (took := seconds(binary, threads, steps)) < 0.1:
         steps *= 4
@@ -55,7 +55,7 @@ def enough(binary, threads, goal):
 
 
 def sweep(knee, group, binaries, threads, steps, recording, runs):
-    """One sweep with a variant for each program of the group, in its order."""
+    """Makes a sweep with one variant per program of the group, in the same order."""
     shutil.rmtree(recording, ignore_errors=True)
     command = [knee, "sweep", "--quiet", "--runs", str(runs), "--warm-up", "0", "-o", recording]
     if len(group) == 1:
@@ -85,16 +85,16 @@ def answers(knee, group, recording):
 
 
 def slower(case, threads):
-    """The time of a case over that of the first one, from the ratios inside blocks; `against_first` is of the speeds."""
+    """The time of a case divided by that of the first, from ratios within blocks; `against_first` has ratios of speeds."""
     return next(1 / one["ratio"] for one in case["against_first"] if one["threads"] == threads)
 
 
 def verdict(answer):
-    """Causes of the three that were found, the reasons of those that stay unsure, and the estimated slowdown."""
+    """Which of the three causes were found, why others stay unsure, and the estimated slowdown."""
     found = {cause["id"]: cause for cause in answer["verdict"]["causes"] if cause["id"] in CAUSES}
     unsure = {one["id"]: one["missing"] for one in answer["verdict"]["unsure"] if one["id"] in CAUSES}
     rows = [row for cause in found.values() for row in cause["evidence"] if row["what"].startswith(ESTIMATE)]
-    # Both kinds add up: each says how much the whole takes over that without it.
+    # Slowdowns of several causes add up: each is the whole time divided by the time without that cause.
     estimate = 1 + sum(row["value"] - 1 for row in rows) if rows else None
     return found, unsure, estimate
 
@@ -163,7 +163,7 @@ def main():
 
 
 def groups(programs):
-    """Each repaired program with the one that it repairs after it; the others alone."""
+    """Groups: a repaired program followed by the one that it repairs; all others alone."""
     by_name = {program.name: program for program in programs}
     for program in programs:
         partner = by_name.get(program.partner)
@@ -174,7 +174,7 @@ def groups(programs):
 
 
 def is_asked(row, one):
-    """Whether a sweep should find it: a loop that waits is there whatever it costs, the others where they cost enough."""
+    """Whether a sweep should find it: a waiting loop always, other causes if they cost enough."""
     return bool(row["expected"]) and (one["real"] is None or one["real"] >= SLOW)
 
 
@@ -198,7 +198,8 @@ def show(row):
 
 
 def totals(results):
-    """Found and asked for, false alarms and sweeps that could give one, and estimates over real slowdowns."""
+    """Sweeps with the cause found, and all that should find it; false alarms, and all sweeps that could give one; factors
+    between estimated and real slowdowns."""
     asked = [(row, one) for row in results for one in row["sweeps"] if is_asked(row, one)]
     clean = [one for row in results if not row["expected"] for one in row["sweeps"]]
     found = sum(row["expected"] in one["found"] for row, one in asked)
@@ -218,7 +219,7 @@ def summary(results):
 
 
 def table(figures):
-    """The table of docs/sharing.md: a row a program, one for all that share nothing, and what it comes to in all."""
+    """The table of docs/sharing.md: one row per program, one for all that share nothing, and a summary."""
     results, rows = figures["results"], []
     for row in (row for row in results if row["expected"]):
         sweeps = row["sweeps"]

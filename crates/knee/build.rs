@@ -1,6 +1,6 @@
-//! Tells the binary which sources it is built from: git's description of them where these are a checkout, and the time that
-//! belongs to them (SOURCE_DATE_EPOCH, else the last commit's). The time of the build itself is nowhere, so that the same
-//! sources give the same binary.
+//! Tells the binary which sources it is built from: git's description of them, if they are a checkout, and their time
+//! (SOURCE_DATE_EPOCH, else that of the last commit). The time of the build is not included, so that the same sources
+//! give the same binary.
 
 use std::env;
 use std::path::Path;
@@ -14,10 +14,11 @@ fn main() {
         // HEAD moves when another branch is checked out, its log when there is a commit, tags when there is a release.
         for name in ["HEAD", "logs/HEAD", "refs/tags", "packed-refs"] {
             let path = git(&["rev-parse", "--git-path", name]).filter(|path| Path::new(path).exists());
-            // A path that does not exist would make every build a new one.
+            // A path that does not exist would make cargo run this script in every build.
             path.inspect(|path| println!("cargo::rerun-if-changed={path}"));
         }
-        // So many digits whatever git would think enough for the clone at hand: the same sources, the same version.
+        // A fixed number of digits: git's default depends on the clone, but the same sources must give the same
+        // version.
         let commit = git(&["describe", "--tags", "--always", "--abbrev=12", "--match", "v[0-9]*"]);
         commit.inspect(|commit| println!("cargo::rustc-env=KNEE_COMMIT={commit}"));
     }
@@ -27,16 +28,16 @@ fn main() {
     }
 }
 
-/// Sources unpacked inside the checkout of something else have nothing to do with its commits.
+/// Sources unpacked inside another project's checkout have nothing to do with its commits.
 fn is_checkout() -> bool {
     let top = git(&["rev-parse", "--show-toplevel"]).and_then(|top| Path::new(&top).canonicalize().ok());
     top.is_some() && top == Path::new("../..").canonicalize().ok()
 }
 
-/// What git says in this package's folder; absent where there is no git, no checkout, or nothing to say.
+/// What git prints in this package's folder; none without git, without a checkout, or without output.
 fn git(arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    // A hook that builds would pass on its own idea of the checkout.
+    // When a git hook runs the build, these variables point to the hook's checkout.
     command.args(arguments).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").env_remove("GIT_INDEX_FILE");
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

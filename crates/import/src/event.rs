@@ -1,13 +1,13 @@
-//! Which events of a profile are processor time.
+//! Which events of a profile measure processor time.
 
-/// Events that count while a thread is on a processor, the best first: the clocks count time itself; cycles are time as
-/// long as the processor keeps its speed.
+/// Events that count while a thread is on a processor, the best first: clocks count time directly; cycles measure time
+/// as long as the processor does not change its speed.
 const TIME: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
 
-/// Of these, those whose period is in nanoseconds (perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK and _TASK_CLOCK).
+/// The first so many have a period in nanoseconds (perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK and _TASK_CLOCK).
 const CLOCKS: usize = 2;
 
-/// An event that is processor time.
+/// An event that measures processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(usize);
 
@@ -17,7 +17,7 @@ impl Time {
         (0..TIME.len()).map(Time)
     }
 
-    /// The event of a printed name: `cycles:ppp`, `cpu_core/cycles/P`, `cpu-clock`.
+    /// The event with a printed name: `cycles:ppp`, `cpu_core/cycles/P`, `cpu-clock`.
     pub(crate) fn of(event: &str) -> Option<Time> {
         let base = base(event);
         TIME.iter().position(|name| *name == base).map(Time)
@@ -33,7 +33,7 @@ impl Time {
         self.0 < CLOCKS
     }
 
-    /// Its place, for tables.
+    /// Its index in [`TIME`].
     pub(crate) fn index(self) -> usize {
         self.0
     }
@@ -48,7 +48,7 @@ pub(crate) fn base(event: &str) -> &str {
     event.split(':').next().unwrap_or(event)
 }
 
-/// Whether the event was asked for user space alone (modifier `u` without `k`).
+/// Whether the event was requested for user space only (modifier `u` without `k`).
 pub(crate) fn user_only(event: &str) -> bool {
     let modifiers = match event.rsplit_once('/') {
         Some((_, modifiers)) => modifiers,

@@ -1,4 +1,4 @@
-//! What `perf script --header` says of the machine and of the command, in lines that begin with `#`
+//! What `perf script --header` says about the machine and the command, in lines that begin with `#`
 //! (tools/perf/util/header.c).
 
 use crate::event::Time;
@@ -13,12 +13,12 @@ pub(crate) struct Header {
     pub(crate) processors: Option<u32>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) command: Option<String>,
-    /// Samples a second that were asked for, by event.
+    /// The requested sampling frequency by event, samples per second.
     hertz: Vec<(Time, u64)>,
 }
 
 impl Header {
-    /// Takes a comment.
+    /// Parses a comment line.
     pub(crate) fn take(&mut self, line: &str) {
         let Some((name, value)) = line.trim_start_matches('#').split_once(':') else { return };
         let value = value.trim();
@@ -38,12 +38,12 @@ impl Header {
         }
     }
 
-    /// Samples a second of an event.
+    /// The requested sampling frequency of an event, samples per second.
     pub(crate) fn hertz(&self, event: Time) -> Option<u64> {
         self.hertz.iter().find(|(of, _)| *of == event).map(|(_, hertz)| *hertz)
     }
 
-    /// The machine, as far as it is told. What is not is empty.
+    /// The machine, as far as the header describes it; the rest is empty or 0.
     pub(crate) fn machine(&self, seen: u32) -> Machine {
         let processors = self.processors.unwrap_or(0).max(seen).max(1);
         Machine {

@@ -1,9 +1,9 @@
 //! Profiles of other tools as recordings: what `perf script` prints becomes samples, stacks and threads.
 //!
-//! Rooms: [`perf_script`] the text, line by line; `event` which events are processor time; `header` what `perf script
-//! --header` says of the machine; `names` handles for functions, stacks and modules; `threads` the times of threads, as
-//! far as samples tell them; [`profile`] puts a recording together. Nothing is made up: what samples cannot tell is
-//! absent, and `meta.json` says that the recording was imported.
+//! Rooms: [`perf_script`] the text, line by line; `event` which events measure processor time; `header` what
+//! `perf script --header` says about the machine; `names` handles for functions, stacks and modules; `threads` the
+//! times of threads, as far as samples show them; [`profile`] puts a recording together. Nothing is invented: what
+//! samples cannot tell is absent, and `meta.json` says that the recording was imported.
 //!
 //! May import: `recording`. Reads what it is given, opens no file, knows no clock.
 #![forbid(unsafe_code)]

@@ -5,10 +5,10 @@ use recording::tables::{Frame, Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId};
 use std::collections::HashMap;
 
-/// Addresses from here on are the kernel's on every 64-bit architecture that Linux runs on.
+/// Addresses from here on belong to the kernel on every 64-bit architecture that Linux runs on.
 const KERNEL: u64 = 1 << 63;
 
-/// Both parts of a call path.
+/// The stacks of a call path in user space and in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) user: Option<StackId>,
@@ -34,7 +34,7 @@ impl Names {
     pub(crate) fn path(&mut self, frames: &[Text], cut: bool) -> Path {
         let kernel = frames.iter().position(|frame| !is_kernel(frame)).unwrap_or(frames.len());
         let (kernel, user) = frames.split_at(kernel);
-        // Where the last address has no name, unwinding has most likely gone astray.
+        // If the last address has no name, unwinding has most likely gone astray.
         let astray = user.last().is_some_and(|frame| frame.function.is_none());
         Path { kernel: self.stack(kernel, false), user: self.stack(user, cut || astray) }
     }
@@ -57,7 +57,7 @@ impl Names {
     }
 
     fn place(&mut self, group: &[Text]) -> FrameId {
-        // Only the function that the others are inlined into is printed with its module.
+        // Only the function that contains the inlined ones is printed with its module.
         let named = group.iter().rev().find(|frame| !frame.module.is_empty());
         let module = self.module(named);
         let place: Place =
@@ -106,7 +106,7 @@ fn is_kernel(frame: &Text) -> bool {
     frame.address >= KERNEL || kind(frame) == ModuleKind::Kernel
 }
 
-/// What a printed module is. Which of the files is the program is not told: one that is no library is taken for it.
+/// The kind of a printed module. perf does not say which file is the program: any file that is no library counts as it.
 fn kind(frame: &Text) -> ModuleKind {
     let path = frame.module.trim_end_matches(" (deleted)");
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -122,7 +122,7 @@ fn kind(frame: &Text) -> ModuleKind {
         () if path.is_empty() || bracketed || path.starts_with("//anon") || path.starts_with("/dev/zero") => {
             ModuleKind::Anonymous
         }
-        // Names of code made at run time come from such a file (tools/perf/Documentation/jit-interface.txt).
+        // Such a file has the names of code made at run time (tools/perf/Documentation/jit-interface.txt).
         () if name.starts_with("perf-") && name.ends_with(".map") => ModuleKind::Anonymous,
         () if name.starts_with("jitted-") => ModuleKind::Anonymous,
         () if name.ends_with(".so") || name.contains(".so.") || name.starts_with("ld-") => ModuleKind::Library,

@@ -1,10 +1,10 @@
 //! The text that `perf script` prints, one sample after the other (perf-script(1); `process_event` in the kernel's
 //! tools/perf/builtin-script.c, `sample__fprintf_callchain` in tools/perf/util/evsel_fprintf.c).
 //!
-//! A sample is a line `comm pid/tid [cpu] seconds: period event:` with the code address behind it, or with the frames of
-//! the call path on lines of their own, the innermost first, ended by an empty line. `perf script -F` leaves fields out,
-//! so each line is understood by what it holds. Everything in it is the profiled program's choice: a line that is not
-//! understood is counted and left out.
+//! A sample is a line `comm pid/tid [cpu] seconds: period event:` followed by the code address, or by the frames of the
+//! call path on separate lines, innermost first, up to an empty line. `perf script -F` leaves fields out, so each field
+//! is recognised by its form. The profiled program chooses much of this text: lines that are not understood are counted
+//! and left out.
 
 use std::io::{self, BufRead};
 
@@ -19,13 +19,13 @@ pub struct Frame {
     pub address: u64,
     /// The function without its offset; absent for `[unknown]`.
     pub function: Option<String>,
-    /// What stood in the parentheses: a path, `[kernel.kallsyms]`, `[unknown]`; empty for an inlined function.
+    /// The text in parentheses: a path, `[kernel.kallsyms]`, `[unknown]`; empty for an inlined function.
     pub module: String,
     /// Source file.
     pub file: Option<String>,
     /// Source line.
     pub line: Option<u32>,
-    /// It was inlined into the next frame, which has the same address.
+    /// True when it was inlined into the next frame, which has the same address.
     pub inlined: bool,
 }
 
@@ -40,22 +40,22 @@ pub struct Sample {
     pub tid: u32,
     /// The processor, when printed.
     pub processor: Option<u32>,
-    /// When, nanoseconds of perf's clock.
+    /// Its time, nanoseconds of perf's clock.
     pub time_ns: u64,
-    /// Events that the sample stands for, when printed.
+    /// The number of events that the sample stands for, when printed.
     pub period: Option<u64>,
-    /// The event, as printed; empty when it was not.
+    /// The event, as printed; empty when none was printed.
     pub event: String,
     /// The call path, innermost first.
     pub frames: Vec<Frame>,
-    /// Outer frames are missing: the path was too deep, or the text ended inside it.
+    /// True when outer frames are missing: the path was too deep, or the text ended inside it.
     pub cut: bool,
 }
 
 /// What is in a text besides samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// Lines that are neither samples nor frames nor comments.
+    /// Lines that are not samples, frames or comments.
     pub strange_lines: u64,
     /// The first of them, shortened.
     pub strange: Option<String>,
@@ -63,7 +63,7 @@ pub struct Rest {
     pub without_time: u64,
 }
 
-/// Longest piece of a strange line that is shown.
+/// Longest part of a strange line that is shown.
 const SHOWN: usize = 60;
 
 /// Reads a text to its end. `sample` gets each sample, `comment` each line that begins with `#`.
@@ -86,7 +86,7 @@ pub fn read(mut text: impl BufRead, mut comment: impl FnMut(&str), mut sample: i
             open.take().into_iter().for_each(&mut sample);
             continue;
         }
-        // The last line of a text that was cut may be cut itself: half a name is none.
+        // The last line of a truncated text may itself be incomplete, so its frame cannot be used.
         if !ended && open.is_some() && frame(line).is_some() {
             break;
         }
@@ -110,14 +110,14 @@ pub fn read(mut text: impl BufRead, mut comment: impl FnMut(&str), mut sample: i
         rest.strange.get_or_insert_with(|| line.trim().chars().take(SHOWN).collect());
     }
     if let Some(mut last) = open {
-        // perf ends each call path by an empty line; without it the rest of the path is missing.
+        // perf ends each call path with an empty line; if it is missing, so is the rest of the path.
         last.cut |= !last.frames.is_empty() && !inline(&last);
         sample(last);
     }
     Ok(rest)
 }
 
-/// A sample without a call path has its only frame on its own line, and no empty line behind it.
+/// A sample without a call path has its only frame on its own line, without an empty line after it.
 fn inline(sample: &Sample) -> bool {
     sample.frames.len() == 1
 }
@@ -126,7 +126,7 @@ fn inline(sample: &Sample) -> bool {
 fn add(sample: &mut Sample, line: &str) -> bool {
     if let Some(frame) = frame(line) {
         if frame.address == u64::MAX && frame.function.is_none() {
-            // What perf prints where its unwinder lost its way.
+            // perf prints this when its unwinder failed.
             sample.cut = true;
         } else if sample.frames.len() < DEEPEST {
             sample.frames.push(frame);
@@ -135,18 +135,18 @@ fn add(sample: &mut Sample, line: &str) -> bool {
         }
         return true;
     }
-    // Behind the source line, where there is one, stands what else stands behind the name.
+    // If there is a source line, ` (inlined)` is printed after it instead of after the name.
     let (line, inlined) = line.strip_suffix(" (inlined)").map_or((line, false), |line| (line, true));
     let (Some(last), Some((file, number))) = (sample.frames.last_mut(), source_line(line)) else { return false };
     last.inlined |= inlined;
-    // perf prints `??:0` and `libc.so.6[1234]` where there is no line.
+    // perf prints `??:0` and `libc.so.6[1234]` if there is no line.
     if number > 0 && !file.starts_with('?') {
         (last.file, last.line) = (Some(file.to_owned()), Some(number));
     }
     true
 }
 
-/// `  /src/app.c:17`, with a discriminator in parentheses now and then.
+/// `  /src/app.c:17`, sometimes with a discriminator in parentheses.
 fn source_line(line: &str) -> Option<(&str, u32)> {
     let line = line.trim();
     let line = line.split_once(" (discriminator").map_or(line, |(place, _)| place);
@@ -165,7 +165,7 @@ fn frame(text: &str) -> Option<Frame> {
     let text = text.trim();
     let (address, rest) = text.split_once(' ').unwrap_or((text, ""));
     let digits = address.strip_prefix("0x").unwrap_or(address);
-    // A name such as `add` is hexadecimal, too: behind an address there is something, or it is long.
+    // A name such as `add` also looks hexadecimal; but an address is long, or something follows it.
     if rest.is_empty() && digits.len() < 6 {
         return None;
     }
@@ -183,7 +183,7 @@ fn frame(text: &str) -> Option<Frame> {
     })
 }
 
-/// The name, and what stands in the last parentheses. Names and paths may hold parentheses themselves.
+/// The name, and the text in the last parentheses. Names and paths may contain parentheses themselves.
 fn split_module(text: &str) -> (&str, Option<&str>) {
     let Some(inside) = text.strip_suffix(')') else { return (text, None) };
     let mut depth = 1_u32;
@@ -212,12 +212,12 @@ fn without_offset(name: &str) -> &str {
     }
 }
 
-/// With `-F +dsoff` the path is followed by the offset inside the file.
+/// With `-F +dsoff` the path is followed by the offset in the file.
 fn without_module_offset(module: &str) -> &str {
     without_offset(module)
 }
 
-/// The first line of a sample. `None` when it is none.
+/// The first line of a sample, or `None` if it is not one.
 fn first_line(line: &str) -> Option<Sample> {
     let words = words(line);
     for (at, (start, word)) in words.iter().enumerate() {
@@ -240,14 +240,14 @@ fn first_line(line: &str) -> Option<Sample> {
     None
 }
 
-/// Words with where they begin.
+/// The words of a line with their positions.
 fn words(line: &str) -> Vec<(usize, &str)> {
     let begin = line.as_ptr() as usize;
-    // Names of threads have at most 15 characters, and few fields follow: a time further behind is none.
+    // A thread's name has at most 15 characters, and few fields follow, so the time must be among the first words.
     line.split_whitespace().take(24).map(|word| (word.as_ptr() as usize - begin, word)).collect()
 }
 
-/// Who was sampled.
+/// The thread that was sampled.
 struct Who<'l> {
     comm: &'l str,
     pid: Option<u32>,
@@ -255,8 +255,8 @@ struct Who<'l> {
     processor: Option<u32>,
 }
 
-/// What stands before the time: `comm tid [cpu]`, with the process before the thread (`pid/tid`), with letters of the
-/// latency format behind the processor, or without the processor.
+/// The fields before the time: `comm tid [cpu]`; also with the process before the thread (`pid/tid`), with the letters
+/// of the latency format after the processor, or without the processor.
 fn who<'l>(line: &'l str, before: &[(usize, &'l str)]) -> Option<Who<'l>> {
     let bracketed = |word: &str| word.strip_prefix('[')?.strip_suffix(']')?.parse::<u32>().ok();
     let ids = |word: &str| match word.split_once('/') {
@@ -275,12 +275,12 @@ fn who<'l>(line: &'l str, before: &[(usize, &'l str)]) -> Option<Who<'l>> {
     Some(Who { comm: line.get(..*start)?.trim(), pid, tid, processor })
 }
 
-/// A process or thread; −1 stands for what perf does not know.
+/// A process or thread number; −1 stands for an unknown one.
 fn number(word: &str) -> Option<u32> {
     if word == "-1" { Some(0) } else { word.parse().ok() }
 }
 
-/// `1234.567890:` in nanoseconds.
+/// `1234.567890:` as nanoseconds.
 fn time(word: &str) -> Option<u64> {
     let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.len() <= 10 && text.bytes().all(|b| b.is_ascii_digit());
@@ -292,7 +292,7 @@ fn time(word: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
-/// What stands behind the time: the period, the event, and the rest.
+/// The fields after the time: the period, the event, and the rest.
 fn event(text: &str) -> (Option<u64>, &str, &str) {
     let next = |text: &'_ str| -> (usize, usize) {
         let begin = text.len() - text.trim_start().len();
@@ -310,7 +310,7 @@ fn event(text: &str) -> (Option<u64>, &str, &str) {
     }
 }
 
-/// A thread with an event, but without a time: what `perf script -F` prints when `time` was left out.
+/// A line with a thread and an event, but no time: `perf script -F` prints this when `time` is left out.
 fn looks_like_a_sample(line: &str) -> bool {
     let words = words(line);
     let thread = |word: &str| word.split('/').all(|part| part.parse::<u32>().is_ok());

@@ -1,4 +1,4 @@
-//! A recording of profiles: one run for each.
+//! Turns profiles into a recording: one run per profile.
 
 use crate::event::{Time, user_only};
 use crate::header::Header;
@@ -11,14 +11,14 @@ use recording::{RunId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 
-/// Samples kept of one profile: at a thousand a second, a day on ninety processors.
+/// Most samples kept of a profile: at a thousand per second, a day on ninety processors.
 const MOST_SAMPLES: usize = 8 << 20;
 
-/// perf asks for so many samples a second unless told otherwise (perf-record(1), `--freq`).
+/// perf's default sampling frequency, samples per second (perf-record(1), `--freq`).
 const USUAL_HERTZ: u64 = 4000;
 
-/// Samples of a thread that are usually this many times as far apart as one of them stands for are told: a thread that
-/// runs without waiting has them one period apart, and jitter is far below a whole period.
+/// A profile is reported as sparse when a thread's samples are usually this many times farther apart than the period. A
+/// thread that runs without waiting has samples one period apart, and jitter is far below a whole period.
 ///
 /// Decides: whether a profile is told to be sparse.
 /// From: the definition of sampling: a thread that runs without waiting has samples one period apart.
@@ -31,9 +31,9 @@ const CLOCK: &str = "perf";
 
 /// A profile to be read.
 pub struct Source<'a> {
-    /// What it is called in messages: its path.
+    /// Its name in messages: its path.
     pub name: String,
-    /// The thread count that it was made with; 0 takes the threads that it holds.
+    /// The thread count that it was made with; 0: as many as it contains.
     pub threads: u32,
     /// The text.
     pub text: Box<dyn BufRead + 'a>,
@@ -61,7 +61,7 @@ pub enum Error {
     NoScript {
         /// The file.
         name: String,
-        /// Its first line that is not understood.
+        /// The first line that is not understood.
         line: Option<String>,
     },
     /// Samples have no times.
@@ -75,10 +75,10 @@ pub enum Error {
     NoProcessorTime {
         /// The file.
         name: String,
-        /// Its events, with how many samples each.
+        /// Its events, with the number of samples of each.
         found: String,
     },
-    /// More than can be kept.
+    /// Too many samples to keep.
     #[error("{name} has more than {limit} samples")]
     TooMany {
         /// The file.
@@ -86,7 +86,7 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// Two profiles of one thread count.
+    /// Two profiles with the same thread count.
     #[error("two profiles have the thread count {threads}")]
     Twice {
         /// The count.
@@ -98,10 +98,10 @@ fn shown(line: &Option<String>) -> String {
     line.as_ref().map(|line| format!("; its first line is: {line}")).unwrap_or_default()
 }
 
-/// Reads profiles into one recording, one run for each, ascending by thread count. `now_unix_ns` is when.
+/// Reads profiles into one recording, one run per profile, ascending by thread count. `now_unix_ns` is the present.
 ///
 /// # Errors
-/// When one of them is no profile of processor time.
+/// When one of them is not a profile of processor time.
 pub fn import(sources: Vec<Source<'_>>, knee: &str, now_unix_ns: u64) -> Result<Tables, Error> {
     let mut names = Names::default();
     let mut tables = Tables::empty(blank(knee, now_unix_ns));
@@ -180,7 +180,7 @@ impl Profile {
     fn read(source: Source<'_>, names: &mut Names) -> Result<Profile, Error> {
         let Source { name, threads, mut text } = source;
         let failed = |source| Error::Io { name: name.clone(), source };
-        // perf.data begins so (tools/perf/Documentation/perf.data-file-format.txt).
+        // perf.data begins with these bytes (tools/perf/Documentation/perf.data-file-format.txt).
         let begin = text.fill_buf().map_err(failed)?;
         if begin.starts_with(b"PERFILE2") || begin.starts_with(b"PERFFILE") {
             return Err(Error::Binary { name });
@@ -217,20 +217,20 @@ impl Profile {
         Ok(profile)
     }
 
-    /// What was profiled: the command of the header, else the name that most samples have.
+    /// What was profiled: the command in the header, else the name of the thread that most samples have.
     fn command(&self) -> String {
         let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
         for sample in &self.samples {
             *by_name.entry(self.comms.get(&sample.key).map_or("", String::as_str)).or_default() += 1;
         }
         let most = by_name.into_iter().max_by_key(|(_, samples)| *samples).map(|(name, _)| name.to_owned());
-        // What stands behind `perf record -- ` is the command itself.
+        // After `perf record ... -- ` comes the command itself.
         let command =
             self.header.command.as_deref().map(|whole| whole.split_once(" -- ").map_or(whole, |(_, own)| own));
         command.map(str::to_owned).or(most).unwrap_or_default()
     }
 
-    /// What a sample stands for, nanoseconds, and where that comes from.
+    /// How many nanoseconds a sample stands for, and how that is known.
     fn period_ns(&self) -> (u64, String) {
         let gap = self.usual_gap_ns();
         let told: Vec<u64> = self.samples.iter().filter_map(|sample| sample.period).filter(|ns| *ns > 0).collect();
@@ -250,7 +250,7 @@ impl Profile {
         }
     }
 
-    /// The median time between two samples of a thread on one processor.
+    /// The median time between two successive samples of a thread on the same processor.
     fn usual_gap_ns(&self) -> Option<u64> {
         let mut last: BTreeMap<(Key, Option<u32>), u64> = BTreeMap::new();
         let mut gaps = Vec::new();
@@ -333,13 +333,13 @@ impl Profile {
     }
 }
 
-/// What a text holds, while it is read.
+/// The contents of a text, collected while it is read.
 #[derive(Default)]
 struct Found {
-    /// By the place of the event.
+    /// By the event's index.
     time: BTreeMap<usize, Vec<Kept>>,
     comms: BTreeMap<Key, String>,
-    /// Samples of other events.
+    /// Number of samples of other events.
     others: BTreeMap<String, u64>,
     idle: u64,
     user_only: bool,
@@ -347,19 +347,19 @@ struct Found {
     too_many: bool,
 }
 
-/// Other events that are told by name.
+/// Most other events that a message names.
 const MOST_EVENTS: usize = 8;
 
 impl Found {
     fn take(&mut self, sample: Text, names: &mut Names) {
         let Some(event) = Time::of(&sample.event) else {
-            // An event's name is the user's choice: a text may hold any number of them.
+            // Users choose the names of events, so a text may contain any number of them.
             if self.others.len() < 64 || self.others.contains_key(&sample.event) {
                 *self.others.entry(sample.event).or_default() += 1;
             }
             return;
         };
-        // The kernel's idle tasks, one a processor, have the number 0.
+        // The kernel's idle tasks, one per processor, have the number 0.
         if sample.tid == 0 {
             self.idle += 1;
             return;
@@ -395,7 +395,7 @@ impl Found {
         shown.collect::<Vec<_>>().join(", ")
     }
 
-    /// What was left out.
+    /// Notes about what was left out.
     fn notes(&self, event: Time, name: &str, strange: u64) -> Vec<String> {
         let mut notes = Vec::new();
         let left: Vec<&str> = Time::all()

@@ -1,13 +1,13 @@
-//! The threads of a profile, and when they were on a processor as far as samples tell.
+//! The threads of a profile, and when they were on a processor as far as samples show.
 //!
-//! A sample stands for one period of running time before it. Nothing is known about the time between: there the thread
-//! may have waited, or run unsampled.
+//! A sample stands for one period of running time before it. The time between such periods is unknown: the thread may
+//! have waited there, or run without being sampled.
 
 use recording::tables::{Slice, State, Thread};
 use recording::{RunId, ThreadId};
 use std::collections::BTreeMap;
 
-/// Who a thread is: its process, when printed, and its id.
+/// What identifies a thread: its process, when printed, and its id.
 pub(crate) type Key = (Option<u32>, u32);
 
 /// One sample's time and processor.
@@ -17,18 +17,18 @@ pub(crate) type Instant = (u64, Option<u32>);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) name: String,
-    /// Ascending.
+    /// In ascending order of time.
     pub(crate) samples: Vec<Instant>,
 }
 
-/// Running time merges over a hole of this part of a period: sampling is not that regular.
+/// Two stretches of running merge if the gap is at most a period divided by this: sampling is not perfectly regular.
 ///
 /// Decides: whether two samples are of one stretch of running.
 /// From: chosen: half a period, which jitter stays far below.
 /// Wrong if: a thread waits for less than half a period: that wait is not seen.
 const JITTER: u64 = 2;
 
-/// Rows of all threads of a run. Nobody has fewer than one sample.
+/// The rows of all threads of a run. Every thread has at least one sample.
 pub(crate) fn rows(run: RunId, seen: &BTreeMap<Key, Seen>, period_ns: u64) -> (Vec<Thread>, Vec<Slice>) {
     let (mut threads, mut slices) = (Vec::new(), Vec::new());
     for (number, ((pid, tid), of)) in seen.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn rows(run: RunId, seen: &BTreeMap<Key, Seen>, period_ns: u64) -> (V
         let (Some(first), Some(last)) = (lane.first(), lane.last()) else { continue };
         let running = lane.iter().filter(|slice| slice.state == State::Running);
         threads.push(Thread {
-            // Without the process the thread's own number is the best that there is: it is that of its first thread.
+            // If the process is unknown, use the thread's number: for a process's first thread both are the same.
             pid: pid.unwrap_or(*tid),
             tid: *tid,
             name: of.name.clone(),
@@ -51,7 +51,7 @@ pub(crate) fn rows(run: RunId, seen: &BTreeMap<Key, Seen>, period_ns: u64) -> (V
     (threads, slices)
 }
 
-/// Running for a period before each sample, unknown between.
+/// Running for a period before each sample, unknown in between.
 fn lane(run: RunId, thread: ThreadId, samples: &[Instant], period_ns: u64) -> Vec<Slice> {
     let slice = |start_ns: u64, end_ns: u64, state, processor| Slice {
         run,

@@ -1,4 +1,4 @@
-//! Whole profiles: real ones, and what any text does.
+//! Whole profiles: real ones, and how arbitrary text is handled.
 
 use import::perf_script::{Frame, Sample, read};
 use import::{Error, Source, import};
@@ -131,7 +131,7 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
     proptest::collection::vec(one, 0..20)
 }
 
-/// As perf prints it.
+/// The text as perf prints it.
 fn printed(samples: &[Sample]) -> String {
     let mut text = String::new();
     for s in samples {
@@ -194,7 +194,7 @@ proptest! {
     }
 }
 
-/// Handles lead somewhere, and lanes have no gaps.
+/// All handles refer to rows, and lanes have no gaps.
 fn check(tables: &Tables) {
     for sample in &tables.samples {
         for stack in [sample.user_stack, sample.kernel_stack].into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! Tests that every command line shown to a reader, in help texts and in the documentation, is one that knee takes. What the
-//! commands print is tried by `tests/documentation.rs` and `tests/examples.rs`.
+//! Tests that knee accepts every command line shown to readers, in help texts and in the documentation.
+//! `tests/documentation.rs` and `tests/examples.rs` check what the commands print.
 
 use crate::cli::{self, Cli};
 use clap::error::ErrorKind;
@@ -28,7 +28,7 @@ fn pages() -> Vec<PathBuf> {
     found
 }
 
-/// The words of a shown line that calls knee: without prompt, sudo and comment, up to what a shell does with the output.
+/// The words of a shown line that calls knee: without prompt, sudo and comment, up to a pipe, && or redirection.
 fn words(line: &str) -> Option<Vec<String>> {
     let line = line.trim();
     let line = ["$ ", "# "].iter().find_map(|prompt| line.strip_prefix(prompt)).unwrap_or(line);
@@ -39,11 +39,11 @@ fn words(line: &str) -> Option<Vec<String>> {
     }
     let ends = [" #", " | ", " && ", " > "];
     let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
-    // What a shell puts there is one word to knee.
+    // What a shell substitutes here is one word for knee.
     shlex::split(&Regex::new(r"\$\([^)]*\)").unwrap().replace_all(&line[..end], "x"))
 }
 
-/// The lines of a page's code blocks that call knee. In a block with prompts the other lines are what commands print.
+/// The lines in a page's code blocks that call knee. In a block with prompts, lines without one are output.
 fn shown(page: &str) -> Vec<Vec<String>> {
     let block = Regex::new(r"(?ms)^ *```(?:console|sh|text)?\n(.*?)^ *```$").unwrap();
     let mut found = Vec::new();
@@ -55,7 +55,7 @@ fn shown(page: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// What clap says against the words, unless they only ask for help.
+/// Clap's error for these words, unless they only ask for help.
 fn refused(words: &[String]) -> Option<String> {
     let error = cli::parse(words.iter().map(OsString::from)).err()?;
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -83,7 +83,7 @@ fn commands_in_the_documentation_are_taken() {
         let page = fs::read_to_string(&path).unwrap();
         for words in shown(&page) {
             tried += 1;
-            // The table of a sweep has lines that begin so too, where a page shows no prompt.
+            // In a page without prompts, lines of a sweep's table may also begin with `knee`.
             let wrong = refused(&words);
             assert!(wrong.is_none(), "{}: {}", path.display(), wrong.unwrap_or_default());
         }
@@ -101,13 +101,13 @@ fn commands_and_options_that_prose_names_exist() {
         let page = fs::read_to_string(&path).unwrap();
         for found in code.captures_iter(&page) {
             let own: Vec<&str> = found[1].split(' ').take_while(|word| *word != "--").collect();
-            // `knee -- COMMAND` has no word of its own.
+            // `knee -- COMMAND` has no subcommand.
             if own.first().is_none_or(|word| *word == "COMMAND") {
                 continue;
             }
             named += 1;
             let depth = own.iter().take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).count();
-            // Words behind the commands are arguments, such as the name of a cause.
+            // Words after the subcommands are arguments, such as the name of a cause.
             let (mut command, mut below) = (&root, 0);
             while let Some(sub) = own[below..depth].first().and_then(|word| command.find_subcommand(word)) {
                 (command, below) = (sub, below + 1);

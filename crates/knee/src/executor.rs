@@ -1,4 +1,4 @@
-//! The door to crate `collect`: one run of the target, measured or observed.
+//! The only way to crate `collect`: one run of the target, measured or observed.
 
 use crate::naming;
 use crate::serving::ServingPlan;
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One run to be made, placeholders replaced.
+/// A run to be made, with its placeholders replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunRequest {
     pub(crate) run: RunId,
@@ -19,24 +19,24 @@ pub(crate) struct RunRequest {
     pub(crate) threads: u32,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// Where it runs; knee's own folder when absent.
+    /// Where it runs; none for knee's own folder.
     pub(crate) folder: Option<PathBuf>,
-    /// What asks it for work, where it is a server.
+    /// The command that asks it for work, if it is a server.
     pub(crate) load: Option<Vec<OsString>>,
 }
 
-/// Where what is printed goes.
+/// The destinations of printed output.
 pub(crate) struct Outputs<'a> {
     pub(crate) program: &'a mut dyn OutputSink,
     pub(crate) load: &'a mut dyn OutputSink,
 }
 
-/// Makes runs. The sweep's tests have one that makes none.
+/// Makes runs. The sweep's tests have one that starts no process.
 pub(crate) trait Executor {
-    /// Makes the run. The rows of an observed run go to `writer`, all but its row in `runs`.
+    /// Makes the run. The rows of an observed run go to `writer`, except its row in `runs`.
     ///
     /// # Errors
-    /// When knee or the machine fails; a target that fails is told by `Finished::exit`.
+    /// When knee or the machine fails; the failure of a target is reported in `Finished::exit`.
     fn run(&mut self, request: &RunRequest, to: Outputs<'_>, writer: &mut Writer) -> Result<Finished, Error>;
 
     /// What the user should know about the names and stacks of the observed runs in a recording's folder so far.
@@ -50,21 +50,21 @@ pub(crate) struct Processes {
     timeout: Option<Duration>,
     stop: Stop,
     collector: Collector,
-    /// Where processors are counted, these: a count of n runs on the first n.
+    /// For a sweep over processors, their numbers: a count of n runs on the first n.
     order: Vec<u32>,
-    /// How a server is run under its load.
+    /// How a server runs under its load.
     serving: Option<ServingPlan>,
-    /// One for each recording: stacks and names are told once, to the recording that they are met in first.
+    /// One per recording: stacks and names are written only once, to the recording in which they occur first.
     observers: BTreeMap<PathBuf, Observer>,
 }
 
 impl Processes {
-    /// Observed runs are observed with `collector`. `order`: where processors are counted, these.
+    /// Observed runs use `collector`. `order`: for a sweep over processors, their numbers.
     pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector, order: Vec<u32>) -> Processes {
         Processes { timeout, stop, collector, order, serving: None, observers: BTreeMap::new() }
     }
 
-    /// The same of a server.
+    /// The same executor for a server.
     pub(crate) fn serving(self, serving: Option<ServingPlan>) -> Processes {
         Processes { serving, ..self }
     }
@@ -73,7 +73,7 @@ impl Processes {
     fn load(&self, request: &RunRequest) -> Option<Serving> {
         let (plan, argv) = (self.serving.as_ref()?, request.load.clone()?);
         let processors = plan.processors.clone();
-        // Variables are the server's.
+        // The variables are for the server only.
         let load = collect::Command { argv, env: Vec::new(), cwd: request.folder.clone(), processors };
         let ServingPlan { ready, ready_within, stop_within, .. } = plan;
         Some(Serving { load, ready: ready.clone(), ready_within: *ready_within, stop_within: *stop_within })
@@ -89,7 +89,7 @@ impl Executor for Processes {
         }
         let processors = self.order.iter().take(request.threads as usize).copied().collect();
         let command = collect::Command { argv: request.argv.clone(), env, cwd: request.folder.clone(), processors };
-        // Counting costs time at every switch, so timed runs are left alone.
+        // Counting costs time at every context switch, so it is done in warm-up runs, not in timed ones.
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };
         let serving = self.load(request);

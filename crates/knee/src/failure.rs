@@ -1,4 +1,4 @@
-//! What ends knee without an answer, and the exit status that tells a script which it was.
+//! Failures that end knee without an answer, and the exit statuses that tell scripts which one it was.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) enum Status {
     /// Something that should not happen.
     Internal = 1,
-    /// The arguments make no sense.
+    /// The arguments are wrong.
     Usage = 2,
     /// The program failed at every thread count.
     Target = 3,
@@ -27,7 +27,7 @@ pub(crate) struct Failure {
     what: String,
     /// What to try.
     pub(crate) hint: Option<String>,
-    /// Lines that show the place, laid out to the column; printed as they are, under the failure.
+    /// Lines that show the place of the mistake, already laid out; printed unchanged below the failure.
     pub(crate) shown: Vec<String>,
 }
 

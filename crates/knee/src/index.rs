@@ -1,4 +1,4 @@
-//! `sweep.json`: what a sweep over several cases holds, so that its comparison can be made again.
+//! `sweep.json`: the cases of a sweep, so that their comparison can be made again.
 
 use crate::failure::{Failure, Status};
 use anyhow::Context;
@@ -9,11 +9,11 @@ use std::path::{Component, Path};
 
 /// Name of the file in the sweep's folder.
 pub(crate) const NAME: &str = "sweep.json";
-/// Versions "major.minor": readers refuse another major one and skip what a newer minor one added.
+/// Version "major.minor": readers refuse another major version and ignore what a newer minor version added.
 const MAJOR: u32 = 1;
 const MINOR: u32 = 1;
 
-/// What the cases are to answer together.
+/// The question that the cases answer together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Question {
@@ -40,7 +40,7 @@ pub(crate) struct Index {
     pub(crate) counts: Option<bool>,
     /// Name of the sweep file, when there was one.
     pub(crate) file: Option<String>,
-    /// False while the sweep is being made, and for ever when it was stopped.
+    /// False while the sweep is being made, and forever if it was stopped.
     pub(crate) complete: bool,
     pub(crate) picture: Picture,
     pub(crate) cases: Vec<Entry>,
@@ -62,12 +62,12 @@ pub(crate) fn format() -> String {
     format!("{MAJOR}.{MINOR}")
 }
 
-/// True for the folder of a sweep over several cases.
+/// True if this is the folder of a sweep over several cases.
 pub(crate) fn is_there(folder: &Path) -> bool {
     folder.join(NAME).exists()
 }
 
-/// Writes the file, replacing it at once, so that no reader ever sees half of it.
+/// Writes the file and replaces the old one atomically, so that no reader ever sees half of it.
 pub(crate) fn write(index: &Index, folder: &Path) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(index)?;
     text.push('\n');
@@ -80,7 +80,7 @@ pub(crate) fn write(index: &Index, folder: &Path) -> anyhow::Result<()> {
 /// Reads the file.
 ///
 /// # Errors
-/// When it cannot be read, is of another version, or names a folder outside its own.
+/// When it cannot be read, has another version, or names a folder outside its own.
 pub(crate) fn read(folder: &Path) -> Result<Index, Failure> {
     let path = folder.join(NAME);
     let unreadable = |why: String| Failure::new(Status::Recording, format!("cannot read {}: {why}", path.display()));
@@ -91,7 +91,7 @@ pub(crate) fn read(folder: &Path) -> Result<Index, Failure> {
         }
         _ => unreadable(error.to_string()),
     })?;
-    // The version first: another one may have another shape.
+    // The version first, because another version may have another structure.
     #[derive(Deserialize)]
     struct Version {
         format: String,
@@ -109,7 +109,7 @@ pub(crate) fn read(folder: &Path) -> Result<Index, Failure> {
     }
 }
 
-/// True for a single component that leads neither up nor elsewhere.
+/// True for a single path component that is not `..` and the like.
 fn is_name(folder: &str) -> bool {
     let mut components = Path::new(folder).components();
     matches!((components.next(), components.next()), (Some(Component::Normal(_)), None))

@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: the first asks the sweep to finish with what it has, the second ends knee at once.
+//! Ctrl-C and similar signals: the first asks the sweep to finish with what it has, the second ends knee at once.
 
 use anyhow::Context;
 use collect::Stop;
@@ -13,11 +13,11 @@ pub(crate) fn listen(stop: &Stop) -> anyhow::Result<()> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            // Ending the process needs none. What cannot be given up here is given up by nobody else either.
+            // Ending the process needs no privileges. If dropping them fails here, nothing more can be done.
             let _ = collect::rights::keep_for(collect::rights::Task::Reading);
             for signal in signals.forever() {
                 if stop.requested() {
-                    // It ends the process; should it fail, the first request still stands.
+                    // This ends the process. If it fails, the first request still holds.
                     let _ = emulate_default_handler(signal);
                 }
                 stop.request();

@@ -1,4 +1,4 @@
-//! What a sweep is to do: from the command line alone, or from a sweep file with the command line's changes.
+//! What a sweep has to do: from the command line alone, or from a sweep file with changes by the command line.
 
 use crate::bounds::{self, Bounds};
 use crate::cli::{Compare, Making, Serve, Sweep, SweepOptions};
@@ -21,15 +21,15 @@ use std::time::Duration;
 /// A sweep that is ready to be made.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// What it is called on the screen.
+    /// Its title on the screen.
     pub(crate) title: String,
-    /// What its folder is called after.
+    /// The name that its folder begins with.
     pub(crate) name: PathBuf,
     /// Name of the sweep file.
     pub(crate) file: Option<String>,
-    /// What several cases are to answer together.
+    /// The question that several cases answer together.
     pub(crate) question: Question,
-    /// At least one. A single one is an ordinary recording, several are compared.
+    /// At least one. A single case gives an ordinary recording; several are compared.
     pub(crate) cases: Vec<CaseSpec>,
     /// Variants that this machine cannot run.
     pub(crate) skipped: Vec<Skipped>,
@@ -39,25 +39,25 @@ pub(crate) struct Job {
     pub(crate) counts: bool,
     /// What `threads` are counts of.
     pub(crate) counted: Counted,
-    /// Where processors are counted, these: a count of n runs on the first n.
+    /// For a sweep over processors, their numbers: a count of n runs on the first n.
     pub(crate) order: Vec<u32>,
-    /// What the reader has to know.
+    /// What the reader must know.
     pub(crate) notes: Vec<String>,
     pub(crate) amounts: Amounts,
-    /// Blocks that may be made again because something disturbed them.
+    /// Number of disturbed blocks that may be made again.
     pub(crate) repeats: u32,
     pub(crate) timeout: Option<Duration>,
     pub(crate) forms: Forms,
-    /// How a server is run under its load.
+    /// How a server runs under its load.
     pub(crate) serving: Option<ServingPlan>,
-    /// What builds the programs.
+    /// The command that builds the programs.
     build: Option<String>,
 }
 
 /// The sweep of a command.
 ///
 /// # Errors
-/// When the arguments make no sense.
+/// When the arguments are wrong.
 pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Failure> {
     let options = &sweep.options;
     if let Some(name) = options.variant.first() {
@@ -108,7 +108,7 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
     .asked(options)
 }
 
-/// The sweep of a file. The command line's options go before the file's.
+/// The sweep of a file. Options of the command line override the file.
 ///
 /// # Errors
 /// When the options do not fit the file.
@@ -127,7 +127,7 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
     let seconds = options.making.timeout.or(file.timeout);
     let amounts = amounts(options, file.runs, file.warm_up);
     let mut picture = file.picture.clone();
-    // With other values than the file's its picture may have nothing to show.
+    // When the command line gives other values, the file's picture may have nothing to show.
     let drawn = |name: &String| parameters.iter().any(|p| p.name == *name && p.values.len() > 1);
     if picture.x.as_ref().is_some_and(|name| !drawn(name)) {
         picture = Picture { log_x: false, log_y: picture.log_y, x: None };
@@ -155,10 +155,10 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
     .asked(options)
 }
 
-/// Two commands in turn. `processors` is the number of those that the program may use.
+/// Two commands in turn. `processors` is the number of processors that the program may use.
 ///
 /// # Errors
-/// When the arguments make no sense.
+/// When the arguments are wrong.
 pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure> {
     let commands = two(&options.commands)?;
     let env = variables(&options.making)?;
@@ -178,7 +178,7 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
     let (timed, warm) = if options.making.quick { (QUICK_PAIRS, 0) } else { (USUAL_PAIRS, 1) };
     let amounts = Amounts {
         timed: options.runs.unwrap_or(timed),
-        // Two commands are compared with what was asked for.
+        // A comparison makes exactly the runs that were asked for.
         more: 0,
         warm_up: options.making.warm_up.unwrap_or(warm),
         traced: !options.making.no_trace,
@@ -235,7 +235,7 @@ fn shown(words: &[OsString]) -> String {
 }
 
 impl Job {
-    /// With --check-noise the only case stands against itself, and nothing is observed.
+    /// With --check-noise the only case is compared with itself, and nothing is observed.
     fn asked(mut self, options: &SweepOptions) -> Result<Job, Failure> {
         if !options.check_noise {
             return Ok(self);
@@ -256,7 +256,7 @@ impl Job {
     /// Checks that every program can be started, before anything is created.
     ///
     /// # Errors
-    /// With what builds it, when the file says so.
+    /// With the command that builds it, if the file has one.
     pub(crate) fn check_programs(&self, search_path: Option<&OsStr>) -> Result<(), Failure> {
         for case in &self.cases {
             // The placeholder may be part of the program's name.
@@ -302,7 +302,7 @@ fn lacks(variant: &Described, folder: &Path) -> Option<String> {
     Some(format!("it needs {missing}, which is not installed"))
 }
 
-/// Whether the loader finds a library of this name in its usual folders (ld.so(8); those of multiarch systems, too).
+/// Whether the loader finds a library of this name in its usual folders (ld.so(8), and those of multiarch systems).
 fn is_library(name: &str) -> bool {
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
     let folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
@@ -317,13 +317,13 @@ fn with_environment(variant: &Variant, env: &[(OsString, OsString)]) -> Variant 
     variant
 }
 
-/// The file's parameters, with the command line's values where it gives some.
+/// The file's parameters; values from the command line replace the file's.
 fn parameters(file: &SweepFile, variants: &[Variant], options: &SweepOptions) -> Result<Vec<Parameter>, Failure> {
     let mut parameters = file.parameters.clone();
     for given in &options.param {
         match parameters.iter_mut().find(|known| known.name == given.name) {
             Some(known) => known.values.clone_from(&given.values),
-            // A placeholder that no parameter of the file fills.
+            // A placeholder for which the file has no parameter.
             None if variants.iter().any(|v| v.template.mentions(&placeholder(&given.name))) => {
                 if let Some(own) = variants.iter().find(|v| v.parameters.iter().any(|p| p.name == given.name)) {
                     let what = format!("--param {}: the variant {} has a value of its own", given.name, own.name);
@@ -341,7 +341,7 @@ fn parameters(file: &SweepFile, variants: &[Variant], options: &SweepOptions) ->
             }
         }
     }
-    // A variant left out may have been the only one to use a parameter.
+    // A variant that was left out may have been the only one that used a parameter.
     parameters.retain(|p| variants.iter().any(|v| v.template.mentions(&placeholder(&p.name))));
     Ok(parameters)
 }
@@ -365,7 +365,7 @@ fn serving(options: &Serve) -> Result<Option<ServingPlan>, Failure> {
     }))
 }
 
-/// A parameter's value may hold the thread count's placeholder.
+/// True if the thread count's placeholder is in all values of a parameter.
 fn given_by_parameter(options: &SweepOptions) -> bool {
     options.param.iter().any(|p| p.values.iter().all(|value| value.contains(PLACEHOLDER)))
 }
@@ -405,22 +405,22 @@ const USUAL_PAIRS: u32 = 10;
 const QUICK_PAIRS: u32 = 6;
 
 fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> Amounts {
-    // Asking for few runs goes before a file that wants many.
+    // The command line's --quick overrides the file's number of runs.
     let (timed, warm) = match (options.making.quick, options.check_noise) {
         (true, true) => (QUICK_PAIRS, 0),
         (true, false) => (3, 0),
-        // A file's number of runs is meant for its curve.
+        // The file's number of runs is meant for a curve, not for a noise check.
         (false, true) => (USUAL_PAIRS, warm_up.unwrap_or(1)),
         (false, false) => (runs.unwrap_or(5), warm_up.unwrap_or(1)),
     };
-    // Who says how many runs there are gets these, and a first look is meant to be short.
+    // No further blocks if the user or the file gives a number, or asks for a short sweep.
     let said = options.runs.or(runs).is_some() || options.making.quick || options.check_noise;
     let more = if said { 0 } else { timed };
     let (timed, warm_up) = (options.runs.unwrap_or(timed), options.making.warm_up.unwrap_or(warm));
     Amounts { timed, more, warm_up, traced: !options.making.no_trace }
 }
 
-/// Half the blocks, so that a machine that is never quiet makes a sweep at most half as long again.
+/// Half the blocks, so that on a machine that is never quiet a sweep takes at most half as long again.
 fn repeats(options: &Making, amounts: Amounts) -> u32 {
     options.repeats.unwrap_or(amounts.timed / 2)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The folder of the sweep files inside the lab's.
 const SWEEPS: &str = "sweeps";
 
-/// A lab that was found.
+/// The folder of a lab that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LabFolder {
     pub(crate) folder: PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct LabFolder {
 /// Where to look.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LabSearch {
-    /// As the user says; nothing else is then looked at.
+    /// The folder that the user named; then no other place is searched.
     pub(crate) given: Option<PathBuf>,
     pub(crate) current: Option<PathBuf>,
     /// knee's own file.
@@ -25,12 +25,12 @@ pub(crate) struct LabSearch {
 }
 
 impl LabSearch {
-    /// This process's places.
+    /// The places for this process.
     pub(crate) fn of_process(given: Option<PathBuf>) -> LabSearch {
         LabSearch { given, current: std::env::current_dir().ok(), executable: std::env::current_exe().ok() }
     }
 
-    /// The lab.
+    /// Finds the lab.
     ///
     /// # Errors
     /// When there is none, with what to do.
@@ -43,7 +43,7 @@ impl LabSearch {
         }
         let upwards = |from: &Option<PathBuf>| {
             let folders = from.iter().flat_map(|path| path.ancestors());
-            // Inside the lab itself, beside it, and where packages put what is not a program.
+            // In the folder itself, in its `lab`, and where packages install data files.
             folders.flat_map(|at| [at.to_owned(), at.join("lab"), at.join("share/knee/lab")]).find_map(|at| lab_in(&at))
         };
         upwards(&self.current).or_else(|| upwards(&self.executable)).ok_or_else(|| {
@@ -53,14 +53,14 @@ impl LabSearch {
     }
 }
 
-/// A lab's folder holds sweep files beside its Makefile: any folder can be called `sweeps`.
+/// A lab's folder has sweep files and a Makefile: many other folders are called `sweeps`.
 fn lab_in(folder: &Path) -> Option<LabFolder> {
     let is_lab = folder.join(SWEEPS).is_dir() && folder.join("Makefile").is_file();
     is_lab.then(|| LabFolder { folder: folder.to_owned() })
 }
 
 impl LabFolder {
-    /// Names and paths of the sweep files, by name.
+    /// Names and paths of the sweep files, sorted by name.
     ///
     /// # Errors
     /// When the folder cannot be read.

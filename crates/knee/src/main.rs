@@ -1,10 +1,10 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
-//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file a subcommand; `file` sweep files;
-//! `lab` where they are found; `job` what a sweep is to do, `plan` what is to be run; `target` looks for the program;
+//! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file per subcommand; `file` sweep files;
+//! `lab` where they are found; `job` what a sweep has to do, `plan` what is to be run; `target` looks for the program;
 //! `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the program's
-//! output; `executor` the door to crate `collect`, `observing` the choice of a collector; `naming` what it asks of
-//! virtual machines; `failure` exit statuses; `gate` what a script asked to fail at; `mistakes` what was probably
+//! output; `executor` the only way to crate `collect`, `observing` the choice of a collector; `naming` what is asked of
+//! virtual machines; `failure` exit statuses; `gate` when a script wants knee to fail; `mistakes` guesses what was
 //! meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before
 //! the first run; `serving` servers under load; `version` which knee this is; `view` the server of a page; `watch` the
 //! live view. In tests, `examples`: command lines that readers are shown.
@@ -45,12 +45,12 @@ fn main() -> ExitCode {
         Ok(Cli { command: Some(command) }) => command,
         Ok(Cli { command: None }) => return ui::done(commands::about::welcome::run()),
         Err(error) => {
-            // Looking around for what was meant takes no rights.
+            // Guessing what was meant needs no privileges, so drop them before looking at files.
             let bare = collect::rights::keep_for(collect::rights::Task::Reading).is_ok();
             return ui::refused(&error, bare);
         }
     };
-    // Before there is any other thread.
+    // Must happen before any other thread exists.
     if let Err(error) = collect::rights::keep_for(command.task()) {
         return ui::done(Err(error.into()));
     }

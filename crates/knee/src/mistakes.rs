@@ -1,5 +1,5 @@
-//! Mistakes of first days, and what was probably meant: a program without `--`, counts with spaces, a recording that is
-//! elsewhere. clap names what is wrong with the arguments; what to write instead is said here.
+//! Typical mistakes of beginners, and what was probably meant: a program without `--`, counts with spaces, a recording
+//! in another place. Clap says what is wrong with the arguments; this file says how to correct it.
 
 use crate::index;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Folders with more entries than this hold more than recordings; looking at all of them would take noticeable time.
+/// Folders with more entries hold other things than recordings; looking at all entries would take noticeable time.
 const MOST_ENTRIES: usize = 2_000;
 
-/// What to write instead of arguments that clap refused. `words` are those behind `knee`; `is_program` says whether a
-/// word can be started; `newest` is the newest recording of the current folder.
+/// How to correct arguments that clap refused. `words` are those after `knee`; `is_program` says whether a word can be
+/// started; `newest` finds the newest recording in the current folder.
 pub(crate) fn instead(
     error: &clap::Error,
     words: &[String],
@@ -63,7 +63,7 @@ pub(crate) fn instead(
     }
 }
 
-/// A call that works, for each command that runs programs.
+/// An example call for each command that runs programs.
 fn example(command: &str) -> &'static str {
     match command {
         "record" => "knee record -- ./app --port=8080",
@@ -79,7 +79,7 @@ fn spaced_counts(own: &[&str]) -> bool {
     own.windows(3).any(|words| matches!(words[0], "-t" | "--threads") && numeric(words[1]) && numeric(words[2]))
 }
 
-/// Whether a positional argument is among those that clap misses.
+/// Whether clap reports this positional argument as missing.
 fn lacks(error: &clap::Error, name: &str) -> bool {
     match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => missing.iter().any(|missing| missing == name),
@@ -88,7 +88,7 @@ fn lacks(error: &clap::Error, name: &str) -> bool {
     }
 }
 
-/// What to name instead of a folder that is no recording.
+/// A hint for a folder that is not a recording.
 pub(crate) fn recording_instead(folder: &Path) -> String {
     let is_recording = |folder: &Path| folder.join(META).is_file() || index::is_there(folder);
     if let Some(parent) = folder.parent().filter(|parent| folder.exists() && is_recording(parent)) {
@@ -103,10 +103,10 @@ pub(crate) fn recording_instead(folder: &Path) -> String {
     }
 }
 
-/// What every recording has.
+/// A file that every recording has.
 const META: &str = "meta.json";
 
-/// The recording in a folder (an empty path is the current one) that was begun last.
+/// The recording in a folder (an empty path is the current folder) that was started last.
 pub(crate) fn newest_recording(folder: &Path) -> Option<PathBuf> {
     let readable = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = fs::read_dir(readable).ok()?.take(MOST_ENTRIES).filter_map(Result::ok);

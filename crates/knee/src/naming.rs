@@ -1,8 +1,8 @@
-//! What observed runs ask of virtual machines and interpreters, so that functions made at run time have names.
+//! Asks virtual machines and interpreters, in observed runs, to give names to functions made at run time.
 //!
-//! Only the variables that each of them reads for that: .NET and Python take one that turns it on, Node.js takes options. Java
-//! needs none, nor does Python where its memory is read. Timed runs are never asked. What the user sets, for the run or
-//! around knee, stays as it is.
+//! Only by variables that they read for this purpose: .NET and Python have one that turns it on, Node.js takes options.
+//! Java needs none, nor does Python when its memory is read. Timed runs never get these variables. What the user sets,
+//! for the run or in knee's own environment, is not changed.
 //!
 //! Imports nothing of the crate; from `analyze` which programs only start others.
 
@@ -13,29 +13,29 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What makes a runtime write down the names of its code.
+/// The runtimes that must be asked for the names of their code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     DotNet,
     Node,
-    /// The minor version, where the name of its file tells it.
+    /// With the minor version, if the name of its file tells it.
     Python(Option<u32>),
 }
 
-/// The variable of Node.js for options; others may stand in it.
+/// The variable with Node.js options; it may already have others.
 const NODE_OPTIONS: &str = "NODE_OPTIONS";
-/// Names for compiled functions, and for those that are interpreted. `--perf-basic-prof` without `-only-functions` also
-/// writes a log into the folder where the program runs (tried with Node.js 20).
+/// Names for compiled and for interpreted functions. `--perf-basic-prof` without `-only-functions` also writes a log
+/// into the folder where the program runs (tried with Node.js 20).
 const NODE_NAMES: &str = "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
 
-/// What a program may be that something else starts.
+/// What a shell or a launcher may start.
 const ANY: [Asked; 3] = [Asked::DotNet, Asked::Python(None), Asked::Node];
 
-/// How much of a script's first line is read, bytes: as much as the kernel does (`BINPRM_BUF_SIZE`).
+/// How many bytes of a script's first line are read: as many as the kernel reads (`BINPRM_BUF_SIZE`).
 const FIRST_LINE: usize = 256;
 
-/// Variables for a run of this command that is observed with `collector`, beside its own. `around`: a variable of knee's own
-/// environment.
+/// Additional variables for a run of this command that `collector` observes; `own` are the run's own variables,
+/// `around` looks up a variable of knee's own environment.
 pub(crate) fn variables(
     argv: &[OsString],
     own: &[(OsString, OsString)],
@@ -52,10 +52,10 @@ pub(crate) fn variables(
         None => Some((name.into(), "1".into())),
     };
     let variable = |asked: Asked| match asked {
-        // With both, each function would be in the stacks twice.
+        // If the collector reads Python's frames and Python names them too, each function would be in the stacks twice.
         Asked::Python(minor) if collector.reads_python(minor) => None,
         Asked::Python(_) => unless_set("PYTHONPERFSUPPORT"),
-        // .NET Core 2 to 5 know the older name alone, and every later one still does.
+        // .NET Core 2 to 5 know only the older name, and every later version still knows it.
         Asked::DotNet if value("DOTNET_PerfMapEnabled").is_some() => None,
         Asked::DotNet => unless_set("COMPlus_PerfMapEnabled"),
         Asked::Node => match value(NODE_OPTIONS) {
@@ -71,13 +71,13 @@ pub(crate) fn variables(
     asked(program, around("PATH")).into_iter().filter_map(variable).collect()
 }
 
-/// The runtimes that a program is or starts, by its name, the file that the name leads to, and a script's first line. Nobody
-/// knows what a shell's script or a launcher will start: it may be any of them.
+/// The runtimes that a program is or starts, judged by its name, by the file that the name leads to, and by a script's
+/// first line. What a shell script or a launcher will start is unknown: it may be any of them.
 fn asked(program: &OsStr, search_path: Option<OsString>) -> Vec<Asked> {
     let path = found(program, search_path.as_deref());
     let real = path.as_ref().and_then(|path| path.canonicalize().ok());
     let names = [Some(Path::new(program)), real.as_deref()];
-    // The last tells most: `python3` leads to `python3.14`.
+    // The last match tells most: `python3` leads to `python3.14`.
     let file_names = || names.into_iter().flatten().filter_map(|path| path.file_name()?.to_str());
     if let Some(named) = file_names().filter_map(by_name).next_back() {
         return vec![named];
@@ -113,7 +113,7 @@ fn by_name(name: &str) -> Option<Asked> {
     }
 }
 
-/// What the interpreter of a script is or starts: `#!/usr/bin/python3`, `#!/usr/bin/env node`, `#!/bin/sh`.
+/// The interpreter of a script, or what it starts: `#!/usr/bin/python3`, `#!/usr/bin/env node`, `#!/bin/sh`.
 fn by_first_line(path: &Path) -> Vec<Asked> {
     let Some(line) = first_line(path) else { return Vec::new() };
     let words = || line.split_whitespace().filter_map(|word| word.rsplit('/').next());
@@ -124,7 +124,7 @@ fn by_first_line(path: &Path) -> Vec<Asked> {
     }
 }
 
-/// What follows `#!` in a script's first line.
+/// The text after `#!` in a script's first line.
 fn first_line(path: &Path) -> Option<String> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(FIRST_LINE as u64).read_to_end(&mut text).ok()?;

@@ -1,10 +1,10 @@
-//! With which collector runs are observed: the one asked for, or the best that the machine allows.
+//! The choice of a collector: the one asked for, or the best that the machine allows.
 
 use crate::failure::{Failure, Status};
 use collect::Collector;
 use recording::meta::Capability;
 
-/// Chooses, and makes the capabilities say what was chosen and what it cannot tell. None when nothing is possible.
+/// Chooses, and notes in the capabilities what was chosen and what it cannot tell. None when nothing can be observed.
 ///
 /// # Errors
 /// When the collector that was asked for does not work here.

@@ -1,4 +1,4 @@
-//! Before the first run: is the machine quiet? If not, who is busy, and how long is it worth to wait?
+//! Before the first run: is the machine quiet? If not, who is busy, and how long should knee wait?
 
 use analyze::disturbance::beyond;
 use collect::Stop;
@@ -16,20 +16,20 @@ pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// Wrong if: the machine is always busy; then `--no-wait` spares the minute.
 pub(crate) const USUAL: Duration = Duration::from_secs(60);
 
-/// Programs that are named.
+/// Programs that a message names.
 const NAMED: usize = 2;
 
 /// How the look at the machine ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Quietness {
-    /// Nobody else used the processors, or it cannot be known.
+    /// No other program used the processors, or this cannot be known.
     Quiet,
-    /// The runs start although others do.
+    /// The runs start although other programs use the processors.
     Busy(Busy),
 }
 
-/// Looks until the machine is quiet, at most so long; at least once. `look` takes [`LOOK`]; `waits` is told before each
-/// further look, with what has been seen and the time waited.
+/// Looks until the machine is quiet, or until `patience` is over; at least once. A `look` takes [`LOOK`]. `waits` is
+/// called before each further look, with what was seen and the time waited.
 pub(crate) fn wait(
     patience: Duration,
     stop: &Stop,
@@ -50,7 +50,7 @@ pub(crate) fn wait(
     }
 }
 
-/// What a machine with so many processors does for the length of a look.
+/// Looks at a machine with this many processors for the duration [`LOOK`].
 pub(crate) fn look(processors: u32) -> Option<Busy> {
     let before = Look::now()?;
     std::thread::sleep(LOOK);
@@ -73,7 +73,7 @@ mod tests {
         Busy { share, by: vec![("cc1plus".to_owned(), share * 0.75), ("make".to_owned(), share * 0.25)] }
     }
 
-    /// The shares seen one after the other; how it ended, and how often it waited.
+    /// Simulates looks that see these shares; returns how it ended, and how often it waited.
     fn waits(patience: u64, shares: &[f64]) -> (Quietness, usize) {
         let mut shares = shares.iter();
         let mut times = 0;

@@ -6,13 +6,13 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Of a folder with more entries no likely name is looked for.
+/// In a folder with more entries no similar name is searched.
 const MOST_ENTRIES: usize = 2_000;
 
 /// Checks that the program can be found and executed as execvp(3) would, in the folder where it is to run.
 ///
 /// # Errors
-/// With a hint where the mistake is a known one.
+/// With a hint if it is a known mistake.
 pub(crate) fn check(program: &OsStr, folder: Option<&Path>, search_path: Option<&OsStr>) -> Result<(), Failure> {
     let shown = program.to_string_lossy();
     let failure = |what: String| Failure::new(Status::Target, what);
@@ -48,12 +48,12 @@ pub(crate) fn check(program: &OsStr, folder: Option<&Path>, search_path: Option<
 
 const WORDS: &str = "write the program and each argument as words of their own behind --";
 
-/// What a path that leads nowhere may have been meant to be.
+/// What a path that does not exist may have been meant to be.
 fn instead(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
     let folder = path.parent()?;
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    // All words in one, as in "./app --threads=4".
+    // Program and arguments in one word, as in "./app --threads=4".
     let shown = path.to_string_lossy();
     if shown.split_once(' ').is_some_and(|(first, _)| is_executable(Path::new(first))) {
         return Some(WORDS.to_owned());
@@ -99,7 +99,7 @@ mod tests {
         assert!(told(folder.path().to_str().unwrap(), None).0.contains("folder"));
         assert!(told("./missing", None).0.contains("No such file"));
         assert!(told("missing", Some(OsStr::new("/bin"))).0.contains("cannot find the program missing"));
-        // Tests run in the crate's folder.
+        // Tests run in the crate's folder, which has a Cargo.toml.
         assert_eq!(told("Cargo.toml", Some(OsStr::new("/bin"))).1, "the one in this folder is ./Cargo.toml");
         assert!(told("./a --b", Some(OsStr::new("/bin"))).0.contains("./a --b"));
         assert_eq!(told("/bin/sh -c true", None).1, WORDS);

@@ -10,10 +10,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Without a terminal, and where nobody says how wide lines shall be: what everything can show.
+/// Width without a terminal and without COLUMNS: every device can show it.
 const USUAL_WIDTH: usize = 80;
 
-/// Writes to standard output. A reader that has gone away (`knee … | head`) is no failure.
+/// Writes to standard output. A reader that has gone (`knee … | head`) is no failure.
 pub(crate) fn out(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut stdout = io::BufWriter::new(io::stdout().lock());
     match write(&mut stdout).and_then(|()| stdout.flush()) {
@@ -22,7 +22,7 @@ pub(crate) fn out(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyho
     }
 }
 
-/// A line on standard error. Nobody can be told when that fails.
+/// A line on standard error. If that fails, nobody can be told.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -40,7 +40,7 @@ impl Write for Stderr {
     }
 }
 
-/// Ends the program: prints what went wrong and gives the exit status.
+/// Ends the program: prints what went wrong and returns the exit status.
 pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
     match result {
         Ok(Code(status)) => ExitCode::from(status),
@@ -58,10 +58,10 @@ pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
     }
 }
 
-/// Ends the program whose arguments are refused, or that was asked for help: what clap says, and what to write instead.
-/// `may_look`: the folders at hand may be searched for it.
+/// Ends the program when clap refused the arguments or the user asked for help: prints clap's message and how to
+/// correct it. `may_look`: whether nearby folders may be searched for a correction.
 pub(crate) fn refused(error: &clap::Error, may_look: bool) -> ExitCode {
-    // Nobody can be told when that fails.
+    // If that fails, nobody can be told.
     let _ = error.print();
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Status::Usage as u8));
     if !may_look {
@@ -82,15 +82,15 @@ pub(crate) struct Code(pub(crate) u8);
 
 /// Everything went well.
 pub(crate) const OK: Code = Code(0);
-/// The user stopped it; what there was has been reported.
+/// The user stopped it; the results so far have been reported.
 pub(crate) const INTERRUPTED: Code = Code(Status::Interrupted as u8);
 
-/// What a script asked about is so.
+/// The condition that a script asked about is true.
 pub(crate) const BARRED: Code = Code(1);
-/// It cannot be told, and the script wants to know that.
+/// It cannot be told, and the script asked for this status.
 pub(crate) const UNSURE: Code = Code(6);
 
-/// How standard output wants its text.
+/// How text for standard output should look.
 pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let size = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
@@ -98,18 +98,18 @@ pub(crate) fn style() -> Style {
     Style {
         colour: colour(terminal, |name| env::var(name).ok()),
         width: size.or(columns).unwrap_or(USUAL_WIDTH),
-        // Whoever reads a file or a pipe has no right edge, unless they say so.
+        // A file or a pipe has no right edge, unless COLUMNS says so.
         whole: size.or(columns).is_none(),
         unicode: unicode(|name| env::var(name).ok()),
     }
 }
 
-/// Whether progress is watched by a person.
+/// Whether a person watches the progress.
 pub(crate) fn watched() -> bool {
     io::stderr().is_terminal() && env::var("TERM").as_deref() != Ok("dumb")
 }
 
-/// COLUMNS (POSIX.1-2017, 8.3): a decimal number of columns; what is none is ignored.
+/// COLUMNS (POSIX.1-2017, 8.3): a decimal number of columns; anything else is ignored.
 fn columns(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
     variable("COLUMNS")?.trim().parse().ok().filter(|columns| *columns > 0)
 }
@@ -126,7 +126,8 @@ fn colour(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     terminal && set("CLICOLOR").as_deref() != Some("0") && set("TERM").as_deref() != Some("dumb")
 }
 
-/// Locale variables in the order of setlocale(3). None set is a bare container, whose terminal is elsewhere and new.
+/// Locale variables in the order of setlocale(3). None is set in a bare container, whose terminal is outside and
+/// modern.
 fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| variable(n).filter(|v| !v.is_empty()));
     locale.is_none_or(|locale| {

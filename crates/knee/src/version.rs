@@ -1,14 +1,14 @@
-//! Which knee this is: `build.rs` says from which sources.
+//! Which version this is: `build.rs` says from which sources.
 
 /// The release.
 pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// For `knee --version`: the release, and the sources where they are known.
+/// For `knee --version`: the release, and the sources if they are known.
 pub(crate) fn long() -> String {
     describe(RELEASE, option_env!("KNEE_COMMIT"), date().as_deref())
 }
 
-/// The day of the sources, `2026-11-21`; absent when neither a checkout nor the builder told it.
+/// The day of the sources, `2026-11-21`; none when neither a checkout nor the builder gives it.
 pub(crate) fn date() -> Option<String> {
     day(option_env!("KNEE_SOURCE_EPOCH")?)
 }
@@ -21,7 +21,7 @@ fn describe(release: &str, commit: Option<&str>, date: Option<&str>) -> String {
     }
 }
 
-/// The day in UTC of a number of seconds since 1970, as SOURCE_DATE_EPOCH has it.
+/// The UTC day of a number of seconds since 1970, as in SOURCE_DATE_EPOCH.
 fn day(epoch: &str) -> Option<String> {
     let moment = jiff::Timestamp::from_second(epoch.trim().parse().ok()?).ok()?;
     Some(moment.strftime("%Y-%m-%d").to_string())

@@ -1,13 +1,13 @@
-//! No circle of files: where a file imports another, that one and all that it imports can be read without the first.
+//! No circular imports: if a file imports another, that file and all that it imports can be read without the first.
 //!
-//! Imports are `use` lines and paths that begin with `crate`, `super` or a child module. A file that declares a module does
-//! not import it by that; tests inside of files do not count.
+//! Imports are `use` lines and paths that begin with `crate`, `super` or a child module. Declaring a module is not an
+//! import of it; tests inside files do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates that still have circles. Take a name off when the last one is gone.
+/// Crates that still have circles. Remove a name when its last circle is gone.
 const LEFT: [&str; 5] = ["analyze", "knee", "recording", "report", "resolve"];
 
 /// The module path of a file: `a/b.rs` and `a/b/mod.rs` are `a::b`, the crate's root is empty.
@@ -51,8 +51,8 @@ fn circles_are_found_and_declarations_are_none() {
     assert!(!found.iter().any(|path| path.contains("no") || path.contains('j')), "{found:?}");
 }
 
-/// What is left when all files have been taken away, again and again, that import nothing of what is left, or are not
-/// imported by it: circles, and what lies between two of them.
+/// Removes, again and again, all files that import none of the remaining files, or that none of them imports. What is
+/// left are circles and the files between them.
 fn circle(mut imports: Imports) -> Vec<String> {
     loop {
         let before = imports.len();
@@ -99,7 +99,7 @@ fn module(source: &Path, file: &Path) -> Module {
     module
 }
 
-/// The text without comments and without its tests.
+/// The text without comments and tests.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
@@ -107,14 +107,14 @@ fn code(text: &str) -> String {
     text[..tests.unwrap_or(text.len())].to_owned()
 }
 
-/// All paths of more than one name, and those of `use`.
+/// All paths with more than one name, and those in `use`.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     for statement in text.split("use ").skip(1) {
         expand(&mut Vec::new(), statement.split(';').next().unwrap_or_default(), &mut found);
     }
-    // What ends in colons is the beginning of a tree.
+    // A word that ends in colons is the beginning of a tree.
     for word in text.split(|c: char| !is_word(c)).filter(|word| word.contains("::") && !word.ends_with("::")) {
         found.push(word.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect());
     }
@@ -150,8 +150,8 @@ fn branch(prefix: &mut Vec<String>, branch: &str, found: &mut Vec<Vec<String>>) 
     prefix.truncate(length);
 }
 
-/// The file that a path in a module leads to: the longest part of it that is a file. A path that leads no farther than up,
-/// to another module's folder, ends in that module's own file.
+/// The file that a path leads to: its longest part that is a file. A path that only leads to another module's folder
+/// means that module's own file.
 fn target(from: &Module, path: &[String], modules: &BTreeMap<Module, PathBuf>) -> Option<Module> {
     let mut base = from.clone();
     let mut rest = path;

@@ -1,4 +1,4 @@
-//! The binary as a user or a script meets it: help texts, exit statuses, a sweep of a shell command.
+//! The binary as a user or a script sees it: help texts, exit statuses, a sweep of a shell command.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -15,7 +15,7 @@ fn knee(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Exit status and standard error of a call that is to fail.
+/// Exit status and standard error of a call that must fail.
 fn fails(arguments: &[&str]) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let output = knee(folder.path(), arguments);
@@ -241,7 +241,7 @@ fn a_program_alone_is_swept_over_all_processors() {
     let folder = tempfile::tempdir().unwrap();
     let several = std::thread::available_parallelism().map_or(1, usize::from) > 1;
     let output = knee(folder.path(), &["--", "false"]);
-    // It is started: what it does is its own.
+    // It is started; what it does is not knee's concern.
     assert_eq!(output.status.code(), Some(if several { 3 } else { 2 }), "{}", text(&output.stderr));
     let why = if several { "failed at every processor count" } else { "may use one processor" };
     assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
@@ -285,7 +285,7 @@ fn causes_are_explained() {
 #[test]
 fn ctrl_c_reports_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    // Rows appear when the first block is complete, so it is a run of the second that presses Ctrl-C.
+    // Rows appear when the first block is complete, so a run of the second block sends the Ctrl-C.
     let script = "test -d out/runs && { kill -INT $PPID; sleep 5; }; true";
     let output = sweep(folder.path(), &[], script);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));

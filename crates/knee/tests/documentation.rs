@@ -1,13 +1,13 @@
-//! The documentation holds to the program: pages quote what knee prints, the chapter of the causes is what the source says,
-//! every page is in the book, links lead somewhere.
+//! Checks the documentation: pages quote what knee prints, the chapter about causes says what the source says, every
+//! page is in the book, and links lead somewhere.
 //!
-//! A page quotes knee between two markers; `as` is what the reader is shown as the command, `until` ends a long output
-//! before the line that begins so:
+//! A page quotes knee between two markers; `as` is the command that the reader is shown, `until` cuts a long output
+//! before the line that begins with this text:
 //!
 //!     <!-- quoted: knee report fixtures/birthday (as: sudo knee sweep -- ./birthday) (until: Evidence) -->
 //!     <!-- end -->
 //!
-//! `KNEE_WRITE_DOCS=1 cargo test -p knee --test documentation` writes quotations and the chapter anew.
+//! `KNEE_WRITE_DOCS=1 cargo test -p knee --test documentation` rewrites the quotations and the chapter.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -21,7 +21,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// What knee prints when it is called in the root of the sources.
+/// What knee prints when called in the root of the sources.
 fn knee(arguments: &[String]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_knee"))
         .args(arguments)
@@ -57,7 +57,7 @@ fn pages() -> Vec<PathBuf> {
     found
 }
 
-/// Fails when the file does not hold the text; with KNEE_WRITE_DOCS it is made to.
+/// Fails if the file does not contain the text; with KNEE_WRITE_DOCS the file is rewritten.
 fn holds(path: &Path, text: &str) {
     if std::env::var_os("KNEE_WRITE_DOCS").is_some() {
         fs::write(path, text).unwrap();
@@ -109,7 +109,7 @@ fn pages_quote_what_knee_prints() {
     assert!(quoted >= 8, "{quoted} quotations are left in the pages");
 }
 
-/// A marker with what it asks for.
+/// The quotation for a marker.
 fn quote(asked: &str) -> String {
     let option = Regex::new(r" \((as|until): ([^)]+)\)").unwrap();
     let options: BTreeMap<String, String> =
@@ -126,13 +126,13 @@ fn quote(asked: &str) -> String {
     format!("<!-- quoted: {asked} -->\n```console\n$ {command}\n{}\n```\n<!-- end -->", shown.trim_end())
 }
 
-/// A page without what is no text: code and comments.
+/// A page without code and comments.
 fn prose(page: &str) -> String {
     let code = Regex::new(r"(?s)\n *```.*?\n *```|<!--.*?-->|`[^`\n]*`").unwrap();
     code.replace_all(page, " ").into_owned()
 }
 
-/// What follows the # in a link to a heading, as GitHub and mdBook make it.
+/// The anchors of a page's headings, as GitHub and mdBook make them.
 fn anchors(page: &str) -> BTreeSet<String> {
     let code = Regex::new(r"(?s)\n *```.*?\n *```").unwrap();
     let page = code.replace_all(page, "\n");
@@ -143,7 +143,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn links_lead_somewhere() {
-    // The text of a link may be code, whose backquotes are gone with it.
+    // The text of a link may be code, which has been removed with its backquotes.
     let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
     let docs = root().join("docs");
     let mut followed = 0;
@@ -162,7 +162,7 @@ fn links_lead_somewhere() {
                 let anchors = anchors(&fs::read_to_string(&to).unwrap());
                 assert!(anchors.contains(anchor), "{}: {target}, of {anchors:?}", path.display());
             }
-            // mdBook turns links to .md into links to .html, which are made of the book's own pages only.
+            // mdBook turns links to .md into links to .html, but makes .html only of the book's own pages.
             let leaves = path.starts_with(&docs) && !to.starts_with(&docs);
             assert!(
                 !leaves || to.extension().is_none_or(|e| e != "md"),

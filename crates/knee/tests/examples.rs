@@ -1,16 +1,16 @@
-//! Every command has an example in `docs/commands.md` that is tried. What knee prints of the kept recordings is always the same
-//! and is quoted there (`documentation.rs`). What it prints of programs that run is not: such an example stands between
-//!
+//! Every command has a tested example in `docs/commands.md`. What knee prints about kept recordings is always the same
+//! and is quoted there (`documentation.rs`). What it prints about running programs is not; such an example stands
+//! between
 //!     <!-- tried: knee record -o recording -- sleep 0.1 (as: sudo knee record -- sleep 0.1) (says: No cause) -->
 //!     <!-- end -->
 //!
-//! It is run, has to succeed and to say those words, and so does what the page shows of it: an output of one of its runs.
-//! `(as: …)` is what the reader is shown as the command, `(until: …)` ends a long output before the line that begins so,
-//! `(writes: …)` names a file that has to be there afterwards; `(serves)` is for a command that goes on until Ctrl-C, and
-//! `(root)` for one that observes with eBPF, which `./dev live` tries. They run in a folder with `lab` and `fixtures`, and
-//! with `numbers`: 300,000 of them, a line each.
+//! The command is run; it must succeed and print those words. The page must also show an output with these words, from
+//! one of its runs. `(as: …)` is the command that the reader is shown, `(until: …)` cuts a long output before the line
+//! that begins with this text, `(writes: …)` names a file that must exist afterwards; `(serves)` is for a command that
+//! goes on until Ctrl-C, and `(root)` for one that observes with eBPF, which `./dev live` tries. The commands run in a
+//! folder with `lab`, `fixtures` and `numbers`, a file of 300,000 numbers, one per line.
 //!
-//! `KNEE_WRITE_DOCS=1 cargo test -p knee --test examples` writes the outputs that do not hold, `KNEE_WRITE_DOCS=tried` all.
+//! `KNEE_WRITE_DOCS=1 cargo test -p knee --test examples` rewrites outdated outputs, `KNEE_WRITE_DOCS=tried` all.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -26,14 +26,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The page, which one test at a time reads and writes.
+/// The page; only one test at a time may read and write it.
 static PAGE: Mutex<()> = Mutex::new(());
 
-/// What stands in a marker.
+/// The content of a marker.
 struct Example {
     asked: String,
     words: Vec<String>,
-    /// What the reader is shown as the command.
+    /// The command that the reader is shown.
     shown: String,
     says: Vec<String>,
     until: Option<String>,
@@ -67,7 +67,7 @@ impl Example {
         example
     }
 
-    /// Runs it, and gives what it prints, without what is not shown.
+    /// Runs it and returns what it prints, without the part that is not shown.
     fn output(&self) -> String {
         let folder = tempfile::tempdir().unwrap();
         for name in ["fixtures", "lab"] {
@@ -83,7 +83,7 @@ impl Example {
         ]);
         command.env_remove("KNEE_LAB").env_remove("KNEE_COLLECTOR");
         if !self.root {
-            // The same whoever runs the tests.
+            // The same collector, whoever runs the tests.
             command.env("KNEE_COLLECTOR", "proc");
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(fs::File::create(&errors).unwrap());
@@ -105,7 +105,7 @@ impl Example {
         self.says_so(&printed);
         let lines: Vec<&str> = printed.lines().collect();
         let ends = |line: &&str| self.until.as_ref().is_some_and(|end| line.trim_start().starts_with(end.as_str()));
-        // Not each answer has each part: what a sweep finds on this machine, at this moment, decides nothing here.
+        // The text of `until` may be missing: it depends on what a sweep finds on this machine, at this moment.
         let end = lines.iter().position(ends);
         lines[..end.unwrap_or(lines.len())].join("\n").trim_end().to_owned()
     }
@@ -116,15 +116,15 @@ impl Example {
         }
     }
 
-    /// Whether the page shows the command, and an output of it in which the words are. Those that a long output has behind its
-    /// shown part are not there.
+    /// Whether the page shows the command and an output that contains the words. They may be missing if `until` cuts
+    /// the output.
     fn is_shown_by(&self, block: &str) -> bool {
         let shown = block.starts_with(&format!("```console\n$ {}\n", self.shown));
         shown && (self.until.is_some() || self.says.iter().all(|words| block.contains(words)))
     }
 }
 
-/// Lines with numbers in no order, always the same (a linear congruential generator, constants from Knuth's MMIX).
+/// Lines with unsorted numbers, the same every time (a linear congruential generator, constants from Knuth's MMIX).
 fn numbers() -> String {
     let mut state = 1_u64;
     let mut next = || {
@@ -134,7 +134,7 @@ fn numbers() -> String {
     (0..300_000).map(|_| next()).collect()
 }
 
-/// Tries the examples of the page that need root, or that do not.
+/// Tries either the examples of the page that need root, or those that do not.
 fn try_examples(of_root: bool, at_least: usize) {
     let _page = PAGE.lock().unwrap_or_else(|error| error.into_inner());
     let path = root().join("docs/commands.md");
@@ -188,7 +188,7 @@ fn every_command_has_a_tested_example() {
     assert!(names.len() >= 14, "{names:?}");
     let _page = PAGE.lock().unwrap_or_else(|error| error.into_inner());
     let page = fs::read_to_string(root().join("docs/commands.md")).unwrap();
-    // Not listed, for those who make packages.
+    // Hidden from the list of commands: for people who make packages.
     for name in names.into_iter().chain(["man"]) {
         let section = page.split(&format!("\n## {name}\n")).nth(1).unwrap_or_else(|| panic!("no section about {name}"));
         let section = section.split("\n## ").next().unwrap();

@@ -1,5 +1,6 @@
-//! Misfortune without privileges: knee killed, stopped or interrupted at any moment, calls that are cut short, files that
-//! cannot grow, descriptors that run out, a clock that steps. Whatever the moment, the recording can be read or is refused in words, and the program does not live on.
+//! Misfortune without privileges: knee is killed, stopped or interrupted at any moment, calls are cut short, files
+//! cannot grow, descriptors run out, a clock steps. At every moment the recording must be readable or refused with a
+//! message, and the program must not live on.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -17,7 +18,7 @@ fn report(folder: &Path) -> Output {
     Command::new(KNEE).args(["report", "out"]).current_dir(folder).output().unwrap()
 }
 
-/// A sweep of a shell under limits: `limits` is what a shell does before it becomes knee.
+/// A sweep of a shell under limits: `limits` are shell commands that run before the shell becomes knee.
 fn limited(folder: &Path, limits: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{limits}; exec \"$@\""), "sh", KNEE]).args(arguments);
@@ -41,7 +42,7 @@ fn start(folder: &Path) -> Child {
 #[test]
 fn killed_at_any_moment_it_leaves_a_recording_that_can_be_read_or_none() {
     let (mut read, mut refused) = (0, 0);
-    // From the start to somewhere near the end. Which moment it is decides nothing: every outcome is checked.
+    // From the start to somewhere near the end. The exact moment does not matter: every outcome is checked.
     for moment in 0..24 {
         let folder = tempfile::tempdir().unwrap();
         let mut knee = start(folder.path());
@@ -54,7 +55,7 @@ fn killed_at_any_moment_it_leaves_a_recording_that_can_be_read_or_none() {
                 read += 1;
                 assert!(!output.stdout.is_empty());
             }
-            // Not even meta.json was there.
+            // Not even meta.json had been written.
             Some(5) => {
                 refused += 1;
                 let errors = text(&output.stderr);
@@ -74,7 +75,7 @@ fn stopped_and_continued_again_and_again_it_ends_as_if_nothing_had_been() {
         let sent = Command::new("kill").args([signal, &knee.id().to_string()]).stderr(Stdio::null()).status();
         assert!(sent.is_ok());
     };
-    // Calls that wait return early (EINTR) when a stopped process goes on.
+    // Waiting calls return early (EINTR) when a stopped process continues.
     for _ in 0..20 {
         send("-STOP");
         send("-CONT");
@@ -93,7 +94,7 @@ fn asked_to_end_at_any_moment_it_does_with_what_it_has() {
         std::thread::sleep(Duration::from_millis(moment * moment));
         let signal = ["-INT", "-TERM", "-HUP"][moment as usize % 3];
         assert!(Command::new("kill").args([signal, &knee.id().to_string()]).stderr(Stdio::null()).status().is_ok());
-        // Before it listens, the signal ends it at once; it can also come when all is done.
+        // Before knee listens for signals, the signal ends it at once; the signal can also come after the end.
         let status = knee.wait().unwrap();
         assert!(matches!(status.code(), Some(0 | 130) | None), "{moment}: {status:?}");
         let output = report(folder.path());
@@ -117,7 +118,7 @@ fn signals_that_ask_for_nothing_change_nothing() {
     assert!(output.status.success() && text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
 }
 
-/// A sweep of knee with `targets/misfortune.c` in it.
+/// A sweep by a knee that has `targets/misfortune.c` preloaded.
 fn unlucky(folder: &Path, what: &str) -> Output {
     let (source, library) =
         (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/misfortune.c"), folder.join("unlucky.so"));
@@ -135,7 +136,7 @@ fn calls_that_are_interrupted_or_do_less_than_was_asked_change_nothing() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["curve"][0]["runs"], &answer["curve"][1]["runs"]), (&4.into(), &4.into()));
-    // Each run printed what it was asked for, so its output was read to the end.
+    // Each run printed what it was asked to print, so its output was read to the end.
     assert_eq!(answer["curve"][1]["throughput"]["median"], 2.0, "{:#}", answer["curve"]);
     let output = report(folder.path());
     assert!(output.status.success() && text(&output.stdout).contains("4 runs"), "{}", text(&output.stdout));
@@ -148,14 +149,14 @@ fn a_clock_that_steps_changes_no_time() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for point in answer["curve"].as_array().unwrap() {
-        // The program sleeps for 10 ms; the steps are of an hour.
+        // The program sleeps for 10 ms; the clock steps by an hour.
         let seconds = point["seconds"]["max"].as_f64().unwrap();
         assert!((0.01..600.0).contains(&seconds), "{point:#}");
     }
     assert!(report(folder.path()).status.success());
 }
 
-/// Files may have so many blocks of 512 bytes: writes get shorter and then fail, as on a disk that is full.
+/// Files may have only so many blocks of 512 bytes: writes get shorter and then fail, as on a full disk.
 #[test]
 fn files_that_cannot_grow_are_an_error_that_names_them() {
     let mut failed = 0;
@@ -169,7 +170,7 @@ fn files_that_cannot_grow_are_an_error_that_names_them() {
             assert_eq!(output.status.code(), Some(1), "{blocks}: {errors}");
             assert!(errors.contains("File too large") && errors.contains("out"), "{blocks}: {errors}");
         }
-        // What was whole before is still there.
+        // What was complete before is still there.
         let output = report(folder.path());
         assert!(matches!(output.status.code(), Some(0 | 5)), "{blocks}: {}", text(&output.stderr));
     }
@@ -185,7 +186,7 @@ fn without_descriptors_it_says_so() {
         let errors = text(&output.stderr);
         match output.status.code() {
             Some(0) => {}
-            // A limit of a few lets not even the loader open its libraries.
+            // With very few descriptors not even the loader can open its libraries.
             Some(127) => assert!(errors.contains("shared lib"), "{descriptors}: {errors}"),
             Some(1 | 3) => {
                 failed += 1;

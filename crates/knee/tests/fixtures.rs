@@ -1,4 +1,4 @@
-//! Every recording that is kept in `fixtures/` is read, and gives the answer that it was kept for.
+//! Every recording kept in `fixtures/` is read and gives the answer that it was kept for.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -28,7 +28,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().unwrap()
 }
 
-/// Recordings in a folder, also those of a sweep over several cases.
+/// The recordings in a folder, including those of a sweep over several cases.
 fn recordings(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -52,7 +52,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What an answer names, and the first one's culprit; empty where it has none.
+/// The causes that an answer names, and the culprit of the first; empty if it has none.
 fn named(answer: &Value) -> (Vec<String>, String) {
     let causes = answer["verdict"]["causes"].as_array().unwrap();
     let ids = causes.iter().map(|cause| cause["id"].as_str().unwrap().to_owned()).collect();

@@ -1,4 +1,4 @@
-//! `knee import`, and what the other commands make of an imported recording.
+//! `knee import`, and what other commands do with an imported recording.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -28,7 +28,7 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, part: &str) {
     assert!(errors.contains(part), "{arguments:?}: {errors}");
 }
 
-/// A folder with a recording of two profiles in it, and what importing said.
+/// A folder with a recording of two profiles, and what importing printed.
 fn imported() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let profiles = [format!("4={}", fixture("birthday-4.txt")), format!("1={}", fixture("birthday-1.txt"))];

@@ -1,7 +1,7 @@
-//! Misfortune while the kernel is asked: knee killed at any moment of an observed run, descriptors and locked memory that
-//! run out, a full disk. These tests load BPF programs and mount a small file system: they need root, and run by
-//! `./dev live`. No clock decides: whatever the moment, the outcome has to be one of those that are allowed.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! Misfortune while the kernel observes: knee is killed at any moment of an observed run, descriptors and locked memory
+//! run out, the disk is full. These tests load BPF programs and mount a small file system: they need root, and
+//! `./dev live` runs them. No result depends on time: at every moment the outcome must be one of those allowed.
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A shell sets limits, then becomes what follows.
+/// A shell sets limits, then executes `before` and knee.
 fn limited(folder: &Path, limits: &str, before: &[&str], knee: &Path) -> Output {
     let mut command = Command::new("sh");
     command
@@ -56,7 +56,7 @@ fn killed_at_any_moment_of_observing_it_leaves_no_target_and_a_recording_that_ca
             Some(5) => assert!(errors.contains("no meta.json"), "{moment}: {errors}"),
             status => panic!("{moment}: {status:?} {errors}"),
         }
-        // The kernel kills it when knee is gone; at most it takes until it is on a processor again.
+        // The kernel kills it when knee is gone; this may take until it gets a processor again.
         let pids = std::fs::read_to_string(folder.path().join("pids")).unwrap_or_default();
         for pid in pids.lines() {
             let alive = || std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "sh");
@@ -100,7 +100,7 @@ fn without_locked_memory_runs_are_still_observed() {
         ("8", &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        // Another user has to be able to reach it.
+        // Another user must be able to reach it.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let knee = folder.path().join("knee");
         std::fs::copy(KNEE, &knee).unwrap();

@@ -1,13 +1,13 @@
-//! Servers under load, observed with BPF: they need root, and run by `./dev live`. A planted mutex is found, and a load
-//! that cannot fill its server is told as such. Nothing is decided by timing: causes and names are.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! Servers under load, observed with BPF: these tests need root, and `./dev live` runs them. A planted mutex must be
+//! found, and a load that cannot fill its server must be reported. They check causes and names, never times.
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Sweeps the server of `targets/served.c`. Other programs may hide what is there: it is made again, twice at most, until it says
-/// what is `expected`.
+/// Sweeps the server of `targets/served.c`. Other programs may hide what is there, so the sweep is repeated up to twice
+/// until `expected` holds.
 fn sweep(load: &str, server: &str, expected: impl Fn(&Value) -> bool) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/served.c");

@@ -1,7 +1,7 @@
-//! Programs of interpreters and virtual machines, told at their own functions. These tests load BPF programs: they need root, and
-//! run by `./dev live`. A language that is not installed is left out, and said so.
-#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! Programs of interpreters and virtual machines must be shown with their own functions. These tests load BPF programs:
+//! they need root, and `./dev live` runs them. A language that is not installed is skipped with a message.
+#![allow(clippy::print_stderr, reason = "skipped tests must be visible")]
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn runs(program: &str) -> bool {
     runs
 }
 
-/// The answer of one observed run of a script, which runs in a folder of its own.
+/// The answer of one observed run of a script, which runs in its own folder.
 fn recorded(program: &str, script: &str, beside: &Path) -> Value {
     let knee = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
@@ -36,7 +36,7 @@ function renderMail(n) { let s = ''; for (let i = 0; i < n; i++) s = (s + i).sli
 if (isMainThread) { new Worker(__filename); new Worker(__filename); } else { for (let i = 0; i < 3000; i++) renderMail(400); }
 ";
 
-/// Node.js is asked for the names of its functions; some of the ways to ask write logs into the program's folder.
+/// Node.js is asked for the names of its functions; some ways to ask make it write logs into the program's folder.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn observing_node_leaves_nothing_in_its_folder() {
@@ -73,7 +73,7 @@ for thread in threads:
     thread.join()
 ";
 
-/// The interpreter's lock is told at the function of the program that computes with it, whatever version this machine has.
+/// The interpreter's lock is shown at the program's function that computes, whatever Python version this machine has.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn the_interpreter_s_lock_is_told_at_a_line_of_the_program() {

@@ -1,8 +1,8 @@
-//! What runtimes make of a sweep over processors: each is asked how many processors it finds, and how many threads it starts
-//! for them. No rights are needed, but the languages are: one that is not installed is left out, and said so. They run by
-//! `./dev live`.
-#![allow(clippy::print_stderr, reason = "what is not tested is to be seen")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! What runtimes do in a sweep over processors: each is asked how many processors it finds, and how many threads it
+//! starts for them. No privileges are needed, but the languages are: one that is not installed is skipped with a
+//! message. `./dev live` runs these tests.
+#![allow(clippy::print_stderr, reason = "skipped tests must be visible")]
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn made(program: &str, arguments: &[&str], folder: &Path) -> bool {
     made
 }
 
-/// What the command printed with one processor and with two: the first line of each run.
+/// The first line that the command printed with one processor, and with two.
 fn told(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         eprintln!("NOT TESTED: this machine has one processor");
@@ -39,7 +39,7 @@ fn told(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The order of the two runs is random; what each was given stands in its line.
+    // The order of the two runs is random, so the lines are sorted: each begins with its count.
     let mut lines: Vec<String> = (0..2)
         .map(|run| fs::read_to_string(recording.join(format!("output/run-{run:03}.out"))).unwrap())
         .map(|text| text.lines().next().unwrap_or_default().to_owned())
@@ -84,7 +84,7 @@ fn go_runs_as_many_at_once() {
     }
 }
 
-/// Rayon and Tokio size their pools by this, where no variable of theirs is set.
+/// Rayon and Tokio size their pools by this function, unless one of their variables is set.
 #[test]
 #[ignore = "needs languages: run ./dev live"]
 fn rust_finds_as_many() {
@@ -99,7 +99,7 @@ fn rust_finds_as_many() {
 const RAYON: &str = "fn main() {\n    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();\n    \
                      println!(\"{} {}\", rayon::current_num_threads(), runtime.metrics().num_workers());\n}\n";
 
-/// The pools themselves, where cargo has both without a network.
+/// The pools themselves, if cargo has both crates without a network.
 #[test]
 #[ignore = "needs languages: run ./dev live"]
 fn rayon_and_tokio_start_as_many_workers() {
@@ -135,7 +135,7 @@ fn node_finds_as_many() {
     }
 }
 
-/// `os.cpu_count()` counts the machine, and since Python 3.13 what it is told.
+/// `os.cpu_count()` counts all processors of the machine; since Python 3.13 a variable overrides it.
 #[test]
 #[ignore = "needs languages: run ./dev live"]
 fn python_finds_as_many() {

@@ -1,6 +1,6 @@
-//! What knee does with rights that its user lacks: a copy of it with file capabilities, used by `nobody`. These tests need
-//! root, to give the capabilities, and setcap and setpriv; they run by `./dev live`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! What knee does with privileges that its user lacks: a copy of it with file capabilities, used by `nobody`. These
+//! tests need root, to give the capabilities, and setcap and setpriv; `./dev live` runs them.
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -10,11 +10,11 @@ use std::process::{Child, Command, Output, Stdio};
 
 const NOBODY: u32 = 65534;
 
-/// Everything that a careless administrator may give; what is needed is less.
+/// More than knee needs: everything that a careless administrator may give.
 const TOO_MUCH: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_dac_override,cap_setuid,cap_kill+ep";
 const LEAST: &str = "cap_bpf,cap_perfmon+ep";
 
-/// A folder of nobody's with a copy of knee in it that has capabilities.
+/// A folder owned by nobody, with a copy of knee that has capabilities.
 struct Lent {
     folder: tempfile::TempDir,
 }
@@ -42,7 +42,7 @@ impl Lent {
         knee.stdin(Stdio::null()).output().unwrap()
     }
 
-    /// Records a command and gives the recording's folder.
+    /// Records a command and returns the recording's folder.
     fn record(&self, command: &[&str]) -> PathBuf {
         let output = self.knee(&[&["record", "-o", "recording", "--"], command].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -132,7 +132,7 @@ fn the_processes_of_others_are_not_to_be_looked_into() {
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("cannot observe process"), "{}", text(&output.stderr));
 
-    // One's own, which could execute a set-user-id program meanwhile.
+    // A process of the same user, which could still execute a set-user-id program.
     let own = Running::sleep(Command::new("sleep").arg("60").uid(NOBODY).gid(NOBODY));
     let output = lent.knee(&["record", "-p", &own.pid(), "--for", "1s"]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
@@ -146,7 +146,7 @@ fn the_processes_of_others_are_not_to_be_looked_into() {
         "sleep",
         "60",
     ]));
-    // Until setpriv has become sleep it is root's.
+    // Until setpriv has executed sleep, the process is root's.
     let proc = format!("/proc/{}/exe", harmless.pid());
     while !std::fs::read_link(&proc).is_ok_and(|program| program.ends_with("sleep") || program.ends_with("coreutils")) {
         std::thread::yield_now();
@@ -188,7 +188,7 @@ fn no_shell_reads_the_command() {
     assert_eq!(meta["command"], serde_json::json!(["echo", trick, "*", "~"]));
 }
 
-/// Root in a container has no rights outside of it, and observes its own program as any user does.
+/// Root in a container has no privileges outside of it, and observes its own program like any user.
 #[test]
 #[ignore = "needs root, to become another user"]
 fn root_in_a_container_observes_its_own_programs() {
@@ -206,11 +206,11 @@ fn root_in_a_container_observes_its_own_programs() {
     let run = std::fs::read(lent.path("recording/meta.json")).unwrap();
     let meta: Value = serde_json::from_slice(&run).unwrap();
     assert_eq!(meta["completion"], "finished", "{meta:#}");
-    // The shell's loop takes a tenth of a second; where its perf events ended when it was executed, some microseconds.
+    // The shell's loop takes a tenth of a second; if its perf events ended at exec, only microseconds would be counted.
     assert!(account["capacity"].as_f64().unwrap() > 0.01, "{account:#}");
 }
 
-/// What knee lays aside as root is nothing that observing needs: marks take the most.
+/// Root drops privileges that observing does not need. Marks need the most of them, so they are checked.
 #[test]
 #[ignore = "needs root, to load BPF programs"]
 fn root_still_hears_the_marks() {

@@ -1,7 +1,7 @@
 //! The main job on real programs, as a user runs it. These tests load BPF programs: they need root and the lab
-//! (`make -C lab`), and run by `./dev live`. Nothing is decided by timing: counts, names and sums are.
+//! (`make -C lab`), and `./dev live` runs them. They check counts, names and sums, never times.
 #![allow(clippy::print_stdout, reason = "says why a test takes longer")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ fn lab(program: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Sweeps and gives the answer and the recording's folder. Another program that takes a tenth of the processors or more
-/// hides every other loss behind its own, rightly so, and runs that scatter as much as the loss hide it: such a sweep shows
-/// nothing here and is made again, twice at most.
+/// Sweeps and returns the answer and the recording's folder. Another program that takes a tenth of the processors or
+/// more rightly hides every other loss, and so do runs that scatter by as much as the loss: then the sweep is repeated,
+/// at most twice.
 fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, PathBuf) {
     for attempt in 1.. {
         let recording = folder.join(format!("recording-{attempt}"));
@@ -68,7 +68,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The line of a source file that its author marked as the guilty one.
+/// The line of a source file that its author marked as the culprit.
 fn guilty_line(source: &Path, code: &str) -> u64 {
     let text = std::fs::read_to_string(source).unwrap();
     let line = text.lines().position(|line| line.contains("GUILTY") && line.contains(code));
@@ -88,7 +88,7 @@ fn assert_balanced(answer: &Value) {
 #[ignore = "needs root: run ./dev live"]
 fn birthday_waits_for_the_lock_in_random() {
     let folder = tempfile::tempdir().unwrap();
-    // Four threads on whatever processors there are: the lock is contended at any speed of the machine.
+    // Four threads on any number of processors: the lock is contended, however fast the machine is.
     let program = lab("birthday");
     let argv = [&program, "--threads={threads}", "--attempts=2M", "--rng=random"];
     let (answer, _) = sweep(folder.path(), "1,2,4", "5", &argv);
@@ -115,14 +115,13 @@ fn birthday_with_a_generator_per_thread_has_no_cause_inside_the_program() {
     let (answer, _) = sweep(folder.path(), "1,2,4", "5", &argv);
     for cause in answer["verdict"]["causes"].as_array().unwrap() {
         let id = cause["id"].as_str().unwrap();
-        // Other load on the test machine is no fault of the verdict.
+        // Other load on the test machine does not make the verdict wrong.
         assert!(["none", "oversubscription", "cpu-pressure"].contains(&id), "{cause:#}");
     }
     assert_balanced(&answer);
 }
 
-/// Compiles the Rust program in one variant and expects its lock to be found, with or without names.
-/// Waiting in words of the account, of the larger count.
+/// Seconds of the account's line `what`, at the larger count.
 fn waits_for(answer: &Value, what: &str) -> f64 {
     let lines = answer["account"][1]["lines"].as_array().unwrap().iter();
     lines.filter(|line| line["what"] == what).map(|line| number(&line["seconds"])).sum()
@@ -234,7 +233,7 @@ assert life[0][1] >= 2 and life[-1][1] >= 3 and all(row[2] for row in life), lif
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Two cases that share their code: what one recording refers to must not stand in the other.
+/// Two cases with the same code: each recording must contain all stacks and names that it refers to.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn each_case_of_a_sweep_holds_all_that_it_refers_to() {
@@ -289,7 +288,7 @@ fn under_sudo_the_target_and_the_files_are_the_callers() {
     assert_eq!(recording.join("meta.json").metadata().unwrap().uid(), 65534);
 }
 
-/// Whether a process has BPF programs open. None is pinned, so they live as long as it does.
+/// Whether a process has BPF programs open. None is pinned, so they live as long as the process.
 fn observes(pid: u32) -> bool {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     let links = entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -394,7 +393,7 @@ fn inside_a_pid_namespace_of_its_own_names_are_found() {
     let inner = inner.expect("sleep is running");
     let observed =
         knee().args(["record", "--for", "200ms", "-o", "s", "-p", &inner]).current_dir(folder.path()).output().unwrap();
-    // unshare waits for it and ends with it. The first process of a namespace ignores all but SIGKILL.
+    // unshare waits for this process and ends with it. A namespace's first process ignores all signals but SIGKILL.
     Command::new("kill").args(["-KILL", &inner]).status().unwrap();
     child.wait().unwrap();
     assert!(observed.status.success(), "{}", String::from_utf8_lossy(&observed.stderr));
@@ -430,8 +429,8 @@ fn without_rights_no_verdict_is_wrong() {
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_balanced(&answer);
         let verdict = &answer["verdict"];
-        // The machine's other programs are nobody's invention; the lock may be seen, or stay open. It is not fair: one
-        // thread can be done before the other, which shows without rights too.
+        // The machine may really be busy with other programs; the lock may be found or stay open. The lock is not fair:
+        // one thread can finish before the other, which shows without privileges too.
         let named: Vec<&str> = verdict["causes"].as_array().unwrap().iter().filter_map(|c| c["id"].as_str()).collect();
         assert!(named.iter().all(|id| ["user-lock", "none", "cpu-pressure", "imbalance"].contains(id)), "{named:?}");
         let said = answer["limitations"].as_array().unwrap().iter().filter_map(|l| l["why"].as_str());

@@ -1,6 +1,6 @@
-//! `knee watch` of real programs. Looking with eBPF needs root: these tests run by `./dev live`. No clock decides: what is
-//! looked at does the same for as long as it is looked at.
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up is to fail")]
+//! `knee watch` of real programs. Looking with eBPF needs root: `./dev live` runs these tests. No result depends on
+//! time: the watched programs do the same all the time.
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ fn lab(program: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A program that goes on until it is dropped.
+/// A program that runs until it is dropped.
 struct Running(Child);
 
 impl Running {
     fn new(program: &str, arguments: &[&str]) -> Running {
         let child = Command::new(lab(program)).args(arguments).stdout(Stdio::null()).spawn().unwrap();
-        // Its threads shall be there.
+        // Give it time to start its threads.
         std::thread::sleep(Duration::from_millis(500));
         Running(child)
     }
@@ -43,10 +43,10 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Three threads that take turns at the lock inside the C library's generator.
+/// Three threads that take turns with the lock inside the C library's random generator.
 const CONTENDED: &[&str] = &["--threads=3", "--attempts=500M", "--rng=random"];
 
-/// Text whose lines are broken where they would be too wide, as one line.
+/// Joins lines that were wrapped.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -92,7 +92,7 @@ fn a_started_program_ends_the_view_and_the_view_ends_it() {
     }
 }
 
-/// A terminal that script(1) makes: keys go in, what was drawn comes out.
+/// A terminal made by script(1): keys go in, what was drawn comes out.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn on_a_terminal_it_draws_and_gives_the_terminal_back() {
@@ -113,7 +113,7 @@ fn on_a_terminal_it_draws_and_gives_the_terminal_back() {
             keys.flush().unwrap();
             std::thread::sleep(Duration::from_millis(300));
         }
-        // Until script has ended: its end of input would end the shell.
+        // Keep the pipe open until script has ended: closing it would end the shell.
         std::thread::sleep(Duration::from_secs(1));
     });
     let drawn = String::from_utf8_lossy(&script.wait_with_output().unwrap().stdout).into_owned();

@@ -1,4 +1,4 @@
-//! Servers under load, without privileges: what is measured, how each failure is told, and that no process is left behind.
+//! Servers under load, without privileges: what is measured, how each failure is reported, and that no process is left.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const KNEE: &str = env!("CARGO_BIN_EXE_knee");
 
-/// A folder with the program `served`, which is server and load.
+/// A folder with the program `served`, which is both server and load.
 struct Place(TempDir);
 
 impl Place {
@@ -40,7 +40,7 @@ impl Place {
         command
     }
 
-    /// What becomes of a sweep; nothing of it runs on.
+    /// The result of a sweep; none of its processes may be left.
     fn sweep(&self, load: &str, options: &[&str], server: &[&str]) -> Output {
         let output = self.knee(load, options, server).output().unwrap();
         assert_eq!(self.left(), Vec::<String>::new(), "{}", errors(&output));
@@ -68,7 +68,7 @@ fn answer(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// It fails at every count, for a reason.
+/// The sweep fails at every count, for this reason.
 fn fails(output: &Output, why: &str) {
     assert_eq!(output.status.code(), Some(3), "{}", errors(output));
     let errors = errors(output);
@@ -92,7 +92,7 @@ fn a_run_is_its_load_s() {
     let printed = |name: &str| fs::read_to_string(place.path().join("out/output").join(name)).unwrap();
     assert_eq!(printed("run-000.out"), "serving\n");
     assert!(printed("run-000.load.out").contains("Requests/sec:"));
-    // Again from the recording, and with the load in the command that repeats it.
+    // The same from the recording, and the command that repeats it contains the load.
     let again = Command::new(KNEE).args(["report", "out"]).current_dir(place.path()).output().unwrap();
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
     assert!(text.contains("under the load ./served ask socket 2 300"), "{text}");
@@ -141,7 +141,7 @@ fn a_server_that_ignores_sigterm_is_killed_and_that_is_said() {
     assert_eq!(killed.count(), 1, "{warnings:?}");
 }
 
-/// A shell that starts the server and waits for it, and a server that makes a session of its own.
+/// A shell that starts the server and waits for it, and a server in a session of its own.
 #[test]
 fn what_a_server_starts_is_ended_with_it() {
     let place = Place::new();
@@ -158,7 +158,7 @@ fn a_port_of_somebody_else_is_refused() {
 
 #[test]
 fn ctrl_c_ends_both_whatever_is_going_on() {
-    // While the server is not ready, and while the load runs.
+    // Once while the server is not ready, and once while the load runs.
     for (load, last) in [(ASK, "mute"), ("./served ask socket 2 60000", "clean")] {
         let place = Place::new();
         let server = [SERVE, &[last]].concat();

@@ -1,5 +1,5 @@
-//! `knee compare` and `knee sweep --check-noise` as a user meets them. What is fast and slow is printed by the programs,
-//! so that no clock decides a test.
+//! `knee compare` and `knee sweep --check-noise` as a user sees them. The programs print how fast they are, so that no
+//! test depends on a clock.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -48,12 +48,12 @@ fn the_faster_command_is_named() {
     assert_eq!(again.stdout, output.stdout);
     let shown = text(&knee(folder.path(), &["report", "out"]).stdout);
     assert!(shown.starts_with("B is faster than A: 1."), "{shown}");
-    // Warnings of a busy machine may speak of threads.
+    // Warnings about a busy machine may also mention threads.
     let column = shown.lines().any(|line| line.starts_with("threads"));
     assert!(!column, "the commands chose their threads by themselves: {shown}");
     let one = knee(folder.path(), &["report", "out/A"]);
     assert!(one.status.success(), "{}", text(&one.stderr));
-    // The other way round it is slower.
+    // In the other order B is slower.
     let arguments = [&["compare", "--no-trace", "--quick", "-o", "back", "--"][..], FAST, &["--"], SLOW].concat();
     let back = text(&knee(folder.path(), &arguments).stdout);
     assert!(back.starts_with("B is slower than A: 0.9"), "{back}");
@@ -105,7 +105,7 @@ fn mistakes_are_explained() {
 #[test]
 fn a_command_is_checked_against_itself() {
     let folder = tempfile::tempdir().unwrap();
-    // The process number is as good a noise as any, and no clock's.
+    // Process numbers are good enough as noise, and depend on no clock.
     let command = ["sh", "-c", "echo $((10000 + $$ % 97)) ops/s", "x", "{threads}"];
     let arguments =
         [&["sweep", "-t", "2", "--check-noise", "-o", "out", "--format", "json", "--"][..], &command].concat();

@@ -1,4 +1,4 @@
-//! Functions that the user named: the example of `docs/primitives.md` is read, and what it says is what the answer says.
+//! Functions that the user describes: the example of `docs/primitives.md` is read, and the answer follows it.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -14,7 +14,7 @@ fn example() -> String {
     text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }
 
-/// Two threads that wait in turn, each at a futex of its own: a lock that parks its threads, or work that is handed over.
+/// Two threads that wait in turn, each on its own futex: a lock that parks its threads, or work handed over.
 fn recording(folder: &Path) {
     let around = |seconds: f64| [1.0, 1.01, 0.99, 1.005, 0.995].map(|d| d * seconds);
     let wait = "syscall@libc.so.6 < mylib::Pool<Connection>::get(int)@app pool.cpp:7 < serve@app app.cpp:40 < work@app app.cpp:9";

@@ -1,4 +1,4 @@
-//! Which sources a build names: `build.rs`, compiled alone and run in folders made for it, as cargo would run it there.
+//! Which sources a build names: `build.rs` is compiled alone and run in test folders, as cargo would run it there.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -18,7 +18,7 @@ fn script(place: &Path) -> PathBuf {
     program
 }
 
-/// A folder of sources: all that the script looks at is where it runs.
+/// A folder of sources: the script only looks at the folder where it runs.
 fn sources(place: &Path, name: &str) -> PathBuf {
     let folder = place.join(name);
     fs::create_dir_all(folder.join("crates/knee")).unwrap();
@@ -48,7 +48,7 @@ fn commit(folder: &Path) {
 /// The variables that the script gives the compiler, in its order.
 fn told(script: &Path, sources: &Path, epoch: Option<&str>) -> Vec<(String, String)> {
     let mut command = Command::new(script);
-    // The temporary folder may lie in somebody's checkout.
+    // The temporary folder may lie inside somebody's checkout.
     command.env("GIT_CEILING_DIRECTORIES", script.parent().unwrap()).env_remove("SOURCE_DATE_EPOCH");
     command.envs(epoch.map(|epoch| ("SOURCE_DATE_EPOCH", epoch)));
     let output = command.current_dir(sources.join("crates/knee")).output().unwrap();
@@ -71,7 +71,7 @@ fn sources_without_a_checkout_name_what_their_builder_says() {
     assert_eq!(told(&script, &archive, None), []);
     assert_eq!(told(&script, &archive, Some("1763683200")), [pair("KNEE_SOURCE_EPOCH", "1763683200")]);
 
-    // Somebody else's checkout, whose commits are not knee's.
+    // Another project's checkout, whose commits are not knee's.
     let other = sources(&place, "other");
     commit(&other);
     assert_eq!(told(&script, &sources(&other, "vendor/knee"), None), []);

@@ -1,4 +1,4 @@
-//! `knee view` as a browser and as an attacker meets it, over its socket.
+//! `knee view` as a browser and as an attacker see it, over its socket.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -32,7 +32,7 @@ struct Viewed {
     folder: tempfile::TempDir,
 }
 
-/// A folder as a sweep over several cases leaves it.
+/// A folder as left by a sweep over several cases.
 fn record_cases(folder: &Path, question: &str) {
     std::fs::create_dir(folder).unwrap();
     let cases: Vec<serde_json::Value> = ["A", "B <b>"]
@@ -160,7 +160,7 @@ fn a_stretch_is_answered_with_what_was_recorded_in_it() {
     let (status, _, body) = viewed.get("sums?run=1&from=35000000&to=45000000");
     assert_eq!(status, 200);
     let sums: serde_json::Value = serde_json::from_slice(&body).unwrap();
-    // The class of own code is 1, of sleep 8; both threads run for 5 and 10 ms.
+    // Class 1 is own code, class 8 is sleep. One thread runs for 10 ms, the other for 5.
     assert_eq!(sums["classes"], serde_json::json!([[1, 15e6], [8, 5e6]]), "{sums}");
     assert_eq!(sums["waits"][0][1], 5e6);
     assert_eq!(sums["threads"], serde_json::json!([[1, 10e6, 0.0], [0, 5e6, 5e6]]));
@@ -193,7 +193,7 @@ fn queries_that_make_no_sense_are_refused() {
     ] {
         assert_eq!(viewed.get(query).0, 400, "{query}");
     }
-    // Whatever the width, the answer stays small, and the server alive.
+    // Whatever the width, the answer stays small, and the server stays alive.
     let (status, _, body) = viewed.get("lanes?run=0&from=0&to=18446744073709551615&columns=18446744073709551615");
     assert_eq!((status, body.len() < 100_000), (200, true));
 }
@@ -206,7 +206,7 @@ fn several_cases_have_a_page_that_leads_to_the_page_of_each() {
         let page = String::from_utf8(body).unwrap();
         assert_eq!(status, 200);
         assert!(page.contains("<a href=\"./0/\">A</a>") && page.contains("<a href=\"./1/\">B &lt;b&gt;</a>"), "{page}");
-        // Which of two is faster is told by their blocks, or not at all: six are needed.
+        // Which of two is faster is decided by their blocks, if there are enough: six are needed.
         assert_eq!(page.contains("class=\"verdict\""), question == "compare");
         for case in ["0/", "1/", "0/"] {
             let (status, _, body) = viewed.get(case);

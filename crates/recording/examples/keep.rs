@@ -1,6 +1,7 @@
-//! Keeps a recording for tests: `keep RECORDING FOLDER [PATH ...]` writes its tables anew, one part each, without what knee
-//! can make again (pages, answers, the program's output). Where a path of the target's files begins with one of the PATHs,
-//! `.` stands for it: where somebody built a program is nobody's business. A sweep over several cases is kept case by case.
+//! Keeps a recording for tests: `keep RECORDING FOLDER [PATH ...]` rewrites its tables, one part each, and leaves out
+//! what knee can make again (pages, answers, the program's output). Where a path of the target's files begins with one
+//! of the PATHs, that beginning becomes `.`, because it would reveal where somebody built the program. A sweep over
+//! several cases is kept case by case.
 
 use recording::{FORMAT, Recording};
 use std::error::Error;
@@ -32,7 +33,7 @@ fn keep(from: &Path, to: &Path, prefixes: &[String]) -> Result<(), Box<dyn Error
     let recording = Recording::open(from)?;
     let format = recording.meta().format;
     if format != FORMAT {
-        // Written anew it would have columns that its format does not.
+        // Rewriting it would add columns that its format does not have.
         return Err(format!("{} has format {format}, not {FORMAT}: copy it as it is", from.display()).into());
     }
     let mut tables = recording.tables()?;

@@ -1,11 +1,11 @@
-//! Rows of which nothing is known yet but whose they are: collectors and importers fill in what they saw, so that a new
-//! column has one place to be absent in.
+//! Rows that only have their handles: collectors and importers fill in what they saw. A new column thus has a single
+//! place where its absence is written.
 
 use crate::ids::{RunId, ThreadId};
 use crate::tables::{Run, RunKind, Thread};
 
 impl Run {
-    /// A run without a measurement: counts and times are 0, what may be absent is.
+    /// A run without measurements: counts and times are 0, optional values are absent.
     pub fn blank(run: RunId, kind: RunKind, threads: u32) -> Run {
         Run {
             run,
@@ -44,7 +44,7 @@ impl Run {
 }
 
 impl Thread {
-    /// A thread without a name or a life: counts and times are 0, what may be absent is.
+    /// A thread without a name or a life: counts and times are 0, optional values are absent.
     pub fn blank(run: RunId, thread: ThreadId) -> Thread {
         Thread {
             run,

@@ -10,7 +10,7 @@ pub(crate) trait Cell: Sized {
     type Data: DataType;
     /// True when a row may have no value.
     const OPTIONAL: bool = false;
-    /// Says to other tools what the physical value means.
+    /// Tells other tools what the physical value means.
     fn logical() -> Option<LogicalType>;
     /// The value as stored; `None` is null.
     fn encode(&self) -> Option<<Self::Data as DataType>::T>;
@@ -97,7 +97,7 @@ impl Cell for String {
         Some(ByteArray::from(self.as_str()))
     }
     fn decode(stored: Option<ByteArray>) -> Result<Self, String> {
-        // Names come from the target and need not be UTF-8; what is not is shown as U+FFFD.
+        // Names come from the target and need not be UTF-8; invalid bytes become U+FFFD.
         required(stored).map(|bytes| String::from_utf8_lossy(bytes.data()).into_owned())
     }
 }
@@ -131,7 +131,7 @@ impl<T: Cell> Cell for Option<T> {
 
 /// Declares an enum that is stored as its lower-case name, so that every data tool shows words.
 ///
-/// A name that this release does not know (a newer minor version wrote it) reads as the last variant.
+/// A name that this release does not know (written by a newer minor version) reads as the last variant.
 macro_rules! words {
     ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
@@ -139,7 +139,7 @@ macro_rules! words {
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// Every variant, in the order of their declaration.
+            /// Every variant, in the order of declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
 
             /// The word stored in the table.

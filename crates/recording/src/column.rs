@@ -18,7 +18,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A part holds what a writer buffers at most, with head-room for other writers; beyond it a file is damaged.
+/// More rows than a writer buffers at most, with room for other writers; a file with more is damaged.
 pub(crate) const MAX_PART_ROWS: usize = 64 << 20;
 
 /// What a column holds, for the documentation and for other tools.
@@ -36,18 +36,18 @@ pub struct ColumnInfo {
 pub trait Table: Sized + Clone + sealed::Rows {
     /// The folder's name inside the recording.
     const NAME: &'static str;
-    /// The columns in their order.
+    /// The columns, in order.
     const COLUMNS: &'static [ColumnInfo];
 }
 
 pub(crate) mod sealed {
     use super::*;
 
-    /// How the declared rows go to and from a row group; implemented by the table macro only.
+    /// Converts the declared rows to and from a row group; implemented only by the table macro.
     pub trait Rows: Sized {
         /// The Parquet types of the columns, in order.
         fn fields() -> Vec<Type>;
-        /// For each column whether differences of neighbours take less room than a dictionary.
+        /// For each column, whether delta encoding takes less room than a dictionary.
         fn differences(rows: &[Self]) -> Vec<bool>;
         /// Writes all columns of one row group.
         fn write(rows: &[Self], group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError>;
@@ -96,7 +96,7 @@ impl GroupReader<'_> {
         let parquet = |source| Error::Parquet { path: self.path.to_owned(), source };
         let found = self.schema.columns().iter().position(|c| c.path().parts() == [name]);
         let Some(index) = found else {
-            // A column that an older minor version did not have: only an optional one can be absent.
+            // A column that an older minor version did not have: this is only allowed for optional ones.
             if T::OPTIONAL {
                 return (0..self.rows).map(|_| T::decode(None).map_err(wrong)).collect();
             }
@@ -110,7 +110,7 @@ impl GroupReader<'_> {
         if descriptor.max_rep_level() != 0 || descriptor.max_def_level() > 1 {
             return Err(wrong("is nested, expected plain values".to_owned()));
         }
-        // The library takes these as checked, and would panic.
+        // The library does not check these values, and would panic.
         let chunk = self.group.metadata().column(index);
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         if start < 0 || chunk.data_page_offset() < 0 || chunk.compressed_size() < 0 {

@@ -1,22 +1,22 @@
 //! Which of Parquet's encodings takes the least room for a column of whole numbers. Any reader knows all of them.
 //!
-//! Times, counts and handles are mostly near their neighbours: their differences take few bits (DELTA_BINARY_PACKED).
-//! Other columns have few distinct values, in no order: a dictionary takes fewer. Which of the two a column is depends on
-//! the program that was observed, so some rows are looked at.
+//! Times, counts and handles are mostly close to their neighbours: their differences take few bits
+//! (DELTA_BINARY_PACKED). Other columns have few distinct values in no order: a dictionary takes less room. Which kind
+//! a column is depends on the observed program, so some rows are examined.
 
 use crate::cell::Cell;
 use parquet::data_type::{AsBytes, DataType};
 use std::collections::HashSet;
 
-/// Rows are looked at in so many stretches of so many rows: together a page's worth, which costs nothing beside writing.
+/// So many stretches of so many rows are examined: together one page, which costs little compared to writing.
 const STRETCHES: usize = 16;
 const STRETCH: usize = 256;
 
-/// Parquet's own: differences are packed in blocks of 128, with a width for each 32 of them.
+/// Defined by Parquet: differences are packed in blocks of 128, with one bit width for every 32.
 const BLOCK: usize = 128;
 const MINIBLOCK: usize = 32;
 
-/// Rows that are looked at: all of a small table.
+/// The rows to examine; all rows of a small table.
 pub(crate) fn looked_at<T>(rows: &[T]) -> Vec<&[T]> {
     if rows.len() <= STRETCHES * STRETCH {
         return vec![rows];
@@ -25,7 +25,7 @@ pub(crate) fn looked_at<T>(rows: &[T]) -> Vec<&[T]> {
     starts.filter_map(|start| rows.get(start..start + STRETCH)).collect()
 }
 
-/// A cell as a number; none for null and for what is no whole number.
+/// A cell as a number; none for null and for anything but whole numbers.
 pub(crate) fn number<T: Cell>(cell: &T) -> Option<i64> {
     let value = cell.encode()?;
     let bytes = AsBytes::as_bytes(&value);
@@ -36,7 +36,7 @@ pub(crate) fn number<T: Cell>(cell: &T) -> Option<i64> {
     }
 }
 
-/// Whether differences take less room than a dictionary. `stretches` are the values of neighbouring rows.
+/// Whether delta encoding takes less room than a dictionary. `stretches` are the values of neighbouring rows.
 pub(crate) fn differences_are_smaller(stretches: &[Vec<i64>]) -> bool {
     let mut distinct: HashSet<i64> = HashSet::new();
     let (mut values, mut changes, mut packed) = (0_u64, 0_u64, 0_u64);
@@ -50,8 +50,8 @@ pub(crate) fn differences_are_smaller(stretches: &[Vec<i64>]) -> bool {
     if distinct.len() < 2 {
         return false;
     }
-    // Distinct values among those that were not looked at cannot be known: there are at least as many, and where most
-    // were new each time, no end of them.
+    // How many distinct values the other rows have is unknown: at least as many. If most of the examined values were
+    // new, the other rows may have arbitrarily many.
     if 2 * distinct.len() as u64 > values {
         return true;
     }
@@ -61,7 +61,7 @@ pub(crate) fn differences_are_smaller(stretches: &[Vec<i64>]) -> bool {
     packed < dictionary
 }
 
-/// Bits that a block of differences takes: the least in front, then what the others are above it.
+/// Bits that a block of differences takes: the smallest difference, then by how much each is larger.
 fn packed_bits(differences: &[i64]) -> u64 {
     let Some(least) = differences.iter().min() else { return 0 };
     let miniblocks = differences.chunks(MINIBLOCK).map(|miniblock| {
@@ -72,7 +72,7 @@ fn packed_bits(differences: &[i64]) -> u64 {
     front + miniblocks.sum::<u64>()
 }
 
-/// The values of one column in the rows that are looked at.
+/// The values of one column in the examined rows.
 pub(crate) fn column<'r, R: 'r, T: Cell + 'r>(stretches: &[&'r [R]], cell: impl Fn(&'r R) -> &'r T) -> Vec<Vec<i64>> {
     if size_of::<<T::Data as DataType>::T>() > 8 {
         return Vec::new();
@@ -89,7 +89,7 @@ mod tests {
         differences_are_smaller(&looked_at(&values).into_iter().map(<[i64]>::to_vec).collect::<Vec<_>>())
     }
 
-    /// A few bits that no rhythm of the rows keeps step with.
+    /// Pseudo-random bits, without any pattern that a sample of rows could follow.
     fn scattered(step: i64) -> i64 {
         (step as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) as i64 >> 1
     }

@@ -59,7 +59,7 @@ pub enum Error {
         /// The column's name.
         column: &'static str,
     },
-    /// A column holds another type than the format says, or a value where none may be.
+    /// A column has another type than the format says, or a value that is not allowed there.
     #[error("column `{column}` of {path}: {why}")]
     Column {
         /// The part file.
@@ -69,7 +69,7 @@ pub enum Error {
         /// What was expected and found.
         why: String,
     },
-    /// More rows than any real recording has; a damaged or hostile file.
+    /// More rows than any real recording has: the file is damaged or hostile.
     #[error("{path} claims {rows} rows, more than the {limit} that a part may have")]
     TooManyRows {
         /// The part file.

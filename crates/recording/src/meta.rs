@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct FormatVersion {
     /// Readers refuse another major version.
     pub major: u32,
-    /// Readers skip what a newer minor version added.
+    /// Readers ignore what a newer minor version added.
     pub minor: u32,
 }
 
@@ -24,7 +24,7 @@ impl std::fmt::Display for FormatVersion {
 pub enum Completion {
     /// Still being written, or the writer was killed.
     Unfinished,
-    /// Stopped by the user; what is there is whole.
+    /// Stopped by the user; what was written is complete.
     Interrupted,
     /// All planned runs were made.
     Finished,
@@ -37,9 +37,9 @@ pub struct Machine {
     pub processors: u32,
     /// Processors that the target was allowed to use (affinity, cpuset).
     pub usable_processors: u32,
-    /// Physical cores among the usable ones; fewer than `usable_processors` when they are hardware threads.
+    /// Physical cores among the usable processors; fewer than `usable_processors` when these are hardware threads.
     pub usable_cores: u32,
-    /// The tightest quota of the target's control groups, thousandths of a processor; absent when there is none.
+    /// The tightest CPU quota of the target's control groups, thousandths of a processor; absent without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_milliprocessors: Option<u64>,
     /// Model name.
@@ -48,7 +48,7 @@ pub struct Machine {
     pub architecture: String,
     /// Kernel release.
     pub kernel: String,
-    /// Hypervisor, when the machine is a virtual one and says so.
+    /// Hypervisor, if the machine is virtual and says so.
     pub hypervisor: Option<String>,
     /// Memory, bytes.
     pub memory_bytes: u64,
@@ -56,19 +56,19 @@ pub struct Machine {
     pub distribution: Option<String>,
 }
 
-/// What the counts of a sweep are of: those in `thread_counts`, and in the column `threads` of the runs.
+/// What the counts of a sweep count: those in `thread_counts`, and in the column `threads` of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
-    /// Threads that the program is asked for.
+    /// Threads that the program is told to use.
     #[default]
     Threads,
-    /// Processors that the program may run on; its threads are its own choice.
+    /// Processors that the program may run on; it chooses its own number of threads.
     Processors,
 }
 
 impl Counted {
-    /// One of them, in a word.
+    /// The word for one of them.
     pub fn word(self) -> &'static str {
         match self {
             Counted::Threads => "thread",
@@ -76,34 +76,35 @@ impl Counted {
         }
     }
 
-    /// So many of them: "1 thread", "4 processors".
+    /// The count with its word: "1 thread", "4 processors".
     pub fn many(self, count: u32) -> String {
         format!("{count} {}{}", self.word(), if count == 1 { "" } else { "s" })
     }
 
-    /// True for threads, which are not written down: older readers know nothing else.
+    /// True for threads. This default is not written to the file: older readers know nothing else.
     pub fn is_threads(&self) -> bool {
         *self == Counted::Threads
     }
 }
 
-/// What asks the program for work, where it is a server: a command of its own that runs beside it.
+/// The load of a server: a command that runs beside the program and asks it for work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The command with its placeholders, one argument an element.
+    /// The command with its placeholders, one element per argument.
     pub command: Vec<String>,
-    /// The processors that it was kept to; none given: it ran where knee may.
+    /// The processors that the load was kept to; empty: it ran wherever knee may run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processors: Vec<u32>,
-    /// When the server counted as ready: a port, an address, a regular expression, as `--ready` has them; absent: when it listened.
+    /// When the server counted as ready: a port, address or regular expression, as for `--ready`; absent: when it
+    /// listened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
 }
 
-/// Where units of work came from.
+/// Where the number of units of work comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// The regular expression whose first group is the number; of a load whose output is known, its name and the line.
+    /// The regular expression whose first group is the number; for a known load, its name and the line.
     pub pattern: String,
     /// What the program counts, as far as its output says: `Mops/s`, `requests/s`.
     pub unit: String,
@@ -111,7 +112,7 @@ pub struct Throughput {
     pub given: bool,
 }
 
-/// Something that this machine allows or does not.
+/// Something that this machine may allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capability {
     /// What: `eBPF`, `hardware counters`, ...
@@ -120,20 +121,20 @@ pub struct Capability {
     pub available: bool,
     /// The finding in words: the version, or why it is missing.
     pub why: String,
-    /// The answers that it costs when it is missing.
+    /// The answers that are not available without it.
     pub costs: String,
-    /// The command that would unlock it, when there is one.
+    /// The command that would unlock it, if there is one.
     pub unlock: Option<String>,
 }
 
 impl Capability {
-    /// Which it is.
+    /// Its kind.
     pub fn kind(&self) -> CapabilityKind {
         CapabilityKind::named(&self.what)
     }
 }
 
-/// Where a recording came from that knee did not make itself.
+/// The origin of a recording that knee did not make itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     /// The tool whose output was read: `perf script`.
@@ -142,7 +143,7 @@ pub struct Imported {
     pub files: Vec<String>,
 }
 
-/// What a function of the user's own is, which no table of known libraries tells.
+/// What one of the user's own functions does, which no table of known libraries tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FunctionKind {
@@ -154,11 +155,11 @@ pub enum FunctionKind {
     Condition,
     /// Waits until all have arrived.
     Barrier,
-    /// Belongs to a library and not to the program: who calls it is named instead.
+    /// Belongs to a library, not to the program: reports name its caller instead.
     RuntimeFrame,
 }
 
-/// A function of which the user said what it is.
+/// A function that the user described.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedFunction {
     /// Its name as reports show it, with or without parameters and type arguments.
@@ -178,24 +179,24 @@ pub struct Meta {
     pub completion: Completion,
     /// When the sweep began, nanoseconds of the Unix epoch.
     pub started_unix_ns: u64,
-    /// The command with its placeholders, one argument an element.
+    /// The command with its placeholders, one element per argument.
     pub command: Vec<String>,
     /// Environment set for the target, with its placeholders.
     pub environment: Vec<(String, String)>,
-    /// Thread counts in the order of the command line; counts of processors where these are counted.
+    /// Thread counts in the order of the command line; counts of processors in a sweep over processors.
     pub thread_counts: Vec<u32>,
     /// What the counts are of (since format 1.7).
     #[serde(default, skip_serializing_if = "Counted::is_threads")]
     pub counted: Counted,
-    /// Where processors are counted, their numbers: a count of n ran on the first n (since format 1.7).
+    /// In a sweep over processors, their numbers: a count of n ran on the first n (since format 1.7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processor_order: Vec<u32>,
-    /// What asks the program for work, where it is a server (since format 1.8).
+    /// The load that asks the program for work, if it is a server (since format 1.8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// Timed runs planned at each count.
     pub runs_per_count: u32,
-    /// Seed of the randomised order.
+    /// Seed of the random order.
     pub order_seed: u64,
     /// The machine.
     pub machine: Machine,
@@ -205,19 +206,20 @@ pub struct Meta {
     pub throughput: Option<Throughput>,
     /// What was available, as probed before the first run.
     pub capabilities: Vec<Capability>,
-    /// Set when another tool's profile was read in: then there are samples, and what they tell. Of a thread only its
-    /// running time is known, estimated; its other times and counts in the tables are 0 and mean nothing.
+    /// Set when another tool's profile was imported: then there are only samples and what follows from them. Of a
+    /// thread's times only the running time is known, as an estimate; its other times and counts in the tables are 0
+    /// and mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
-    /// Functions of which the user said what they are (since format 1.6).
+    /// Functions that the user described (since format 1.6).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<NamedFunction>,
-    /// Things that the user should know before believing the numbers, in plain sentences.
+    /// What the user should know before believing the numbers, in plain sentences.
     pub notes: Vec<String>,
 }
 
 impl Meta {
-    /// Processors that the program may use in runs of a count, at least 1.
+    /// Processors that the program may use in runs of a count; at least 1.
     pub fn usable_at(&self, count: u32) -> u32 {
         let usable = self.machine.usable_processors.max(1);
         match self.counted {

@@ -1,4 +1,4 @@
-//! Pages of a column, checked where the Parquet library takes a file at its word and would panic, or take as much memory
+//! Checks the pages of a column where the Parquet library trusts the file: there it would panic, or take as much memory
 //! as the file claims to need.
 
 use parquet::basic::{Encoding, Type as PhysicalType};
@@ -6,8 +6,8 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 
-/// Hands on the pages of a flat column. What does not hold the values that it claims to hold is an error, and so is a page
-/// of places in a dictionary that never came.
+/// Passes on the pages of a flat column. A page with fewer values than it claims is an error, and so is a page that
+/// refers to a missing dictionary.
 pub(crate) struct Checked {
     inner: Box<dyn PageReader>,
     descriptor: ColumnDescPtr,
@@ -25,7 +25,7 @@ impl Checked {
         let (levels, values) = match page {
             Page::DictionaryPage { num_values, .. } => {
                 self.dictionary = true;
-                // The library takes memory for as many before it reads the first.
+                // The library allocates memory for this many values before it reads the first.
                 return self.holds(bytes, *num_values as usize);
             }
             Page::DataPage { .. } if !self.optional() => (None, bytes),
@@ -72,11 +72,11 @@ impl Checked {
         self.descriptor.max_def_level() > 0
     }
 
-    /// Whether there are so many values in the plain encoding.
+    /// Whether `bytes` really has this many values in the plain encoding.
     fn holds(&self, bytes: &[u8], count: usize) -> Result<(), &'static str> {
         let width = match self.descriptor.physical_type() {
             PhysicalType::BYTE_ARRAY => return if strings(bytes, count) { Ok(()) } else { Err(SHORT) },
-            // Bits; the library counts them itself.
+            // Bits; the library itself checks their number.
             PhysicalType::BOOLEAN => return if count.div_ceil(8) <= bytes.len() { Ok(()) } else { Err(SHORT) },
             PhysicalType::INT32 | PhysicalType::FLOAT => 4,
             PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
@@ -89,7 +89,7 @@ impl Checked {
 
 const SHORT: &str = "a page holds fewer values than it claims";
 
-/// Whether there are so many strings, each behind its length in 4 bytes.
+/// Whether there are this many strings, each preceded by its length in 4 bytes.
 fn strings(mut bytes: &[u8], count: usize) -> bool {
     (0..count).all(|_| {
         let rest =
@@ -99,9 +99,9 @@ fn strings(mut bytes: &[u8], count: usize) -> bool {
     })
 }
 
-/// How many of `count` levels of one bit are 1; absent when there are fewer. The format is Parquet's hybrid of run lengths
-/// and packed bits: a number in LEB128, which is a run's length times 2 before the run's value, or the number of bytes of
-/// packed bits that follow, times 2 plus 1.
+/// How many of `count` levels of one bit are 1; none when there are fewer levels. The format is Parquet's hybrid of run
+/// lengths and packed bits. Each part begins with a LEB128 number: twice the length of a run, followed by the run's
+/// value; or twice the number of bytes of packed bits that follow, plus 1.
 fn ones(mut bytes: &[u8], count: usize) -> Option<usize> {
     let (mut read, mut ones) = (0, 0);
     while read < count {
@@ -123,8 +123,8 @@ fn ones(mut bytes: &[u8], count: usize) -> Option<usize> {
     Some(ones)
 }
 
-/// How many values a page of differences claims. Its header is four numbers: the size of a block, the parts of a block,
-/// the count of values, the first value.
+/// How many values a page in delta encoding claims. Its header is four numbers: the size of a block, the parts of a
+/// block, the count of values, the first value.
 fn differences(mut bytes: &[u8]) -> Option<u64> {
     let _block = number(&mut bytes)?;
     let _parts = number(&mut bytes)?;
@@ -208,7 +208,7 @@ mod tests {
         for cut in [&[][..], &[3], &[10], &[0xff], &[0xff; 12]] {
             assert_eq!(ones(cut, 9), None, "{cut:?}");
         }
-        // Empty runs come to an end with the bytes.
+        // Empty runs make no progress, but the bytes come to an end.
         assert_eq!(ones(&[0, 1, 0, 1], 1), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Files that only their owner may read: a recording holds what a program did, and keeps that to itself also when its
-//! folder is copied to where others look.
+//! Files that only their owner may read: a recording shows what a program did, which must stay private even when its
+//! folder is copied to a place that others can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

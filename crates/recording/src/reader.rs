@@ -79,7 +79,7 @@ impl Recording {
     }
 }
 
-/// The format is looked at before the rest, because a newer release may have changed everything else.
+/// Checks the format before the rest, because a newer release may have changed everything else.
 fn check_format(folder: &Path, path: &Path, text: &[u8]) -> Result<(), Error> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -98,10 +98,10 @@ fn check_format(folder: &Path, path: &Path, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// The tables of a recording, named once: the struct, its reading and its writing follow.
+/// Lists the tables of a recording once; the struct and the code to read and write it are generated from this list.
 macro_rules! whole {
     ($($(#[doc = $doc:literal])* $field:ident: $row:ident,)*) => {
-        /// A whole recording in memory: what the analysis works on.
+        /// A whole recording in memory: the input of the analysis.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Tables {
             /// `meta.json`.
@@ -110,7 +110,7 @@ macro_rules! whole {
         }
 
         impl Tables {
-            /// A recording without a row.
+            /// A recording without rows.
             pub fn empty(meta: Meta) -> Tables {
                 Tables { meta, $($field: Vec::new(),)* }
             }

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A stack is written innermost first, frames separated by ` < `, a frame as `function@module` with an optional
-//! ` file:line`; a function `?` has no name. Modules: `kernel` is the kernel, a name with `.so` a library, else the
-//! program.
+//! ` file:line`; the function `?` has no name. Modules: `kernel` is the kernel, a name with `.so` a library, anything
+//! else the program.
 
 use crate::ids::*;
 use crate::meta::*;
@@ -33,7 +33,7 @@ pub fn us(microseconds: u64) -> u64 {
     microseconds * 1_000
 }
 
-/// One CPU sample a millisecond, as the real collector takes by default.
+/// One CPU sample per millisecond, the default of the real collector.
 pub const SAMPLE_PERIOD_NS: u64 = 1_000_000;
 
 /// FUTEX_WAIT | FUTEX_PRIVATE_FLAG, see futex(2).
@@ -42,7 +42,7 @@ pub const FUTEX_WAIT_PRIVATE: u64 = 128;
 /// The number of futex(2) on x86-64, the architecture of every sketch.
 pub const FUTEX: u32 = 202;
 
-/// A meta of a machine with so many processors.
+/// The meta data of a machine with this many processors.
 pub fn meta(processors: u32) -> Meta {
     Meta {
         format: crate::FORMAT,
@@ -78,12 +78,12 @@ pub fn meta(processors: u32) -> Meta {
     }
 }
 
-/// A recording in the making.
+/// A recording that is being made.
 #[derive(Debug)]
 pub struct Sketch {
     tables: Tables,
     names: Names,
-    /// Timed runs whose processor time nobody has told.
+    /// Timed runs whose processor time was not given.
     untold: Vec<RunId>,
 }
 
@@ -96,20 +96,20 @@ struct Names {
 }
 
 impl Sketch {
-    /// An empty recording of a machine with so many processors.
+    /// An empty recording of a machine with this many processors.
     pub fn new(processors: u32) -> Sketch {
         Sketch { tables: Tables::empty(meta(processors)), names: Names::default(), untold: Vec::new() }
     }
 
-    /// The same of a sweep whose counts are of processors.
+    /// The same for a sweep over processors.
     #[must_use]
     pub fn counting_processors(mut self) -> Sketch {
         self.tables.meta.counted = Counted::Processors;
         self
     }
 
-    /// Timed runs at a thread count: seconds of wall time each. They use as many processors as the traced run of that
-    /// count; without one, every thread that has a processor is busy throughout.
+    /// Timed runs at a thread count, each with its wall time in seconds. They use as many processors as the traced run
+    /// of that count; without one, every thread that has a processor is busy all the time.
     pub fn clean(mut self, threads: u32, seconds: &[f64]) -> Sketch {
         let busy = f64::from(threads.min(self.tables.meta.machine.usable_processors));
         let cpu: Vec<f64> = seconds.iter().map(|s| s * busy).collect();
@@ -119,7 +119,7 @@ impl Sketch {
         self
     }
 
-    /// Timed runs: seconds of wall time and of CPU time each.
+    /// Timed runs, each with its wall time and CPU time in seconds.
     pub fn clean_cpu(mut self, threads: u32, seconds: &[f64], cpu: &[f64]) -> Sketch {
         for (block, (wall, cpu)) in seconds.iter().zip(cpu).enumerate() {
             let mut run = self.blank_run(RunKind::Clean, threads, block as u32);
@@ -133,7 +133,7 @@ impl Sketch {
         self
     }
 
-    /// Throughput printed by all runs so far at a thread count.
+    /// The throughput that each run so far at this thread count printed.
     pub fn throughput(mut self, threads: u32, units_per_second: &[f64]) -> Sketch {
         self.tables.meta.throughput =
             Some(Throughput { pattern: "tput=([0-9.]+)".to_owned(), unit: "ops/s".to_owned(), given: true });
@@ -184,7 +184,7 @@ impl Sketch {
     }
 }
 
-/// A traced run in the making.
+/// A traced run that is being made.
 #[derive(Debug)]
 pub struct RunSketch<'a> {
     run: RunId,
@@ -193,7 +193,7 @@ pub struct RunSketch<'a> {
     wakes: Vec<WakeSketch>,
 }
 
-/// A wake-up. Wakers have names, which become ids when all threads are known.
+/// A wake-up. Wakers are given by name; names become ids when all threads are known.
 #[derive(Debug)]
 struct WakeSketch {
     wait: WaitId,
@@ -204,12 +204,12 @@ struct WakeSketch {
 }
 
 impl<'a> RunSketch<'a> {
-    /// A thread that starts at the run's begin.
+    /// A thread that starts when the run begins.
     pub fn thread<'s>(&'s mut self, name: &str) -> ThreadSketch<'s, 'a> {
         self.thread_at(name, 0)
     }
 
-    /// A thread that starts so many nanoseconds after the run's begin.
+    /// A thread that starts `start_ns` nanoseconds after the run begins.
     pub fn thread_at<'s>(&'s mut self, name: &str, start_ns: u64) -> ThreadSketch<'s, 'a> {
         let thread = ThreadId(self.tables.threads.iter().filter(|t| t.run == self.run).count() as u32);
         self.tables.threads.push(Thread {
@@ -236,7 +236,7 @@ impl<'a> RunSketch<'a> {
         thread.expect("a sketch names its own threads")
     }
 
-    /// Calls of one system call at one place, all timed; `error` when they failed, `each_ns` of processor time a call.
+    /// Calls of a system call at one place, all timed; `error` when they failed, `each_ns` of processor time per call.
     pub fn call_site(
         &mut self,
         thread: &str,
@@ -366,7 +366,7 @@ impl<'a> RunSketch<'a> {
     }
 }
 
-/// A thread in the making: every call moves its time on.
+/// A thread that is being made: every call advances its time.
 #[derive(Debug)]
 pub struct ThreadSketch<'s, 'a> {
     row: usize,
@@ -376,12 +376,12 @@ pub struct ThreadSketch<'s, 'a> {
 }
 
 impl ThreadSketch<'_, '_> {
-    /// What follows is this goroutine's, as samples tell; none when they do not.
+    /// What follows belongs to this goroutine, according to samples; none when samples do not tell.
     pub fn goroutine_is(&mut self, address: Option<u64>) {
         self.goroutine = address;
     }
 
-    /// On a processor in user space, a sample each millisecond.
+    /// On a processor in user space, with a sample each millisecond.
     pub fn runs(self, ns: u64, stack: &str) -> Self {
         self.running(ns, stack, Mode::User, None, None)
     }
@@ -391,7 +391,7 @@ impl ThreadSketch<'_, '_> {
         self.running(ns, stack, Mode::Kernel, Some(syscall), None)
     }
 
-    /// The same with the kernel's own stack; without a system call it is in a page fault or an interrupt.
+    /// The same with the kernel's own stack; without a system call the thread is in a page fault or an interrupt.
     pub fn runs_in_kernel_at(self, ns: u64, syscall: Option<u32>, stack: &str, kernel: &str) -> Self {
         self.running(ns, stack, Mode::Kernel, syscall, Some(kernel))
     }
@@ -402,7 +402,7 @@ impl ThreadSketch<'_, '_> {
         self
     }
 
-    /// Blocked in a system call or (without one) a fault, for something that has a name.
+    /// Blocked in a system call or (without one) a fault, waiting for something that has a name.
     pub fn waits_for(self, reason: Reason, what: &str, syscall: Option<u32>, ns: u64, stack: &str) -> Self {
         let run = self.run.run;
         let thread = self.run.tables.threads[self.row].thread;
@@ -420,7 +420,7 @@ impl ThreadSketch<'_, '_> {
         self.blocked(Reason::Futex, Some(object), ns, stack, Some(waker))
     }
 
-    /// Where the waker was that ended the last block.
+    /// The stack of the waker that ended the last block.
     pub fn woken_at(self, stack: &str) -> Self {
         let stack = self.run.names.stack(stack, self.run.tables);
         if let Some(wake) = self.run.wakes.last_mut() {
@@ -461,7 +461,7 @@ impl ThreadSketch<'_, '_> {
         let user_stack = self.run.names.stack(stack, self.run.tables);
         let kernel_stack = kernel.map(|k| self.run.names.stack(k, self.run.tables));
         let (run, thread) = (self.run.run, self.row_mut().thread);
-        // Ticks within the stretch: what is sampled before it begins would be something else.
+        // Only ticks within the stretch: an earlier one would sample something else.
         for tick in self.now.div_ceil(SAMPLE_PERIOD_NS)..(self.now + ns).div_ceil(SAMPLE_PERIOD_NS) {
             self.run.tables.samples.push(Sample {
                 run,
@@ -570,7 +570,7 @@ impl Names {
         if let Some(frame) = self.frames.get(text) {
             return *frame;
         }
-        // A function's name may have blanks, a module's has none.
+        // A function's name may contain spaces, a module's may not.
         let (function, rest) = text.split_once('@').unwrap_or((text, "app"));
         let (module, place) = rest.split_once(' ').map_or((rest, None), |(m, p)| (m, p.rsplit_once(':')));
         let frame = FrameId(self.frames.len() as u32);

@@ -1,4 +1,4 @@
-//! The tables of a recording: one struct a kind of fact, its fields the columns.
+//! The tables of a recording: one struct per kind of fact; its fields are the columns.
 //!
 //! Times are nanoseconds of CLOCK_MONOTONIC unless a column says otherwise; durations end in `_ns`. An absent value
 //! means that it could not be known, never zero.
@@ -77,7 +77,7 @@ tables! {
         /// Time that 99 % of the requests took at most, as the load printed it.
         latency_99_ns: Option<u64>,
     }
-    /// What was true of one traced run as a whole.
+    /// Facts about one traced run as a whole.
     pub struct Trace in "traces" {
         /// The traced run.
         run: RunId,
@@ -102,7 +102,7 @@ tables! {
         /// Time of the load on those processors.
         load_ns: Option<u64>,
     }
-    /// One thread of a traced run. Its four times sum to its life.
+    /// One thread of a traced run. Its four times add up to its life.
     pub struct Thread in "threads" {
         /// The traced run.
         run: RunId,
@@ -151,8 +151,8 @@ tables! {
     }
     /// A stretch of one thread's time. The slices of a thread cover its life without gaps.
     ///
-    /// Where switches come too fast for a row each, one stretch is summed up: several rows with the same start and
-    /// end, a state each, whose `spent_ns` sum to the stretch.
+    /// Where switches come too fast for one row each, a stretch is summed up: several rows with the same start and end,
+    /// one per state, whose `spent_ns` add up to the stretch.
     pub struct Slice in "slices" {
         /// The traced run.
         run: RunId,
@@ -173,7 +173,7 @@ tables! {
         /// For a slice on one processor: which.
         processor: Option<u32>,
     }
-    /// One place where one thread waited, and how long in all.
+    /// A place where a thread waited, and how long in total.
     pub struct Wait in "waits" {
         /// The traced run.
         run: RunId,
@@ -248,10 +248,10 @@ tables! {
         /// Calls begun.
         count: u64,
     }
-    /// A place that makes a system call, and what became of its calls. Calls that fail have rows of their own.
+    /// A place that makes a system call, and the results of its calls. Calls that fail have rows of their own.
     ///
-    /// Where calls come too fast to time each, only those in some windows of time are timed; `calls` is then an
-    /// estimate of all, and `calls_low` to `calls_high` its 95 % interval.
+    /// Where calls come too fast to time each, they are timed only during some windows of time; `calls` is then an
+    /// estimate of all, and `calls_low` to `calls_high` is its 95 % interval.
     pub struct CallSite in "call_sites" {
         /// The traced run.
         run: RunId,
@@ -282,7 +282,7 @@ tables! {
         /// The longest timed call.
         longest_ns: u64,
     }
-    /// One system call on the timeline. Thinned out where calls come fast; `losses` says how many are missing.
+    /// One system call on the timeline. Where calls come fast, only some are kept; `losses` says how many are missing.
     pub struct Call in "calls" {
         /// The traced run.
         run: RunId,
@@ -297,7 +297,7 @@ tables! {
         /// The error number that it returned; absent when it succeeded.
         error: Option<u32>,
     }
-    /// How long the blocks of a wait, or the timed calls of a call site, lasted: one bar of a histogram.
+    /// How long the blocks of a wait, or the timed calls of a call site, took: one bar of a histogram.
     pub struct Duration in "durations" {
         /// The traced run.
         run: RunId,
@@ -339,7 +339,7 @@ tables! {
         /// The longest wait.
         longest_ns: u64,
     }
-    /// Futex operations of one thread by kind, counted at entry, whether they blocked or not.
+    /// Futex operations of one thread by kind, counted at entry, no matter whether they blocked.
     pub struct FutexOperation in "futex_operations" {
         /// The traced run.
         run: RunId,
@@ -350,7 +350,7 @@ tables! {
         /// Calls begun.
         count: u64,
     }
-    /// A place whose code met page faults, by samples: one fault in `period`.
+    /// A place whose code caused page faults, from samples: one fault in `period`.
     pub struct FaultSite in "fault_sites" {
         /// The traced run.
         run: RunId,
@@ -410,20 +410,20 @@ tables! {
         /// For Go: the address of the record of the goroutine that ran. Records of ended goroutines serve new ones.
         goroutine: Option<u64>,
     }
-    /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by where they did; since format 1.9. A moment has a
-    /// row for each stack, or one without a stack when no task waited. Of many tasks only a part is looked at at once.
+    /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by place; since format 1.9. Each moment has
+    /// a row for each stack, or one row without a stack when no task waited. Of many tasks only some are looked at at a time.
     pub struct ParkedTasks in "parked_tasks" {
         /// The traced run.
         run: RunId,
         /// When.
         time_ns: u64,
-        /// Where the task went on waiting: its stack, innermost the function that takes it off its thread.
+        /// Where the tasks waited: their stack. Its innermost function takes a task off its thread.
         user_stack: Option<StackId>,
         /// How many tasks waited there.
         count: u32,
     }
-    /// A call stack as a tree: a frame and the stack that called it. A thread's that waits in Go's scheduler goes on with the
-    /// goroutine that it had run last.
+    /// A call stack as a tree: a frame and the stack of its caller. The stack of a thread that waits in Go's scheduler
+    /// continues with the goroutine that it ran last.
     pub struct Stack in "stacks" {
         /// Handle of the stack whose innermost frame this is.
         stack: StackId,
@@ -434,7 +434,7 @@ tables! {
         /// On the outermost frame: true when unwinding broke off there instead of reaching the thread's start.
         truncated: bool,
     }
-    /// A code address and one function there: several rows, innermost first, where functions were inlined.
+    /// A code address and one function there: several rows, innermost first, if functions were inlined.
     pub struct Frame in "frames" {
         /// Handle of the address.
         frame: FrameId,
@@ -462,7 +462,7 @@ tables! {
         /// True when it carries line tables, or a separate debug file was found.
         has_lines: bool,
     }
-    /// Something that was not recorded, by kind and number.
+    /// What was not recorded, by kind and number.
     pub struct Loss in "losses" {
         /// The run in which it happened.
         run: RunId,
@@ -473,8 +473,8 @@ tables! {
         /// Out of how many, when that is known.
         of: Option<u64>,
     }
-    /// A memory access at or near a CPU sample, worked out from the code there and the registers. Only accesses to cache
-    /// lines that several threads of a process touch, and that one of them writes, are kept.
+    /// A memory access at or near a CPU sample, derived from the code there and the registers. Accesses are kept only
+    /// for cache lines that several threads of a process touch and at least one of them writes.
     ///
     /// A sample has several: `thread` and `time_ns` are those of its row in `samples`.
     pub struct Access in "accesses" {
@@ -498,8 +498,8 @@ tables! {
         /// How sure the address is.
         certainty: AddressCertainty,
     }
-    /// A loop that only waits, in which samples of one thread fell, by the place that it reads again and again and by call
-    /// stack: all samples of the thread with that stack fell into it.
+    /// A waiting loop in which samples of one thread fell, by the address that it reads again and again and by call
+    /// stack: all samples of the thread with this stack were in the loop.
     pub struct Spin in "spins" {
         /// The traced run.
         run: RunId,
@@ -526,10 +526,10 @@ tables! {
         /// Call stack of the samples.
         user_stack: Option<StackId>,
     }
-    /// What hardware breakpoints showed of one thread at one address: that it really accesses it, and how often.
+    /// What hardware breakpoints showed about one thread at one address: that it really accesses it, and how often.
     ///
-    /// A trial watches several threads, each at an address of its own in the same cache line, for a short time, and ends
-    /// for a thread after a few hits.
+    /// A trial watches several threads for a short time, each at an address of its own in the same cache line. For a
+    /// thread it ends after a few hits.
     pub struct Confirmation in "confirmations" {
         /// The traced run.
         run: RunId,
@@ -579,8 +579,8 @@ tables! {
         /// of the accessing code point to (`struct stats`); or such a variable, where that is no structure (`*count`).
         type_name: Option<String>,
     }
-    /// Code that was made at run time, as it was read from the process when samples fell there: what the rows of
-    /// `accesses`, `spins` and `confirmations` with an address in it were worked out from.
+    /// Code made at run time, as read from the process when samples fell there: rows of `accesses`, `spins` and
+    /// `confirmations` with an address in it were derived from these bytes.
     pub struct RuntimeBytes in "runtime_bytes" {
         /// The traced run.
         run: RunId,

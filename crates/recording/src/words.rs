@@ -1,18 +1,18 @@
-//! The words of a recording: columns with a few values, each stored as its name; and what readers tell apart of texts that
-//! grow with each release (what was lost, what the machine allows), so that it becomes a value once.
+//! The words of a recording: columns with few values, each stored as its name. Also the kinds of losses and
+//! capabilities: their texts grow with each release, and here each text that readers distinguish becomes a value.
 
 use crate::cell::words;
 
 words! {
     /// Why a run was made.
     pub enum RunKind {
-        /// Not timed: fills caches, finds the throughput's form, counts hardware events where there are any.
+        /// Not timed: fills caches, finds the throughput's form, counts hardware events if there are any.
         WarmUp = "warm-up",
-        /// Timed, nothing attached: the curve.
+        /// Timed, without any observation: the curve.
         Clean = "clean",
-        /// Observed: the split of its time.
+        /// Observed: shows how the run's time is divided.
         Traced = "traced",
-        /// Timed, and set aside because something else disturbed its block; another block took its place.
+        /// Timed, but set aside because something else disturbed its block; another block replaced it.
         Disturbed = "disturbed",
         /// A kind that this release does not know.
         Unknown = "unknown",
@@ -25,12 +25,12 @@ words! {
         Runnable = "runnable",
         /// Taken off the processor although it could have gone on.
         Preempted = "preempted",
-        /// Waiting; the row's `reason` and `wait` say for what.
+        /// Waiting; the row's `wait` says for what.
         Blocked = "blocked",
         /// A state that this release does not know.
         Unknown = "unknown",
     }
-    /// What a blocked thread waited for, as far as the kernel's entry point tells.
+    /// What a blocked thread waited for, as far as the kernel's entry point shows.
     pub enum Reason {
         /// It did not wait.
         None = "none",
@@ -40,7 +40,7 @@ words! {
         Sleep = "sleep",
         /// A file or a device.
         Io = "io",
-        /// A pipe or a socket: data from, or room towards, another thread, program or machine.
+        /// A pipe or a socket: for data from, or room for data to, another thread, program or machine.
         Pipe = "pipe",
         /// An event descriptor, or a poll over several descriptors.
         Poll = "poll",
@@ -50,9 +50,9 @@ words! {
         Fault = "fault",
         /// A lock inside the kernel.
         KernelLock = "kernel-lock",
-        /// Memory that the kernel had to take back from elsewhere first.
+        /// Memory that the kernel first had to reclaim from elsewhere.
         Reclaim = "reclaim",
-        /// Another thread's part in executing a program or ending the process.
+        /// Other threads, while executing a program or ending the process.
         Exit = "exit",
         /// Any other system call.
         Other = "other",
@@ -70,9 +70,9 @@ words! {
     pub enum KernelWait {
         /// For a mutex.
         Mutex = "mutex",
-        /// To share a lock of readers and writers.
+        /// A lock of readers and writers, for shared reading.
         Read = "read",
-        /// To have a lock of readers and writers alone.
+        /// A lock of readers and writers, for writing.
         Write = "write",
         /// Spinning on the processor, for a spin lock.
         Spin = "spin",
@@ -118,9 +118,9 @@ words! {
     }
     /// How sure the address of an access is.
     pub enum AddressCertainty {
-        /// From registers as they were at the sample, or certainly were before it.
+        /// From registers as they were at the sample, or as they certainly were before it.
         Exact = "exact",
-        /// By the way that execution most likely took, or with values that the stack held at the sample.
+        /// Assuming the most likely path of execution, or with values that the stack held at the sample.
         Likely = "likely",
         /// A kind that this release does not know.
         Unknown = "unknown",
@@ -135,7 +135,7 @@ words! {
         Heap = "heap",
         /// A mapped file or device.
         File = "file",
-        /// It was not found in the memory map.
+        /// Not found in the memory map.
         Unknown = "unknown",
     }
     /// What kind of code a module holds.
@@ -153,29 +153,29 @@ words! {
     }
 }
 
-/// Observation by BPF programs in the kernel, as a capability.
+/// The capability of observation by BPF programs in the kernel.
 pub const BPF: &str = "kernel observation (eBPF)";
-/// Sampled memory accesses, as a capability.
+/// The capability of sampled memory accesses.
 pub const SHARED_MEMORY: &str = "memory that threads share";
 /// The path of a module of code that a program made at run time; the program's name follows.
 pub const RUN_TIME_CODE: &str = "run-time code of ";
-/// What a wait at a pipe is for.
+/// What a wait on a pipe is for.
 pub const PIPE: &str = "pipe";
-/// Stacks that could not be followed to the thread's start, as a loss.
+/// A loss: stacks that could not be followed to the thread's start.
 pub const CUT_STACKS: &str = "outermost frames of stacks";
-/// Calls that are missing on the timeline because there were too many; they are in the sums.
+/// A loss: calls left out of the timeline because there were too many; the sums include them.
 pub const THINNED_CALLS: &str = "system calls on the timeline";
-/// Calls that are missing on the timeline because there was no room; they are in the sums.
+/// A loss: calls missing on the timeline because there was no room; the sums include them.
 pub const DROPPED_CALLS: &str = "system calls on the timeline (no room)";
 
-/// A capability that answers stand on.
+/// A capability that answers depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapabilityKind {
     /// Observation by BPF programs.
     Bpf,
     /// Sampled memory accesses.
     SharedMemory,
-    /// One that nothing but its own words speaks of.
+    /// Any other, known only by its text.
     Other,
 }
 
@@ -184,19 +184,19 @@ pub enum CapabilityKind {
 pub enum LossKind {
     /// The outermost frames of stacks.
     CutStacks,
-    /// Calls on the timeline, of which there were too many.
+    /// Calls on the timeline, left out because there were too many.
     ThinnedCalls,
     /// Calls on the timeline for which there was no room.
     DroppedCalls,
-    /// Something else, which its words name.
+    /// Something else, known only by its text.
     Other,
 }
 
 impl CapabilityKind {
-    /// Which one these words name.
+    /// The one that this text names.
     pub fn named(words: &str) -> CapabilityKind {
         match words {
-            // The first recordings had the short word.
+            // The first recordings used the short text.
             BPF | "eBPF" => CapabilityKind::Bpf,
             SHARED_MEMORY => CapabilityKind::SharedMemory,
             _ => CapabilityKind::Other,
@@ -205,7 +205,7 @@ impl CapabilityKind {
 }
 
 impl LossKind {
-    /// Which one these words name.
+    /// The one that this text names.
     pub fn named(words: &str) -> LossKind {
         match words {
             CUT_STACKS => LossKind::CutStacks,

@@ -1,6 +1,6 @@
 //! Writes a recording in parts, so that a killed writer leaves a readable one.
 //!
-//! A part is written under a temporary name and renamed when it is whole; a reader never sees half a part.
+//! A part is written under a temporary name and renamed when complete; a reader never sees half a part.
 
 use crate::column::{Table, write_part};
 use crate::error::Error;
@@ -22,7 +22,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the folder (readable by its owner only, because a recording holds what a program did) and `meta.json`.
+    /// Creates the folder (readable only by its owner, because a recording shows what a program did) and `meta.json`.
     ///
     /// # Errors
     /// When the folder exists or cannot be created.
@@ -39,7 +39,7 @@ impl Writer {
         &self.folder
     }
 
-    /// Replaces `meta.json` as one step.
+    /// Replaces `meta.json` atomically.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -49,7 +49,7 @@ impl Writer {
         replace(&path, &text)
     }
 
-    /// Adds rows to a table as one part. Nothing is written for no rows.
+    /// Adds rows to a table as one part. Without rows nothing is written.
     ///
     /// # Errors
     /// When the part cannot be written; the parts before it stay readable.

@@ -1,4 +1,4 @@
-//! `docs/recording.md` says what the tables hold. It is written from the row types themselves:
+//! `docs/recording.md` says what the tables contain. It is generated from the row types:
 //! `KNEE_WRITE_DOCS=1 cargo test -p recording --test documentation`.
 
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Rows of every kind of cell come back from any number of parts, and no damaged file does more than give an error.
+//! Rows with every kind of cell come back from any number of parts, and a damaged file causes at worst an error.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -10,7 +10,7 @@ use recording::{Recording, RunId, Tables, Writer};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Something in most tables.
+/// Rows in most tables.
 fn sketch() -> Tables {
     Sketch::new(2)
         .clean(1, &[2.0, 2.1])
@@ -33,7 +33,7 @@ fn parts(folder: &Path) -> Vec<PathBuf> {
     parts
 }
 
-/// Whole numbers of which the ends, which differences may overflow, come up often.
+/// Whole numbers, often the extreme ones, whose differences may overflow.
 fn edges() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(i64::MAX as u64), Just(1 << 63), any::<u64>()]
 }
@@ -49,7 +49,7 @@ prop_compose! {
             wall_ns: times[1], user_ns: times[2], system_ns: times[3], voluntary_switches: times[0],
             involuntary_switches: times[1], minor_faults: times[2], major_faults: times[3], max_rss_bytes: times[0],
             migrations: counted[0], cycles: counted[1], instructions: counted[2], cache_misses: counted[3],
-            // Equality of rows is to be that of the values: a value that is none equals nothing, not even itself.
+            // Rows are compared by value, but NaN is not equal to anything, not even to itself.
             throughput: throughput.filter(|t| !t.is_nan()), foreign_ns: counted[0], steal_ns: counted[1],
             throttled_ns: counted[2], throttled_periods: counted[3], thermal_throttles: counted[0],
             clock_khz: counted[1], exit_status, signal, load_ns: counted[2], load_threads: Some(threads),
@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(Recording::open(&path).unwrap().rows::<Run>().unwrap(), rows);
     }
 
-    /// Names come from the target. Those that are no UTF-8 never reach a row; all others are kept as they are.
+    /// Names come from the target. Invalid UTF-8 never gets into a row; all other names are kept unchanged.
     #[test]
     fn any_name_comes_back(name in any::<Option<String>>(), file in any::<Option<String>>(), line in any::<Option<u32>>()) {
         let mut tables = sketch();
@@ -109,7 +109,7 @@ proptest! {
         prop_assert_eq!(Recording::open(&path).unwrap().tables().unwrap(), tables);
     }
 
-    /// Some bytes of some part are others: an error or other values, and nothing worse.
+    /// Some bytes of a part are changed: this gives an error or other values, and nothing worse.
     #[test]
     fn damaged_parts_are_survived(
         which in any::<prop::sample::Index>(),
@@ -122,7 +122,7 @@ proptest! {
         let parts = parts(&path);
         let part = &parts[which.index(parts.len())];
         let mut bytes = fs::read(part).unwrap();
-        // The footer is where sizes and types stand.
+        // The footer has the sizes and types.
         let from = if at_the_end { bytes.len() * 3 / 4 } else { 0 };
         for (at, value) in changes {
             let at = from + at.index(bytes.len() - from);
@@ -151,7 +151,7 @@ fn files_in_odd_places_are_errors_or_overlooked() {
     fs::write(path.join("runs/notes.txt"), "mine").unwrap();
     fs::create_dir(path.join("more")).unwrap();
     assert_eq!(Recording::open(&path).unwrap().tables().unwrap(), whole);
-    // A folder that is called like a part, and a table that is a file.
+    // A folder named like a part, and a file named like a table.
     fs::create_dir(path.join("runs/part-00007.parquet")).unwrap();
     assert!(Recording::open(&path).unwrap().tables().is_err());
     fs::remove_dir(path.join("runs/part-00007.parquet")).unwrap();
@@ -161,7 +161,7 @@ fn files_in_odd_places_are_errors_or_overlooked() {
     assert!(error.to_string().contains("losses"), "{error}");
 }
 
-/// Whatever a writer had done when it ended, its recording can be opened and holds the parts that were whole.
+/// Whenever a writer is killed, its recording can be opened and has all parts that were complete.
 #[test]
 fn a_writer_may_end_after_any_step() {
     let tables = sketch();
@@ -176,7 +176,7 @@ fn a_writer_may_end_after_any_step() {
                 _ => writer.set_meta(&tables.meta).unwrap(),
             }
         }
-        // What a write in progress leaves: a file under its temporary name, cut anywhere.
+        // What an unfinished write leaves: a file under its temporary name, cut anywhere.
         fs::write(path.join("meta.unfinished"), "{\"format\"").unwrap();
         if steps > 0 {
             fs::write(path.join("runs/.part-00009.unfinished"), "PAR1").unwrap();
@@ -187,7 +187,7 @@ fn a_writer_may_end_after_any_step() {
     }
 }
 
-/// What the fuzzer of `fuzz/` started from or found: the table's number, then a part.
+/// Inputs that the fuzzer of `fuzz/` started from or found: the table's number, then a part.
 #[test]
 fn inputs_that_were_found_once_are_errors_or_rows() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/recording");

@@ -1,4 +1,4 @@
-//! A recording comes back from disk as it was, and a damaged one is an error, not a crash.
+//! A recording read from disk is what was written, and a damaged one gives an error, not a crash.
 
 use proptest::prelude::*;
 use recording::meta::Completion;
@@ -78,7 +78,7 @@ fn a_column_of_another_type_is_an_error_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
     sketch().write(&path).unwrap();
-    // `waits` and `wakes` share the column `wait`, but `wakes.waker` is no column of `waits`.
+    // `waits` and `wakes` share the column `wait`, but `wakes` lacks the column `thread`.
     std::fs::copy(path.join("wakes/part-00000.parquet"), path.join("waits/part-00000.parquet")).unwrap();
     let error = Recording::open(&path).unwrap().rows::<Wait>().unwrap_err();
     assert!(matches!(error, Error::MissingColumn { column: "thread", .. }), "{error:?}");
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(Recording::open(&path).unwrap().rows::<Wait>().unwrap(), rows);
     }
 
-    /// Any cut of a part is an error or, never, other rows.
+    /// A truncated part gives an error, never other rows.
     #[test]
     fn a_truncated_part_is_an_error(keep in 0.0..1.0_f64) {
         let folder = tempfile::tempdir().unwrap();

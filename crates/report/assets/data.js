@@ -1,4 +1,4 @@
-// What the page carries: an index as JSON, and numbers as compressed bytes that are read when they are needed.
+// What the page carries: an index as JSON, and numbers as compressed bytes that are unpacked only when needed.
 
 /**
  * @typedef {{id: string, count: number}} Level one level of detail; a count of 0 means every span as it was recorded

@@ -101,7 +101,7 @@ class Flame {
     const [now, base] = [this.index.runs[this.now]?.each ?? 0, this.index.runs[this.base]?.each ?? 0];
     const error = Math.sqrt(this.spent(node, this.now) * now + this.spent(node, this.base) * base);
     if (Math.abs(grown) < ERRORS * error) return ["same", 1];
-    // Against the whole growth: what explains a quarter of it has full colour.
+    // Relative to the whole growth: a function that explains a quarter of it gets full colour.
     const all = Math.max(Math.abs(this.spent(0, this.now) - this.spent(0, this.base)), this.spent(0, this.now) * 0.05) || 1;
     const strength = Math.min(1, Math.abs(grown) / all / FULL);
     return strength < 0.04 ? ["same", 1] : [grown > 0 ? "more" : "less", 0.25 + 0.75 * strength];

@@ -103,7 +103,7 @@ function drawLane(lanes, context, spans, y) {
     const from = /** @type {number} */ (start[i]);
     if (from >= lanes.to) break;
     const x1 = Math.min(zero + /** @type {number} */ (end[i]) * scale, zero + lanes.to * scale);
-    // What lies within a pixel that is drawn already is not seen.
+    // Skip spans that lie within a pixel that has been drawn already: they cannot be seen.
     if (x1 - covered < 0.5) continue;
     const x0 = Math.max(zero + from * scale, lanes.names(), covered);
     const of = /** @type {number} */ (kind[i]);
@@ -136,7 +136,7 @@ function drawTasks(lanes, context, first, last, top) {
   context.fillStyle = colours.of("ink");
   context.textAlign = "left";
   context.font = "10px system-ui, sans-serif";
-  // Brackets too narrow to tell their ends apart are a faint line: a row of them would be the loudest of all.
+  // Brackets too narrow to tell their ends apart become a faint line: a row of full ones would dominate the picture.
   /** @type {Map<number, number>} */
   const drawn = new Map();
   context.globalAlpha = 0.35;
@@ -156,19 +156,19 @@ function drawTasks(lanes, context, first, last, top) {
     const y = Math.round(LANE.axis + lane * rows - top + 5 + Math.min(depth, 1) * 2) + 0.5;
     const [a, b] = [Math.max(lanes.xOf(from), lanes.names()), Math.min(lanes.xOf(to), lanes.names() + lanes.plot())];
     if (b - a < NARROW_TASK) continue;
-    // An end beyond the picture is left open.
+    // Leave a bracket open at an end that lies outside the picture.
     context.moveTo(a + 0.5, from < lanes.from ? y : y + 4);
     context.lineTo(a + 0.5, y);
     context.lineTo(b - 0.5, y);
     if (to <= lanes.to) context.lineTo(b - 0.5, y + 4);
     if (b - a < 30) continue;
-    // A name that is cut to a letter or two tells nothing.
+    // A name cut to a letter or two tells nothing.
     const label = lanes.index.names[name] ?? "";
     const room = b - a - 16;
     if (room > 60 || context.measureText(label).width <= room) labels.push([fit(context, label, room), a + 6, y]);
   }
   context.stroke();
-  // In the bracket, as a title stands in the border of a box.
+  // The label interrupts the bracket, as a title interrupts the border of a box.
   for (const [label, x, y] of labels) {
     context.fillStyle = colours.of("ground");
     context.fillRect(x - 2, y - 4, context.measureText(label).width + 4, 9);
@@ -252,7 +252,7 @@ function drawAxis(lanes, context, width, height) {
     context.globalAlpha = 1;
     const label = stamp(tick, step, lanes.to);
     const wide = context.measureText(label).width + 4;
-    // The last one stands before its line when there is no room behind it.
+    // The last label stands to the left of its line when there is no room to its right.
     const start = x + wide < width ? x + 4 : x - wide;
     if (start > free) context.fillText(label, start, 10);
     free = start + wide + 4;
@@ -281,7 +281,7 @@ function stackOf(lanes, known, columns, high) {
       if (!into) continue;
       const from = (/** @type {number} */ (spans.start[i]) / lanes.run.length) * columns;
       const to = Math.min(columns, (/** @type {number} */ (spans.end[i]) / lanes.run.length) * columns);
-      // By the part of the column that it takes: on a narrow screen many fall into one.
+      // Weighted by the part of the column that the span covers: on a narrow screen many spans fall into one column.
       for (let c = Math.floor(from); c < to; c++) into[c] = (into[c] ?? 0) + Math.min(to, c + 1) - Math.max(from, c);
     }
   }
@@ -313,7 +313,7 @@ function drawMinimap(lanes, width) {
   const [left, plot, high] = [lanes.names(), lanes.plot(), LANE.minimap - 6];
   if (known) {
     const columns = Math.max(1, Math.floor(plot));
-    // The picture of the whole run stays while one zooms in it.
+    // The picture of the whole run does not change while one zooms.
     const of = `${columns} ${window.devicePixelRatio} ${colours.of("ground")}`;
     if (lanes.whole?.of !== of || lanes.whole.known !== known) lanes.whole = { of, known, picture: stackOf(lanes, known, columns, high) };
     context.drawImage(lanes.whole.picture, left, 3, columns, high);

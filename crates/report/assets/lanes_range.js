@@ -20,7 +20,7 @@ function wordsAt(lanes) {
     const kind = lanes.run.kinds[/** @type {number} */ (spans.kind[i])];
     const length = /** @type {number} */ (spans.end[i]) - start;
     let what = lanes.titles.get(kind?.[0] ?? 10) ?? "";
-    // Not every system call is recorded with its times: names in brackets are the kernel's.
+    // Some system calls are recorded without their times. Names in brackets are the kernel's.
     if (lanes.keys[kind?.[0] ?? 10] === "user" && sample.startsWith("[")) what = "running, in the kernel";
     if (kind?.[1]) what += `: ${kind[1]}`;
     words.push(what);

@@ -14,7 +14,7 @@ function start() {
     show(false);
     window.addEventListener("beforeprint", () => show(true));
   }
-  // Paper cannot be unfolded.
+  // On paper nothing can be unfolded, so everything is unfolded for printing.
   /** @type {HTMLDetailsElement[]} */
   let closed = [];
   window.addEventListener("beforeprint", () => {

@@ -1,4 +1,4 @@
-// What only a served page has: detail of any stretch, asked of the program that serves it.
+// What only a served page has: details of any stretch of time, requested from the server of the page.
 
 /**
  * @typedef {{run: number, from: number, to: number, step: number, view: View}} Near a stretch at a resolution in
@@ -29,7 +29,7 @@ class Server {
       const answer = await fetch(`${what}?${words}`, { cache: "no-store" });
       if (answer.ok) return await answer.arrayBuffer();
     } catch {
-      // Told below.
+      // Reported below.
     }
     this.gone = true;
     lanes.readout.textContent = "knee view does not answer any more: the lanes stay as coarse as they are.";
@@ -58,7 +58,7 @@ class Server {
   async fetchNear(lanes, run) {
     if (this.asking) return;
     this.asking = true;
-    // Half a screen more on both sides, for panning; two buckets a pixel, for zooming in.
+    // Half a screen more on both sides, for panning; two buckets per pixel, for zooming in.
     const half = (lanes.to - lanes.from) / 2;
     const from = Math.max(0, Math.floor(lanes.from - half));
     const to = Math.min(lanes.run.length, Math.ceil(lanes.to + half));

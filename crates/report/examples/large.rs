@@ -1,6 +1,6 @@
-//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording, `large measure
-//! DIR` reads and answers it and writes the page to DIR/page.html; two processes, so that the memory of one is not that of
-//! the other. `./dev large` runs both and opens the page in a browser.
+//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording;
+//! `large measure DIR` reads it, analyses it and writes the page to DIR/page.html. They are two processes, so that the
+//! memory of one does not count for the other. `./dev large` runs both and opens the page in a browser.
 
 #[path = "../tests/common/hostile.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// A short recording again and again, one after the other.
+/// Repeats a short recording, one copy after the other.
 fn make(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut tables = hostile::many(THREADS, 2000);
     let run = tables.traces.last().map(|trace| trace.run).unwrap_or_default();
@@ -113,7 +113,7 @@ fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Time on the clock, and of it on a processor: on a machine that does other things the second tells more.
+/// Wall time and processor time: on a machine that is busy with other things the second tells more.
 #[derive(Clone, Copy)]
 struct Clock {
     begin: Instant,
@@ -131,7 +131,7 @@ impl Clock {
     }
 }
 
-/// Processor time of this thread so far (Documentation/scheduler/sched-stats.rst); nothing here has a second one.
+/// Processor time of this thread so far (Documentation/scheduler/sched-stats.rst); this program has no other thread.
 fn on_cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|field| field.parse().ok()).unwrap_or(0)

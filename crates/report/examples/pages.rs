@@ -1,5 +1,5 @@
-//! Writes the synthetic pages that the browser's tests look at: `pages DIR`, and in DIR/recording a recording for `knee
-//! view`. Those of kept recordings are made by knee itself.
+//! Writes the synthetic pages that the browser tests look at: `pages DIR`. It also writes a recording for `knee view`
+//! to DIR/recording. The pages of kept recordings are made by knee itself.
 
 #[path = "../tests/common/hostile.rs"]
 mod hostile;

@@ -1,5 +1,5 @@
-//! Several cases of one sweep side by side: variants of a program, values of a parameter. What is compared was
-//! concluded by the analysis; here are only the parts of its answers that stand beside each other.
+//! Several cases of one sweep side by side: variants of a program, values of a parameter. All conclusions come from the
+//! analysis; here are only the parts of its answers that are shown side by side.
 //!
 //! The JSON of [`Comparison`] is an interface: `docs/comparison.schema.json` describes it, a test holds both together.
 //! Fields may be added, never renamed. The terminal and the page show it.
@@ -11,7 +11,7 @@ use recording::meta::{Counted, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Causes that are named when none is certain.
+/// How many possible causes are named when none is certain.
 const MOST_OPEN: usize = 3;
 
 /// Version of the comparison's shape, "major.minor".
@@ -62,17 +62,17 @@ pub struct Case {
     pub recording: String,
     /// The command with `{threads}` in it.
     pub command: Vec<String>,
-    /// Cause ids that the sweep file's author expects; empty when none was told.
+    /// Cause ids that the sweep file's author expects; empty when none is named.
     pub expect: Vec<String>,
-    /// One point a thread count, ascending; empty when every count failed.
+    /// One point per thread count, ascending; empty when every count failed.
     pub curve: Vec<Point>,
-    /// The last thread count worth using; null when the curve has not bent.
+    /// The last thread count worth using; null when the curve does not bend.
     pub knee_at: Option<u32>,
-    /// True when runs were observed: without that no cause can be found.
+    /// True when runs were observed: without that, no cause can be found.
     pub observed: bool,
     /// Why it does not get faster.
     pub verdict: Verdict,
-    /// Speed over the first variant's at the same parameters, by thread count; empty for the first variant.
+    /// Speed divided by the first variant's speed at the same parameters, by thread count; empty for the first variant.
     pub against_first: Vec<Ratio>,
     /// What the reader should know before believing the numbers.
     pub warnings: Vec<String>,
@@ -97,7 +97,7 @@ pub struct Skipped {
 }
 
 impl Comparison {
-    /// What the counts are of.
+    /// Whether the counts are of threads or of processors.
     pub fn counted(&self) -> Counted {
         match self.cases.iter().flat_map(|case| &case.curve).any(|point| point.processors.is_some()) {
             true => Counted::Processors,
@@ -111,7 +111,7 @@ impl Comparison {
         all.collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
-    /// Throughputs where all cases print one in the same unit, elsewhere seconds.
+    /// The throughput when all cases print one in the same unit, otherwise seconds.
     pub fn value(&self, point: &Point) -> Option<f64> {
         match self.unit {
             Some(_) => point.throughput.map(|t| t.median),
@@ -119,7 +119,7 @@ impl Comparison {
         }
     }
 
-    /// Speed: units of work, or runs, a second.
+    /// Speed in units of work, or runs, per second.
     pub fn speed(&self, point: &Point) -> Option<f64> {
         let value = self.value(point)?;
         Some(if self.unit.is_some() { value } else { 1.0 / value }).filter(|speed| speed.is_finite())
@@ -130,7 +130,7 @@ impl Comparison {
         self.unit.as_deref().unwrap_or("runs a second")
     }
 
-    /// The cases that differ in this parameter only, each group with the name of what its cases have in common.
+    /// Groups of cases that differ in this parameter only, each with the name of what its cases have in common.
     pub fn along(&self, parameter: &str) -> Vec<(String, Vec<&Case>)> {
         let mut groups: Vec<(String, Vec<&Case>)> = Vec::new();
         for case in &self.cases {
@@ -196,7 +196,7 @@ impl Case {
         }
     }
 
-    /// In words, where the verdict is not what the sweep file's author expects. Either may be wrong.
+    /// A sentence, when the verdict is not what the sweep file's author expects. Either may be wrong.
     pub fn surprise(&self) -> Option<String> {
         let found: Vec<&str> = self.verdict.causes.iter().map(|cause| cause.id.name()).collect();
         if !self.observed || self.expect.is_empty() || self.expect.iter().any(|id| found.contains(&id.as_str())) {

@@ -9,11 +9,11 @@ use analyze::runtimes::function_name::readable;
 const MOST_CALLERS: usize = 2;
 /// A function's name longer than this loses its middle.
 const LONGEST_NAME: usize = 40;
-/// A file's name longer than this is made to be long.
+/// A file name longer than this was made long on purpose; it is shortened.
 const LONGEST_FILE: usize = 100;
 
-/// `random in libc.so.6, called from simulate at birthday.c:17`.
-/// `shown` makes names harmless for where they are shown.
+/// `random in libc.so.6, called from simulate at birthday.c:17`. `shown` makes names harmless for the medium that shows
+/// them.
 pub fn blame(culprit: &Culprit, shown: impl Fn(&str) -> String) -> String {
     let short = |name: &str| text::shorten(&shown(name), LONGEST_NAME);
     let whole = |file: &str| text::shorten(&shown(file), LONGEST_FILE);

@@ -1,6 +1,6 @@
 //! The answer for programs: `--format json` and `verdict.json`.
 //!
-//! The shape is described in `docs/answer.schema.json`; a test holds both together.
+//! `docs/answer.schema.json` describes the shape; a test checks that they agree.
 
 use crate::text::is_visible;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 /// Writes an answer (or a part of one) as indented JSON with a line feed at the end.
 ///
-/// JSON may be read on a terminal, so every character that a terminal could obey is written as an escape.
+/// JSON may be shown on a terminal, so every character that could control a terminal is written as an escape.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -17,7 +17,7 @@ pub fn render(answer: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     let text = serde_json::to_string_pretty(answer)?;
     let mut safe = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        // Outside strings JSON is ASCII and line feeds, so whatever is escaped here stands inside one.
+        // Outside strings JSON has only ASCII and line feeds, so whatever is escaped here is inside a string.
         if c == '\n' || is_visible(c) {
             safe.push(c);
         } else {

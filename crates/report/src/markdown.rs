@@ -1,7 +1,7 @@
 //! The answer as Markdown: for the comment on a pull request, an issue, a chat.
 //!
-//! Names come from the target. They stand in code spans, or with every character escaped that Markdown or HTML takes for
-//! markup, so that a symbol can neither make a link nor call somebody by name.
+//! Names come from the target. They are written as code spans, or with every character escaped that means something in
+//! Markdown or HTML, so that a symbol can neither make a link nor notify a user.
 
 use crate::comparison::Comparison as Cases;
 use crate::culprit::blame;
@@ -12,7 +12,7 @@ use analyze::answer::{Answer, Cause, CauseId, Comparison, CurveChange, Judgement
 use recording::meta::Counted;
 use std::io::{self, Write};
 
-/// Numbers told of a cause.
+/// Most rows of evidence for a cause.
 const MOST_EVIDENCE: usize = 5;
 
 /// Writes the answer.
@@ -202,7 +202,7 @@ fn warnings(warnings: &[String], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A command as a code span: with more backticks around it than stand in it.
+/// A command as a code span, with more backticks around it than it contains.
 fn command(words: &[String]) -> String {
     let text = harmless(&words.join(" "));
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -219,7 +219,7 @@ fn prose(text: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '&' => safe.push_str("&amp;"),
-            // As entities they neither call a user nor link an issue.
+            // As entities they neither notify a user nor link an issue.
             '@' => safe.push_str("&#64;"),
             '#' => safe.push_str("&#35;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => {
@@ -229,7 +229,7 @@ fn prose(text: &str) -> String {
             c => safe.push(c),
         }
     }
-    // Addresses are made links without any markup.
+    // URLs become links even without markup.
     safe.replace("://", ":&#47;/").replace("www.", "www&#46;")
 }
 

@@ -36,7 +36,7 @@ impl<'a, 't> Observed<'a, 't> {
         })
     }
 
-    /// The traced run at a thread count; without one the run at the largest.
+    /// The traced run at a thread count; without a count, the run at the largest.
     pub fn at(analysis: &'a Analysis<'_, 't>, threads: Option<u32>) -> Option<Observed<'a, 't>> {
         match threads {
             Some(threads) => Observed::all(analysis).find(|o| o.traced.run.threads == threads),
@@ -44,13 +44,13 @@ impl<'a, 't> Observed<'a, 't> {
         }
     }
 
-    /// The traced run that others are compared with: at the smallest count that has one.
+    /// The baseline: the traced run at the smallest count that has one.
     pub fn base(analysis: &'a Analysis<'_, 't>) -> Option<Observed<'a, 't>> {
         Observed::all(analysis).next()
     }
 }
 
-/// `simulate (birthday.c:41)`: where the program's own code is responsible, else the innermost function.
+/// `simulate (birthday.c:41)`: the program's own code if there is any, else the innermost function.
 pub(crate) fn place_of(code: Option<Code<'_>>) -> String {
     code.map(|c| code::place(&c.site())).unwrap_or_default()
 }
@@ -65,7 +65,7 @@ impl<'t> Observed<'_, 't> {
         }
     }
 
-    /// Where a stack is, in two parts: the library function that was called, and the program's own place.
+    /// The place of a stack in two parts: the library function that was called, and the program's own code.
     pub fn where_(&self, stack: Option<StackId>, in_call: bool) -> (String, String) {
         let view = self.model.stacks.view(stack, in_call);
         let entry = view.entry.or(if view.own.is_none() { view.leaf } else { None });
@@ -77,7 +77,8 @@ impl<'t> Observed<'_, 't> {
         self.reasons.get(&wait.wait).copied().unwrap_or(Why::Unknown)
     }
 
-    /// True for a wait for a lock of the program or its libraries, whatever a library takes it for: the allocator's is one too.
+    /// True for a wait for a lock of the program or its libraries, including locks whose wait has another reason, such
+    /// as the allocator's.
     pub fn is_for_lock(&self, wait: &Wait) -> bool {
         self.futexes.get(&wait.wait).is_some_and(|futex| futex.purpose == Purpose::Lock)
     }
@@ -89,7 +90,7 @@ impl<'t> Observed<'_, 't> {
 
     fn named(&self, why: Why, wait: &Wait) -> String {
         let words = why_in_words(why);
-        // A lock without a name is called `lock taken in` a function.
+        // A lock without a name is called `lock taken in` a function: here the word `lock` must not be said twice.
         let what = wait.what.as_deref().map(|what| match why {
             Why::Lock | Why::KernelLock => what.trim_start_matches("lock "),
             _ => what,
@@ -102,7 +103,7 @@ impl<'t> Observed<'_, 't> {
         self.block_in_words(self.why(wait), wait)
     }
 
-    /// The same of a block that may have been for something else than the wait mostly is.
+    /// The same for one block, which may have had another reason than most blocks of its wait.
     pub(crate) fn block_in_words(&self, why: Why, wait: &Wait) -> String {
         let (entry, own) = self.where_(wait.user_stack, wait.syscall.is_some());
         let mut words = self.named(why, wait);
@@ -119,13 +120,14 @@ impl<'t> Observed<'_, 't> {
         words
     }
 
-    /// The thread that ended a wait; none for the kernel. Whatever thread runs when a device has answered is interrupted
-    /// to wake the one that waits for it: it has ended nothing, unless it was in a call that hands something over.
+    /// The thread that ended a wait; none for the kernel. When a device answers, the kernel interrupts whatever thread
+    /// is running to wake the waiting one. That thread has not ended the wait, unless it was in a call that hands
+    /// something over.
     pub(crate) fn ended_by(&self, wait: &Wait, wake: &Wake) -> Option<ThreadId> {
         wake.waker.filter(|_| self.why(wait) != Why::Io || self.traced.handed.contains(&wait.wait))
     }
 
-    /// The thread that ended most of a wait's blocked time, and which share of it.
+    /// The thread that ended most of a wait's blocked time, and its share of that time.
     pub fn waker(&self, wait: WaitId) -> Option<(ThreadId, f64)> {
         let rows = self.traced.wakes.get(&wait)?;
         let all: f64 = rows.iter().map(|w| w.blocked_ns as f64).sum();

@@ -1,7 +1,8 @@
 //! The answer as SARIF 2.1.0 (OASIS standard, 2020): what code scanning shows at the lines of a pull request.
 //!
-//! One result for each cause, at the first place that lies in the repository: the culprit's own, else its caller's. A place
-//! outside of it (a library's source) is told by its whole path; where no source line is known, by the name of the function.
+//! One result per cause, at the first place that lies in the repository: the culprit's own, else its caller's. A place
+//! outside of it (a library's source) is given by its whole path; where no source line is known, by the name of the
+//! function.
 
 use crate::culprit::blame;
 use crate::text::harmless;
@@ -67,11 +68,11 @@ fn result(index: usize, cause: &Cause, answer: &Answer, root: &Path) -> Value {
         text += &format!(" {}", sentence(remedy));
     }
     let sites = cause.culprit.as_ref().map(places).unwrap_or_default();
-    // What the reviewer can change comes first.
+    // Places that the reviewer can change come first.
     let first = sites.iter().position(|site| relative(site, root).is_some()).unwrap_or(0);
     let mut value = json!({
         "ruleId": cause.id.name(),
-        // What costs most is a warning; what costs less is there to know.
+        // The costliest cause is a warning; the others are for information.
         "level": if index == 0 { "warning" } else { "note" },
         "message": { "text": harmless(&text) },
         "properties": {
@@ -87,7 +88,7 @@ fn result(index: usize, cause: &Cause, answer: &Answer, root: &Path) -> Value {
         if !others.is_empty() {
             value["relatedLocations"] = Value::Array(others);
         }
-        // The same cause at the same function is the same finding, wherever its line moves to.
+        // The same cause in the same function is the same finding, even when the line moves.
         let function = site.function.as_deref().unwrap_or_default();
         let print = format!("{}:{}:{}", cause.id.name(), site.file.as_deref().unwrap_or(&site.module), function);
         value["partialFingerprints"] = json!({ "cause/v1": harmless(&print) });
@@ -121,7 +122,7 @@ fn location(site: &Site, root: &Path) -> Value {
     value
 }
 
-/// The path of a source from the repository's folder, where the file is in it.
+/// The path of a source relative to the repository's folder, if the file is in it.
 ///
 /// Compilers record whole paths; paths made relative (`-ffile-prefix-map`, `-trimpath`), Python and Node may give others.
 fn relative(site: &Site, root: &Path) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Text that came from the target, made harmless, and cut to a width.
+//! Makes text from the target harmless, and cuts text to a width.
 //!
 //! Symbols, thread names and paths are whatever the target wants them to be. Shown as they are, they could move the
 //! cursor, recolour or hide text (escape sequences), reorder it (bidirectional marks) or break the layout (characters
@@ -6,22 +6,22 @@
 
 use unicode_width::UnicodeWidthChar;
 
-/// Columns of the longest place that is shown whole: a name of a file may have 255 letters, and nobody gives it as many.
+/// Longest place that is shown whole, in columns: a file name may have 255 letters, but no honest one is as long.
 const LONGEST_PLACE: usize = 120;
 
-/// Columns of sentences, however wide the terminal is: more letters in a line are hard to read.
+/// Columns of sentences, even on a wide terminal: longer lines are hard to read.
 pub(crate) const WIDEST_PROSE: usize = 100;
 
-/// Stands for a character that is not shown.
+/// Replaces a character that is not shown.
 const HIDDEN: char = '\u{fffd}';
 
-/// The text without characters that control a terminal or hide themselves; one mark for each.
+/// The text with one mark for each character that controls a terminal or is invisible.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if is_visible(c) { c } else { HIDDEN }).collect()
 }
 
-/// True for characters that take a place of their own on the screen. Controls (C0, DEL, C1) have no width; marks that
-/// reorder or join what is around them have none either, nor have combining marks, which can be piled up.
+/// True for characters that take a place of their own on the screen. Controls (C0, DEL, C1) have no width, nor have
+/// marks that reorder or join the text around them, nor combining marks, which can be piled up.
 pub(crate) fn is_visible(c: char) -> bool {
     c.width().is_some_and(|width| width > 0) && !matches!(c, '\u{00ad}' | '\u{2028}' | '\u{2029}')
 }
@@ -54,7 +54,7 @@ pub fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(1)).sum()
 }
 
-/// The text in at most `limit` columns: what is too long loses its middle, because both ends of a name tell more.
+/// The text in at most `limit` columns: a longer one loses its middle, because both ends of a name tell more.
 pub fn shorten(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
@@ -70,7 +70,7 @@ pub fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// ` (file.cpp:12)` at the end of a text: the part by which people find it.
+/// ` (file.cpp:12)` at the end of a text: people find the code by it.
 pub fn place_in(text: &str) -> &str {
     let inside =
         |at: usize| text.get(at + 2..text.len() - 1).is_some_and(|inside| !inside.contains(['(', ')', '<', '>']));
@@ -78,7 +78,7 @@ pub fn place_in(text: &str) -> &str {
     at.and_then(|at| text.get(at..)).unwrap_or_default()
 }
 
-/// As [`shorten`], but the place at the end of the text stays whole: what loses its middle is the name before it.
+/// As [`shorten`], but the place at the end of the text stays whole: only the name before it loses its middle.
 pub fn shorten_name(text: &str, limit: usize) -> String {
     let place = place_in(text);
     let room = limit.saturating_sub(width(place));
@@ -88,7 +88,7 @@ pub fn shorten_name(text: &str, limit: usize) -> String {
     }
 }
 
-/// A word of at most so many columns. Of one that ends as a place does, `file.cpp:12`, only what no file is called loses its middle.
+/// A word of at most `limit` columns; one that ends like a place, `file.cpp:12`, may have [`LONGEST_PLACE`].
 fn shorten_word(word: &str, limit: usize) -> String {
     let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let line =
@@ -106,8 +106,8 @@ fn take(chars: impl Iterator<Item = char>, limit: usize) -> String {
         .collect()
 }
 
-/// Lines of at most `limit` columns, broken at spaces, but not before a per cent sign. A word that is longer than a line is
-/// broken where it must be, so that nothing of it is lost.
+/// Lines of at most `limit` columns, broken at spaces, but not before a percent sign. A word longer than a line is
+/// broken anywhere, so that none of it is lost.
 pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
     let mut lines = Vec::new();
@@ -157,7 +157,7 @@ pub fn wrap_short(text: &str, limit: usize, longest_word: usize, most: usize) ->
     lines
 }
 
-/// The first letter as a capital.
+/// The text with its first letter as a capital.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -1,20 +1,20 @@
 //! Numbers, and the names of things, as people read them.
 //!
-//! A number shows no more digits than its interval supports: the last digit shown is the first (or, where that digit
-//! is a 1, the second) of the interval's half-width, as the GUM (JCGM 100:2008, 7.2.6) has it.
+//! A number shows no more digits than its interval supports: the last digit shown has the position of the first digit
+//! of the interval's half-width (or of the second, when the first is a 1), following the GUM (JCGM 100:2008, 7.2.6).
 
 use analyze::answer::{Answer, Culprit, Evidence, Site, Unit};
 use recording::meta::Throughput;
 use recording::words::RUN_TIME_CODE;
 
-/// Most significant digits that a number is given, however exact it is: nobody reads more.
+/// Most significant digits of a number, however exact it is: nobody reads more.
 const MOST_DIGITS: i32 = 4;
-/// Digits of a number whose exactness is not known (a single run).
+/// Digits of a number whose precision is not known (a single run).
 const DIGITS_OF_ONE_RUN: i32 = 2;
-/// `±` stands for the longer side of an interval. Where the shorter one is below this part of it, the other end would lie
-/// so far from where it was found that both ends are told instead.
+/// `±` states the longer side of an interval. When the shorter side is below this share of the longer, `±` would be
+/// misleading, and both ends are written instead.
 const LOPSIDED: f64 = 1.0 / 3.0;
-/// `±` with more than this part of the value reads as if the value might be 0.
+/// When `±` is more than this share of the value, it reads as if the value might be 0.
 const WIDE: f64 = 0.5;
 
 /// A unit and how much of the base unit it is.
@@ -55,24 +55,24 @@ impl Scale {
     }
 
     fn pick(scales: &[(f64, Scale)], value: f64) -> Scale {
-        // What would be rounded up to the next unit belongs to it: 999.96 ms is 1.00 s.
+        // A value that would be rounded up to the next unit gets that unit: 999.96 ms is 1.00 s.
         let value = value.abs() * (1.0 + 0.5e-3);
         let found = scales.iter().rev().find(|(from, _)| value >= *from);
         found.map_or(Scale { factor: 1.0, unit: "" }, |(_, scale)| *scale)
     }
 
-    /// The value with its unit, with so many decimals.
+    /// The value with its unit and this many decimals.
     pub fn fixed(self, value: f64, decimals: i32) -> String {
         let number = rounded(value / self.factor, decimals);
         if value.is_finite() { number + self.unit } else { number }
     }
 
-    /// The smallest value other than 0 that can be told with so many decimals.
+    /// The smallest value other than 0 that this many decimals can show.
     pub fn smallest(self, decimals: i32) -> f64 {
         self.factor * 10_f64.powi(-decimals)
     }
 
-    /// Decimals that show so many significant digits of a value.
+    /// Decimals that show this many significant digits of a value.
     pub fn decimals(self, value: f64, digits: i32) -> i32 {
         let value = value.abs() / self.factor;
         let e = exponent(value);
@@ -82,7 +82,7 @@ impl Scale {
         (digits - 1 - e - i32::from(carried)).max(0)
     }
 
-    /// Decimals with which multiples of a round step are told from each other: one for 0.5 s, none for 200 ms.
+    /// Decimals that tell multiples of a round step apart: one for 0.5 s, none for 200 ms.
     pub fn decimals_of_step(self, step: f64) -> i32 {
         let size = step.abs() / self.factor;
         let exact = |decimals: &i32| {
@@ -111,7 +111,7 @@ impl Scale {
             return self.fixed(value, self.decimals(value, DIGITS_OF_ONE_RUN));
         };
         let decimals = self.decimals_within(value, half);
-        // Rounded up, so that the interval shown holds the interval found.
+        // Rounded up, so that the shown interval contains the computed one.
         let step = 10_f64.powi(-decimals);
         let half = ((half / self.factor / step) - 1e-9).ceil().max(0.0) * step;
         if half == 0.0 {
@@ -120,8 +120,8 @@ impl Scale {
         format!("{} ± {}", self.fixed(value, decimals), rounded(half, decimals))
     }
 
-    /// The value and the ends of its interval, which need not lie symmetrically: `512 ms (478–546)`. The interval has two
-    /// digits of its width. Without an interval, two digits.
+    /// The value and the ends of its interval, which need not be symmetric: `512 ms (478–546)`. The interval's width
+    /// has two digits. Without an interval, two digits.
     pub fn between(self, value: f64, interval: Option<(f64, f64)>) -> String {
         let Some((low, high)) = interval else {
             return self.within(value, None);
@@ -146,13 +146,13 @@ pub fn time(seconds: f64) -> String {
     scale.fixed(seconds, scale.decimals(seconds, 3))
 }
 
-/// A time in seconds, two digits: for what is only estimated.
+/// A time in seconds, two digits: for estimates.
 pub fn about(seconds: f64) -> String {
     let scale = Scale::time(seconds);
     scale.fixed(seconds, scale.decimals(seconds, 2))
 }
 
-/// Two times in one unit, that of the larger, two digits or a few more: `97 to 130 ms`, `0.10 to 1.2 s`.
+/// Two times in the unit of the larger, two digits or a few more: `97 to 130 ms`, `0.10 to 1.2 s`.
 pub fn range(low: f64, high: f64) -> String {
     let scale = Scale::time(low.abs().max(high.abs()));
     let end = |seconds: f64| match seconds == 0.0 {
@@ -164,8 +164,8 @@ pub fn range(low: f64, high: f64) -> String {
 }
 
 impl Scale {
-    /// The value and its interval: as [`Scale::within`], or with both ends where `±` would be wrong, because the interval
-    /// is lopsided, or would not be told by `±`, because it is too wide: `400 ms (370–790)`. Without an interval, two digits.
+    /// The value and its interval: as [`Scale::within`], or with both ends when `±` would mislead because the interval
+    /// is lopsided or too wide: `400 ms (370–790)`. Without an interval, two digits.
     pub fn around(self, value: f64, interval: Option<(f64, f64)>) -> String {
         let Some((low, high)) = interval else { return self.within(value, None) };
         let (longer, shorter) = ((high - value).max(value - low), (high - value).min(value - low));
@@ -186,7 +186,7 @@ pub fn count(value: f64) -> String {
     scale.fixed(value, if whole { 0 } else { scale.decimals(value, 3) })
 }
 
-/// A share of 1: `47 %`. What is there but rounds to nothing is `<1 %`.
+/// A share of 1: `47 %`. More than 0 that rounds to 0 is `<1 %`.
 pub fn percent(share: f64) -> String {
     let hundredths = share * 100.0;
     if hundredths > 0.0 && hundredths < 0.5 {
@@ -196,22 +196,22 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A ratio and its interval with the digits that the interval supports: `3.2× (3.1–3.4)`. Without an interval, two
-/// digits; an interval of no width is not shown.
+/// digits; an interval of width 0 is not shown.
 pub fn times(ratio: f64, interval: Option<(f64, f64)>) -> String {
     let scale = Scale { factor: 1.0, unit: "×" };
     let Some((low, high)) = interval else {
         return scale.fixed(ratio, scale.decimals(ratio, DIGITS_OF_ONE_RUN));
     };
     let half = (high - ratio).max(ratio - low);
-    // Two decimals say enough of what is not far below 1; of what is, two digits.
+    // Two decimals are enough unless the ratio is far below 1; then it gets two digits.
     let decimals = scale.decimals_within(ratio, half).clamp(0, scale.decimals(ratio, DIGITS_OF_ONE_RUN).max(2));
     let [value, low, high] = [ratio, low, high].map(|v| rounded(v, decimals));
     let text = scale.fixed(ratio, decimals);
-    // Ends that differ from the value by less than the last digit tell nothing.
+    // Leave out ends that differ from the value by less than the last digit.
     if half > 0.0 && (low != value || high != value) { format!("{text} ({low}–{high})") } else { text }
 }
 
-/// A plain number with so many decimals.
+/// A plain number with this many decimals.
 pub fn number(value: f64, decimals: i32) -> String {
     rounded(value, decimals)
 }
@@ -230,8 +230,8 @@ pub fn unit_of_work(throughput: Option<&Throughput>) -> String {
     words.to_owned()
 }
 
-/// The program's places that belong to a culprit, with the words that lead to them: its callers, or, where the culprit is
-/// one of those places itself, the other places at which the same happens.
+/// The program's places that belong to a culprit, with a label: its callers, or, when the culprit is one of these
+/// places itself, the other places where the same happens.
 pub fn places(culprit: &Culprit) -> (&'static str, Vec<&Site>) {
     let same = |site: &Site| {
         culprit.function.is_some() && (&site.function, &site.module) == (&culprit.function, &culprit.module)
@@ -241,17 +241,17 @@ pub fn places(culprit: &Culprit) -> (&'static str, Vec<&Site>) {
     (label, culprit.callers.iter().filter(|site| !itself(site)).collect())
 }
 
-/// The module of a culprit, where it tells more than the file does. Run-time code with a file is a script's: where the runtime
-/// keeps it says nothing.
+/// The module of a culprit, if it tells more than the file does. For run-time code with a file (a script), it would
+/// only say where the runtime keeps that code.
 pub fn module(culprit: &Culprit) -> Option<&str> {
     let script = culprit.file.is_some() && culprit.module.starts_with(RUN_TIME_CODE);
     (!script).then_some(culprit.module.as_str())
 }
 
-/// The value of a row of evidence, with its unit where the row's words do not tell it.
+/// The value of a row of evidence, with its unit unless the row's words contain it.
 pub fn measured(evidence: &Evidence) -> String {
     let value = evidence.value;
-    // What is told beside it often has the unit in it.
+    // The words beside it often contain the unit.
     let said = |unit: &str| evidence.what.contains(unit) || evidence.what.starts_with("times ");
     match evidence.unit {
         Unit::Seconds => time(value),
@@ -273,7 +273,7 @@ fn singular(unit: &str) -> &str {
     unit.strip_suffix(if long { "es" } else { "s" }).unwrap_or(unit)
 }
 
-/// How the processors of a sweep over them were limited; none where threads were counted.
+/// How the processors were limited in a sweep over processors; none when threads were counted.
 pub fn bounds(answer: &Answer) -> Option<String> {
     if answer.counted.is_threads() {
         return None;
@@ -309,7 +309,7 @@ fn rounded(value: f64, decimals: i32) -> String {
         format!("{value:.*}", decimals.min(9) as usize)
     };
     match text.strip_prefix('-') {
-        // No sign before what was rounded to nothing.
+        // No sign before a value that was rounded to 0.
         Some(digits) if digits.bytes().all(|b| matches!(b, b'0' | b'.')) => digits.to_owned(),
         Some(digits) => format!("−{digits}"),
         None => text,

@@ -1,5 +1,5 @@
-//! The page of a comparison: pictures, links, and nothing of the target in its markup. What it looks like is tested in a
-//! browser (`tests/browser`).
+//! The page of a comparison: pictures, links, and no markup from the target. What it looks like is tested in a browser
+//! (`tests/browser`).
 
 #[path = "common/hostile.rs"]
 #[expect(dead_code, reason = "recordings that other tests use")]

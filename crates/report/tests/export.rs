@@ -1,4 +1,4 @@
-//! Exports, read by the tools that they are for where a package registry has them.
+//! Exports, read by the tools that they are made for, as far as a package registry has them.
 
 #[path = "common/hostile.rs"]
 mod hostile;
@@ -106,7 +106,7 @@ fn the_perfetto_trace_follows_the_schema() {
         assert!(found["slices"].as_u64() > Some(100), "{text:.2000}");
         assert!(found["counters"].as_u64() > Some(0), "{text:.2000}");
         assert_eq!(found["arrows"], found["instants"], "every arrow ends");
-        // In the hostile one the threads wake themselves.
+        // In the hostile recording the threads wake themselves.
         if i == 0 {
             assert!(found["arrows"].as_u64() > Some(0), "{text:.2000}");
             assert!(found["names"]["task 1"].as_u64() == Some(4), "{text:.2000}");

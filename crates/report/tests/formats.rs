@@ -34,7 +34,7 @@ fn nothing_of_a_hostile_recording_is_markup() {
     let text = comment(&common::hostile());
     // The command is a code span, in which nothing is markup.
     let text: String = text.lines().filter(|line| !line.starts_with('`')).collect();
-    // knee's own tags, and no others.
+    // Only knee's own tags.
     let tags: Vec<&str> =
         text.match_indices('<').map(|(at, _)| text[at..].split_inclusive('>').next().unwrap()).collect();
     let own = ["<details>", "</details>", "<summary>", "</summary>"];
@@ -46,7 +46,7 @@ fn nothing_of_a_hostile_recording_is_markup() {
 
 #[test]
 fn code_scanning_gets_a_result_for_each_cause_at_its_line() {
-    // A repository that holds the caller's file and not the library's.
+    // A repository that contains the caller's file, but not the library's.
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repository");
     std::fs::create_dir_all(root.join("src")).unwrap();
     std::fs::write(root.join("src/birthday.c"), "int main(void) { return 0; }\n").unwrap();

@@ -1,4 +1,4 @@
-//! The live view's screen on a terminal that is none, and as text.
+//! The live view's screen on a simulated terminal, and as text.
 
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;

@@ -1,4 +1,4 @@
-//! The page: nothing of the target runs in it, and it stays small. What it looks like is tested in a browser
+//! The page: nothing from the target runs in it, and it stays small. What it looks like is tested in a browser
 //! (`tests/browser`).
 
 #[path = "common/hostile.rs"]
@@ -21,7 +21,7 @@ fn page(tables: &Tables) -> String {
     String::from_utf8(out).expect("the page is UTF-8")
 }
 
-/// The sentence is shown as one, and what came from the target in it is escaped.
+/// The sentence begins with a capital and ends with a full stop, and what came from the target in it is escaped.
 #[test]
 fn a_collapse_beyond_the_first_count_is_shown() {
     let tables = hostile::many(4, 40);
@@ -41,7 +41,7 @@ fn a_collapse_beyond_the_first_count_is_shown() {
 #[test]
 fn nothing_of_the_target_becomes_markup() {
     let page = page(&hostile::hostile());
-    // The page's own elements, none of which has a handler; a name that got through would add others.
+    // The page's own elements have no event handlers; a name that got through unescaped would add elements or handlers.
     let mut rest = page.as_str();
     let mut scripts = 0;
     while let Some(at) = rest.find('<') {
@@ -61,7 +61,7 @@ fn nothing_of_the_target_becomes_markup() {
         let tag = &rest[..rest.find('>').expect("every tag ends")];
         let known = ["img", "b", "i", "iframe", "object", "embed", "form", "base", "link"];
         assert!(!known.contains(&name.as_str()), "<{tag}>");
-        // Outside quotes: an attribute of a name's own, such as a handler.
+        // Outside quotes: here an attribute that a name has smuggled in, such as a handler, would appear.
         let attributes: String = tag.split('"').step_by(2).collect();
         assert!(!attributes.contains(" on") && !attributes.contains('\''), "<{tag}>");
     }
@@ -123,7 +123,7 @@ fn served_detail_is_what_the_recording_holds() {
     let served = serve(&Subject { analysis: &analysis, folder: "x", sources: &Sources::default() })
         .expect("it is packed in memory");
     let run = 1;
-    // However the run is cut, the parts sum up to the whole.
+    // However the run is cut into stretches, their sums add up to the whole.
     let length = 300 * 1_200_000;
     let whole = TimeRange { run, from: 0, to: length };
     let classes = |stretch| {
@@ -138,7 +138,7 @@ fn served_detail_is_what_the_recording_holds() {
         }
     }
     assert_eq!(parts, classes(whole).into_iter().collect());
-    // Few columns are buckets, many are the spans themselves; the first byte says which.
+    // Few columns give buckets, many the spans themselves; the first byte says which.
     let first = |columns| served.detail.lanes(whole, columns).expect("there is such a stretch")[0];
     assert_eq!((first(10), first(10_000)), (0, 1));
     let short = TimeRange { run, from: 1_000_000, to: 1_010_000 };

@@ -1,4 +1,4 @@
-//! Two commands against each other, and one against itself, as people and as scripts read it.
+//! Two commands against each other, and one against itself, as people and as scripts read the result.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -11,7 +11,7 @@ use report::terminal::{Style, render_pair};
 use serde_json::Value;
 use std::path::Path;
 
-/// Ten blocks of two counts; `scan` is what the second thread does in vain.
+/// Ten blocks of two counts; `scan` is the work that the second thread does in vain.
 fn tables(seconds: f64, switches: u64, scan: u64, step: i32) -> Tables {
     let around = |seconds: f64| -> Vec<f64> {
         (0..10_i32).map(|i| seconds * (1.0 + 0.01 * f64::from((i * step) % 5 - 2))).collect()

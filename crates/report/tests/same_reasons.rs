@@ -1,4 +1,4 @@
-//! Tables, lanes, exports and the account say the same of the same wait: on the kept recordings and on synthetic ones.
+//! Tables, lanes, exports and the account agree on the reason of each wait: on kept recordings and synthetic ones.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -26,7 +26,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-/// The kept recordings, and sketches of waits that the account takes for something else than the kernel says.
+/// The kept recordings, and sketches of waits for which the account has another reason than the kernel.
 fn recordings() -> Vec<(String, Tables)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")];
@@ -58,7 +58,7 @@ fn allocator() -> Tables {
     sketch.tables()
 }
 
-/// Two workers, and a thread that waits for its whole life.
+/// Two workers, and a thread that waits during almost its whole life.
 fn helper() -> Tables {
     let sketch = Sketch::new(2).traced(2, |run| {
         run.thread("a").runs(ms(500), "work@app app.c:10");
@@ -97,7 +97,7 @@ fn text(cell: &Cell) -> &str {
     if let Cell::Text(text) = cell { text } else { "" }
 }
 
-/// The reason that words begin with: `kernel lock mmap_lock` is a wait for a kernel lock.
+/// The reason that a text begins with: `kernel lock mmap_lock` is a wait for a kernel lock.
 fn reason(words: &str) -> Why {
     let begins = |why: &Why| {
         let rest = words.strip_prefix(why_in_words(*why));
@@ -140,7 +140,7 @@ fn the_rows_of_waits_sum_to_the_ledger_s_by_reason() {
 #[test]
 fn the_account_charges_idle_time_to_the_same_reasons() {
     each(|name, _, ledger, _| {
-        // Of threads of Go's scheduler single sleeps end otherwise than the wait says, and are charged so.
+        // In Go's scheduler a single sleep can end otherwise than most of its wait, and is charged accordingly.
         let by_slice = |why: Why| matches!(why, Why::Condition | Why::Ended);
         let mut by_wait: BTreeMap<Why, f64> = BTreeMap::new();
         for (wait, seconds) in &ledger.split.by_wait {
@@ -149,7 +149,7 @@ fn the_account_charges_idle_time_to_the_same_reasons() {
         for why in ledger_reasons().filter(|why| !by_slice(*why)) {
             let of = |kind: Activity| ledger.split.charged.get(&kind).copied().unwrap_or(0.0);
             let (charged, waited) = (of(Activity::Blocked(why)) + of(Activity::Woken(why)), by_wait.get(&why).copied());
-            // A block without a row has a kind and no wait.
+            // A block without a wait row has a kind but no wait.
             let (alone, waited) = (why == Why::Unknown, waited.unwrap_or(0.0));
             assert!(near(charged, waited) || (alone && charged >= waited), "{name}: {why:?} {charged} {waited}");
         }
@@ -166,7 +166,7 @@ fn locks_are_those_that_threads_wait_for_as_for_a_lock() {
         let own = view.rows.iter().filter(|row| text(&row[kind]) == "program or library");
         let shown: f64 = own.filter_map(|row| row[blocked].number()).sum();
         assert!(near(shown, expected), "{name}: {shown} {expected}");
-        // What waits for a lock in the account is one of them; beyond these only what a library is busy with.
+        // All waits that the account charges to locks are among them, except those for what a library is busy with.
         for wait in ledger.traced.waits.values().filter(|w| ledger.reasons[&w.wait] == Why::Lock) {
             assert!(observed.is_for_lock(wait) || wait.reason != Reason::Futex, "{name}: {wait:?}");
         }
@@ -200,7 +200,7 @@ type Coloured = BTreeMap<Class, f64>;
 fn lanes_show_what_the_account_counts() {
     each(|name, _, ledger, observed| {
         let traced = ledger.traced;
-        // The account is of the measured part, lanes are of the whole.
+        // The account covers the measured part, lanes cover the whole run.
         if traced.measured != (traced.trace.begin_ns, traced.trace.end_ns) {
             return;
         }
@@ -208,7 +208,7 @@ fn lanes_show_what_the_account_counts() {
         for piece in pieces(traced, &ledger.reasons) {
             let class = match piece.kind {
                 Activity::Running => Class::User,
-                // It is no loss that a thread waits which hardly ever runs, whatever it waits for.
+                // A thread that hardly ever runs is no loss while it waits, whatever it waits for.
                 Activity::Blocked(Why::Helper) => {
                     Class::of_wait(piece.wait.map_or(Why::Unknown, |wait| ledger.reasons[&wait]))
                 }
@@ -255,7 +255,7 @@ fn exports_name_the_same_reasons() {
             let named = profile.contains(&format!("[waits: {}]", why_in_words(why)));
             assert_eq!(named, reasons.contains(&why), "{name}: {why:?} in pprof");
         }
-        // What is drawn over time comes from the lanes: each kind of a wait is there.
+        // Formats that draw over time take their data from the lanes: each kind of wait must be in them.
         let timeline = Timeline::new(observed, usize::MAX);
         let mut trace = Vec::new();
         perfetto::render(observed, &mut trace).unwrap();

@@ -1,4 +1,4 @@
-//! The JSON is an interface: `docs/answer.schema.json` describes it, and these answers hold to it.
+//! The JSON is an interface: `docs/answer.schema.json` describes it, and these answers must conform to it.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -78,7 +78,7 @@ fn every_field_is_described() {
     }
 }
 
-/// The causes say themselves which there are: `KNEE_WRITE_DOCS=1 cargo test -p report --test schema` writes their names.
+/// The list of causes comes from the source: `KNEE_WRITE_DOCS=1 cargo test -p report --test schema` writes their names.
 #[test]
 fn the_schemas_name_every_cause() {
     let names: Vec<&str> = with_none().map(|meta| meta.id.name()).collect();

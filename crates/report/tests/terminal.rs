@@ -1,4 +1,4 @@
-//! The terminal report as the reader sees it.
+//! The terminal report as readers see it.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -43,8 +43,8 @@ fn as_shown() {
     }
 }
 
-/// A larger count that collapses for a reason of its own is told with its place and what to try; for the same reason it is
-/// told once.
+/// When a larger count collapses for another reason, that cause is shown with its place and what to try; when it is the
+/// same reason, it is not repeated.
 #[test]
 fn a_collapse_beyond_the_first_count_is_told() {
     let answer = |same| {
@@ -166,7 +166,7 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// Without a cause, what is missing to name the largest loss is the next step; with one, what is open stays in the JSON.
+/// Without a cause, what is missing to name the largest loss is shown; with a cause, open ones may stay in the JSON.
 #[test]
 fn without_a_cause_the_reason_of_the_largest_loss_is_printed() {
     let open = |answer: &mut Answer| {
@@ -179,7 +179,7 @@ fn without_a_cause_the_reason_of_the_largest_loss_is_printed() {
     let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = one_line(text(&answer, PLAIN));
     assert!(shown.contains("user-lock: symbols of the program, which would tell what its futexes are for"), "{shown}");
-    // With a cause it is the last of three, and two are shown.
+    // With a cause it is the last of three, and only two are shown.
     let mut answer = common::user_lock();
     open(&mut answer);
     assert!(!one_line(text(&answer, PLAIN)).contains("symbols of the program"));

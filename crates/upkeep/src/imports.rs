@@ -1,12 +1,12 @@
-//! Which file uses which: by `use` and by paths in code. Re-exports are followed to the file that has the item; a module that
-//! declares its children or hands their items on does not use them. Code for tests does not count.
+//! Which file uses which: by `use` and by paths in code. Re-exports are followed to the file that defines the item; a
+//! module does not use its children by declaring them or re-exporting their items. Test code does not count.
 
 use crate::tree::{Source, for_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
 
-/// One file uses another one, or a crate.
+/// A file uses another file or a crate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Used {
     /// A file of the same crate, by its number among the sources.
@@ -15,7 +15,7 @@ pub enum Used {
     Crate(String),
 }
 
-/// For each source, by number, what it uses.
+/// What each source uses, by the source's number.
 pub fn imports(sources: &[Source]) -> Vec<BTreeSet<Used>> {
     let index: BTreeMap<(&str, &[String]), usize> =
         sources.iter().enumerate().map(|(at, each)| ((each.krate.as_str(), each.module.as_slice()), at)).collect();
@@ -30,7 +30,7 @@ struct Tree<'a> {
     exports: Vec<Exports>,
 }
 
-/// What a module hands on: names with the path that they stand for, and paths of which it hands on everything.
+/// What a module re-exports: names with the paths that they stand for, and paths from which everything is re-exported.
 #[derive(Default)]
 struct Exports {
     named: BTreeMap<String, Vec<String>>,
@@ -54,7 +54,7 @@ impl Exports {
     }
 }
 
-/// Calls with each path of a `use`, and the name that it gets; no name for all that is there.
+/// Calls `told` with each path in a `use` and the name that it gets; no name for a glob.
 fn spread(tree: &UseTree, before: &mut Vec<String>, told: &mut impl FnMut(Vec<String>, Option<String>)) {
     let with = |before: &[String], name: String| before.iter().cloned().chain([name]).collect::<Vec<_>>();
     match tree {
@@ -80,7 +80,7 @@ impl Tree<'_> {
         used.filter(|used| *used != Used::File(at)).collect()
     }
 
-    /// The file that has what a path names. `nested`: how many modules of the file itself the path stands in.
+    /// The file that defines what a path names. `nested`: how many inline modules of its own file the path stands in.
     fn resolve(&self, at: usize, path: &[String], nested: usize, depth: usize) -> Option<Used> {
         let source = &self.sources[at];
         let (first, mut rest) = path.split_first()?;
@@ -104,7 +104,7 @@ impl Tree<'_> {
                 let child: Vec<String> = module.iter().cloned().chain([name.to_string()]).collect();
                 if !self.index.contains_key(&(source.krate.as_str(), child.as_slice())) {
                     let is_crate = self.sources.iter().any(|other| other.krate == name && name != source.krate);
-                    // A library's own binary and tests name it.
+                    // The binary and the tests of a library name it like another crate.
                     return is_crate.then(|| Used::Crate(name.to_string()));
                 }
                 rest = path;
@@ -152,7 +152,7 @@ fn defines(source: &Source, name: &str) -> bool {
     })
 }
 
-/// Gathers paths.
+/// Collects paths.
 struct Paths {
     found: Vec<(Vec<String>, usize)>,
     nested: usize,
@@ -187,7 +187,7 @@ impl<'ast> Visit<'ast> for Paths {
         }
     }
 
-    // `pub(in crate::room)` uses nothing of the room.
+    // `pub(in crate::room)` does not use the room.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

@@ -1,8 +1,7 @@
-//! Holds the sources of this workspace to its own rules, and makes the register of heuristics of them. A part of no program:
-//! only its tests use it (`cargo test -p upkeep`).
+//! Checks that the sources of this workspace follow its own rules, and makes the register of heuristics from them. Part
+//! of no program: only its own tests use it (`cargo test -p upkeep`).
 //!
-//! Rooms: `tree` the sources as they are read; `imports` which file uses which; `register` the constants
-//! that decide something.
+//! Rooms: `tree` reads the sources; `imports` which file uses which; `register` the constants that decide something.
 //!
 //! May import: syn.
 

@@ -1,7 +1,7 @@
-//! The register of heuristics: each numeric constant of a room that judges, and each elsewhere that says that it decides
-//! something, with what its documentation says of it. One paragraph of
-//! the constant's documentation per heading, each beginning with it: `Decides:`, `From:` (a paper, a manual page, a measurement,
-//! statistics, or that it is chosen), `Shown by:` (the program or test that looks at it; may be missing), `Wrong if:`.
+//! The register of heuristics: all numeric constants in the rooms that judge, and those elsewhere whose documentation
+//! says that they decide something. That documentation has one paragraph per heading, which begins with it: `Decides:`,
+//! `From:` (a paper, a manual page, a measurement, statistics, or that it was chosen), `Shown by:` (the program or test
+//! that checks it; may be missing), `Wrong if:`.
 
 use crate::tree::{Source, documentation, for_tests};
 use quote::ToTokens;
@@ -11,30 +11,30 @@ use syn::{Item, Type};
 /// The headings, in the order of the table.
 pub const HEADINGS: [&str; 4] = ["Decides", "From", "Shown by", "Wrong if"];
 
-/// What each has to say.
+/// The headings that must not be missing.
 pub const REQUIRED: [&str; 3] = ["Decides", "From", "Wrong if"];
 
 /// A constant that decides something.
 pub struct Heuristic {
-    /// The file, from the workspace's root.
+    /// The file, relative to the workspace's root.
     pub path: String,
     /// The constant's name.
     pub name: String,
     /// Its value, as it is written.
     pub value: String,
-    /// What its documentation says under each heading; what is missing is missing.
+    /// The text under each heading of its documentation; a heading may be missing.
     pub says: BTreeMap<&'static str, String>,
 }
 
 impl Heuristic {
-    /// Whether its documentation says all that it has to.
+    /// Whether its documentation has all required headings.
     pub fn is_complete(&self) -> bool {
         REQUIRED.iter().all(|heading| self.says.contains_key(heading))
     }
 }
 
-/// The numeric constants of the sources whose path begins with one of `rooms`, and those elsewhere that say that they decide
-/// something.
+/// The numeric constants in sources whose path begins with one of `rooms`, and those elsewhere whose documentation has
+/// one of the headings.
 pub fn heuristics(sources: &[Source], rooms: &[&str]) -> Vec<Heuristic> {
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test) {
@@ -69,7 +69,7 @@ fn is_number(kind: &Type) -> bool {
     path.path.segments.last().is_some_and(|last| numbers.iter().any(|number| last.ident == number))
 }
 
-/// Tokens without the blanks between them that nobody writes.
+/// The tokens without spaces that nobody would write between them.
 fn tidy(tokens: &str) -> String {
     tokens.replace(" :: ", "::").replace(" (", "(").replace("( ", "(").replace(" )", ")").replace(" . ", ".")
 }
@@ -96,7 +96,7 @@ fn says(lines: &[String]) -> BTreeMap<&'static str, String> {
     says
 }
 
-/// The page of the book.
+/// The page for the book.
 pub fn page(heuristics: &[Heuristic]) -> String {
     let mut out = String::from(
         "# Heuristics\n\n<!-- Made from the code by `KNEE_WRITE_DOCS=1 cargo test -p upkeep --test heuristics`. -->\n\n\

@@ -8,20 +8,20 @@ use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
 pub struct Source {
     /// The crate's name in paths.
     pub krate: String,
-    /// From the workspace's root.
+    /// Relative to the workspace's root.
     pub path: String,
-    /// The module's names from the crate's root on; none for `lib.rs` and `main.rs`.
+    /// The module's names, from the crate's root on; empty for `lib.rs` and `main.rs`.
     pub module: Vec<String>,
-    /// Whether its children lie in its own folder: `mod.rs`, `lib.rs`, `main.rs`.
+    /// Whether its child modules are in the same folder: `mod.rs`, `lib.rs`, `main.rs`.
     pub is_folder: bool,
     /// Only compiled for tests.
     pub is_test: bool,
-    /// What is in it.
+    /// The syntax tree.
     pub file: syn::File,
 }
 
 impl Source {
-    /// The text of the documentation at its top.
+    /// The text of the documentation at the top.
     pub fn header(&self) -> String {
         documentation(&self.file.attrs).join("\n")
     }
@@ -32,7 +32,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").components().collect()
 }
 
-/// Lines of documentation, without the blank at their beginning.
+/// Lines of documentation, trimmed.
 pub fn documentation(attributes: &[Attribute]) -> Vec<String> {
     attributes
         .iter()
@@ -46,7 +46,7 @@ pub fn documentation(attributes: &[Attribute]) -> Vec<String> {
         .collect()
 }
 
-/// Whether an item is compiled for tests alone.
+/// Whether an item is compiled for tests only.
 pub fn for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let Meta::List(list) = &attribute.meta else { return false };
@@ -54,7 +54,7 @@ pub fn for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// All files below the folders `src` of the workspace's crates, each crate's in the order of their paths.
+/// All files below the `src` folders of the workspace's crates; those of each crate sorted by path.
 pub fn sources() -> Result<Vec<Source>, String> {
     let mut found = Vec::new();
     let crates = root().join("crates");
@@ -99,7 +99,7 @@ fn walk(folder: &Path, krate: &str, module: &[String], is_test: bool, found: &mu
     Ok(())
 }
 
-/// A file is for tests when the module that declares it says so, or that is itself for tests.
+/// A file is for tests if the module that declares it is marked so, or is itself for tests.
 fn mark_tests(sources: &mut [Source]) {
     let mut tests: Vec<(String, Vec<String>)> = Vec::new();
     for source in sources.iter() {

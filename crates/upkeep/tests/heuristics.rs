@@ -1,10 +1,10 @@
-//! Every number that decides something says what, where it comes from, which test looks at it, and what would make it wrong; the book's
-//! page of them is what the code says (`KNEE_WRITE_DOCS=1` writes it).
+//! Every number that decides something must document what it decides, where it comes from, which test checks it, and
+//! what would make it wrong. The book's page of them is generated from the code (`KNEE_WRITE_DOCS=1` writes it).
 
 use upkeep::register::{heuristics, page};
 use upkeep::tree::{root, sources};
 
-/// Rooms that judge: by the beginnings of their files' paths.
+/// Rooms that judge, given as beginnings of their files' paths.
 const ROOMS: [&str; 7] = [
     "crates/analyze/src/",
     "crates/collect/src/sampling.rs",

@@ -1,11 +1,11 @@
-//! Folders, circles, names and walls of the workspace's sources.
+//! Rules about folders, circular imports, names and allowed imports of the workspace's sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use syn::Item;
 use upkeep::imports::{Used, imports};
 use upkeep::tree::{Source, for_tests, sources};
 
-/// Source files that a folder holds at most: more is no longer seen at a glance.
+/// Most source files in a folder: with more, one cannot see them at a glance.
 const MOST_FILES: usize = 15;
 
 fn folder(source: &Source) -> String {
@@ -28,7 +28,7 @@ fn folders_are_small() {
     none(&large, "Folders with more than 15 files: make a room of those that belong together");
 }
 
-/// Files that use each other are one room in several parts: who reads one has to read them all.
+/// Files that import each other in a circle can only be read together.
 #[test]
 fn files_use_each_other_in_no_circle() {
     let sources = sources().expect("sources");
@@ -83,7 +83,8 @@ fn types(items: &[Item], told: &mut impl FnMut(String)) {
     }
 }
 
-/// The names in backquotes behind `May import:` in a header, up to the end of its sentence; `None` without such a sentence.
+/// The names in backquotes after `May import:` in a header, up to the end of the sentence; `None` without that
+/// sentence.
 fn wall(header: &str) -> Option<Vec<String>> {
     let (_, list) = header.split_once("May import:")?;
     let words = list.replace('\n', " ");
@@ -91,8 +92,8 @@ fn wall(header: &str) -> Option<Vec<String>> {
     Some(sentence.split('`').skip(1).step_by(2).map(str::to_string).collect())
 }
 
-/// What the header of a folder allows is all that its files use of the crate and of the workspace, and no more than the files
-/// below it use.
+/// The files of a folder may use only what the folder's header allows, of the crate and of the workspace; and each
+/// allowed name must be used by some file below the folder.
 #[test]
 fn rooms_use_only_what_their_header_allows() {
     let sources = sources().expect("sources");
@@ -142,7 +143,7 @@ fn rooms_use_only_what_their_header_allows() {
     );
 }
 
-/// By which names a list may allow a file to one of `room`'s: from the crate's root on, or from the folder that both share.
+/// The names by which a list of `room` may allow a file: from the crate's root on, or from the folder that both share.
 fn names_of(theirs: &[String], room: &[String]) -> Vec<String> {
     let beside = room.len().saturating_sub(1);
     let from = |start: usize| {
@@ -156,7 +157,7 @@ fn names_of(theirs: &[String], room: &[String]) -> Vec<String> {
     names
 }
 
-/// A list of imports in each file says what its `use` lines say, and nothing checks it: the folder's is the one that counts.
+/// A list of imports in a single file would only repeat its `use` lines, unchecked: only the folder's list counts.
 #[test]
 fn imports_are_listed_for_folders_alone() {
     let listed = sources().expect("sources");

@@ -1,8 +1,8 @@
-//! A sweep over processors: which counts it makes, where the program runs at each, what it is told beside that, and what
-//! the reader has to know.
+//! A sweep over processors: the counts it makes, where the program runs at each count, what else the program is told,
+//! and what the reader must know.
 //!
-//! The program is kept to its processors by affinity, which most runtimes look at when they choose how many threads they
-//! start. `variables` is for those that do not.
+//! Affinity keeps the program to its processors; most runtimes look at it when they choose their number of threads.
+//! `variables` is for the runtimes that do not.
 //!
 //! May import: `failure`, `plan`, `report`.
 
@@ -20,17 +20,17 @@ pub(crate) struct Bounds {
     pub(crate) counts: Vec<u32>,
     /// The processors: a count of n takes the first n.
     pub(crate) order: Vec<u32>,
-    /// The command, with what the program is told beside its affinity.
+    /// The command, with the variables that tell the program its number of processors.
     pub(crate) template: Template,
-    /// What the reader has to know.
+    /// What the reader must know.
     pub(crate) notes: Vec<String>,
 }
 
-/// The sweep of a command over `asked` counts of processors, or over 1, 2, 4, ... up to all of `order`. `around` is a
-/// variable of knee's own environment.
+/// The sweep of a command over the counts of processors in `asked`, or over 1, 2, 4, ... up to all of `order`. `around`
+/// looks up a variable of knee's own environment.
 ///
 /// # Errors
-/// When there are not so many processors, or the command is meant for a sweep of threads.
+/// When there are not enough processors, or the command is meant for a sweep over threads.
 pub(crate) fn of(
     template: Template,
     parameters: &[Parameter],
@@ -77,7 +77,7 @@ pub(crate) fn of(
     Ok(Bounds { counts, order, template: Template { env, ..template }, notes })
 }
 
-/// 1, 2, 4, ... and the largest, whatever it is.
+/// 1, 2, 4, ... and finally `most` itself.
 fn doublings(most: u32) -> Vec<u32> {
     let mut counts: Vec<u32> =
         std::iter::successors(Some(1_u32), |count| count.checked_mul(2)).take_while(|count| *count < most).collect();

@@ -1,16 +1,16 @@
-//! Variables by which runtimes take their number of threads.
+//! Variables from which runtimes take their number of threads.
 //!
-//! OpenMP, Go, Rayon, Tokio, Java, .NET and Node.js (`availableParallelism`) ask the kernel for their affinity, so nothing is set
-//! for them; a live test holds that. Python's `os.cpu_count()` counts the machine, and since 3.13 a variable tells it
-//! otherwise.
+//! OpenMP, Go, Rayon, Tokio, Java, .NET and Node.js (`availableParallelism`) ask the kernel for their affinity, so
+//! nothing is set for them; a live test checks this. Python's `os.cpu_count()` counts all processors of the machine;
+//! since 3.13 a variable overrides it.
 
 use crate::plan::template::PROCESSORS;
 use std::ffi::OsString;
 
-/// What counts otherwise, and believes a variable. Nobody else reads it.
+/// Variables for runtimes that do not look at the affinity. No other program reads them.
 const TOLD: [&str; 1] = ["PYTHON_CPU_COUNT"];
 
-/// With one of these a program has as many threads with any number of processors.
+/// With one of these set, a program has the same number of threads for any number of processors.
 const FIXING: [&str; 9] = [
     "OMP_NUM_THREADS",
     "GOMAXPROCS",
@@ -23,12 +23,12 @@ const FIXING: [&str; 9] = [
     "JAVA_TOOL_OPTIONS",
 ];
 
-/// The variables to set, with the count's placeholder. What the user sets, as `value` tells it, stays.
+/// The variables to set, with the count's placeholder. Those that the user sets, according to `value`, stay.
 pub(super) fn told(value: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = (OsString, OsString)> {
     TOLD.into_iter().filter(move |name| value(name).is_none()).map(|name| (name.into(), PROCESSORS.into()))
 }
 
-/// A sentence on what the user sets that keeps threads from following the processors.
+/// A sentence about variables set by the user that keep the number of threads from following the processors.
 pub(super) fn fixed(value: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     let set = FIXING.iter().filter_map(|name| {
         let value = value(name)?.to_string_lossy().into_owned();

@@ -25,10 +25,10 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What the words of a call ask for. A program behind `--` and nothing before it is swept as it is.
+/// What the words of a call ask for. `knee -- PROGRAM`, with nothing before `--`, is a sweep of that program.
 ///
 /// # Errors
-/// As clap has it.
+/// As clap reports them.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     if words.get(1).is_some_and(|word| word == "--") && words.len() > 2 {
@@ -73,7 +73,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What the rights are for that it needs.
+    /// The task for which the command needs its privileges.
     pub(crate) fn task(&self) -> Task {
         match self {
             Command::Sweep(_)

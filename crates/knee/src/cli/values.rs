@@ -30,7 +30,7 @@ pub(super) fn parameter(text: &str) -> Result<Parameter, String> {
 
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        // An upper end keeps it a duration: a year is longer than any run.
+        // An upper limit, so that it fits a duration: no run takes a year.
         Ok(value) if value > 0.0 && value <= 31_536_000.0 => Ok(value),
         _ => Err("expected a number of seconds above 0, such as 60 or 0.5".to_owned()),
     }
@@ -48,7 +48,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A moment of a run.
+/// A time within a run.
 pub(super) fn moment(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),

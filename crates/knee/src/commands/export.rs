@@ -58,7 +58,7 @@ fn write(to: Target, observed: &Observed<'_, '_>, tables: &Tables, out: &mut dyn
     }
 }
 
-/// A folder with a file a table.
+/// A folder with one file per table.
 fn csv(analysis: &Analysis<'_, '_>, observed: &Observed<'_, '_>, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder)
         .map_err(|error| refused(folder, &error).hint("-o names a folder that does not exist yet"))?;

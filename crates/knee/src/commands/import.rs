@@ -70,7 +70,7 @@ fn open(threads: u32, file: &OsStr) -> Result<Source<'static>, Failure> {
     Ok(Source { name, threads, text })
 }
 
-/// What the recording is called after.
+/// The part of the recording's name that comes from the file.
 fn stem(file: Option<&OsStr>) -> PathBuf {
     let file = file.filter(|file| *file != "-").map(Path::new);
     file.and_then(Path::file_stem).map_or_else(|| PathBuf::from("profile"), PathBuf::from)

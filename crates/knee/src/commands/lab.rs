@@ -37,7 +37,7 @@ fn print(entries: &[Entry]) -> anyhow::Result<ui::Code> {
     Ok(ui::OK)
 }
 
-/// A line a program. A file with mistakes is named and does not hide the others.
+/// One line per program. A file with mistakes is reported and does not hide the others.
 fn list(lab: &LabFolder) -> anyhow::Result<Vec<Entry>> {
     let mut entries = vec![
         Entry::Title("Programs with a known bottleneck each, and their repaired variants".to_owned()),

@@ -1,6 +1,6 @@
-//! One file a subcommand: options in, an exit status out.
+//! One file per subcommand: options in, an exit status out.
 //!
-//! Rooms: `shared` what several of them do; `about` those that only say what knee is.
+//! Rooms: `shared` what several of them do; `about` those that only explain knee.
 //!
 //! May import: `cli`, `executor`, `failure`, `file`, `gate`, `index`, `interrupt`, `job`, `lab`, `naming`, `observing`, `plan`,
 //! `quiet`, `serving`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`, `report`.

@@ -1,4 +1,4 @@
-//! `knee record`: one observed run, of a program that is started or of one that runs already.
+//! `knee record`: one observed run, of a program that it starts or of a running process.
 
 use super::shared::answer;
 use super::sweep::{create, default_folder, explain};
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = made.and_then(|(run, stopped)| conclude(run, stopped, &folder, &mut writer, &mut meta, options));
     if result.is_err() {
-        // Nothing was observed: an empty recording would only be in the way. What cannot be removed does no harm.
+        // Nothing was observed: an empty recording would only be in the way. If it cannot be removed, it does no harm.
         let _ = fs::remove_dir_all(&folder);
     } else if let Err(error) = collect::launch::user::give_to_caller(&folder) {
         ui::say(&format!("knee: the recording stays root's: {error}"));
@@ -122,7 +122,7 @@ pub(super) fn of_process(error: Error) -> anyhow::Error {
     Failure::new(status, format!("{:#}", anyhow::Error::from(error))).hint(hint).into()
 }
 
-/// True when knee runs as root: its own folder in /proc belongs to the user that it acts as.
+/// True when knee runs as root: /proc/self belongs to the user that knee acts as.
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0)
 }
@@ -159,11 +159,11 @@ fn conclude(
     Ok(if stopped { ui::INTERRUPTED } else { ui::OK })
 }
 
-/// The most threads that were alive at once.
+/// The largest number of threads alive at the same time.
 fn peak(folder: &Path) -> anyhow::Result<u32> {
     let threads: Vec<Thread> = Recording::open(folder)?.rows()?;
     let mut changes: Vec<(u64, i32)> = threads.iter().flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
-    // At the same instant ends come first: they sort below.
+    // At the same time, ends sort before begins, because -1 < 1.
     changes.sort_unstable();
     let mut alive = 0;
     let peak = changes.into_iter().map(|(_, change)| {
@@ -173,7 +173,7 @@ fn peak(folder: &Path) -> anyhow::Result<u32> {
     Ok(peak.max().unwrap_or(1).unsigned_abs())
 }
 
-/// What is known before anything was observed.
+/// What is known before anything is observed.
 pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let text = |text: &OsString| text.to_string_lossy().into_owned();
@@ -200,17 +200,17 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Me
     }
 }
 
-/// The command line of a running process, as it shows itself.
+/// The command line of a running process, as the process shows it.
 pub(super) fn running_command(pid: u32) -> anyhow::Result<Vec<String>> {
     let gone = |source| of_process(Error::process(pid, source));
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).map_err(gone)?;
     let command: Vec<String> =
         bytes.split(|b| *b == 0).filter(|a| !a.is_empty()).map(|a| String::from_utf8_lossy(a).into_owned()).collect();
-    // Kernel threads, and programs that have wiped it, have none.
+    // Kernel threads have none, nor have programs that erased theirs.
     Ok(if command.is_empty() { vec![format!("process-{pid}")] } else { command })
 }
 
-/// The target writes to the terminal by itself.
+/// A sink for a program that writes to the terminal itself.
 struct Terminal;
 
 impl OutputSink for Terminal {

@@ -1,4 +1,4 @@
-//! `knee report`: the answer of a recording, or the comparison of a sweep's, worked out again.
+//! `knee report`: computes the answer of a recording, or the comparison of a sweep's cases, again.
 
 use super::shared::{answer, pair, side_by_side};
 use crate::cli::Report;

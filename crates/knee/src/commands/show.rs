@@ -11,9 +11,9 @@ use analyze::model::Model;
 use analyze::{Analysis, analyze};
 use std::path::Path;
 
-/// Rows of a text for people; scripts get all.
+/// Rows in a text for people; scripts get all rows.
 const FEW: usize = 20;
-/// Lanes of a text for people: a screen.
+/// Lanes in a text for people: one screenful.
 const LANES: usize = 40;
 
 pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
     if tables.meta.imported.is_some() && !told {
         views.iter_mut().for_each(|view| view.notes.push(UNTOLD.to_owned()));
     }
-    // Scripts get one table; people who look at waits or threads also want to know who ends the waiting.
+    // Scripts get one table. People who look at waits also want to know who ends them.
     if options.format == ShowFormat::Text && matches!(options.table, Table::Waits) {
         views.push(threads::wakers(&observed, pick));
     }

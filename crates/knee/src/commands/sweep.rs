@@ -1,4 +1,4 @@
-//! `knee sweep`: from the options to recordings and their answer.
+//! `knee sweep`: from the options to the recordings and their answer.
 
 use super::shared::{answer, dry_run, pair, side_by_side};
 use crate::cli::{self, AnswerFormat, Making};
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
     carry_out(&job, &options.options.making, &gate, options.fail_if_unsure)
 }
 
-/// A case's recording while it is made.
+/// A case's recording while it is being made.
 struct Recording {
     folder: PathBuf,
     writer: Writer,
@@ -102,7 +102,7 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
         writer: &mut recording.writer,
         meta: &mut recording.meta,
     });
-    // Without any collector no run is observed.
+    // Without a collector no run is observed; then this one is never used.
     let mut executor =
         Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc), job.order.clone())
             .serving(job.serving.clone());
@@ -117,7 +117,7 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
         let failed = |case: &Outcome| case.timed == 0;
         let nothing = match job.question {
             Question::Cases => outcomes.cases.iter().all(failed),
-            // One alone is no comparison.
+            // One command alone is no comparison.
             Question::Compare | Question::Noise => outcomes.cases.iter().any(failed),
         };
         if nothing {
@@ -126,14 +126,14 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
         let passage = conclude(job, &folder, !outcomes.interrupted, options.format, gate)?;
         Ok(if outcomes.interrupted { ui::INTERRUPTED } else { code(passage, unsure_fails) })
     });
-    // Under sudo the files are the caller's. Failing that they stay root's, which the user can see and change.
+    // Under sudo, give the files to the calling user. If that fails they stay root's; the user can see and change that.
     if let Err(error) = collect::launch::user::give_to_caller(&folder) {
         ui::say(&format!("knee: the recording stays root's: {error}"));
     }
     result
 }
 
-/// Waits for a quiet machine; what to note where it is not.
+/// Waits for a quiet machine. Returns what to note if it is not quiet.
 fn before_the_first_run(options: &Making, processors: u32, stop: &Stop, progress: &mut Progress<'_>) -> Option<String> {
     if options.no_wait {
         return None;
@@ -147,7 +147,7 @@ fn before_the_first_run(options: &Making, processors: u32, stop: &Stop, progress
     }
 }
 
-/// One case is a recording, several are a folder of them with an index.
+/// One case becomes a recording; several become a folder of recordings with an index.
 fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<Recording>> {
     let of = |template: &Template| {
         let text = |text: &OsString| text.to_string_lossy().into_owned();
@@ -169,7 +169,7 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
     if let [only] = job.cases.as_slice() {
         return Ok(vec![make(folder.to_owned(), &only.template)?]);
     }
-    // Private, as each recording is.
+    // Only for its owner, like each recording.
     DirBuilder::new().mode(0o700).create(folder).map_err(|error| {
         Failure::new(of_io(&error), format!("cannot create {}: {error}", folder.display()))
             .hint("-o DIR names a new folder for the recordings")
@@ -227,7 +227,7 @@ fn conclude(job: &Job, folder: &Path, complete: bool, format: AnswerFormat, gate
     }
 }
 
-/// What a script gets.
+/// The exit status for scripts.
 fn code(passage: Passage, unsure_fails: bool) -> ui::Code {
     match passage {
         Passage::Free => ui::OK,
@@ -312,14 +312,14 @@ fn describe(job: &Job, options: &Making) -> Meta {
     }
 }
 
-/// What a reader of a single recording has to know.
+/// What the reader of a single recording must know.
 fn notes(job: &Job) -> Vec<String> {
     let why = "no thread count was given: the account is that of all processors, whatever the program's threads";
     let alone = !job.counts && job.amounts.traced;
     job.notes.iter().cloned().chain(alone.then(|| why.to_owned())).collect()
 }
 
-/// `./knee-PROGRAM-YYYYMMDD-HHMMSS`, in local time; with a number behind it when that exists.
+/// `./knee-PROGRAM-YYYYMMDD-HHMMSS`, in local time; a number is appended when that exists.
 pub(super) fn default_folder(program: &Path) -> PathBuf {
     let program = program.file_name().unwrap_or_default().to_string_lossy();
     // A folder name that needs no quotes in any shell.

@@ -42,17 +42,17 @@ fn page(folder: &Path) -> anyhow::Result<Served> {
     let name = folder.to_string_lossy();
     let sources = sources::sources_around(&analysis.answer, &tables);
     let subject = ::report::html::Subject { analysis: &analysis, folder: &name, sources: &sources };
-    // What is served is drawn; the rows, dropped here, would only take memory for as long as somebody looks.
+    // The served page has its own data; the tables are dropped here, so that they take no memory while it is served.
     Ok(::report::html::serve(&subject)?)
 }
 
-/// The page of several cases, which leads to that of each.
+/// The page of several cases, which links to the page of each.
 fn several(folder: &Path) -> anyhow::Result<ServedPages> {
     let index = index::read(folder)?;
     let mut comparison = side_by_side::compare_cases(folder)?;
     let mut found = String::new();
     if index.question != Question::Cases {
-        // Which is faster is judged by the blocks in which both ran, and nothing else is to say something about it.
+        // Which command is faster is judged only by the blocks in which both ran; no other number may contradict it.
         found = pair::compare_pair(folder)?.comparison.summary;
         comparison.cases.iter_mut().for_each(|case| case.against_first.clear());
     }
@@ -75,13 +75,13 @@ fn refused(port: u16, error: &io::Error) -> Failure {
         .hint("without --port a free one is taken")
 }
 
-/// Opens the desktop's browser. That there is none is no failure: the address is printed.
+/// Opens the desktop's browser. A missing browser is no failure, because the address is printed too.
 fn open(address: &str) {
     let browser = Command::new("xdg-open").arg(address).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     match browser {
         Ok(mut child) => {
-            // It ends as soon as the browser has taken the address over, or lives as long as the browser: a thread of its
-            // own collects it without keeping anybody waiting.
+            // The child ends when the browser has taken the address, or it is the browser and lives on. A thread of its
+            // own waits for it, so that nothing else must.
             std::thread::spawn(move || child.wait());
         }
         Err(error) => ui::say(&format!("knee: cannot start xdg-open: {error}")),

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
     let Some(collector) = observing::choose(options.collector, &mut meta.capabilities)? else {
         return Err(record::not_observable(&meta).into());
     };
-    // Perf events tell of one's own child alone, and nothing here that /proc does not tell.
+    // Perf events only work for our own child, and here they would tell no more than /proc does.
     let collector = if collector == Collector::Perf { Collector::Proc } else { collector };
     let with = if collector == Collector::Bpf { "eBPF" } else { "/proc alone" };
     let subject = Subject { title: format!("{name}, by {with}"), sees_code: collector == Collector::Bpf };
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
     let (sender, looks) = channel();
     let (ended, shown) = std::thread::scope(|scope| {
         let looker = scope.spawn(|| {
-            // Nobody receives any more when the user has seen enough; the next look ends then.
+            // Sending fails when the view has ended; then the next look ends too.
             let mut show = move |window| drop(sender.send(window));
             let looked = match (&command, options.pid) {
                 (Some(command), _) => live::Subject::Command(command),
@@ -88,7 +88,7 @@ fn of_process(error: Error) -> anyhow::Error {
     }
 }
 
-/// What a started program prints would spoil the view.
+/// A sink that drops what a started program prints, because it would spoil the view.
 struct Nowhere;
 
 impl OutputSink for Nowhere {

@@ -1,4 +1,4 @@
-//! Functions of which the user says what they are: `knee.toml`, or the file that `--primitives` names.
+//! What the user says about functions: `knee.toml`, or the file that `--primitives` names.
 
 use super::problem::{self, Problem};
 use super::values::{Section, Value, section, text, wrong};
@@ -12,7 +12,7 @@ use toml::de::DeTable;
 /// The file that is read from the current folder when none is named.
 const USUAL: &str = "knee.toml";
 
-/// The tables of the file, and what each says of its function.
+/// The tables of the file, and what each says about its functions.
 const KINDS: [(&str, FunctionKind); 5] = [
     ("lock", FunctionKind::Lock),
     ("pool", FunctionKind::Pool),
@@ -23,10 +23,10 @@ const KINDS: [(&str, FunctionKind); 5] = [
 const TOP: &[&str] = &["lock", "pool", "condition", "barrier", "runtime-frame"];
 const ENTRY: &[&str] = &["function"];
 
-/// What the named file says, else what `knee.toml` in the current folder says, if it is there.
+/// The content of the named file, else of `knee.toml` in the current folder, if there is one.
 ///
 /// # Errors
-/// When the named file cannot be read, and with every mistake of the file.
+/// When the named file cannot be read, or any file has mistakes (all are listed).
 pub(crate) fn said(named: Option<&Path>) -> Result<Vec<NamedFunction>, Failure> {
     match named {
         Some(path) => load(path),

@@ -1,7 +1,7 @@
 //! Sweep files: a sweep that is kept, repeated and compared, as TOML.
 //!
-//! Rooms: `read` from the text to [`SweepFile`] in `sweep_file`, collecting every mistake with its place; `values` the kinds
-//! of values; `problem` mistakes as people read them; `functions` the file in which users say what functions are.
+//! Rooms: `read` from the text to [`SweepFile`] in `sweep_file`, collecting every mistake with its place; `values` the
+//! kinds of values; `problem` mistakes as people read them; `functions` the file in which users describe functions.
 //!
 //! May import: `failure`, `plan`, `throughput`, `analyze`, `recording`, `report`, toml.
 
@@ -20,7 +20,7 @@ use crate::failure::{Failure, Status, of_io};
 use std::io::Read;
 use std::path::Path;
 
-/// Larger files are no sweep files: a mistyped name is not to fill the memory.
+/// A larger file is not a sweep file: a mistyped name must not fill the memory.
 const LARGEST: u64 = 1 << 20;
 
 fn unreadable(path: &Path, why: &str, status: Status) -> Failure {
@@ -30,7 +30,7 @@ fn unreadable(path: &Path, why: &str, status: Status) -> Failure {
 /// Reads a sweep file.
 ///
 /// # Errors
-/// With the file's lines and a mark under each mistake.
+/// All mistakes, each with the file's line and a mark under it.
 pub(crate) fn load(path: &Path) -> Result<SweepFile, Failure> {
     let unreadable = |why: &str, status| unreadable(path, why, status);
     let io = |error: std::io::Error| unreadable(&error.to_string(), of_io(&error));

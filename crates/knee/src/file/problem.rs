@@ -1,21 +1,21 @@
-//! Mistakes in a sweep file as people read them: what, where, the line with a mark under it, what to write instead.
+//! Mistakes in a sweep file as people read them: what, where, the line with a mark under it, and how to correct it.
 
 use crate::failure::{Failure, Status};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::ops::Range;
 use std::path::Path;
 
-/// More mistakes than this are shown by their number: the file is probably something else.
+/// Beyond this number mistakes are only counted: the file is probably something else.
 const MOST_SHOWN: usize = 8;
 
-/// Names less alike than this are no typing mistakes of each other (Jaro-Winkler similarity, 1 for the same name; the
-/// measure and the limit by which clap suggests arguments).
+/// Names less similar than this are not mistyped forms of each other (Jaro-Winkler similarity, 1 for equal names; clap
+/// uses the same measure and limit to suggest arguments).
 const ALIKE: f64 = 0.7;
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// Bytes of the text.
+    /// Its place, as bytes of the text.
     pub(super) span: Range<usize>,
     pub(super) what: String,
     /// What to do about it.
@@ -42,7 +42,7 @@ pub(super) fn failure(path: &Path, text: &str, problems: &[Problem]) -> Failure 
 }
 
 fn render(path: &str, text: &str, problem: &Problem) -> String {
-    // A span from the parser may be empty, or end behind the text.
+    // A span from the parser may be empty, or reach beyond the text.
     let start = floor(text, problem.span.start);
     let end = floor(text, problem.span.end).max(start);
     let mark = AnnotationKind::Primary.span(start..end);

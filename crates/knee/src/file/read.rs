@@ -1,4 +1,4 @@
-//! From the text of a sweep file to what it means, with every mistake noted at its place.
+//! Turns the text of a sweep file into a sweep, and notes every mistake with its place.
 
 use super::problem::{Problem, nearest};
 use super::sweep_file::{Described, Published, SweepFile, is_numeric, usual_picture};
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<SweepFile, Problems> {
         vec![Problem { span, what: error.message().to_owned(), help: None }]
     })?;
     let mut problems = Problems::new();
-    // What is missing is missing from the whole file: the mark stands at its begin.
+    // A missing key is missing from the whole file, so the mark stands at the file's beginning.
     let top = Section::new(parsed.get_ref(), 0..0, TOP, &mut problems);
     let file = whole_file(path, &top, &mut problems);
     match file {
@@ -104,11 +104,12 @@ fn whole_file(path: &Path, top: &Section<'_, '_>, problems: &mut Problems) -> Op
     })
 }
 
-/// Paths in the file count from the file's own folder, so that a sweep means the same wherever it is started.
+/// Paths in the file are relative to the file's own folder, so that a sweep does not depend on where it is started.
 fn folder(path: &Path, named: Option<String>) -> PathBuf {
     let own = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = named.map_or_else(|| own.to_owned(), |named| own.join(named));
-    // People read it: `lab`, not `lab/sweeps/..`. A folder that is missing is told when a program is looked for in it.
+    // Shortened for people: `lab`, not `lab/sweeps/..`. A missing folder is reported when a program is looked for in
+    // it.
     let Ok(whole) = folder.canonicalize() else { return folder };
     let current = std::env::current_dir().and_then(|current| current.canonicalize());
     match current.ok().and_then(|current| whole.strip_prefix(current).map(Path::to_owned).ok()) {
@@ -141,7 +142,7 @@ impl Common {
 
 fn the_only(top: &Section<'_, '_>, common: &Common, problems: &mut Problems) -> Option<Described> {
     let Some(argv) = common.argv.clone() else {
-        // A command that is there but wrong has been told already.
+        // A command that exists but is wrong has been reported already.
         if top.get("command").is_none() {
             top.required("command", "command = \"./program --threads={threads}\"", problems, words);
         }
@@ -203,7 +204,7 @@ fn no_thread_count(span: Range<usize>) -> Problem {
     Problem { span, what, help: Some(help) }
 }
 
-/// Every parameter must reach a program, and the only command must have its thread count.
+/// Every parameter must occur in a program's command, and a single command must contain its thread count.
 fn check_placeholders<'p>(
     top: &Section<'_, '_>,
     variants: &[Described],
@@ -236,12 +237,12 @@ fn pattern(value: &Value<'_>, problems: &mut Problems) -> Option<String> {
     let pattern = text(value, problems)?;
     match Forms::given(&pattern) {
         Ok(_) => Some(pattern),
-        // The pattern is shown with its mistake; a last line is enough beside it.
+        // The marked line already shows the pattern, so the last line of the error is enough.
         Err(what) => wrong(value, what.lines().last().unwrap_or("it is no regular expression").to_owned(), problems),
     }
 }
 
-/// A command: a list of words, or one text that is split as a shell would, without any expansion.
+/// A command: a list of words, or one text that is split into words like a shell does, but without expansion.
 fn words(value: &Value<'_>, problems: &mut Problems) -> Option<Vec<String>> {
     let words = match value.get_ref() {
         DeValue::String(line) => match shlex::split(line) {

@@ -10,11 +10,11 @@ pub(crate) struct SweepFile {
     pub(crate) path: PathBuf,
     /// One line.
     pub(crate) title: String,
-    /// What is to be learned from it, in a few sentences.
+    /// What it teaches, in a few sentences.
     pub(crate) about: String,
-    /// What builds the programs, for people to run in `folder`; knee only shows it.
+    /// The command that builds the programs, for people to run in `folder`; knee only shows it.
     pub(crate) build: Option<String>,
-    /// Where the programs run and from where their paths count.
+    /// Where the programs run; their paths are relative to it.
     pub(crate) folder: PathBuf,
     pub(crate) threads: Vec<u32>,
     pub(crate) runs: Option<u32>,
@@ -37,7 +37,7 @@ pub(crate) struct Described {
     pub(crate) about: Option<String>,
     /// Files and shared libraries without which it cannot run.
     pub(crate) needs: Vec<String>,
-    /// The guilty place.
+    /// The place of the bottleneck in the source.
     pub(crate) place: Option<String>,
     /// What repairs it.
     pub(crate) repair: Option<String>,
@@ -54,8 +54,8 @@ pub(crate) struct Published {
     pub(crate) figures: Vec<String>,
 }
 
-/// How the curves are drawn unless the user says otherwise: along the thread counts, or along the only parameter with
-/// several numbers, which usually are far apart.
+/// How the curves are drawn by default: over the thread counts, or over the only parameter with several numbers, which
+/// are usually far apart.
 pub(crate) fn usual_picture(parameters: &[Parameter]) -> Picture {
     let mut varied = parameters.iter().filter(|p| p.values.len() > 1 && is_numeric(p));
     match (varied.next(), varied.next()) {

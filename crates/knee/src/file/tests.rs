@@ -1,4 +1,4 @@
-//! Sweep files, right and wrong. Messages are snapshots: they are read by people.
+//! Sweep files, valid and invalid. Messages are snapshots, because people read them.
 
 use super::*;
 
@@ -151,7 +151,7 @@ fn what_is_no_sweep_file_is_told_so() {
     assert!(load(&folder.path().join("missing.toml")).unwrap_err().to_string().contains("No such file"));
 }
 
-/// Every sweep file of the lab is right, tells what to expect, and every variant without needs can be planned.
+/// Every sweep file of the lab is valid and names the expected causes, and every variant without needs can be planned.
 #[test]
 fn the_labs_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/sweeps");
@@ -164,7 +164,7 @@ fn the_labs_files() {
         for described in &file.variants {
             let name = &described.variant.name;
             assert!(!described.variant.expect.is_empty(), "{}: {name} expects nothing", path.display());
-            // Its source is there and names the function that is said to be guilty.
+            // Its source exists and contains the function that is named as the culprit.
             let Some(place) = &described.place else { continue };
             let source = place.split([' ', ',', ':', ';']).find(|word| word.ends_with(".c"));
             let source = source.unwrap_or_else(|| panic!("{}: {name}: no source in {place}", path.display()));

@@ -1,4 +1,4 @@
-//! The kinds of values in a sweep file, each with the mistake that names what was expected.
+//! The kinds of values in a sweep file. A wrong value gives a mistake that names what was expected.
 
 use super::problem::{Problem, nearest};
 use std::ops::Range;
@@ -8,16 +8,16 @@ use toml::de::{DeTable, DeValue};
 /// A value and its place.
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 
-/// A table being read: every key is asked for once, and what was never asked for is a mistake.
+/// A table being read: a key that the reader does not know is a mistake.
 pub(super) struct Section<'r, 't> {
     table: &'r DeTable<'t>,
-    /// Where it stands, for what is missing from it.
+    /// Its place, for mistakes about missing keys.
     pub(super) span: Range<usize>,
     known: &'static [&'static str],
 }
 
 impl<'r, 't> Section<'r, 't> {
-    /// Notes keys that are not known.
+    /// Notes a mistake for each unknown key.
     pub(super) fn new(
         table: &'r DeTable<'t>,
         span: Range<usize>,
@@ -92,7 +92,7 @@ pub(super) fn text(value: &Value<'_>, problems: &mut Vec<Problem>) -> Option<Str
     }
 }
 
-/// A text in which line ends are spaces, so that it can be wrapped anew.
+/// A text whose line ends become spaces, so that it can be wrapped again.
 pub(super) fn prose(value: &Value<'_>, problems: &mut Vec<Problem>) -> Option<String> {
     text(value, problems).map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

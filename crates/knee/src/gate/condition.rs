@@ -20,21 +20,21 @@ const VALUES: [(&str, Measure); 4] = [
     ("throughput", Measure::Throughput),
 ];
 
-/// What has to be so for a sweep to fail.
+/// A condition under which a sweep fails.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition {
     value: Measure,
-    /// The count.
+    /// The thread or processor count.
     at: u32,
     /// True for `<`, false for `>`.
     below: bool,
     limit: f64,
-    /// As it was written.
+    /// As the user wrote it.
     text: String,
 }
 
 impl Condition {
-    /// Whether it holds: for certain, certainly not, or none where that cannot be told, or the count was not run.
+    /// Whether it holds: certainly, certainly not, or none when that cannot be told or the count was not run.
     pub(super) fn holds(&self, answer: &Answer) -> Option<bool> {
         let point = answer.curve.iter().find(|point| point.threads == self.at)?;
         let (low, high) = self.interval(point)?;
@@ -49,7 +49,7 @@ impl Condition {
         }
     }
 
-    /// The 95 % interval; of a single run nothing is known.
+    /// The 95 % interval; a single run has none.
     fn interval(&self, point: &Point) -> Option<(f64, f64)> {
         let spread = |spread: analyze::answer::Spread| (spread.low, spread.high);
         let told = match self.value {
@@ -98,7 +98,7 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// The count that it asks about.
+    /// The count that the condition is about.
     pub(crate) fn at(&self) -> u32 {
         self.at
     }

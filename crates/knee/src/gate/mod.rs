@@ -1,7 +1,7 @@
-//! What makes knee fail where a script asks it to: a comparison that got worse, a curve that is not good enough.
+//! What makes knee fail when a script asks for it: a comparison that got worse, a curve that is not good enough.
 //!
-//! Only what is certain fails: the whole 95 % interval has to be on the wrong side. What cannot be told is a status of its own,
-//! and only where it is asked for. Rooms: [`condition`] what `--fail-if` says.
+//! Knee fails only when it is certain: the whole 95 % interval must be on the wrong side. "Cannot be told" has a status
+//! of its own, used only on request. Rooms: [`condition`] what `--fail-if` says.
 //!
 //! May import: `analyze`.
 
@@ -10,18 +10,18 @@ pub(crate) mod condition;
 use analyze::answer::{Answer, Comparison, Interval};
 use condition::Condition;
 
-/// What a gate comes to, with what to say.
+/// The result of a gate, with a text for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// Nothing is certainly wrong, and nothing is open.
+    /// Nothing is certainly wrong, and nothing is uncertain.
     Free,
-    /// It is wrong for certain.
+    /// Something is certainly wrong.
     Barred(String),
     /// It cannot be told.
     Open(String),
 }
 
-/// What a script asked about.
+/// The question that a script asked.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Gate {
     /// Nothing.
@@ -39,7 +39,7 @@ fn worst(all: impl Iterator<Item = Passage>) -> Passage {
         Passage::Open(_) => 1,
         Passage::Barred(_) => 2,
     };
-    // The first of equals, in the order of the counts.
+    // Of equal results the first one, in the order of the counts.
     all.fold(Passage::Free, |worst, next| if rank(&next) > rank(&worst) { next } else { worst })
 }
 
@@ -47,7 +47,7 @@ fn worst(all: impl Iterator<Item = Passage>) -> Passage {
 pub(crate) fn slower(comparison: &Comparison, by: f64) -> Passage {
     let percent = 100.0 * by;
     worst(comparison.curve.iter().map(|point| {
-        // Of a single count it may be the program's own choice.
+        // A single count may be the program's own choice, so it is not named.
         let with = match comparison.curve.len() {
             1 => String::new(),
             _ => format!(", with {}", comparison.counted.many(point.threads)),
@@ -108,7 +108,7 @@ mod tests {
             of(&[Some((0.98, 1.0)), Some((0.80, 0.95))]),
             Passage::Barred("B is slower than A by at least 5 %, with 2 threads".to_owned())
         );
-        // Slower for certain, and by how much is open.
+        // Certainly slower, but by how much is uncertain.
         assert!(matches!(of(&[Some((0.90, 0.98))]), Passage::Open(_)));
         assert!(matches!(of(&[None]), Passage::Open(why) if why.contains("too few blocks")));
         assert!(matches!(of(&[None, Some((0.5, 0.6))]), Passage::Barred(_)));

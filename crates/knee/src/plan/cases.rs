@@ -3,13 +3,13 @@
 use crate::plan::template::{PLACEHOLDER, Template, placeholder};
 use recording::meta::Counted;
 
-/// More cases than this are a mistyped list, not a sweep: each is run at every thread count, several times.
+/// More cases than this mean a mistyped list: each is run at every thread count, several times.
 const MOST_CASES: usize = 256;
 
 /// A quantity that a sweep varies beside the thread count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
-    /// Stands as `{name}` in the command.
+    /// It is written `{name}` in the command.
     pub(crate) name: String,
     pub(crate) values: Vec<String>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Variant {
     pub(crate) template: Template,
     /// Parameters that have values of their own in this variant.
     pub(crate) parameters: Vec<Parameter>,
-    /// Causes that its author expects; empty when none was told.
+    /// Causes that its author expects; empty when none was given.
     pub(crate) expect: Vec<String>,
 }
 
@@ -53,8 +53,8 @@ pub(crate) fn label(variant: &str, parameters: &[(String, String)]) -> String {
 /// All cases, in the order of the variants and of the parameters' values.
 ///
 /// # Errors
-/// In words, when a placeholder is missing (that of the count may be where processors are counted) or when there are
-/// too many cases.
+/// As texts, when a placeholder is missing (a sweep over processors needs none for the count) or there are too many
+/// cases.
 pub(crate) fn expand(
     variants: &[Variant],
     parameters: &[Parameter],
@@ -87,7 +87,7 @@ pub(crate) fn expand(
                 return Err(format!("more than {MOST_CASES} combinations of variants and parameters"));
             }
         }
-        // A parameter that this variant does not use gives the same case again and again.
+        // A parameter that this variant does not use would give the same case several times.
         points.dedup_by(|a, b| a.0 == b.0);
         for (template, parameters) in points {
             if counted.is_threads() && !template.mentions(PLACEHOLDER) {
@@ -104,12 +104,12 @@ pub(crate) fn expand(
     Ok(cases)
 }
 
-/// That a parameter would have no effect.
+/// The message that a parameter would have no effect.
 pub(crate) fn unused(parameter: &str) -> String {
     format!("the parameter {parameter} is used nowhere: write {} where its value belongs", placeholder(parameter))
 }
 
-/// The sweep's parameters, with the variant's own values where it has some, then those that only the variant has.
+/// The sweep's parameters, with the variant's own values where it has any, then parameters that only the variant has.
 fn parameters_of<'p>(variant: &'p Variant, parameters: &'p [Parameter]) -> Vec<&'p Parameter> {
     let own = |name: &str| variant.parameters.iter().find(|p| p.name == name);
     let common = parameters.iter().map(|p| own(&p.name).unwrap_or(p));
@@ -122,7 +122,7 @@ fn folder(label: &str, cases: &[CaseSpec]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=') { c } else { '_' };
     let name: String =
         label.replace(", ", ",").chars().take(60).map(|c| if c == ',' { ',' } else { plain(c) }).collect();
-    // Neither `..` nor an option of some tool.
+    // It must be neither `..` nor look like an option.
     let name = if name.starts_with(['.', '-']) { format!("_{name}") } else { name };
     let name = if name.is_empty() { "case".to_owned() } else { name };
     let taken = |name: &str| cases.iter().any(|case| case.folder == name);

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-/// More counts than this are a mistyped range, not a sweep.
+/// More counts than this mean a mistyped range.
 const MOST_COUNTS: usize = 256;
 /// More threads than the kernel's own limit of process ids (PID_MAX_LIMIT, 4 Mi) cannot exist.
 const MOST_THREADS: u32 = 4 << 20;
 
-/// At least one thread count, each at least 1, in the order given, none twice.
+/// At least one thread count, each at least 1, in the order given, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Counts(pub(crate) Vec<u32>);
 
@@ -49,7 +49,7 @@ fn number(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The same of processors.
+/// The same for counts of processors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Processors(pub(crate) Vec<u32>);
 

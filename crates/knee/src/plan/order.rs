@@ -1,8 +1,8 @@
 //! The order of the runs.
 //!
-//! Timed runs come in blocks that hold each thread count of each case once, in a random order: what drifts slowly
-//! (temperature, clock frequency, other tenants of the machine) then meets all alike, and the analysis may compare
-//! within a block (Fisher, "The Design of Experiments", 1935: randomised blocks).
+//! Timed runs come in blocks. A block has each thread count of each case once, in random order, so that slow drift
+//! (temperature, clock frequency, other tenants of the machine) affects all alike, and the analysis may compare within
+//! a block (Fisher, "The Design of Experiments", 1935: randomised blocks).
 
 use recording::tables::RunKind;
 
@@ -16,18 +16,18 @@ pub(crate) struct Planned {
     pub(crate) block: u32,
 }
 
-/// How many runs of which kind.
+/// How many runs of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Amounts {
     pub(crate) warm_up: u32,
     pub(crate) timed: u32,
-    /// Timed blocks more where those leave open whether the program loses time.
+    /// Further timed blocks, made when the planned ones leave open whether the program loses time.
     pub(crate) more: u32,
     pub(crate) traced: bool,
 }
 
-/// Warm-up runs case by case in the order of the counts, then the timed blocks, then one traced run a case and count.
-/// The same seed gives the same order.
+/// First the warm-up runs, case by case in the order of the counts, then the timed blocks, then one observed run per
+/// case and count. The same seed gives the same order.
 pub(crate) fn plan(cases: usize, counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
     let mut random = SplitMix(seed);
     let all: Vec<(usize, u32)> =
@@ -50,8 +50,8 @@ pub(crate) fn plan(cases: usize, counts: &[u32], amounts: Amounts, seed: u64) ->
     runs
 }
 
-/// SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"): small, and its order will
-/// not change with a library's version.
+/// SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"): small, and unlike a
+/// library's generator it will never change its sequence.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -72,10 +72,10 @@ impl SplitMix {
     }
 }
 
-/// The blocks that are made only where the planned ones leave something open, numbered from 0.
+/// The further blocks, made when the planned ones leave something open, numbered from 0.
 pub(crate) fn more(cases: usize, counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
     let amounts = Amounts { warm_up: 0, timed: amounts.more, more: 0, traced: false };
-    // Another order than that of the first blocks.
+    // A different order from that of the first blocks.
     plan(cases, counts, amounts, seed.wrapping_add(1))
 }
 
@@ -145,7 +145,7 @@ mod tests {
             *seen.entry(block.iter().map(|r| r.threads).collect::<Vec<_>>()).or_insert(0) += 1;
         }
         assert_eq!(seen.len(), 6);
-        // 100 each on average; with a standard deviation of 9, 55 is five of them below.
+        // 100 each on average, with a standard deviation of 9: 55 is five of these below.
         assert!(seen.values().all(|n| *n > 55), "{seen:?}");
     }
 }

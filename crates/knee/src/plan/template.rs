@@ -5,25 +5,25 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// What is replaced by the thread count.
+/// The placeholder of the thread count.
 pub(crate) const PLACEHOLDER: &str = "{threads}";
 
-/// What is replaced by the number of processors, where the sweep is over these.
+/// The placeholder of the number of processors, in a sweep over processors.
 pub(crate) const PROCESSORS: &str = "{processors}";
 
-/// Arguments and variables in which placeholders stand for the thread count and for parameters.
+/// Arguments and variables with placeholders for the count and for parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// Where the program runs; knee's own folder when absent.
+    /// Where the program runs; none for knee's own folder.
     pub(crate) folder: Option<PathBuf>,
-    /// What asks it for work, where it is a server.
+    /// The command that asks it for work, if it is a server.
     pub(crate) load: Option<Vec<OsString>>,
 }
 
 impl Template {
-    /// True when the placeholder occurs where it is replaced: in an argument, in one of the load's, or in a variable's value.
+    /// True when the placeholder occurs in an argument of the program or of its load, or in a variable's value.
     pub(crate) fn mentions(&self, placeholder: &str) -> bool {
         let values = self.env.iter().map(|(_, value)| value);
         let texts = self.argv.iter().chain(values).chain(self.load.iter().flatten());

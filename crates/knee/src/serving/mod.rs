@@ -1,6 +1,6 @@
-//! What belongs to a server that is swept under load: when it is ready, how long it may take, where the load runs.
+//! Servers that are swept under load: when they are ready, how long that may take, where the load runs.
 //!
-//! Rooms: `ready` what `--ready` says; `trouble` what became of a run that came to nothing, in words. Here the options together.
+//! Rooms: `ready` what `--ready` says; `trouble` messages about runs without a result. Here: the options together.
 //!
 //! May import: `collect`, `failure`, `throughput`.
 
@@ -15,13 +15,13 @@ use collect::load::Ready;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How a server is run under its load.
+/// How a server runs under its load.
 #[derive(Debug, Clone)]
 pub(crate) struct ServingPlan {
     pub(crate) ready: Ready,
     pub(crate) ready_within: Duration,
     pub(crate) stop_within: Duration,
-    /// The processors that the load is kept to; none given: it runs where knee may.
+    /// The processors that the load is kept to; empty: it runs wherever knee may run.
     pub(crate) processors: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ impl std::str::FromStr for ProcessorNumbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ProcessorNumbers, String> {
-        // More than Linux can be built for.
+        // Linux cannot be built for more.
         const MOST: u32 = 1 << 16;
         let number = |word: &str| match word.trim().parse::<u32>() {
             Ok(number) if number < MOST => Ok(number),
@@ -50,7 +50,7 @@ impl std::str::FromStr for ProcessorNumbers {
     }
 }
 
-/// The words of a load. No shell is involved.
+/// Splits a load into its words. No shell is involved.
 ///
 /// # Errors
 /// When there are none, or a quote is not closed.
@@ -66,10 +66,10 @@ pub(crate) fn words(load: &str) -> Result<Vec<OsString>, Failure> {
     }
 }
 
-/// Checks that a load can be kept to these processors, of those that knee may use.
+/// Checks that the load can be kept to the processors in `asked`; `usable` are those that knee may use.
 ///
 /// # Errors
-/// When it can not.
+/// When it cannot.
 pub(crate) fn may_run_on(asked: &[u32], usable: &[u32]) -> Result<(), Failure> {
     match asked.iter().find(|processor| !usable.contains(processor)) {
         None => Ok(()),

@@ -3,13 +3,13 @@
 use collect::load::{Ready, is_line};
 use regex::bytes::Regex;
 
-/// The port of http://.
+/// The default port of http://.
 const HTTP_PORT: u16 = 80;
 
-/// What the words mean.
+/// The meaning of the text.
 ///
 /// # Errors
-/// In words, when they mean nothing.
+/// As a text, when it has no meaning.
 pub(crate) fn ready(text: &str) -> Result<Ready, String> {
     let port = |text: &str| match text.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
@@ -23,7 +23,7 @@ pub(crate) fn ready(text: &str) -> Result<Ready, String> {
     }
     if let Some(rest) = text.strip_prefix("http://") {
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-        // An address of IPv6 stands in brackets: http://[::1]:8080/.
+        // An IPv6 address is in brackets: http://[::1]:8080/.
         let (host, number) = match place.rsplit_once(':').filter(|(_, number)| !number.contains(']')) {
             Some((host, number)) => (host, port(number)?),
             None => (place, HTTP_PORT),

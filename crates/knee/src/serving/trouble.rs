@@ -1,9 +1,9 @@
-//! Why a run of a server under load came to nothing, with the next step.
+//! Messages about runs of a server under load that gave no result, each with the next step.
 
 use crate::throughput::Found;
 use collect::{Error, Exit};
 
-/// What the user is told when a run was given up because of the program; none for knee's own failures.
+/// The message when a run was given up because of the program; none for knee's own failures.
 pub(crate) fn of_error(error: &Error) -> Option<String> {
     let next = match error {
         Error::Timeout { .. } => return Some(error.to_string()),
@@ -19,7 +19,7 @@ pub(crate) fn of_error(error: &Error) -> Option<String> {
     Some(format!("{error}; {next}"))
 }
 
-/// Why a load that ended well is of no use. `given`: the user says what the throughput is.
+/// Why the result of a load that ended without an error is useless. `given`: the user gave a throughput pattern.
 pub(crate) fn nothing_done(found: &Found, given: bool) -> Option<String> {
     match &found.load {
         Some(report) if report.rate <= 0.0 && !given => {

@@ -1,4 +1,4 @@
-//! One case of a sweep while its runs are made: its recording, its form of throughput, its broken counts.
+//! One case of a sweep while its runs are made: its recording, its form of throughput, its failed counts.
 
 use super::stray;
 use crate::plan::Planned;
@@ -25,7 +25,7 @@ pub(crate) struct Case<'c> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) why: String,
-    /// The run's last lines.
+    /// The last lines that the run printed.
     pub(crate) output: Vec<String>,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Outcome {
     pub(crate) broken: BTreeMap<u32, Broken>,
 }
 
-/// A case between two of its runs.
+/// The state of a case between two of its runs.
 pub(super) struct Going<'c> {
     pub(super) case: Case<'c>,
     pub(super) outcome: Outcome,
-    /// Timed runs of the block that is being made: whether it is kept is not known before its end.
+    /// Timed runs of the current block. Whether the block is kept is only known at its end.
     block: Vec<(Run, Found)>,
-    /// Timed runs that were kept and written, to know what is usual on this machine and what they tell so far.
+    /// Timed runs that were kept and written. They show what is usual on this machine, and whether more are needed.
     kept: Vec<Run>,
-    /// Rows whose throughput is not known before the form is chosen.
+    /// Rows that wait for the choice of a throughput form, because their throughput is unknown until then.
     pending: Vec<(Run, Found)>,
     chosen: Option<Option<Chosen>>,
     /// Set when observing has failed once: it would fail again.
@@ -59,7 +59,7 @@ pub(super) struct Going<'c> {
 }
 
 impl<'c> Going<'c> {
-    /// Of a machine with so many processors for the target.
+    /// `processors` is the number of processors that the target may use.
     pub(super) fn new(case: Case<'c>, processors: u32) -> Going<'c> {
         Going {
             processors,
@@ -83,12 +83,12 @@ impl<'c> Going<'c> {
         run
     }
 
-    /// True for a run that would fail as one before it did.
+    /// True when the run would fail as an earlier one did.
     pub(super) fn skips(&self, planned: Planned) -> bool {
         self.outcome.broken.contains_key(&planned.threads) || (self.cannot_trace && planned.kind == RunKind::Traced)
     }
 
-    /// Counts whose observed runs are to be made again.
+    /// Counts whose observed runs should be made again.
     pub(super) fn strays(&self) -> Vec<u32> {
         let mut strays = self.times.strays();
         strays.retain(|threads| !self.cannot_trace && !self.outcome.broken.contains_key(threads));
@@ -111,7 +111,7 @@ impl<'c> Going<'c> {
         self.outcome.broken.insert(planned.threads, broken);
     }
 
-    /// A server that had to be killed, told once.
+    /// Notes, once, that the server had to be killed.
     pub(super) fn server_was_killed(&mut self) {
         if !std::mem::replace(&mut self.killed, true) {
             let told = "the server did not end when it was asked to (SIGTERM), and was killed (SIGKILL); --stop-within \
@@ -120,7 +120,7 @@ impl<'c> Going<'c> {
         }
     }
 
-    /// A run that has ended by itself.
+    /// Adds a run that has ended by itself.
     pub(super) fn add(&mut self, row: Run, found: Found) -> anyhow::Result<()> {
         if row.kind == RunKind::Clean {
             self.block.push((row, found));
@@ -129,7 +129,7 @@ impl<'c> Going<'c> {
         self.write(row, found)
     }
 
-    /// True when something disturbed a run of the block that is being made.
+    /// True when something disturbed a run of the current block.
     pub(super) fn disturbed(&self) -> bool {
         self.block.iter().any(|(run, _)| {
             let like = self.kept.iter().filter(|kept| kept.threads == run.threads);
@@ -138,7 +138,7 @@ impl<'c> Going<'c> {
         })
     }
 
-    /// Ends the block: its runs are kept as timed ones, or set aside.
+    /// Ends the block: its runs are kept as timed ones (`Clean`), or marked as disturbed.
     pub(super) fn settle(&mut self, kind: RunKind) -> anyhow::Result<()> {
         for (mut row, found) in std::mem::take(&mut self.block) {
             row.kind = kind;

@@ -1,9 +1,9 @@
-//! The sweep's loop: makes the planned runs, keeps what they measured, goes on where a thread count fails.
+//! The sweep's loop: makes the planned runs, keeps what they measured, and goes on when a thread count fails.
 //!
-//! A sweep has one case or several (variants of a program, values of parameters): each with a recording of its own, all in
-//! one order of runs. Rooms: `case` what is known about one case meanwhile; `output` what the target printed; `record` a
-//! finished run as a row; `stray` observed runs to be made again (disturbed timed ones are judged by analyze); `progress`
-//! what the user sees meanwhile; here the order of things.
+//! A sweep has one case or several (variants of a program, values of parameters). Each case has its own recording; all
+//! runs share one order. Rooms: `case` the state of one case; `output` what the target printed; `record` a finished run
+//! as a row; `stray` observed runs to be made again (analyze judges which timed runs were disturbed); `progress` what
+//! the user sees meanwhile; this file has the loop itself.
 //!
 //! May import: `executor`, `plan`, `serving`, `throughput`, `analyze`, `collect`, `recording`, `report`.
 
@@ -45,23 +45,23 @@ pub(crate) struct SweepRuns<'s> {
     pub(crate) repeats: u32,
     /// Processors that the target may use.
     pub(crate) processors: u32,
-    /// What the counts are of.
+    /// Whether the counts are of threads or of processors.
     pub(crate) counted: Counted,
 }
 
 /// What became of a sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
-    /// One a case, in their order.
+    /// One per case, in the order of the cases.
     pub(crate) cases: Vec<Outcome>,
     pub(crate) interrupted: bool,
 }
 
-/// What is counted over all blocks.
+/// Counters over all blocks.
 struct Numbers {
     /// Disturbed blocks that may still be made again.
     repeats: u32,
-    /// The next block that is not planned.
+    /// The number of the next unplanned block.
     next: u32,
 }
 
@@ -74,11 +74,11 @@ struct Loop<'s, 'c, 'p> {
 }
 
 impl<'s> SweepRuns<'s> {
-    /// Makes the runs. What the user should know is added to each case's `meta.notes`; `meta.throughput` is set.
+    /// Makes the runs. Notes for the user are added to each case's `meta.notes`; `meta.throughput` is set.
     ///
     /// # Errors
-    /// When knee itself fails: the target cannot be started, a recording cannot be written. A target that fails is
-    /// told by [`Outcome::broken`].
+    /// When knee itself fails: the target cannot be started, a recording cannot be written. The failure of a target is
+    /// reported in [`Outcome::broken`].
     pub(crate) fn run(
         &'s self,
         cases: Vec<Case<'_>>,
@@ -89,9 +89,9 @@ impl<'s> SweepRuns<'s> {
         let mut going = Loop { sweep: self, progress, cases, interrupted: false };
         let made = going.all(executor);
         going.progress.clear();
-        // A block that was cut short is kept as far as it went.
+        // An interrupted block is kept as far as it went.
         let made = made.and(going.settle(RunKind::Clean));
-        // Also after a failure: the runs until then are worth keeping.
+        // Even after a failure the earlier runs are worth keeping.
         let kept = going.choose();
         for case in &mut going.cases {
             case.case.meta.notes.extend(executor.notes(case.case.writer.folder()));
@@ -109,7 +109,7 @@ impl Loop<'_, '_, '_> {
         let plan = self.sweep.plan;
         let mut numbers = Numbers {
             repeats: self.sweep.repeats,
-            // Numbers of blocks that no planned one has.
+            // The first number that no planned block has.
             next: plan.iter().map(|planned| planned.block).max().map_or(0, |last| last + 1),
         };
         let observed = plan.iter().position(|planned| planned.kind == RunKind::Traced).unwrap_or(plan.len());
@@ -123,12 +123,12 @@ impl Loop<'_, '_, '_> {
         if done {
             self.observe_again(executor)?;
         }
-        // The last run, too, may have been ended by the signal that the user sent.
+        // The user's signal may have ended the last run, too.
         self.interrupted |= self.sweep.stop.requested();
         Ok(())
     }
 
-    /// The further blocks of those cases whose timed runs leave something open.
+    /// The further blocks for those cases whose timed runs leave something open.
     fn more(&self, numbers: &mut Numbers) -> Vec<Planned> {
         let open: Vec<bool> = self.cases.iter().map(Going::undecided).collect();
         let wanted = self.sweep.more.iter().filter(|planned| open.get(planned.case) == Some(&true));
@@ -138,7 +138,7 @@ impl Loop<'_, '_, '_> {
         more
     }
 
-    /// Makes runs block by block; false when the user wants to stop. `starts` tells of the run at a position.
+    /// Makes runs block by block; false when the user wants to stop. `starts` is called with the position of each run.
     fn blocks(
         &mut self,
         plan: &[Planned],
@@ -188,21 +188,21 @@ impl Loop<'_, '_, '_> {
         self.cases.get(planned.case).is_none_or(|case| case.skips(planned))
     }
 
-    /// True when something disturbed a run of the block that has just been made. What disturbs one disturbs the
-    /// comparison with the others, so a block is kept or made again as a whole.
+    /// True when something disturbed a run of the block that was just made. A disturbed run cannot be compared with the
+    /// others of its block, so a block is kept or made again as a whole.
     fn disturbed(&self) -> bool {
         self.cases.iter().any(|case| case.disturbed())
     }
 
-    /// Writes the timed runs of the block that has just been made.
+    /// Ends the block that was just made and writes its timed runs as `kind`.
     fn settle(&mut self, kind: RunKind) -> anyhow::Result<()> {
         self.cases.iter_mut().try_for_each(|going| going.settle(kind))
     }
 
-    /// Repeats observed runs that are not like the timed ones.
+    /// Repeats observed runs that differ from the timed ones.
     fn observe_again(&mut self, executor: &mut dyn Executor) -> anyhow::Result<()> {
         for case in 0..self.cases.len() {
-            // Each pass adds a run for each count that it names, and their number is bounded.
+            // Each pass adds a run for each count it names, and the number of tries is limited, so the loop ends.
             loop {
                 let strays = self.cases[case].strays();
                 if strays.is_empty() {
@@ -227,7 +227,7 @@ impl Loop<'_, '_, '_> {
         let Template { argv, env, folder, load } = going.case.template.at(planned.threads, self.sweep.counted);
         let served = load.is_some();
         let request = RunRequest { run, kind: planned.kind, threads: planned.threads, argv, env, folder, load };
-        // Of a server the load tells how much it did.
+        // For a server, the load's output tells how much work was done.
         let scanner = || Some(Scanner::new(self.sweep.forms));
         let (mut capture, mut of_load) = match served {
             false => (Capture::new(scanner()), Capture::new(None)),
@@ -247,7 +247,7 @@ impl Loop<'_, '_, '_> {
         }
         match result {
             Ok(finished) => {
-                // What a load says stands in its own output.
+                // The load's messages are in its own output.
                 output = if served { load_output } else { output };
                 self.finished(planned, run, &finished, &output, found)
             }
@@ -260,7 +260,7 @@ impl Loop<'_, '_, '_> {
                     self.breaks(planned, &why, &output);
                     Ok(())
                 }
-                // Without the causes the curve is still worth having.
+                // The curve is useful even without the causes.
                 None if planned.kind == RunKind::Traced => {
                     going.cannot_trace(error);
                     Ok(())
@@ -278,7 +278,7 @@ impl Loop<'_, '_, '_> {
         output: &Output,
         found: Found,
     ) -> anyhow::Result<()> {
-        // A target that dies of the user's Ctrl-C has not failed.
+        // A target ended by the user's Ctrl-C has not failed.
         if finished.exit != Exit::Status(0) && self.sweep.stop.requested() {
             self.interrupted = true;
             return Ok(());
@@ -296,7 +296,7 @@ impl Loop<'_, '_, '_> {
             return Ok(());
         }
         match finished.exit {
-            // Its row is left out: one run without a throughput would turn the whole sweep to wall times.
+            // Its row is left out: a single run without a throughput would make the whole sweep use wall times.
             Exit::Status(0) if self.sweep.forms.given && !found.any() => {
                 self.breaks(planned, "the throughput pattern matched no number in its output", output);
                 return Ok(());
@@ -311,7 +311,7 @@ impl Loop<'_, '_, '_> {
         }
     }
 
-    /// The count is given up; the others go on.
+    /// Gives this count up; the others go on.
     fn breaks(&mut self, planned: Planned, why: &str, output: &Output) {
         let broken = Broken { why: why.to_owned(), output: output.last_lines(LAST_LINES) };
         self.progress.breaks(planned, &broken);

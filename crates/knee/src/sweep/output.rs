@@ -1,4 +1,4 @@
-//! What a run printed: its head and its tail are kept, the middle of a long output is counted.
+//! What a run printed: the beginning and the end are kept; of the middle of a long output only the size.
 
 use crate::throughput::{Found, Scanner};
 use collect::{OutputSink, Stream};
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
-/// Bytes kept of the begin and of the end of each stream.
+/// Bytes kept of the beginning and of the end of each stream.
 const KEPT: usize = 64 << 10;
 
 /// One stream.
@@ -22,7 +22,7 @@ impl Kept {
         let room = KEPT - self.head.len();
         let (head, rest) = bytes.split_at(bytes.len().min(room));
         self.head.extend_from_slice(head);
-        // Of a large piece only its end can stay.
+        // Only the end of a large piece can be kept.
         let end = &rest[rest.len().saturating_sub(KEPT)..];
         self.left_out += (rest.len() - end.len()) as u64;
         let excess = (self.tail.len() + end.len()).saturating_sub(KEPT);
@@ -41,7 +41,7 @@ impl Kept {
     }
 }
 
-/// Takes a run's output as it comes.
+/// Receives a run's output while it is printed.
 #[derive(Debug)]
 pub(crate) struct Capture<'f> {
     streams: [Kept; 2],
@@ -49,12 +49,12 @@ pub(crate) struct Capture<'f> {
 }
 
 impl<'f> Capture<'f> {
-    /// Without a scanner nothing is looked for.
+    /// Without a scanner the output is not searched.
     pub(crate) fn new(scanner: Option<Scanner<'f>>) -> Capture<'f> {
         Capture { streams: Default::default(), scanner }
     }
 
-    /// The output as kept, and what the throughput's forms found in it.
+    /// The kept output, and what the throughput forms found in it.
     pub(crate) fn finish(self) -> (Output, Found) {
         let [out, err] = self.streams.each_ref().map(Kept::text);
         (Output { out, err }, self.scanner.map(Scanner::finish).unwrap_or_default())
@@ -77,7 +77,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes `run-NNN.out` and `run-NNN.err`, with `of` before the point; an empty stream has no file.
+    /// Writes `run-NNN.out` and `run-NNN.err`, with `of` before the last dot; an empty stream gets no file.
     pub(crate) fn write(&self, folder: &Path, run: u32, of: &str) -> io::Result<()> {
         for (bytes, extension) in [(&self.out, "out"), (&self.err, "err")] {
             if !bytes.is_empty() {
@@ -87,7 +87,7 @@ impl Output {
         Ok(())
     }
 
-    /// The last lines: of standard error where there are any, because that is where programs complain.
+    /// The last lines: of standard error if there are any, because programs report errors there.
     pub(crate) fn last_lines(&self, most: usize) -> Vec<String> {
         let mut lines = last(&self.out, most);
         let errors = last(&self.err, most);
@@ -96,7 +96,7 @@ impl Output {
         lines
     }
 
-    /// What is kept, as text, standard output first.
+    /// The kept output as text, standard output first.
     pub(crate) fn text(&self) -> String {
         format!("{}\n{}", String::from_utf8_lossy(&self.out), String::from_utf8_lossy(&self.err))
     }

@@ -1,7 +1,7 @@
 //! What the user sees while the runs are made.
 //!
-//! On a terminal one line, rewritten before each run; elsewhere a line now and then, so that a log stays short.
-//! Nothing is written during a run: knee keeps still while it measures.
+//! On a terminal it is one line, rewritten before each run; elsewhere a line from time to time, so that a log stays
+//! short. Nothing is written during a run, because that would disturb the measurement.
 
 use super::Broken;
 use crate::plan::Planned;
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-/// Without a terminal, a line is due after this much time of runs.
+/// Without a terminal, a line is printed after this much time of runs.
 const PLAIN_EVERY_NS: u64 = 30_000_000_000;
-/// An observed run takes longer: preparing, and resolving names afterwards. Only for the time left.
+/// An observed run takes longer: preparation, and resolving names afterwards. Only for the estimate of the time left.
 const TRACED_FACTOR: f64 = 1.5;
-/// Room of the rewritten line; a longer one would wrap and could not be rewritten.
+/// Columns of the rewritten line; a longer one would wrap and could not be rewritten.
 const WIDTH: usize = 79;
 
 /// How progress is shown.
@@ -25,9 +25,9 @@ const WIDTH: usize = 79;
 pub(crate) enum Mode {
     /// One line, rewritten.
     Line,
-    /// Plain lines, few.
+    /// A few plain lines.
     Plain,
-    /// Not at all.
+    /// Nothing.
     Quiet,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Mode {
 pub(crate) struct Progress<'o> {
     out: &'o mut dyn Write,
     mode: Mode,
-    /// What each case is called; empty when there is only one.
+    /// The names of the cases; empty when there is only one.
     labels: Vec<String>,
     /// What the counts are of.
     counted: Counted,
@@ -43,7 +43,7 @@ pub(crate) struct Progress<'o> {
     walls: BTreeMap<(usize, u32), Vec<u64>>,
     since_line_ns: u64,
     line_is_open: bool,
-    /// The failed run's lines that were shown last.
+    /// The lines of the failed run that was shown last.
     shown: Option<Vec<String>>,
 }
 
@@ -67,7 +67,7 @@ impl<'o> Progress<'o> {
         self.number(plan, number, "");
     }
 
-    /// The same for runs that are made because the planned ones leave open whether the program loses time.
+    /// The same for the further blocks, made when the planned ones leave open whether the program loses time.
     pub(super) fn starts_more(&mut self, plan: &[Planned], number: usize) {
         self.number(plan, number, " more, it is not certain yet");
     }
@@ -95,7 +95,7 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// The first run is held back until the machine is quiet.
+    /// The first run waits until the machine is quiet.
     pub(crate) fn waits(&mut self, why: &str, waited: Duration, patience: Duration) {
         if waited.is_zero() && self.mode == Mode::Plain {
             let _ =
@@ -104,7 +104,7 @@ impl<'o> Progress<'o> {
         self.line(&format!("{why}; waiting, {} of {} s", waited.as_secs(), patience.as_secs()));
     }
 
-    /// A run is made again, for a reason in a few words.
+    /// A run is made again, for this reason.
     pub(super) fn repeats(&mut self, planned: Planned, why: &str) {
         self.line(&format!("{}, again: {why}", self.describe(planned)));
     }
@@ -117,12 +117,12 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// A thread count was given up. Shown even when quiet is asked for: it is a finding, not progress.
+    /// A thread count was given up. Shown even with --quiet: it is a result, not progress.
     pub(super) fn breaks(&mut self, planned: Planned, broken: &Broken) {
         self.clear();
         let why = harmless(&broken.why);
         let _ = writeln!(self.out, "knee: {} failed: {why}; going on without this count", self.describe(planned));
-        // A program that fails everywhere mostly says the same.
+        // A program that fails at every count usually prints the same each time.
         if self.shown.as_ref() == Some(&broken.output) {
             return;
         }
@@ -132,7 +132,7 @@ impl<'o> Progress<'o> {
         self.shown = Some(broken.output.clone());
     }
 
-    /// What the target printed, because the user wants to see it.
+    /// Shows what the target printed, because the user asked for it.
     pub(super) fn output(&mut self, planned: Planned, lines: &[String]) {
         self.clear();
         let _ = writeln!(self.out, "--- {}", self.describe(planned));
@@ -141,14 +141,14 @@ impl<'o> Progress<'o> {
         }
     }
 
-    /// Takes the rewritten line away.
+    /// Removes the rewritten line.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.line_is_open) {
             let _ = write!(self.out, "\r\u{1b}[K").and_then(|()| self.out.flush());
         }
     }
 
-    /// Seconds that these runs will take, by the median of what was measured. Unknown until a run has ended.
+    /// Seconds that these runs will take, by the median of the times so far. None until a run has ended.
     fn left(&self, plan: &[Planned]) -> Option<f64> {
         let medians: BTreeMap<(usize, u32), f64> = self.walls.iter().map(|(of, walls)| (*of, median(walls))).collect();
         let usual = medians.values().sum::<f64>() / medians.len() as f64;

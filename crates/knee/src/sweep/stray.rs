@@ -1,7 +1,7 @@
-//! Observed runs that are not like the timed ones, and so have to be made again.
+//! Observed runs that differ from the timed ones and must be made again.
 //!
-//! Contended programs can have two speeds: the threads queue for the lock in one run and hardly meet in the next. An
-//! observed run that fell into the other speed explains a loss that the timed runs do not have. So does one that other
+//! Contended programs can have two speeds: in one run the threads queue for the lock, in the next they hardly meet. An
+//! observed run at the other speed explains a loss that the timed runs do not have. So does an observed run that other
 //! programs disturbed: while they held a thread back, the others waited for it.
 
 use analyze::disturbance::{beyond, load};
@@ -23,10 +23,10 @@ const FAR: f64 = 1.35;
 /// Wrong if: the machine is disturbed for long: then the least unlike of three is still disturbed.
 const TRIES: usize = 3;
 
-/// A run as far as it matters here.
+/// The parts of a run that matter here.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// Seconds for a unit of work, or for a run where the program prints no throughput.
+    /// Seconds per unit of work, or per run if the program prints no throughput.
     time: f64,
     /// The share of the processors that other programs took.
     load: f64,
@@ -51,7 +51,7 @@ impl Times {
         runs.entry(run.threads).or_default().push(Seen { time, load });
     }
 
-    /// Counts whose observed runs are all far from the timed ones, and that have tries left.
+    /// Counts whose observed runs are all far from the timed ones, and which have tries left.
     pub(super) fn strays(&self) -> Vec<u32> {
         let stray = |(threads, observed): (&u32, &Vec<Seen>)| {
             let timed = self.timed.get(threads)?;

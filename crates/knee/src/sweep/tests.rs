@@ -1,4 +1,4 @@
-//! The loop without processes and without a clock: a fake executor plays the target.
+//! Tests of the loop without processes or a clock: a fake executor plays the target.
 
 use super::*;
 use crate::executor::Outputs;
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 
 type Play<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
 
-/// Plays each run by a closure and remembers what was asked.
+/// Plays each run with a closure and remembers what was asked for.
 struct Fake<'p> {
     play: Box<Play<'p>>,
     asked: Vec<(RunKind, u32)>,
@@ -140,7 +140,7 @@ fn an_observed_run_unlike_the_timed_ones_is_made_again_at_most_twice() {
     let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
         let mut finished = finished(Exit::Status(0));
         match (request.kind, request.threads) {
-            // With two threads the first observed run falls into another speed, with four all of them.
+            // With two threads only the first observed run has the other speed, with four threads all have it.
             (RunKind::Traced, 2) => finished.wall_ns *= speeds.borrow_mut().next().unwrap(),
             (RunKind::Traced, 4) => finished.wall_ns *= 9,
             _ => {}
@@ -322,7 +322,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
         Progress::new(&mut shown, ProgressMode::Quiet, vec!["slow".into(), "fast".into()], Counted::Threads);
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
     drop(executor);
-    // The failing count of one case is left out there and nowhere else; the rest is made in the planned order.
+    // The failing count is left out for its own case only; all other runs are made in the planned order.
     let mut planned: Vec<(usize, u32)> = plan.iter().map(|p| (p.case, p.threads)).collect();
     let broken = planned.iter().position(|of| *of == (1, 2)).unwrap();
     let mut kept = 0..;
@@ -386,7 +386,7 @@ fn only_the_cases_that_stay_open_get_more_runs() {
     assert_eq!(outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [10, 20]);
 }
 
-/// A run of two seconds on two processors, of which other programs took a share.
+/// A run of two seconds on two processors, of which other programs took this share.
 fn beside(share: f64) -> Result<(Finished, String), Error> {
     let foreign_ns = Some((share * 2.0 * 2e9) as u64);
     let run = Finished { wall_ns: 2_000_000_000, foreign_ns, ..finished(Exit::Status(0)) };

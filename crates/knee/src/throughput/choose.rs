@@ -1,4 +1,4 @@
-//! Which form a sweep uses, decided when every count has run once.
+//! Which form a sweep uses; decided after every count has run once.
 
 use super::forms::Forms;
 use super::scan::Found;
@@ -7,15 +7,15 @@ use recording::meta::Throughput;
 /// The form that the sweep uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chosen {
-    /// None: what the load says of itself.
+    /// None: the report of a known load is used.
     form: Option<usize>,
     /// For `meta.json`.
     pub(crate) throughput: Throughput,
 }
 
 impl Chosen {
-    /// What a run printed, when it printed it as it should. The user's pattern may match often: the last one counts,
-    /// because programs print their result at the end.
+    /// The value that a run printed, if it printed it as expected. The user's pattern may match several times; then the
+    /// last match counts, because programs print their result at the end.
     pub(crate) fn value(&self, found: &Found) -> Option<f64> {
         let Some(form) = self.form else { return found.load.as_ref().map(|report| report.rate) };
         let found = found.forms.get(form)?;
@@ -23,7 +23,7 @@ impl Chosen {
     }
 }
 
-/// Decides, and says what the user should know about the decision.
+/// Chooses a form, and returns what the user should know about the choice.
 pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<String>) {
     if forms.given {
         let most = runs.iter().filter_map(|r| r.forms.first()).map(|m| m.count).max().unwrap_or(0);
@@ -46,7 +46,7 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
     let all = || (0..forms.forms.len()).filter_map(fits);
     let mut fitting: Vec<(usize, &str)> = all().filter(|(form, _)| !loose(*form)).collect();
     if fitting.is_empty() {
-        // A measured rate is never the same twice; a limit, or a speed in the program's own world, is.
+        // A measured rate is never exactly the same twice; a limit, or a speed in a simulated world, is.
         let differs =
             |form: usize| runs.iter().any(|run| number(run, form) != runs.first().and_then(|r| number(r, form)));
         fitting = all().filter(|(form, _)| loose(*form) && differs(*form)).collect();
@@ -63,7 +63,7 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
     (chosen(forms, best, unit), None)
 }
 
-/// What the load says of itself, where it is the same known program in all runs.
+/// The load's own report, if all runs used the same known program.
 fn known_load(runs: &[Found]) -> Option<Chosen> {
     let kind = |run: &Found| run.load.as_ref().map(|report| (report.from, report.unit));
     let (from, unit) = runs.first().and_then(kind)?;
@@ -83,14 +83,14 @@ mod tests {
 
     fn scan(forms: &Forms, output: &str) -> Found {
         let mut scanner = Scanner::new(forms);
-        // In odd pieces, as pipes deliver.
+        // In small pieces, as pipes may deliver.
         for piece in output.as_bytes().chunks(7) {
             scanner.bytes(0, piece);
         }
         scanner.finish()
     }
 
-    /// Unit and values that are recognised in the outputs of some runs.
+    /// Unit and values recognised in the outputs of some runs.
     fn recognised(outputs: &[&str]) -> Option<(String, Vec<f64>)> {
         let forms = Forms::common().unwrap();
         let runs: Vec<Found> = outputs.iter().map(|o| scan(&forms, o)).collect();
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Any word may stand for what is counted, where the runs differ in it.
+    /// Any word may name what is counted, if the runs have different rates.
     #[test]
     fn rates_of_any_thing() {
         for (outputs, unit, values) in [
@@ -186,13 +186,13 @@ mod tests {
             (["{\"docs_per_sec\": 77.5}", "{\"docs_per_sec\": 91}"], "docs/s", [77.5, 91.0]),
             (["quotesPerSecond=5", "quotesPerSecond=9"], "quotes/s", [5.0, 9.0]),
             (["rate 1234.5/s", "rate 2001/sec"], "units/s", [1234.5, 2001.0]),
-            // One of the usual words comes before any other.
+            // Common words win over any other word.
             (["5 cars/s, 100 ops/s", "5 cars/s, 150 ops/s"], "ops/s", [100.0, 150.0]),
         ] {
             assert_eq!(recognised(&outputs), Some((unit.to_owned(), values.to_vec())), "{outputs:?}");
         }
         for outputs in [
-            // A limit, a speed, somebody's own part, and what differs in its unit.
+            // A limit, a speed, the rate of one worker, and runs that differ in their unit.
             ["limit: 500 mails/s", "limit: 500 mails/s"],
             ["wind 12.1 metres per second", "wind 12.5 metres per second"],
             ["v = 3.1 m/s", "v = 3.2 m/s"],
@@ -207,11 +207,11 @@ mod tests {
 
     #[test]
     fn a_form_must_match_exactly_once_in_every_run() {
-        // One line a thread: at two threads it is no longer the throughput of the whole.
+        // One line per thread: with two threads, no line has the throughput of the whole.
         assert_eq!(recognised(&["thread 0: 5 Mops/s\n", "thread 0: 5 Mops/s\nthread 1: 5 Mops/s\n"]), None);
         assert_eq!(recognised(&["10 ops/s", ""]), None);
         assert_eq!(recognised(&["10 ops/s", "10 kops/s"]), None);
-        // The labelled total is taken although each thread prints its own.
+        // The labelled total is used even though each thread prints its own rate.
         let two = "thread 0: 5 Mops/s\nthread 1: 5 Mops/s\nthroughput: 10 Mops/s\n";
         assert_eq!(
             recognised(&["thread 0: 5 Mops/s\nthroughput: 5 Mops/s\n", two]),

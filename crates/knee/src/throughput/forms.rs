@@ -5,22 +5,22 @@ use std::borrow::Cow;
 
 /// A number: `8.63`, `1,234,567.8`, `2.5e6`.
 const NUMBER: &str = r"([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)";
-/// What a number may not follow: it would be the end of another one.
+/// What must come before a number, so that it is not the end of another number.
 const BEFORE: &str = r"(?:^|[^0-9.,eE_A-Za-z-])";
 /// What is counted.
 const THINGS: &str = "ops?|operations?|iops|req(?:uest)?s?|rps|quer(?:y|ies)|events?|transactions?|txns?|tx|\
                       messages?|msgs?|items?|tasks?|jobs?|packets?|pkts?|rows?|records?|keys?|lookups?|inserts?|\
                       iterations?|iters?|it|steps?|samples?|images?|frames?|tokens?|words?|lines?|calls?|updates?|\
                       attempts?|hashes|hash|h|nodes?|points?|cells?|pixels?|px|edges?|flops?";
-/// Units that say by themselves that they are rates. `Mops` is none: `20 Mops` may be the work that was done.
+/// Units that are rates by themselves. `Mops` is not one: `20 Mops` may be an amount of work.
 const RATES: &str = "[kKMG]?(?:[fqtrFQTR][pP][sS]|iops|IOPS|FLOPS)";
 
-/// What is a rate and no work: speeds of things that a program computes about.
+/// Units whose rate is a speed in the program's subject, not work done.
 const NO_WORK: [&str; 14] = [
     "meter", "meters", "metre", "metres", "mile", "miles", "feet", "rad", "radian", "radians", "deg", "degree",
     "degrees", "second",
 ];
-/// Whose rate a line is of when it is not that of the whole program.
+/// Words in a line whose rate is that of one thread or core, not of the whole program.
 const OF_ONE: [&str; 10] = [
     "per thread",
     "per-thread",
@@ -44,7 +44,7 @@ pub(crate) struct Form {
     unit: Option<usize>,
     /// True when the output itself calls the number a throughput.
     pub(crate) labelled: bool,
-    /// True when any word may stand for what is counted: it counts where no other form fits, and the runs differ in it.
+    /// True when any word may name what is counted: used only when no other form fits and the runs' rates differ.
     pub(crate) loose: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Form {
 #[derive(Debug)]
 pub(crate) struct Forms {
     pub(crate) forms: Vec<Form>,
-    /// Finds the forms of a line in one pass, so that long outputs cost little while the target runs.
+    /// Tells in one pass which forms occur in a line, so that long outputs cost little while the target runs.
     pub(crate) set: RegexSet,
     /// True when the user gave the pattern.
     pub(crate) given: bool,
@@ -62,7 +62,7 @@ impl Forms {
     /// The user's pattern.
     ///
     /// # Errors
-    /// When it is no regular expression or has not exactly one group; the text shows the place.
+    /// When it is not a regular expression or does not have exactly one group; the text shows the place.
     pub(crate) fn given(pattern: &str) -> Result<Forms, String> {
         let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
         match regex.captures_len() - 1 {
@@ -79,14 +79,14 @@ impl Forms {
     /// Never in a tested release.
     pub(crate) fn common() -> Result<Forms, String> {
         let form = |pattern: String, number, unit, labelled| {
-            // Without Unicode: its word boundaries are slow on what is no text, and the target would wait for its reader.
+            // Without Unicode: its word boundaries are slow on binary output, and the target would wait for its reader.
             let regex = Regex::new(&format!("(?-u){pattern}")).map_err(|error| error.to_string())?;
             Ok::<Form, String>(Form { regex, number, unit, labelled, loose: false })
         };
         let loose =
             |pattern, number, unit| Ok::<Form, String>(Form { loose: true, ..form(pattern, number, unit, false)? });
         let second = r"\s*(?:/|\bper\b)\s*s(?:ec(?:ond)?s?)?";
-        // A number without a unit: the line ends, or the next name begins. `95 %` is not one.
+        // A number without a unit: the line ends here, or the next name begins. `95 %` does not match.
         let alone = r"|\s*(?:$|[,;)])|\s+[a-z_][a-z_0-9().]*\s*[=:]";
         let forms = vec![
             // tput(Mops)=8.63
@@ -146,9 +146,9 @@ impl Forms {
 }
 
 impl Form {
-    /// All matches of a line: number and unit. A match whose number is not finite and positive has none.
+    /// All matches in a line: number and unit. The number is none when it is not finite and positive.
     ///
-    /// A line that says that its rate is of one thread has none either.
+    /// A line that says that its rate is that of one thread has no matches.
     pub(crate) fn matches(&self, line: &[u8]) -> Vec<(Option<f64>, String)> {
         let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
         if !(self.labelled && self.unit.is_none()) && OF_ONE.iter().any(|words| lower.contains(words)) {
@@ -165,7 +165,7 @@ impl Form {
     }
 }
 
-/// The unit as people write it: `Mops` and `Mops per sec` are `Mops/s`.
+/// The unit in its usual form: `Mops` and `Mops per sec` become `Mops/s`.
 fn rate(unit: &str) -> String {
     let unit = unit.trim();
     if unit.is_empty() {
@@ -175,7 +175,7 @@ fn rate(unit: &str) -> String {
     let ends = [" per ", "/", "_per_", "pers"].into_iter().find_map(|end| lower.find(end).filter(|at| *at > 0));
     let cut = ends.unwrap_or(unit.len());
     let thing = unit.get(..cut).unwrap_or(unit).trim();
-    // `fps`, `IOPS` and `GFLOPS` have their second inside, `Mops` has not.
+    // `fps`, `IOPS` and `GFLOPS` include "per second", `Mops` does not.
     let inside = ["fps", "qps", "tps", "rps", "iops", "flops"].iter().any(|rate| lower.ends_with(rate));
     let whole = cut == unit.len() && inside;
     if whole { thing.to_owned() } else { format!("{thing}/s") }

@@ -1,8 +1,8 @@
-//! Units of work a second, as the program prints them.
+//! Units of work per second, as the program prints them.
 //!
-//! Rooms: `forms` the common forms and the user's pattern; `scan` one run's output, as it comes; `choose` which form a
-//! sweep uses; `tools` what programs that ask a server for work print. A wrong guess would make every number of the answer
-//! wrong, so a form counts only where each run printed it exactly once.
+//! Rooms: `forms` the common forms and the user's pattern; `scan` one run's output, while it is printed; `choose` which
+//! form a sweep uses; `tools` the output of load generators. A wrong guess would make every number of the answer wrong,
+//! so a form is used only if each run printed it exactly once.
 //!
 //! May import: `recording`, regex.
 

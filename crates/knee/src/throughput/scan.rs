@@ -1,9 +1,9 @@
-//! One run's output, scanned line by line as it comes, in bounded memory.
+//! Scans one run's output line by line while it is printed, in bounded memory.
 
 use super::forms::Forms;
 use super::tools::LoadReport;
 
-/// Of longer lines only this much is looked at: results are printed in short ones.
+/// Longer lines are cut to this: results are printed in short lines.
 const LONGEST_LINE: usize = 4096;
 
 /// What a form found in a run.
@@ -22,7 +22,7 @@ pub(crate) struct Match {
 pub(crate) struct Found {
     /// What every form found, in the order of the forms.
     pub(crate) forms: Vec<Match>,
-    /// What a load that is known says of itself.
+    /// The report of a known load.
     pub(crate) load: Option<LoadReport>,
 }
 
@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-/// Cuts two streams into lines and looks for the forms. It works while the target runs, which waits when it is slow.
+/// Splits two streams into lines and searches them for the forms, while the target runs (and waits if this is slow).
 #[derive(Debug)]
 pub(crate) struct Scanner<'f> {
     forms: &'f Forms,
@@ -87,7 +87,7 @@ impl<'f> Scanner<'f> {
                 found.unit = unit;
             }
         }
-        // The buffer goes back: chatty programs print millions of lines.
+        // Reuse the buffer: chatty programs print millions of lines.
         let mut line = line;
         line.clear();
         self.lines[stream] = line;

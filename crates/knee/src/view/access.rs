@@ -1,10 +1,10 @@
-//! Who may come in. Pure: what a request says, against what the server is.
+//! Which requests are allowed. Pure: compares a request with the server's address.
 //!
 //! Other users of the machine and other sites in the same browser can both reach a port of the loopback interface. The
-//! token keeps out whoever did not see the address. The host's name keeps out sites that let their own name resolve to
-//! 127.0.0.1 (DNS rebinding), and the origin those that ask from elsewhere.
+//! token stops those who have not seen the address. The host name stops sites that let their own name resolve to
+//! 127.0.0.1 (DNS rebinding), and the origin stops requests from other sites.
 
-/// What is let in.
+/// What an allowed request must have.
 #[derive(Debug)]
 pub(super) struct AccessCheck {
     pub(super) port: u16,
@@ -20,7 +20,7 @@ pub(super) enum Refused {
 }
 
 impl AccessCheck {
-    /// What is asked for: the part of the address behind the token.
+    /// The part of the address after the token, if the request is allowed.
     pub(super) fn check<'r>(
         &self,
         method: &str,
@@ -52,7 +52,7 @@ impl AccessCheck {
     }
 }
 
-/// Compares in a time that does not tell where they differ.
+/// Compares in constant time, so that the time does not reveal where they differ.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

@@ -1,6 +1,7 @@
-//! The server behind `knee view`: one page and what it asks for, on the loopback interface, behind a secret in the address.
-//! It serves no files: a page has four addresses, and everything behind them is in memory; of several cases each has its
-//! own, by its number. Rooms: [`access`] who may come in; [`responses`] what they get.
+//! The server behind `knee view`: one page and the data it requests, on the loopback interface, behind a secret in the
+//! address. It serves no files: a page has four addresses, and everything behind them is in memory; with several cases,
+//! each has its own page, addressed by its number. Rooms: [`access`] which requests are allowed; [`responses`] what
+//! they get.
 //!
 //! May import: `collect`, `report`, getrandom, tiny_http.
 
@@ -19,12 +20,12 @@ use std::thread;
 use std::time::Duration;
 use tiny_http::{Header, Request, Response};
 
-/// How soon Ctrl-C is heard.
+/// How soon Ctrl-C takes effect.
 const TICK: Duration = Duration::from_millis(100);
-/// A page asks for one thing at a time; one more for whoever opens it twice.
+/// A page sends one request at a time; the second worker is for a page that is opened twice.
 const WORKERS: usize = 2;
 
-/// A page being served.
+/// The server of a page.
 pub(crate) struct Server {
     http: tiny_http::Server,
     access: AccessCheck,
@@ -56,7 +57,7 @@ impl Server {
             while !stop.requested() {
                 if let Some(request) = self.http.recv_timeout(TICK)? {
                     let response = self.response(pages, &request);
-                    // Whoever has gone away needs no answer.
+                    // A client that has gone needs no answer.
                     let _ = request.respond(response);
                 }
             }
@@ -83,7 +84,7 @@ impl Server {
             Err(Refused::Token) => responses::Answer::words(403, "the address needs the secret that knee view printed"),
         };
         let mut response = Response::from_data(answer.body).with_status_code(answer.status);
-        // The length is known: no need for chunks.
+        // The length is known, so no chunked encoding is needed.
         response = response.with_chunked_threshold(usize::MAX);
         for (name, value) in [
             ("Content-Type", answer.kind),
@@ -102,7 +103,7 @@ impl Server {
     }
 }
 
-/// 128 bits from the system's generator: nobody who may not read knee's output can guess it.
+/// 128 bits from the system's generator: only somebody who may read knee's output can know it.
 fn token() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;

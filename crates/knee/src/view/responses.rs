@@ -1,4 +1,4 @@
-//! What is answered: the page, and stretches of its lanes. No address names a file, so none leads to another.
+//! The answers: the page, and stretches of its lanes. No address names a file, so no address can lead to another file.
 
 use report::html::Served;
 use report::html::detail::TimeRange;
@@ -27,14 +27,14 @@ impl Answer {
 /// Makes the page of a case, by its number.
 type Make = Box<dyn Fn(usize) -> anyhow::Result<Served> + Send + Sync>;
 
-/// ServedPages of cases that are kept: who compares goes back and forth, and a page holds every slice of its lanes.
+/// Pages of cases that are kept: people who compare go back and forth, but a page holds every slice of its lanes.
 const MOST_CASES: usize = 4;
 
 /// What is served.
 pub(crate) enum ServedPages {
-    /// A page with what it asks for.
+    /// A page with the data it requests.
     One(Box<Served>),
-    /// The page of several cases, and below it a page for each, made when it is asked for.
+    /// The page of several cases, and below it one page per case, made on request.
     Several {
         /// The page.
         page: Vec<u8>,
@@ -42,12 +42,12 @@ pub(crate) enum ServedPages {
         cases: usize,
         /// Makes the page of a case.
         make: Make,
-        /// Those that were made, the latest last.
+        /// The pages that were made, the most recently used last.
         made: Mutex<Vec<(usize, Arc<Served>)>>,
     },
 }
 
-/// The names of a query. What is not a number of its kind is missing.
+/// The names and values of a query. A value that is not a number of the wanted type counts as missing.
 struct Query<'q>(HashMap<std::borrow::Cow<'q, str>, std::borrow::Cow<'q, str>>);
 
 impl Query<'_> {
@@ -71,7 +71,7 @@ impl ServedPages {
         ServedPages::Several { page, cases, make, made: Mutex::default() }
     }
 
-    /// The answer to the part of an address behind the token.
+    /// The answer to the part of an address after the token.
     pub(super) fn answer(&self, rest: &str) -> Answer {
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         match self {
@@ -94,12 +94,12 @@ impl ServedPages {
     }
 }
 
-/// Plain digits, without a sign: one address a case.
+/// Only digits, without a sign, so that each case has one address.
 fn number(text: &str) -> Option<usize> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// The page of a case: one that is kept, or a new one. Whoever asks meanwhile waits.
+/// The page of a case: a kept one, or a new one. Other requests wait meanwhile.
 fn page_of(case: usize, make: &Make, made: &Mutex<Vec<(usize, Arc<Served>)>>) -> anyhow::Result<Arc<Served>> {
     let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let served = match made.iter().position(|(number, _)| *number == case) {
@@ -112,7 +112,7 @@ fn page_of(case: usize, make: &Make, made: &Mutex<Vec<(usize, Arc<Served>)>>) ->
     Ok(served)
 }
 
-/// What a page asks for.
+/// The answer to a request of a page.
 fn of_page(served: &Served, path: &str, query: &str) -> Answer {
     let query = Query(form_urlencoded::parse(query.as_bytes()).collect());
     match path {

@@ -1,4 +1,4 @@
-//! The last seconds of what was seen, as the rows of one run.
+//! The last seconds of what was seen, as one run's rows.
 
 use collect::observe::live::{Now, Window};
 use recording::Tables;
@@ -6,9 +6,9 @@ use recording::tables::{Thread, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Looks that are summed up. One alone jumps about; with more, what has ended stays too long.
+/// Looks that are summed up. A single look fluctuates; with more of them, ended threads stay too long.
 const LOOKS: usize = 5;
-/// Looks of which the processors used are remembered: what the widest screen can draw.
+/// Looks whose processor use is remembered: as many as the widest screen can draw.
 const LONG: usize = 512;
 
 /// What was seen lately.
@@ -26,7 +26,7 @@ impl History {
         if length > 0 {
             self.used.push_back(ran as f64 / length as f64);
         }
-        // Names come with the newest look: of older ones they would only take memory.
+        // Names come with the newest look; those of older looks would only take memory.
         for old in &mut self.windows {
             old.tables.frames.clear();
             old.tables.stacks.clear();
@@ -46,7 +46,7 @@ impl History {
         self.used.iter().copied().collect()
     }
 
-    /// The last looks as one, and what threads do now. `None` before the first.
+    /// The last looks summed up, and what threads do now. `None` before the first look.
     pub(crate) fn summed(&self) -> Option<(Tables, &[Now])> {
         let newest = self.windows.back()?;
         let mut tables = newest.tables.clone();
@@ -90,7 +90,7 @@ fn add_wait(sum: &mut Wait, more: &Wait) {
     let (count, blocked_ns) = (sum.count.saturating_add(more.count), sum.blocked_ns.saturating_add(more.blocked_ns));
     let runnable_ns = sum.runnable_ns.saturating_add(more.runnable_ns);
     let longest_ns = sum.longest_ns.max(more.longest_ns);
-    // The newest knows most about the place.
+    // The newest row knows most about the place.
     *sum = Wait { count, blocked_ns, runnable_ns, longest_ns, ..more.clone() };
 }
 

@@ -1,5 +1,5 @@
-//! The live view behind `knee watch`. Rooms: [`history`] the last seconds of what was seen; [`terminal`] the terminal, drawn
-//! on and given back; [`screen`] the loop between both.
+//! The live view behind `knee watch`. Rooms: [`history`] the last seconds of what was seen; [`terminal`] the terminal
+//! that is drawn on and restored; [`screen`] the loop between both.
 //!
 //! May import: `ui`, `collect`, `recording`, `report`, ratatui.
 

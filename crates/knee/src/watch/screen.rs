@@ -1,4 +1,4 @@
-//! The loop of a live view: what was seen comes in, keys come in, the screen or a text goes out.
+//! The loop of a live view: looks and keys come in, the screen or text goes out.
 
 use super::history::History;
 use super::terminal::{Input, Screen};
@@ -15,13 +15,13 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What is said about the target.
 pub(crate) struct Subject {
-    /// What is looked at, and with what.
+    /// What is looked at, and by which means.
     pub(crate) title: String,
-    /// False where nothing tells which code runs.
+    /// False when nothing tells which code runs.
     pub(crate) sees_code: bool,
 }
 
-/// Shows looks on a terminal until there are no more, or the user has seen enough.
+/// Shows looks on a terminal until there are no more, or the user quits.
 pub(crate) fn interactive(subject: &Subject, looks: &Receiver<Window>, stop: &Stop) -> anyhow::Result<()> {
     let style = ui::style();
     let mut screen = Screen::open()?;
@@ -83,7 +83,7 @@ pub(crate) fn plain(subject: &Subject, looks: &Receiver<Window>) -> anyhow::Resu
             if begin.is_none() {
                 first = glance.seconds;
             }
-            // The first look was taken after the time that it tells of.
+            // The first look was taken at the end of its period, so that period is added.
             let since = begin.get_or_insert_with(Instant::now).elapsed().as_secs_f64() + first;
             ui::out(|out| plain::render(&glance, since, style.table(), style.unicode, out))?;
         }

@@ -1,5 +1,5 @@
-//! The terminal while a view has it: its own screen, keys as they are typed, and everything as before afterwards, however
-//! the view ends.
+//! The terminal while a view uses it: an alternate screen, keys without waiting for Enter, and everything restored
+//! afterwards, however the view ends.
 
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
@@ -41,7 +41,7 @@ impl Screen {
         self.terminal.draw(draw).map(drop)
     }
 
-    /// Waits for a key, at most so long.
+    /// Waits for input, at most for `patience`.
     pub(super) fn input(&self, patience: Duration) -> io::Result<Input> {
         if !event::poll(patience)? {
             return Ok(Input::Nothing);
@@ -58,7 +58,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nobody could be told if the terminal is gone.
+        // If the terminal is gone, nobody can be told.
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
         let _ = disable_raw_mode();
     }

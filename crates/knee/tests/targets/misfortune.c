@@ -1,6 +1,6 @@
-/* What a program cannot choose: calls that are interrupted, or that do less than was asked, and a clock that steps.
+/* Simulates misfortune: calls that are interrupted or do less than was asked, and a clock that steps.
  *
- * Preloaded into knee and active there alone: what knee starts is left in peace. KNEE_TEST_MISFORTUNE says which. */
+ * Preloaded into knee and active only there, not in what knee starts. KNEE_TEST_MISFORTUNE chooses the kind. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static int interrupted(void)
 	return 1;
 }
 
-/* The others do half of it. What is as short as a number passes through a pipe whole (PIPE_BUF, pipe(7)). */
+/* The others do half of it; but data as short as a number passes through a pipe whole (PIPE_BUF, pipe(7)). */
 static size_t part(size_t length)
 {
 	return interrupts && length > 16 ? length / 2 : length;
@@ -88,7 +88,7 @@ pid_t waitpid(pid_t pid, int *status, int options)
 	return wait4(pid, status, options, 0);
 }
 
-/* Every seventh reading, the clock of the day jumps by an hour, forward and back. */
+/* At every seventh reading the wall clock jumps by an hour, forward and back. */
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	int result = syscall(SYS_clock_gettime, clock, time);

@@ -1,6 +1,6 @@
-/* What programs make of futexes by themselves, each the main thing that its threads wait for:
- *   lock     a word that says "taken"; all work is done by the one that holds it
- *   barrier  a generation that starts at one; one thread of the team, each in its turn, is slower
+/* Synchronisation that programs build from futexes themselves; each is the main thing that its threads wait for:
+ *   lock     a word that says "taken"; all work is done while holding it
+ *   barrier  a generation counter that starts at one; the threads take turns at being the slow one
  *   rows     a ring of counters: a row's thread waits until the row above is done
  * Usage: own_futexes lock|barrier|rows THREADS */
 #define _GNU_SOURCE
@@ -55,7 +55,7 @@ static __attribute__((noinline)) void meet(void)
 
 static __attribute__((noinline)) void await(int row)
 {
-	/* What its counter says when the row is done: a row higher with each round of the ring. */
+	/* The value of its counter when the row is done: it rises with each round of the ring. */
 	atomic_int *word = &done[row % RING];
 	for (int seen; (seen = atomic_load(word)) < row + 1;)
 		futex(word, FUTEX_WAIT_PRIVATE, seen);

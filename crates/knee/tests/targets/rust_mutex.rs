@@ -1,4 +1,4 @@
-// A program that shares nothing with the lab: threads take turns at one `std::sync::Mutex`.
+// A program that shares no code with the lab: threads take turns with one `std::sync::Mutex`.
 use std::sync::Mutex;
 
 static TABLE: Mutex<[u64; 64]> = Mutex::new([0; 64]);
@@ -6,7 +6,7 @@ static TABLE: Mutex<[u64; 64]> = Mutex::new([0; 64]);
 #[inline(never)]
 fn record_visit(visitor: u64, round: u64) {
     let mut table = TABLE.lock().unwrap(); // GUILTY: every visit takes the one lock
-    // A critical section long enough that threads queue for it.
+    // The critical section is long enough that threads queue for it.
     let mut key = visitor ^ round;
     for _ in 0..400 {
         key = key.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

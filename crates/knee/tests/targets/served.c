@@ -1,9 +1,9 @@
-/* A server and what asks it for work, in one program: they speak over a socket in the file system, a byte a request.
+/* A server and its load in one program: they speak over a socket in the file system, one byte per request.
  *
  *   served serve PATH THREADS WORK [locked] [deaf] [mute] [mortal]
  *   served ask PATH CLIENTS MILLISECONDS
  *
- * locked: the work is done under one mutex. deaf: SIGTERM does nothing. mute: it never listens. mortal: it dies of its tenth request. */
+ * locked: the work is done under one mutex. deaf: it ignores SIGTERM. mute: it never listens. mortal: its tenth request kills it. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -127,7 +127,7 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-/* Prints what wrk would. */
+/* Prints what wrk would print. */
 static int ask(int clients, int milliseconds)
 {
 	pthread_t threads[64];

@@ -1,5 +1,5 @@
-//! Folded stacks: a line a call path, outermost function first, with its number of samples. Read by flamegraph.pl, inferno,
-//! speedscope.
+//! Folded stacks: one line per call path, outermost function first, with its number of samples. Read by flamegraph.pl,
+//! inferno, speedscope.
 
 use super::names::{kernel_of, path};
 use crate::observed::Observed;
@@ -15,7 +15,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
     let mut known = HashMap::new();
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     for sample in &observed.traced.samples {
-        // Threads of one name are one root: a pool's threads differ in their ids only.
+        // Threads with the same name share one root: the threads of a pool differ only in their ids.
         let name = observed.traced.threads.get(&sample.thread).map_or("", |t| t.name.as_str());
         let user = match sample.user_stack {
             Some(stack) => known.entry(stack).or_insert_with(|| {
@@ -37,7 +37,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// The separator of frames may not be in a name.
+/// A name must not contain the separator of frames.
 fn field(name: &str) -> String {
     name.replace(';', ":")
 }

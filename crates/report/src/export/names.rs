@@ -1,4 +1,4 @@
-//! Call paths in words, the same in every format.
+//! The names of call paths, the same in every format.
 
 use crate::observed::Observed;
 use crate::show::functions::kernel_name;
@@ -6,7 +6,7 @@ use crate::text;
 use recording::StackId;
 use recording::tables::{Mode, Sample};
 
-/// Names of templates can be thousands of characters long, hostile ones longer; every viewer cuts them much earlier.
+/// Names of templates can be thousands of characters long, hostile names longer; every viewer cuts them much earlier.
 const LONGEST: usize = 500;
 
 /// One function of a call path.
@@ -46,12 +46,12 @@ pub(super) fn path(observed: &Observed<'_, '_>, stack: StackId) -> Vec<CallSite>
     frames.iter().map(place).collect()
 }
 
-/// What stands for the kernel's part of a call path.
+/// A frame that represents the kernel's part of a call path.
 pub(super) fn kernel(name: String) -> CallSite {
     CallSite { function: clean(&name), module: String::new(), file: String::new(), line: 0, address: 0 }
 }
 
-/// The kernel's part of a sample, if it is one of the kernel.
+/// The frame for the kernel's part of a sample, if the sample was taken in the kernel.
 pub(super) fn kernel_of(observed: &Observed<'_, '_>, sample: &Sample) -> Option<CallSite> {
     (sample.mode == Mode::Kernel).then(|| kernel(kernel_name(observed, sample.syscall, sample.kernel_stack)))
 }

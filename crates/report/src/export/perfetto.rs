@@ -1,5 +1,5 @@
-//! A trace for Perfetto: a track a thread with its states as slices, arrows from wakers, the program's tasks, and how many
-//! threads run (<https://perfetto.dev/docs/reference/synthetic-track-event>).
+//! A trace for Perfetto: one track per thread with its states as slices, arrows from wakers, the program's tasks, and
+//! how many threads run (<https://perfetto.dev/docs/reference/synthetic-track-event>).
 
 use super::names::clean;
 use super::wire::Message;
@@ -31,10 +31,11 @@ const COUNTER: u64 = 4;
 const CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
-/// An arrow is drawn where one thread ends nine in ten of such waits: the recording tells wakers by wait, not by event.
+/// An arrow is drawn only where one thread ends at least nine in ten of such waits: the recording knows the wakers of a
+/// wait as a whole, not of each event.
 const SURE_WAKER: f64 = 0.9;
 
-/// Events of one track and instant: an end comes before a begin, what wakes before what is woken.
+/// Order of events on one track at the same time: an end comes before a begin, a waker's event before the wakee's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     End,
@@ -59,7 +60,7 @@ impl Events {
         self.rows.push((time, order, event));
     }
 
-    /// A slice of a track; `after`: the flow that ends at its begin.
+    /// A slice of a track; `after` is the flow (arrow) that ends at its begin.
     fn slice(&mut self, track: u64, (start, end): (u64, u64), name: &str, category: &str, after: Option<u64>) {
         let iid = self.name(name);
         let mut begin = event(SLICE_BEGIN, track).number(NAME_IID, iid).text(CATEGORY, category);
@@ -95,7 +96,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
     for lane in &timeline.lanes {
         if let Some(t) = observed.traced.threads.get(&lane.thread) {
             let name = clean(&t.name);
-            // Thread ids are not 0; a track of a thread carries its process's name, the main thread's.
+            // Thread ids are never 0. A process is named after its main thread.
             let process = observed.traced.threads.values().find(|m| m.pid == t.pid && m.tid == m.pid);
             let process = process.map_or_else(|| name.clone(), |m| clean(&m.name));
             let thread = Message::default().number(1, t.pid.into()).number(2, t.tid.into()).text(5, &name);
@@ -134,7 +135,7 @@ fn states(observed: &Observed<'_, '_>, timeline: &Timeline, events: &mut Events)
                 name = format!("mostly {name}");
             }
             events.slice(track, (span.start, span.end), &name, kind.class.key(), woken.take());
-            // An arrow needs a slice to end at: the last one of a lane has none behind it.
+            // An arrow needs a slice to end at: nothing follows the last slice of a lane.
             if let (Some((waker, share)), 0) = (kind.waker, span.mix)
                 && share >= SURE_WAKER
                 && waker != lane.thread
@@ -151,12 +152,12 @@ fn states(observed: &Observed<'_, '_>, timeline: &Timeline, events: &mut Events)
     }
 }
 
-/// How many threads run, wherever that changes.
+/// The number of running threads, at each time when it changes.
 fn running(timeline: &Timeline, tracks: &mut Vec<Message>, events: &mut Events) {
     tracks.push(Message::default().number(1, RUNNING_TRACK).text(2, "threads running").inside(8, &Message::default()));
     let mut changes: BTreeMap<u64, i64> = BTreeMap::new();
     for span in timeline.lanes.iter().flat_map(|l| &l.spans) {
-        // A stretch that is summed up does not tell when its thread ran.
+        // A summed-up stretch does not tell when its thread ran.
         if span.mix == 0 && matches!(timeline.class(span.kind), Class::User | Class::System) {
             *changes.entry(span.start).or_default() += 1;
             *changes.entry(span.end).or_default() -= 1;

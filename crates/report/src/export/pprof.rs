@@ -1,5 +1,5 @@
-//! A profile for `go tool pprof` and all that reads its format: samples, processor time, and blocked time by call path
-//! (<https://github.com/google/pprof/blob/main/proto/profile.proto>, compressed by gzip).
+//! A profile for `go tool pprof` and all other tools that read its format: samples, processor time, and blocked time by
+//! call path (<https://github.com/google/pprof/blob/main/proto/profile.proto>, compressed with gzip).
 
 use super::names::{CallSite, clean, kernel, kernel_of, path};
 use super::wire::Message;
@@ -9,7 +9,7 @@ use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// Texts by their number; the first is empty, as the format demands.
+/// The string table: each text and its index. The first is empty, as the format demands.
 struct Texts(HashMap<String, u64>, Vec<String>);
 
 impl Texts {
@@ -24,7 +24,7 @@ impl Texts {
     }
 }
 
-/// What is known of a call path: samples, processor nanoseconds, blocks, blocked nanoseconds.
+/// The values of a call path: samples, processor nanoseconds, number of blocks, blocked nanoseconds.
 type Values = [u64; 4];
 
 /// Writes a run.
@@ -38,7 +38,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
         Some(stack) => known.entry(stack).or_insert_with(|| path(observed, stack)).clone(),
         None => Vec::new(),
     };
-    // What a sample stands for: the thread's running time, divided among its samples.
+    // A sample stands for the thread's running time divided by the number of its samples.
     let mut counted: HashMap<ThreadId, u64> = HashMap::new();
     for sample in &observed.traced.samples {
         *counted.entry(sample.thread).or_default() += 1;
@@ -103,7 +103,7 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<CallSite>
         let location = Message::default().number(1, id).number(2, mapping).number(3, place.address);
         profile = profile.inside(4, &location.inside(4, &line));
     }
-    // Readers take the first one for the program.
+    // Readers take the first mapping for the program.
     let modules = &observed.model.tables.modules;
     let programs: Vec<String> =
         modules.iter().filter(|m| m.kind == ModuleKind::Program).map(|m| clean(&m.path)).collect();
@@ -111,7 +111,7 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<CallSite>
     mappings.sort_by_key(|(module, _)| (!programs.iter().any(|p| p == module), module.is_empty()));
     for (module, id) in mappings {
         let name = texts.index(if module.is_empty() { "[kernel]" } else { module });
-        // Everything is symbolised already: fields 7 to 10 say so, and keep readers from looking for the files.
+        // Everything is symbolised already: fields 7 to 10 say so, which stops readers from looking for the files.
         let mapping = Message::default().number(1, id).number(5, name);
         profile = profile.inside(3, &mapping.number(7, 1).number(8, 1).number(9, 1).number(10, 1));
     }

@@ -1,4 +1,4 @@
-//! Protocol buffers as far as the exports need them: the encoding is four rules
+//! Protocol buffers as far as the exports need them; four rules of the encoding are enough
 //! (<https://protobuf.dev/programming-guides/encoding/>).
 
 /// A message being written.
@@ -11,7 +11,7 @@ impl Message {
         &self.0
     }
 
-    /// A variable-length integer, seven bits a byte, the lowest first.
+    /// A variable-length integer: seven bits per byte, the lowest first.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);

@@ -11,19 +11,19 @@ const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 16.0;
-/// Room of one bar with the space beside it.
+/// Width of a bar and the space beside it.
 const SLOT: f64 = 92.0;
 const BAR: f64 = 60.0;
-/// A piece lower than this has no room for its share in figures.
+/// A piece lower than this has no room for its percentage.
 const LEAST_LABEL: f64 = 15.0;
 
-/// Where a bar's height differs from the capacity by less than this share of the drawing, the eye sees no difference.
+/// When a bar's height differs from the capacity by less than this share of the drawing, the eye sees no difference.
 const SEEN: f64 = 0.01;
 
 /// A piece with less than this share of the drawing's height cannot be seen: half a pixel.
 const LEAST_SEEN: f64 = 0.002;
 
-/// Lines below this share of the capacity at every count are folded: `<1 %` is all that they would say.
+/// Lines below this share of the capacity at every count are folded: they would only say `<1 %`.
 const SMALL: f64 = 0.005;
 
 /// One piece of a bar.
@@ -56,14 +56,14 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     Some(m.into_html())
 }
 
-/// One of what the program says that it does in a second: of `requests/s`, `one request`.
+/// One unit of what the program says that it does per second: for `requests/s`, `one request`.
 fn unit_of_work(answer: &Answer) -> Option<String> {
     let throughput = answer.throughput.as_ref()?;
     let named = throughput.unit.strip_suffix("/s").is_some_and(|unit| !unit.is_empty());
     named.then(|| format!("one {} of what the program counts", words::unit_of_work(Some(throughput))))
 }
 
-/// What the numbers leave to be asked.
+/// Explains numbers that would surprise the reader.
 fn notes(answer: &Answer, m: &mut Markup) {
     if exceeds(answer) {
         m.p(
@@ -87,13 +87,13 @@ fn notes(answer: &Answer, m: &mut Markup) {
     }
 }
 
-/// Whether a bar reaches visibly above its capacity, or ends below it.
+/// Whether a bar visibly reaches above its capacity or ends below it.
 fn exceeds(answer: &Answer) -> bool {
     let (high, order) = (highest(answer), names(answer));
     answer.account.iter().any(|a| (tall(a, &order) - a.capacity).abs() > SEEN * high)
 }
 
-/// The causes of an account with what their lines sum to, in this order.
+/// The causes of an account, in this order, each with the sum of its lines.
 fn sums(account: &Account, order: &[(CauseId, &str)]) -> Vec<(CauseId, f64)> {
     let mut sums: Vec<(CauseId, f64)> = Vec::new();
     for (cause, _) in order {
@@ -115,7 +115,7 @@ fn highest(answer: &Answer) -> f64 {
     answer.account.iter().map(|a| tall(a, &order).max(a.capacity)).fold(0.0, f64::max)
 }
 
-/// From the bottom up, a piece a cause; gains (causes below zero) have no height and stand in the table.
+/// From the bottom up, one piece per cause; gains (causes below zero) have no height and appear only in the table.
 fn pieces(account: &Account, order: &[(CauseId, &str)]) -> Vec<Piece> {
     let mut pieces = vec![Piece {
         class: "useful".to_owned(),
@@ -142,7 +142,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
     let high = highest(answer);
     let order = names(answer);
     let width = LEFT + SLOT * answer.account.len() as f64 + 10.0;
-    // The topmost line of the grid lies above the bars.
+    // The top grid line lies above the bars.
     let below = ticks(high, 5.0);
     let step = below.get(1).copied().unwrap_or(high);
     let whole = if step > 0.0 { (high / step - 1e-6).ceil() * step } else { high };
@@ -178,7 +178,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             if let Some(cause) = link {
                 m.raw(&format!("<a href=\"#cause-{}\">", cause.name()));
             }
-            // Of what is hardly higher than its frame, the frame would be most of what is seen.
+            // In a piece that is hardly higher than its frame, the frame would be most of what is seen.
             let thin = if height < 4.0 { " thin" } else { "" };
             m.raw(&format!(
                 "<rect class=\"piece {}{thin}\" x=\"{left}\" y=\"{to}\" width=\"{BAR}\" height=\"{height}\"><title>",
@@ -190,7 +190,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
             if height >= LEAST_LABEL {
                 let middle = left + BAR / 2.0;
                 let centre = to + height / 2.0;
-                // The line of the capacity would go through the words.
+                // Moves the words where the line of the capacity would cross them.
                 let line =
                     Some(y.at(account.capacity)).filter(|at| marked && (centre - at).abs() < LEAST_LABEL / 2.0 + 1.0);
                 let centre = match line {
@@ -229,7 +229,7 @@ fn drawing(answer: &Answer, m: &mut Markup) {
     m.raw("</svg></figure>\n");
 }
 
-/// Every line of any count once: those of a cause together, the largest first.
+/// Every line's name of any count once: lines of the same cause together, the largest first.
 fn names(answer: &Answer) -> Vec<(CauseId, &str)> {
     let mut named: Vec<((CauseId, &str), f64)> = Vec::new();
     for line in answer.account.iter().flat_map(|a| &a.lines) {
@@ -277,7 +277,7 @@ fn scale(answer: &Answer) -> (Scale, i32) {
     let capacities = || answer.account.iter().map(|a| a.capacity).filter(|c| *c > 0.0);
     let (least, most) = (capacities().fold(f64::INFINITY, f64::min), capacities().fold(0.0, f64::max));
     let least = if least.is_finite() { least } else { 0.0 };
-    // The unit of the smallest, unless the largest would have more than five digits in it.
+    // The unit of the smallest capacity, unless the largest would have more than five digits in it.
     let of = if most > 1000.0 * least { most } else { least };
     let scale = Scale::time(of);
     (scale, scale.decimals(of, 3))
@@ -301,7 +301,7 @@ fn table(answer: &Answer, m: &mut Markup) {
         m.text(label).raw("</th>");
         for account in &answer.account {
             let seconds = of(account);
-            // What is there, but too little for the digits.
+            // A value that is not 0, but too small for the digits shown.
             let nothing = |s: f64| s != 0.0 && s.abs() < scale.smallest(decimals) / 2.0;
             let shown = |s: f64| match s {
                 0.0 => "0".to_owned(),

@@ -21,7 +21,7 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     }
     facts(answer, &mut m);
     let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
-    // Where nothing was measured, nothing can be found or disproved.
+    // When nothing was measured, nothing can be found or disproved.
     let measured = !answer.curve.is_empty() || !answer.account.is_empty() || answer.verdict.unsure.is_empty();
     if causes.is_empty() && measured {
         for none in answer.verdict.causes.iter().filter(|c| !c.evidence.is_empty()) {
@@ -32,7 +32,7 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     }
     let mut seen = BTreeSet::new();
     for (i, one) in causes.iter().enumerate() {
-        // The account links to a cause by its name: only the first of equal ones can be meant.
+        // The account links to a cause by its id: when two causes have the same id, the link can only go to the first.
         let id = if seen.insert(one.id) { format!(" id=\"cause-{}\"", one.id.name()) } else { String::new() };
         m.raw(&format!("<article class=\"cause\"{id}>"));
         cause(i, one, answer, sources, &mut m);
@@ -45,7 +45,7 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     m.into_html()
 }
 
-/// Why a larger count collapses. Where it is for the first cause's reason, that has been said.
+/// Why a larger count collapses. When the reason is the first cause, the page has explained it already.
 fn beyond(beyond: &Beyond, answer: &Answer, sources: &Sources, m: &mut Markup) {
     let first = answer.verdict.causes.first().map_or(1, |cause| cause.threads);
     m.raw("<article class=\"cause\" id=\"beyond\"><h3>");
@@ -60,11 +60,11 @@ fn beyond(beyond: &Beyond, answer: &Answer, sources: &Sources, m: &mut Markup) {
     m.raw("</article>\n");
 }
 
-/// What the machine took, before anything is said of the program.
+/// What the machine took away, shown before anything is said about the program.
 fn banner(condition: &Condition, answer: &Answer, m: &mut Markup) {
     m.raw(&format!("<div class=\"warning machine\" id=\"cause-{}\">", condition.id.name()));
     m.raw("<span class=\"label\">The machine</span> ");
-    // The summary is a clause: other sentences go on with it.
+    // The summary is a clause, because elsewhere it is part of a longer sentence.
     m.sentence(&format!("{}.", crate::text::capital(&condition.summary)));
     if let Some(seconds) = condition.seconds {
         let with = answer.counted.many(condition.threads);
@@ -80,7 +80,7 @@ fn banner(condition: &Condition, answer: &Answer, m: &mut Markup) {
 /// The numbers that readers look for first.
 fn facts(answer: &Answer, m: &mut Markup) {
     let mut facts: Vec<(String, String)> = Vec::new();
-    // Of the count that the first sentence speaks of.
+    // For the count that the first sentence is about.
     let said = answer.verdict.causes.first().map(|cause| cause.threads);
     let said = answer.curve.iter().skip(1).find(|point| Some(point.threads) == said);
     if let Some(point) = said.or(answer.curve.last()).filter(|_| answer.curve.len() > 1) {
@@ -156,7 +156,8 @@ fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
         m.raw(", object <code>").text(object).raw("</code>");
     }
     sources.show(culprit.file.as_ref(), culprit.line, m);
-    // No function is called from itself: where its own lines are among the sites, they are places beside each other.
+    // No function counts as called from itself: when the culprit's own lines are among the sites, they are other places
+    // of the same kind ("also at").
     let own = |site: &Site| culprit.function.is_some() && site.function == culprit.function;
     let said = |site: &Site| own(site) && (&site.file, site.line) == (&culprit.file, culprit.line);
     let sites = || culprit.callers.iter().take(MOST_SITES).enumerate().filter(|(_, site)| !said(site));
@@ -189,7 +190,7 @@ fn place(file: &str, line: Option<u32>) -> String {
     line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
-/// A table of the recording in words; `knee` calls it by its name.
+/// A table of the recording in words; `knee` itself uses the table's name.
 fn source(table: &'static str) -> &'static str {
     match table {
         "accesses" => "sampled accesses",
@@ -272,7 +273,7 @@ fn rest(answer: &Answer, m: &mut Markup) {
     }
 }
 
-/// One box for all: each alone would be as loud as the verdict.
+/// One box for all warnings: separate boxes would each be as loud as the verdict.
 fn warnings(warnings: &[String], m: &mut Markup) {
     let item = |warning: &String, m: &mut Markup| {
         m.raw("<li>").sentence(warning).raw("</li>\n");
@@ -283,7 +284,7 @@ fn warnings(warnings: &[String], m: &mut Markup) {
             m.raw("<p class=\"warning\"><span class=\"label\">Warning</span> ").sentence(one).raw("</p>\n");
         }
         several => {
-            // One more than are seen at once is not worth a click.
+            // Hiding a single warning is not worth a click.
             let seen = if several.len() > MOST_WARNINGS + 1 { MOST_WARNINGS } else { several.len() };
             m.raw("<div class=\"warning\"><span class=\"label\">Warnings</span><ul>\n");
             several.iter().take(seen).for_each(|w| item(w, m));

@@ -13,7 +13,7 @@ pub(in crate::html) struct Axis {
 }
 
 impl Axis {
-    /// From `low` at `from` to `high` at `to`.
+    /// Maps the value `low` to the place `from`, and `high` to `to`.
     pub(in crate::html) fn new((low, high): (f64, f64), (from, to): (f64, f64), log: bool) -> Axis {
         let high = if high > low { high } else { low + 1.0 };
         Axis { low, high, from, to, log: log && low > 0.0 }
@@ -24,12 +24,12 @@ impl Axis {
         let of = |v: f64| if self.log { v.max(self.low / 16.0).ln() } else { v };
         let share = (of(value) - of(self.low)) / (of(self.high) - of(self.low));
         let place = self.from + share * (self.to - self.from);
-        // Hundredths of a pixel are enough, and a hostile number shall not become "NaN" in the page.
+        // Hundredths of a pixel are enough, and a hostile number must not put "NaN" into the page.
         if place.is_finite() { (place * 100.0).round() / 100.0 } else { self.from }
     }
 }
 
-/// Round values from 0 up to `high`, about so many.
+/// Round values from 0 up to `high`, about this many.
 pub(in crate::html) fn ticks(high: f64, about: f64) -> Vec<f64> {
     if !(high.is_finite() && high > 0.0) {
         return vec![0.0];
@@ -40,7 +40,7 @@ pub(in crate::html) fn ticks(high: f64, about: f64) -> Vec<f64> {
     (0..100).map(|i| f64::from(i) * step).take_while(|t| *t <= high * 1.0001).collect()
 }
 
-/// Round values of a logarithmic axis: powers of ten, and over few decades 2 and 5 times them.
+/// Round values of a logarithmic axis: powers of ten; over few decades also 2 and 5 times these.
 pub(in crate::html) fn decades(low: f64, high: f64) -> Vec<f64> {
     if !(low > 0.0 && high.is_finite() && high >= low) {
         return Vec::new();
@@ -51,7 +51,7 @@ pub(in crate::html) fn decades(low: f64, high: f64) -> Vec<f64> {
     all.filter(|tick| (low..=high).contains(tick)).collect()
 }
 
-/// A line through places of a drawing, as far as it lies below its top: the points of a polyline.
+/// The points of a polyline through these places, cut off where it would leave the drawing at its top.
 pub(in crate::html) fn below(top: f64, places: &[(f64, f64)]) -> String {
     let mut line: Vec<String> = Vec::new();
     let mut before: Option<(f64, f64)> = None;

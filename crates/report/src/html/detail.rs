@@ -1,4 +1,4 @@
-//! What a served page asks for: any stretch of a run, at the detail that a screen can show, out of the whole recording.
+//! What a served page requests: any stretch of a run, in as much detail as a screen can show, from the whole recording.
 
 use super::data::pack::{number, write_spans, write_stretches};
 use super::markup::readable;
@@ -7,7 +7,7 @@ use crate::lanes::{Class, Timeline};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// Columns of the widest answer: twice what the widest screens have.
+/// Most columns of an answer: twice 8192; an 8K screen has 7680.
 const MOST_COLUMNS: u64 = 16_384;
 /// Rows of each table of a stretch.
 const FEW: usize = 8;
@@ -16,11 +16,11 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) timeline: Timeline,
-    /// Of each lane, ascending: the recording's time, and the index of a name.
+    /// For each lane, ascending: the time on the recording's clock, and the index of a name.
     pub(super) samples: Vec<Vec<(u64, usize)>>,
 }
 
-/// All observed runs of a recording, in the order of the page. It needs nothing of the recording any more.
+/// All observed runs of a recording, in the order of the page. It does not refer to the recording any more.
 #[derive(Debug)]
 pub struct Detail {
     runs: Vec<Drawn>,
@@ -42,7 +42,7 @@ impl Detail {
         Detail { runs }
     }
 
-    /// The run and the stretch on the recording's clock, cut to the run; none when there is nothing of it.
+    /// The run and the stretch on the recording's clock, cut to the run; none when nothing is left of it.
     fn at(&self, stretch: TimeRange) -> Option<(&Drawn, u64, u64)> {
         let run = self.runs.get(stretch.run)?;
         let length = run.timeline.length();
@@ -50,15 +50,15 @@ impl Detail {
         (from < to).then(|| (run, run.timeline.begin + from, run.timeline.begin + to))
     }
 
-    /// The lanes of a stretch in so many columns, as numbers of seven bits a byte: 1 where they are spans as they were
-    /// recorded and 0 where they are buckets, begin and end since the run's begin, the number of buckets, then each lane
-    /// as in the page. None when there is no such stretch.
+    /// The lanes of a stretch in this many columns, as numbers of seven bits per byte: 1 for spans as they were
+    /// recorded or 0 for buckets, begin and end since the run's begin, the number of buckets, then each lane as in the
+    /// page. None when there is no such stretch.
     pub fn lanes(&self, stretch: TimeRange, columns: u64) -> Option<Vec<u8>> {
         let (run, from, to) = self.at(stretch)?;
         let timeline = &run.timeline;
         let columns = columns.clamp(1, MOST_COLUMNS);
         let spans: usize = timeline.lanes.iter().map(|l| l.between(from, to).len()).sum();
-        // Where buckets are no coarser than the spans, the spans themselves are the better picture, and no longer.
+        // When buckets are no coarser than the spans, the spans are the better picture and take no more bytes.
         let exact = columns.saturating_mul(timeline.lanes.len() as u64) >= 2 * spans as u64 || to - from <= columns;
         let mut bytes = Vec::new();
         for head in [u64::from(exact), from - timeline.begin, to - timeline.begin, columns] {
@@ -125,7 +125,7 @@ impl Detail {
         Some(json!({ "classes": classes, "waits": waits, "functions": names, "samples": sampled, "threads": threads }))
     }
 
-    /// The lane and the middle of the next span behind (or before) a moment whose words contain a text; null when there
+    /// The next span after (or before) a moment whose words contain the text: its lane and its middle; null when there
     /// is none. None when there is no such run.
     pub fn find(&self, run: usize, text: &str, at: u64, forward: bool) -> Option<Value> {
         let timeline = &self.runs.get(run)?.timeline;

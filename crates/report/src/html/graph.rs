@@ -1,4 +1,4 @@
-//! The wait graph: a circle of threads with arrows from who waits to who is waited for.
+//! The wait graph: a circle of threads with arrows from the thread that waits to the one it waits for.
 
 use super::markup::{Markup, readable};
 use crate::observed::Observed;
@@ -9,7 +9,7 @@ use std::f64::consts::{PI, TAU};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 380.0;
-/// Two threads lie side by side, with their names below: width and height.
+/// Two threads are drawn side by side, with their names below: width and height.
 const FLAT: (f64, f64) = (420.0, 120.0);
 const RADIUS: f64 = 128.0;
 /// Radius of a node.
@@ -20,16 +20,16 @@ const NAME: usize = 22;
 const LETTER: f64 = 9.5;
 /// How far a loop reaches from its node's centre.
 const LOOP: f64 = 60.0;
-/// Drawings that are wider scroll on a narrow screen: fitted into it their names could not be read.
+/// Drawings wider than this scroll on a narrow screen: shrunk to fit, their names would be unreadable.
 const SMALL: f64 = 620.0;
-/// Share of a run from which a wait is drawn as wide as any.
+/// Share of a run from which on a wait gets the widest arrow.
 const LONG: f64 = 0.05;
 /// Edges drawn.
 const MOST_EDGES: usize = 40;
-/// Rows of knots.
+/// Rows of the table of knots.
 const MOST_KNOTS: usize = 5;
 
-/// Writes picture and table; nothing where no thread waited for another.
+/// Writes picture and table; nothing when no thread waited for another.
 pub(super) fn write(observed: &Observed<'_, '_>, m: &mut Markup) {
     let graph = Graph::new(observed);
     if graph.edges.is_empty() {
@@ -132,9 +132,9 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
         () => "chart waits",
     };
     m.raw(&format!("<svg class=\"{class}\" viewBox=\"{} {} {width} {tall}\" role=\"img\" aria-label=\"Who waits for whom; the table below has the numbers\">\n", left.floor(), top.floor()));
-    // Where all waits are short, none is drawn as if it were long.
+    // When all waits are short, none is drawn as if it were long.
     let heaviest = graph.edges.first().map_or(1.0, |e| e.seconds).max(LONG * length);
-    // The heaviest lie on top.
+    // Heaviest last, so that they lie on top.
     for edge in graph.edges.iter().take(MOST_EDGES).rev() {
         let (Some(from), Some(to)) = (places.get(edge.waiter), places.get(edge.waker)) else { continue };
         let (Some(waiter), Some(waker)) = (graph.nodes.get(edge.waiter), graph.nodes.get(edge.waker)) else { continue };
@@ -164,7 +164,7 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
                 node.threads
             ));
         }
-        // Names stand outside the circle, on the side where there is room.
+        // Names stand outside the circle, where there is room.
         let (cos, sin) = if flat { (0.0, 1.0) } else { (angle(i).cos(), angle(i).sin()) };
         let anchor = if cos > 0.2 {
             "start"
@@ -184,7 +184,7 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
     m.raw("</svg></div>\n");
 }
 
-/// A bent arrow, so that two threads that wait for each other have two: shaft and tip.
+/// A bent arrow (shaft and tip): bent so that two threads that wait for each other get two separate arrows.
 fn arc(from: Position, to: Position, wide: f64) -> (String, String) {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy).max(1.0);

@@ -18,14 +18,14 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 40;
-/// Where the views of functions and lines have these columns.
+/// Columns of the own time and of the base's own time in the views of functions and lines.
 const OWN: usize = 2;
 const BASE: usize = 5;
 const GROWTH: usize = 6;
-/// Standard errors within which a change may well be chance: nineteen of twenty such changes are (normal distribution).
+/// Standard errors within which 95 % of chance changes lie (normal distribution).
 const ERRORS: f64 = 1.96;
-/// A call path with less than this share of a run's processor time, in all runs, is left out of the picture: it would
-/// be narrower than a pixel.
+/// A call path with less than this share of the processor time in every run is left out of the picture: it would be
+/// narrower than a pixel.
 const SMALLEST: f64 = 0.0005;
 
 pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
@@ -53,7 +53,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     m.raw("<div id=\"flame\" hidden></div>\n");
     let of = |view: View| {
         let mut view = view;
-        // What took no time of its own in either run has not grown.
+        // What took no time of its own in either run cannot have grown.
         let own = |row: &Vec<Cell>, i: usize| matches!(row.get(i), Some(Cell::Seconds(s)) if *s > 0.0);
         view.rows.retain(|row| own(row, OWN) || own(row, BASE));
         view.arrange(None, MOST_ROWS).unwrap_or_default()
@@ -83,8 +83,8 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     Some(m.into_html())
 }
 
-/// Whether a row's growth lies within the error of sampling. Of n samples the standard error is √n, and a time of `s`
-/// seconds with `each` seconds a sample has s / each of them: the error of its difference is √(s·each + s'·each').
+/// Whether a row's growth lies within the error of sampling. The standard error of n samples is √n. A time of `s`
+/// seconds at `each` seconds per sample has s / each samples, so the error of the difference is √(s·each + s'·each').
 fn is_noise(row: &[Cell], each: f64, each_base: f64) -> bool {
     let seconds = |i: usize| match row.get(i) {
         Some(Cell::Seconds(s) | Cell::Change(s)) => *s,
@@ -110,13 +110,13 @@ fn frame(code: &analyze::model::code::Code<'_>) -> String {
     }
 }
 
-/// All that decides a sample's path: mode, system call, stacks in user space and in the kernel.
+/// Everything that determines a sample's path: mode, system call, stacks in user space and in the kernel.
 type Kept = (Mode, Option<u32>, [Option<StackId>; 2]);
 
 #[derive(Default)]
 struct CallNode {
     children: BTreeMap<String, usize>,
-    /// Seconds per unit of work with all that it calls, one a run.
+    /// Seconds per unit of work, including callees; one value per run.
     spent: Vec<f64>,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Value
         let imported = observed.model.tables.meta.imported.is_some();
         let mut counts: HashMap<Kept, f64> = HashMap::new();
         for sample in &observed.traced.samples {
-            // Only an imported profile names the kernel's part by its stack.
+            // Only an imported profile names the kernel's part by its stack; otherwise the system call names it.
             let stacks = [sample.user_stack, sample.kernel_stack.filter(|_| imported)];
             *counts.entry((sample.mode, sample.syscall, stacks)).or_default() += each;
         }

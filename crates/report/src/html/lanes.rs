@@ -1,4 +1,4 @@
-//! The lanes: a drawing that needs no script, and the place for the one that zooms.
+//! The lanes: a drawing that needs no script, and the element for the zoomable one.
 
 use super::data::pack::Packed;
 use super::markup::{Markup, readable};
@@ -12,13 +12,13 @@ use recording::tables::Loss;
 use recording::words::LossKind;
 use std::collections::BTreeMap;
 
-/// Lanes in the drawing.
+/// Most lanes in the drawing.
 const MOST_LANES: usize = 24;
-/// Its columns.
+/// Columns of the drawing.
 const COLUMNS: u64 = 600;
 const LANE: f64 = 16.0;
 const NAMES: f64 = 140.0;
-/// Columns of a name that fit beside its lane, whatever its letters.
+/// Columns of a name that fit beside its lane, however wide its letters are.
 const NAME: usize = 15;
 
 pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<String> {
@@ -53,12 +53,12 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<St
     Some(m.into_html())
 }
 
-/// What of the states is missing: who reads "own code" shall not look for the time in the wrong place.
+/// Warns when system calls were not recorded, so that a reader does not take all of "own code" for the program's.
 fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
     let mut missing: BTreeMap<u32, u64> = BTreeMap::new();
     for observed in Observed::all(analysis) {
         let run = &observed.traced.run;
-        // Calls that were counted, and whose begin and end nobody has.
+        // Calls that were counted, but whose begin and end are not known.
         let dropped = |l: &&Loss| matches!(l.kind(), LossKind::ThinnedCalls | LossKind::DroppedCalls);
         let losses = analysis.model.tables.losses.iter().filter(|l| l.run == run.run).filter(dropped);
         *missing.entry(run.threads).or_default() += losses.map(|l| l.count).sum::<u64>();
@@ -78,7 +78,7 @@ fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
     }
 }
 
-/// What occurs in the run; a script shows the others where another run has them.
+/// The classes that occur in the run; a script unhides others when another run is chosen.
 fn legend(timeline: &Timeline, m: &mut Markup) {
     m.raw("<ul class=\"legend lanes-legend\">");
     for class in Class::ALL {
@@ -89,7 +89,7 @@ fn legend(timeline: &Timeline, m: &mut Markup) {
     m.raw("</ul>\n");
 }
 
-/// How high a class is drawn, as a share of the lane: what runs is told from what waits without any colour.
+/// The height of a class as a share of the lane: running and waiting can be told apart without colour.
 fn height(class: Class) -> f64 {
     match class {
         Class::User | Class::System => 1.0,

@@ -77,7 +77,7 @@ pub(super) fn section(subject: &Subject<'_, '_>) -> String {
     }
     m.raw("<h3>Repeat it</h3>\n<pre class=\"repeat\"><code>");
     for (i, word) in repeat(subject).iter().enumerate() {
-        // A line breaks between words only, as long as they fit: the half of an option would look like another one.
+        // Lines break between words only, as long as these fit: half an option would look like another option.
         m.raw(if i > 0 { " <span>" } else { "<span>" }).text(word).raw("</span>");
     }
     m.raw("</code></pre>\n");
@@ -95,7 +95,7 @@ fn list(title: &str, values: &[String], m: &mut Markup) {
     m.raw("</ul>\n");
 }
 
-/// What was not recorded: each thing once, by thread count.
+/// What was not recorded: each thing once, with the amounts by thread count.
 fn losses(subject: &Subject<'_, '_>) -> Vec<String> {
     let mut of: Vec<(&str, Vec<String>)> = Vec::new();
     for loss in subject.analysis.model.tables.losses.iter().filter(|loss| loss.count > 0) {
@@ -113,7 +113,7 @@ fn losses(subject: &Subject<'_, '_>) -> Vec<String> {
     of.into_iter().map(|(what, counts)| format!("{}: {}", crate::text::capital(what), counts.join(", "))).collect()
 }
 
-/// Of the run behind an imported profile little is known.
+/// Little is known about the run behind an imported profile.
 fn of_profile(subject: &Subject<'_, '_>, imported: &Imported) -> String {
     let meta = &subject.analysis.model.tables.meta;
     let mut m = Markup::default();
@@ -134,7 +134,7 @@ fn of_profile(subject: &Subject<'_, '_>, imported: &Imported) -> String {
     m.into_html()
 }
 
-/// The command that makes such a recording again, word by word.
+/// The command that would make the same recording again, word by word.
 fn repeat(subject: &Subject<'_, '_>) -> Vec<String> {
     let meta = &subject.analysis.model.tables.meta;
     let mut words = vec!["knee".to_owned()];
@@ -178,7 +178,7 @@ fn repeat(subject: &Subject<'_, '_>) -> Vec<String> {
     words
 }
 
-/// One word of a POSIX shell: what is not plain stands in single quotes.
+/// One word of a POSIX shell: in single quotes unless it is plain.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,8 +1,8 @@
-//! The only way to write a text into the page: what came from the target is made harmless and escaped here.
+//! The only way to write text into the page: text from the target is made harmless and escaped here.
 
 use crate::text;
 
-/// Longer names lose their middle: a name of 100 kB is an attack or a template, and nobody reads either.
+/// Longer names lose their middle: a name of 100 kB is an attack or a template, and nobody reads it.
 const LONGEST: usize = 300;
 
 /// HTML being written.
@@ -22,13 +22,13 @@ impl Markup {
         self
     }
 
-    /// A name in a narrow place: a long one may break behind what divides its parts, and a number stays with its `%`.
+    /// A name in a narrow place: a long one may break after the dividers of its parts, and a number stays with its `%`.
     pub(in crate::html) fn name(&mut self, text: &str) -> &mut Markup {
         self.0.push_str(&breakable(text));
         self
     }
 
-    /// Sentences: a number stays with its `%`. Not for what somebody copies.
+    /// Sentences: a number stays with its `%`. Not for text that people copy.
     pub(in crate::html) fn sentence(&mut self, text: &str) -> &mut Markup {
         let mut whole = String::with_capacity(text.len());
         let mut rest = escape(text);
@@ -59,12 +59,12 @@ impl Markup {
 
 /// A text without control characters, of a length that can be read.
 pub(in crate::html) fn readable(text: &str) -> String {
-    // Cut before it is looked at closely: a name may have a hundred thousand characters, a page ten thousand names.
+    // Shortened before the slower work on characters: a name may have 100,000 characters, a page 10,000 names.
     let few = if text.len() > 8 * LONGEST { cut(text, 4 * LONGEST) } else { text.to_owned() };
     text::shorten(&text::harmless(&few), LONGEST)
 }
 
-/// Both ends, whole characters.
+/// Keeps about `each` bytes at both ends, whole characters.
 fn cut(text: &str, each: usize) -> String {
     let head = text.char_indices().map(|(i, _)| i).take_while(|i| *i <= each).last().unwrap_or(0);
     let from = text.len().saturating_sub(each);
@@ -72,8 +72,8 @@ fn cut(text: &str, each: usize) -> String {
     format!("{}…{}", text.get(..head).unwrap_or(""), text.get(tail..).unwrap_or(""))
 }
 
-/// The five characters that mean something in HTML, in a [`readable`] text. The words between sentences of the analysis
-/// are short of the limit, so nothing of them is cut but names.
+/// Escapes the five characters that have a meaning in HTML, in text made harmless. A text beyond 2000 bytes is cut as
+/// by [`readable`]; the analysis writes no sentence that long, so only names are ever cut.
 pub(in crate::html) fn escape(text: &str) -> String {
     let whole = if text.len() <= 2000 { text::harmless(text) } else { readable(text) };
     let mut safe = String::with_capacity(whole.len());
@@ -90,10 +90,10 @@ pub(in crate::html) fn escape(text: &str) -> String {
     safe
 }
 
-/// Words of fewer characters break nowhere.
+/// Shorter words are never broken.
 const BREAKS_FROM: usize = 13;
 
-/// An [`escape`]d text with the places at which long words may break.
+/// The [`escape`]d text with marks where long words may break.
 fn breakable(text: &str) -> String {
     let mut whole = String::with_capacity(text.len() + 16);
     for (i, word) in text.split(' ').enumerate() {
@@ -106,7 +106,7 @@ fn breakable(text: &str) -> String {
             continue;
         }
         let mut rest = word;
-        // Behind a run of dividers, as long as something follows.
+        // A break is allowed after a run of dividers, if something follows.
         while let Some(at) = rest.find(DIVIDERS) {
             let length = rest.get(at..).and_then(|tail| tail.find(|c: char| !DIVIDERS.contains(&c)));
             let Some((head, tail)) = length.and_then(|length| rest.split_at_checked(at + length)) else { break };
@@ -121,7 +121,7 @@ fn breakable(text: &str) -> String {
     whole
 }
 
-/// What divides the parts of symbols, paths and file names.
+/// The characters that divide the parts of symbols, paths and file names.
 const DIVIDERS: [char; 7] = ['_', '/', ':', ',', '-', '<', '='];
 
 #[cfg(test)]

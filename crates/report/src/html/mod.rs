@@ -1,11 +1,11 @@
 //! The page: one HTML file with the answer, pictures, tables and lanes. No network, no build step.
 //!
-//! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and searching.
-//! The same page can be served, and then asks its server for what a file has no room for. Rooms: `page` what a page is about
-//! and what is around its sections; `markup` the only way to write a text (escapes it); `answer`, `scaling`, `account`,
-//! `lanes`, `growth`, `tables`, `graph`, `sharing`, `machine` the sections; `chart` axes; `data` what the scripts read;
-//! [`detail`] what a served page asks for; [`sources`] lines around culprits; [`cases`] the page of a sweep over several
-//! cases.
+//! Everything that must be readable is plain HTML and SVG, written here; scripts only add zooming, sorting and
+//! searching. The same page can be served; then it asks its server for data that a file has no room for. Rooms: `page`
+//! what a page is about and the frame around its sections; `markup` the only way to write text (escapes it); `answer`,
+//! `scaling`, `account`, `lanes`, `growth`, `tables`, `graph`, `sharing`, `machine` the sections; `chart` axes; `data`
+//! what the scripts read; [`detail`] what a served page asks for; [`sources`] lines around culprits; [`cases`] the page
+//! of a sweep over several cases.
 //!
 //! May import: `lanes`, `observed`, `show`, `text`, `words`, `analyze`, `recording`, base64, flate2, sha2.
 
@@ -32,7 +32,7 @@ pub use page::Subject;
 use page::{Medium, Section, head, header, main};
 use std::io::{self, Write};
 
-/// The scripts, in the order of their definitions; one classic script, so that a page opened from disk may run it.
+/// The scripts, definitions first. They become one classic script, so that a page opened from disk may run it.
 const SCRIPTS: &[&str] = &[
     include_str!("../../assets/util.js"),
     include_str!("../../assets/data.js"),
@@ -44,23 +44,23 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../assets/tables.js"),
 ];
 
-/// The last one: it starts the others.
+/// The last script: it starts the others.
 const MAIN: &str = include_str!("../../assets/main.js");
 
-/// Only in a page that is served: a file asks nobody.
+/// Only in a served page: a file has no server to ask.
 const ASKING: &str = include_str!("../../assets/served.js");
 
-/// Rows of a table in a file; the rest is in `knee show` and in a served page.
+/// Rows of a table in a file; `knee show` and a served page have the rest.
 const FILE_ROWS: usize = 100;
-/// Rows of a table in a served page: more are slow to lay out, and nobody reads them.
+/// Rows of a table in a served page: more take long to lay out, and nobody reads them.
 const SERVED_ROWS: usize = 5000;
 
-/// A page with what it asks for.
+/// A page together with the data that it will request.
 #[derive(Debug)]
 pub struct Served {
     /// The page.
     pub page: Vec<u8>,
-    /// The rest.
+    /// The data for its requests.
     pub detail: Detail,
 }
 

@@ -41,7 +41,7 @@ pub(in crate::html) fn head(title: &str, script: Option<&str>, medium: Medium, m
     m.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     m.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
     let style = style();
-    // Data blocks are no scripts to the policy, and nothing else may run or be fetched.
+    // Data blocks are not scripts for the policy; apart from our script, nothing may run or be fetched.
     let script = script.map_or("'none'".to_owned(), |script| format!("'{}'", hash(script)));
     m.raw(&format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {script}; \

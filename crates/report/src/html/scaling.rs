@@ -12,10 +12,10 @@ const BOTTOM: f64 = 40.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 18.0;
 
-/// From this ratio of the largest to the smallest count on, doublings get equal room.
+/// From this ratio of the largest to the smallest count on, the x axis is logarithmic: equal room for each doubling.
 const LOG_FROM: f64 = 8.0;
 
-/// Columns of the table that give way where the screen is narrow.
+/// Columns of the table that are hidden on a narrow screen.
 const MINOR: [&str; 3] = ["runs", "processors used", "context switches"];
 
 /// A line of a drawing: place, value, interval.
@@ -55,7 +55,8 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     Some(m.into_html())
 }
 
-/// What a drawing shows, and how its numbers are written: at an axis with these steps up to this value, and alone.
+/// What a drawing shows, and how its numbers are written: `tick` at an axis (value, step, largest value), `value`
+/// alone.
 struct Shown<'a> {
     title: &'a str,
     ideal: bool,
@@ -82,7 +83,7 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
     let log = last.0 / first.0 >= LOG_FROM;
     let top = points.iter().map(|p| p.1.max(p.2.1)).filter(|v| v.is_finite()).fold(0.0, f64::max);
-    // The ideal line is what the curve is compared with, but must not press the curve to the ground.
+    // The curve is compared with the ideal line, but that line must not squeeze the curve to the bottom.
     let machine = f64::from(answer.machine.usable_processors.max(1));
     let best = if ideal { (last.0.min(machine) / first.0).clamp(1.0, (4.0 * top).max(1.0)) } else { 0.0 };
     let high = top.max(best) * 1.08;
@@ -122,8 +123,8 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
         if log { format!("{what} (logarithmic)") } else { what.clone() }
     ));
     if ideal {
-        // Ideal: as many times faster as there are more threads, up to the processors that there are. Straight between
-        // the counts that were measured, as the curve is.
+        // Ideal: speed grows with the number of threads, up to the number of processors. Straight lines between the
+        // measured counts, as for the curve.
         let mut counts: Vec<f64> = points.iter().map(|p| p.0).collect();
         counts.extend((first.0 < machine && machine < last.0).then_some(machine));
         counts.sort_by(f64::total_cmp);
@@ -185,7 +186,7 @@ fn table(answer: &Answer, m: &mut Markup) {
             let minor = if MINOR.contains(title) { " minor" } else { "" };
             m.raw(&format!("<td class=\"n{minor}\" data-l=\"")).text(title).raw("\">");
             m.raw(if knee && i == 0 { "<span class=\"badge\">knee</span> " } else { "" });
-            // On paper an interval stands below its value.
+            // A printed page shows the interval below its value.
             match cell.split_once(" (") {
                 Some((value, interval)) => {
                     m.text(value).raw(" <span class=\"interval\">(").text(interval).raw("</span>");
@@ -201,7 +202,7 @@ fn table(answer: &Answer, m: &mut Markup) {
         m.p("note", "In brackets: the 95 % interval of the median.");
     }
     if let Some(throughput) = &answer.throughput {
-        // A pattern that the user did not write says nothing to them at first sight.
+        // Folded: to somebody who did not write the pattern it means little at first sight.
         m.raw("<details><summary>")
             .text(&throughput.unit)
             .raw(" is what the program printed</summary><p class=\"note\">");

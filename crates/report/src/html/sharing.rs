@@ -10,11 +10,11 @@ use crate::words;
 use analyze::Analysis;
 use recording::ThreadId;
 
-/// Lines drawn.
+/// Cache lines that are drawn.
 const MOST_LINES: usize = 12;
-/// What memory without a name is called.
+/// Names given to memory that has no symbol.
 const REGIONS: [&str; 5] = ["global", "stack of a thread", "heap", "mapped file", "unknown memory"];
-/// Names in the title of a line.
+/// Most names in the title of a cache line.
 const MOST_NAMES: usize = 3;
 /// Width of one byte in the drawing.
 const BYTE: f64 = 11.0;
@@ -34,7 +34,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
          byte, from samples whose addresses could be worked out. One box is one field; different fields of different threads in one line are false sharing, one \
          field of several threads is true sharing. Which of it costs time, the answer says.",
     );
-    // A thread has one colour in all lines; who never has a field of its own needs none.
+    // A thread has the same colour in all lines; a thread without a field of its own needs none.
     let mut alone: Vec<ThreadId> = Vec::new();
     for field in lines.iter().flat_map(|line| &line.fields) {
         if let [one] = field.threads.iter().collect::<Vec<_>>().as_slice()
@@ -47,7 +47,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
         [one] => alone.iter().position(|t| t == *one).unwrap_or(0).min(COLOURS - 1).to_string(),
         _ => "many".to_owned(),
     };
-    // Lines that look alike are drawn once.
+    // Lines that would look the same are drawn once.
     let mut drawn: Vec<(String, &Shared, usize)> = Vec::new();
     for line in &lines {
         let looks =
@@ -92,7 +92,7 @@ fn content(line: &Shared) -> String {
     let heaviest = line.fields.iter().max_by_key(|f| f.reads + f.writes);
     let from = heaviest.map_or("", |f| f.from.as_str());
     match names.as_slice() {
-        // Where only the region is known, the code tells more.
+        // When only the region is known, the code that uses it tells more.
         [] if from.is_empty() => "memory without a name".to_owned(),
         [] => format!("memory used in {from}"),
         [region] if REGIONS.contains(&region.as_str()) && !from.is_empty() => format!("{region}, used in {from}"),

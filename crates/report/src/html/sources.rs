@@ -1,5 +1,5 @@
-//! Source lines around a culprit: which are wanted, and how they are shown. Reading them is the caller's: this crate opens
-//! no file.
+//! Source lines around a culprit: which ones are wanted, and how they are shown. The caller reads the files: this crate
+//! opens none.
 
 use super::markup::{Markup, readable};
 use analyze::answer::{Answer, Site};
@@ -15,11 +15,11 @@ pub const AROUND: u32 = 3;
 /// Call sites of a culprit that are shown.
 const MOST_CALLERS: usize = 3;
 
-/// What could be read: of a place the lines around it, with their numbers. Empty when nothing was.
+/// The lines around each place, with their numbers; only for places whose file could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources(BTreeMap<SourceLine, Vec<(u32, String)>>);
 
-/// A place as the answer tells it: function, file name without folders, line.
+/// A place as the answer gives it: function, file name without folders, line.
 type Told<'a> = (Option<&'a str>, &'a str, u32);
 
 fn told<'a>(function: Option<&'a String>, file: Option<&'a String>, line: Option<u32>) -> Option<Told<'a>> {
@@ -38,8 +38,8 @@ fn all(answer: &Answer) -> impl Iterator<Item = Told<'_>> {
 }
 
 impl Sources {
-    /// Looks for the source of every culprit. `read` gives the text of a file as it was when the program was recorded, or
-    /// nothing.
+    /// Looks for the source of every culprit. `read` returns the text of a file as it was when the program was
+    /// recorded, or nothing.
     pub fn find(answer: &Answer, tables: &Tables, mut read: impl FnMut(&str) -> Option<String>) -> Sources {
         let mut files: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut found = BTreeMap::new();
@@ -52,7 +52,7 @@ impl Sources {
         Sources(found)
     }
 
-    /// The lines around a place, the one that is meant marked.
+    /// Shows the lines around a place; its own line is marked.
     pub(super) fn show(&self, file: Option<&String>, line: Option<u32>, m: &mut Markup) {
         let (Some(file), Some(line)) = (file, line) else { return };
         let Some(lines) = self.0.get(&(file.clone(), line)) else { return };
@@ -64,7 +64,7 @@ impl Sources {
         m.raw("</code></pre>\n");
     }
 
-    /// As [`Sources::show`], of a call site.
+    /// As [`Sources::show`], for a call site.
     pub(super) fn show_site(&self, index: usize, site: &Site, m: &mut Markup) {
         if index < MOST_CALLERS {
             self.show(site.file.as_ref(), site.line, m);
@@ -72,16 +72,16 @@ impl Sources {
     }
 }
 
-/// The path that a place of the answer stands for. Two files of one name with such a line in such a function would be two
-/// answers, and then there is none.
+/// The full path for a place of the answer. None when it is ambiguous: when two files have the same name, and such a
+/// line in such a function.
 fn path_of<'t>(tables: &'t Tables, (function, file, line): Told<'_>) -> Option<&'t str> {
     let frames = tables.frames.iter().filter(|f| f.line == Some(line) && f.function.as_deref() == function);
     let paths: BTreeSet<&str> = frames.filter_map(|f| f.file.as_deref()).filter(|p| file_name(p) == file).collect();
     paths.first().copied().filter(|_| paths.len() == 1)
 }
 
-/// The lines from [`AROUND`] before to [`AROUND`] after; nothing when the file has no such line. Tabs as two spaces, and
-/// without the indentation that all of them have.
+/// The lines from [`AROUND`] before to [`AROUND`] after; nothing when the file has no such line. Tabs become two
+/// spaces, and the indentation common to all lines is removed.
 fn around(text: &str, line: u32) -> Vec<(u32, String)> {
     let first = line.saturating_sub(AROUND).max(1);
     let lines =

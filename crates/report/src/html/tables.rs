@@ -8,14 +8,14 @@ use crate::show::view::{Cell, Column};
 use crate::show::{Pick, UNTOLD, View, locks, syscalls, threads, waits};
 use analyze::Analysis;
 
-/// Rows that are seen before the reader asks for more.
+/// Rows that are visible before the reader asks for more.
 const FOLDED: usize = 12;
 
-/// Titles that have more room here than on a terminal.
+/// Titles that can be longer here than on a terminal.
 const TITLES: [(&str, &str); 3] =
     [("runnable_s", "waited to run"), ("involuntary", "times preempted"), ("migrations", "moved")];
 
-/// The tables, each of at most so many rows; `knee show` has the rest.
+/// The tables, each with at most `most` rows; `knee show` has the rest.
 pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) -> Option<String> {
     let observed = Observed::at(analysis, focus(&analysis.answer))?;
     let pick = Pick::default();
@@ -54,18 +54,18 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) ->
 /// Titles of fewer letters stay on one line.
 const SHORT: usize = 8;
 
-/// Columns that give way before those with this number stay where the screen is narrow, and on paper.
+/// On a narrow screen and on paper, columns whose `minor` is above this are hidden.
 const STAYS: u8 = 3;
 
-/// What is asked of a row.
+/// A condition on a row.
 type RowFilter<'a> = dyn Fn(&[Cell]) -> bool + 'a;
 
-/// What a table has of its own.
+/// What this page adds to a table.
 #[derive(Default)]
 pub(super) struct Own<'a> {
-    /// Titles of columns, by their keys, where more is known than the view's.
+    /// Titles by column key, where the page knows a better one than the view.
     pub(super) titles: &'a [(&'a str, String)],
-    /// Rows that say little.
+    /// Rows that say little and are shown in grey.
     pub(super) faint: Option<&'a RowFilter<'a>>,
 }
 
@@ -84,17 +84,17 @@ pub(super) fn table(view: &View, own: &Own<'_>, m: &mut Markup) {
         if title.len() < SHORT { title.replace(' ', "\u{a0}") } else { title.to_owned() }
     };
     let numeric = |i: usize| view.rows.iter().any(|r| r.get(i).is_some_and(|c| c.number().is_some()));
-    // Where the screen is narrow they give way to the others, as on a narrow terminal.
+    // On a narrow screen minor columns are hidden, as on a narrow terminal.
     let class = |kind: &'static str, i: usize| {
         let minor = view.columns.get(i).is_some_and(|c| c.minor > STAYS);
         if minor { format!("{kind} minor") } else { kind.to_owned() }
     };
-    // What bars are drawn behind: the first column of times.
+    // The column behind whose numbers bars are drawn: the first column of times.
     let bar = kept
         .iter()
         .copied()
         .find(|i| view.columns.get(*i).is_some_and(|c| c.key == "growth_s" || c.key == "blocked_s"));
-    // Of an imported profile's threads only this time is known.
+    // For the threads of an imported profile only this time is known.
     let bar = bar.or(kept.iter().copied().find(|i| view.columns.get(*i).is_some_and(|c| c.key == "running_s")));
     let bar =
         bar.or(kept.iter().copied().find(|i| view.rows.iter().any(|r| matches!(r.get(*i), Some(Cell::Seconds(_))))));
@@ -111,7 +111,7 @@ pub(super) fn table(view: &View, own: &Own<'_>, m: &mut Markup) {
         m.text(column.what).raw("\">").text(&title(column)).raw("</th>");
     }
     m.raw("</tr></thead><tbody>\n");
-    // On a narrow screen a row is a card, and each value stands behind its title.
+    // On a narrow screen a row becomes a card, and each value is preceded by its title.
     let labels: Vec<String> = view.columns.iter().map(|c| escape(&title(c))).collect();
     let label = |i: usize| labels.get(i).map_or("", String::as_str);
     for row in &view.rows {

@@ -1,19 +1,19 @@
-//! Lanes in buckets of equal length, each with what took most of it.
+//! Lanes in buckets of equal length, each with the kind that took most of it.
 
 use super::timeline::{Class, Lane, Span, Timeline};
 
-/// A stretch of equal buckets: how many, and their kind; none where the thread did not live or nothing is known.
+/// A stretch of equal buckets: how many, and their kind; none where the thread did not exist or nothing is known.
 pub type Stretch = (u64, Option<u32>);
 
 /// One lane in `count` buckets that divide the run, neighbours with the same kind joined.
 ///
-/// The kind of a bucket is the heaviest of its heaviest class: twenty different locks of four percent each are waiting
-/// for locks, even where running is ten percent.
+/// Finds the class with the most time in a bucket, then the kind with the most time in that class: a bucket with twenty
+/// locks of 4 % each is waiting for locks, even when running takes 10 %.
 pub fn bucketed(timeline: &Timeline, lane: &Lane, count: u64) -> Vec<Stretch> {
     bucketed_between(timeline, lane, (timeline.begin, timeline.begin + timeline.length()), count)
 }
 
-/// As [`bucketed`], of the stretch between two times on the recording's clock.
+/// As [`bucketed`], for the stretch between two times on the recording's clock.
 pub fn bucketed_between(timeline: &Timeline, lane: &Lane, (from, to): (u64, u64), count: u64) -> Vec<Stretch> {
     let mut made = Made { stretches: Vec::new(), timeline, now: Vec::new(), at: 0 };
     let length = u128::from(to.saturating_sub(from).max(1));
@@ -43,7 +43,7 @@ pub fn bucketed_between(timeline: &Timeline, lane: &Lane, (from, to): (u64, u64)
     made.stretches
 }
 
-/// What a part of a span is made of: kinds and nanoseconds. In a stretch that is summed up every part is like the whole.
+/// What a part of a span consists of: kinds and nanoseconds. Any part of a summed-up stretch has the mix of the whole.
 pub fn parts<'l>(lane: &'l Lane, span: &Span, ns: u64) -> impl Iterator<Item = (u32, f64)> + use<'l> {
     let mix = lane.mixes.get(span.mix as usize).filter(|_| span.mix > 0);
     let all = mix.map_or(1.0, |mix| mix.iter().map(|m| m.1 as f64).sum::<f64>().max(1.0));
@@ -55,7 +55,7 @@ pub fn parts<'l>(lane: &'l Lane, span: &Span, ns: u64) -> impl Iterator<Item = (
 struct Made<'a> {
     stretches: Vec<Stretch>,
     timeline: &'a Timeline,
-    /// What the bucket at hand holds: kinds and nanoseconds.
+    /// What the current bucket holds: kinds and nanoseconds.
     now: Vec<(u32, f64)>,
     at: u64,
 }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_heaviest_class_wins_then_its_heaviest_kind() {
-        // User has most of any kind, but both locks together have more.
+        // Class User has the largest single kind, but both locks together have more.
         let spans = [(100, 140, 0), (140, 165, 1), (165, 200, 2)];
         assert_eq!(buckets(&spans, 100, 1), [(1, Some(2))]);
     }
@@ -173,7 +173,7 @@ mod tests {
             let part = bucketed_between(&timeline, lane, (100 + from, 100 + to), to - from);
             assert_eq!(flat(part), whole[from as usize..to as usize], "{from} {to}");
         }
-        // Beyond the run there is nothing.
+        // After the end of the run there is nothing.
         assert_eq!(bucketed_between(&timeline, lane, (1100, 1200), 4), [(4, None)]);
     }
 

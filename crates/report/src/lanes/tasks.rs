@@ -12,15 +12,15 @@ pub struct Task<'t> {
     pub thread: ThreadId,
     /// Begin, on the recording's clock.
     pub start: u64,
-    /// End; the run's end when it did not end.
+    /// End; the run's end when the task did not end.
     pub end: u64,
     /// Its name.
     pub name: &'t str,
-    /// How many tasks of the thread were open around it.
+    /// How many tasks of the thread were open when it began.
     pub depth: usize,
 }
 
-/// The tasks of a run, those that ended in the order of their ends, then those that did not.
+/// The tasks of a run: first those that ended, in the order of their ends, then those that did not.
 pub fn tasks<'t>(observed: &Observed<'_, 't>) -> Vec<Task<'t>> {
     let run = observed.traced.run.run;
     let (begin, end) =

@@ -1,4 +1,4 @@
-//! Slices and system calls as one sequence of spans a thread.
+//! Slices and system calls as one sequence of spans per thread.
 
 use crate::observed::Observed;
 use analyze::account::lines::Why;
@@ -7,11 +7,11 @@ use recording::tables::{Call, Slice, State};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a thread did, as coarse as colours are.
+/// What a thread did; each class has one colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
-    /// On a processor, in its own code as far as is known.
+    /// On a processor, in its own code as far as we know.
     User = 1,
     /// On a processor, in a system call.
     System = 2,
@@ -64,7 +64,7 @@ impl Class {
         }
     }
 
-    /// A name for style sheets.
+    /// The name in style sheets.
     pub fn key(self) -> &'static str {
         match self {
             Class::User => "user",
@@ -80,7 +80,7 @@ impl Class {
         }
     }
 
-    /// The colour of a wait.
+    /// The class of a wait.
     pub fn of_wait(why: Why) -> Class {
         match why {
             Why::Lock | Why::Pool | Why::Allocator => Class::Lock,
@@ -94,14 +94,14 @@ impl Class {
     }
 }
 
-/// A class with what is known beyond it.
+/// A class with the details that are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     /// The colour.
     pub class: Class,
-    /// More in words: the system call, the lock and its place.
+    /// Details in words: the system call, the lock and its place.
     pub label: String,
-    /// The thread that ends such waits mostly, and its share of them.
+    /// The thread that ends most of such waits, and its share of them.
     pub waker: Option<(ThreadId, f64)>,
 }
 
@@ -114,18 +114,18 @@ pub struct Span {
     pub end: u64,
     /// Index into [`Timeline::kinds`]: what took most of it.
     pub kind: u32,
-    /// For a stretch that is summed up: the index into [`Lane::mixes`]; 0 for none.
+    /// For a summed-up stretch the index into [`Lane::mixes`], otherwise 0.
     pub mix: u32,
 }
 
 /// One thread.
 #[derive(Debug, Clone)]
 pub struct Lane {
-    /// Which.
+    /// The thread.
     pub thread: ThreadId,
-    /// Its spans, ascending and apart.
+    /// Its spans, ascending, without overlap.
     pub spans: Vec<Span>,
-    /// What summed-up stretches are made of: kinds and nanoseconds. The first is empty.
+    /// What summed-up stretches consist of: kinds and nanoseconds. Entry 0 is empty.
     pub mixes: Vec<Vec<(u32, u64)>>,
 }
 
@@ -145,7 +145,7 @@ pub struct Timeline {
     pub begin: u64,
     /// Its end.
     pub end: u64,
-    /// What spans say.
+    /// The kinds that spans refer to.
     pub kinds: Vec<Kind>,
     /// The lanes: threads in the order of their creation.
     pub lanes: Vec<Lane>,
@@ -153,7 +153,7 @@ pub struct Timeline {
     pub left_out: usize,
 }
 
-/// More kinds than this are not told apart: a recording with a wait for each of forty thousand joins would else need
+/// Beyond this number, kinds are not told apart: otherwise a recording with forty thousand waits for joins would need
 /// as many names.
 const MOST_KINDS: usize = 4096;
 
@@ -221,7 +221,7 @@ impl Kinds<'_, '_, '_> {
         index
     }
 
-    /// `single`: no slice of its stretch is the sum of several.
+    /// `single`: each slice of the stretch is one event, not the sum of several.
     fn slice(&mut self, slice: &Slice, single: bool) -> u32 {
         match (slice.state, slice.wait) {
             (State::Running, _) => self.plain(Class::User),
@@ -240,7 +240,7 @@ impl Kinds<'_, '_, '_> {
 }
 
 impl Timeline {
-    /// The lanes of a run: at most `most` threads, those that lived through the most of it.
+    /// The lanes of a run: at most `most` threads, the longest-lived ones.
     pub fn new(observed: &Observed<'_, '_>, most: usize) -> Timeline {
         let traced = observed.traced;
         let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
@@ -304,7 +304,7 @@ fn lane(
     let mut last = begin;
     for stretch in slices.chunk_by(|a, b| (a.start_ns, a.end_ns) == (b.start_ns, b.end_ns)) {
         let Some(first) = stretch.first() else { continue };
-        // Rows that overlap come from a damaged recording: the earlier one stays.
+        // Overlapping rows come from a damaged recording: the earlier row wins.
         let (start, stop) = (first.start_ns.max(last), first.end_ns.min(end));
         if stop <= start {
             continue;
@@ -324,7 +324,7 @@ fn lane(
             lane.spans.push(Span { start, end: stop, kind, mix: 0 });
             continue;
         }
-        // A running stretch is the program's own code but for the system calls in it.
+        // A running stretch is the program's own code, except for the system calls in it.
         let mut at = start;
         while let Some(call) = calls.peek() {
             if call.start_ns >= stop {

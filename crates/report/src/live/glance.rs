@@ -15,7 +15,7 @@ pub enum State {
     Runs,
     /// Waiting for a processor.
     Ready,
-    /// One of the two.
+    /// On a processor or waiting for one.
     RunsOrReady,
     /// Waiting for something else.
     Waits,
@@ -39,11 +39,11 @@ pub struct Moment<'a> {
     pub title: &'a str,
     /// The rows of the last seconds: one run.
     pub tables: &'a Tables,
-    /// The threads that live, what each does, and the wait that it is in.
+    /// The threads that exist, what each is doing, and the wait that it is in.
     pub now: &'a [(ThreadId, State, Option<WaitId>)],
-    /// Processors that were busy with the program at each look, the newest last.
+    /// Processors that the program kept busy at each look, the newest last.
     pub used: &'a [f64],
-    /// False where nothing tells which code runs.
+    /// False when nothing tells which code runs.
     pub sees_code: bool,
 }
 
@@ -52,13 +52,13 @@ pub struct Moment<'a> {
 pub struct Glance {
     /// What is looked at.
     pub title: String,
-    /// Seconds that the tables are of.
+    /// The period that the tables cover, seconds.
     pub seconds: f64,
-    /// Processors that were busy with the program at each look, the newest last.
+    /// Processors that the program kept busy at each look, the newest last.
     pub used: Vec<f64>,
     /// Processors that it may use.
     pub processors: u32,
-    /// How many threads do what: `running`, `waiting for lock`.
+    /// How many threads are in each state: `running`, `waiting for lock`.
     pub states: Vec<(String, usize)>,
     /// Threads, functions, waits, locks.
     pub panels: Vec<View>,

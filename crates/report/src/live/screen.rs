@@ -15,21 +15,21 @@ use ratatui_widgets::block::Block;
 use ratatui_widgets::paragraph::Paragraph;
 use ratatui_widgets::sparkline::Sparkline;
 
-/// From this many columns on two tables side by side have legible names.
+/// From this many columns on, two tables fit side by side with legible names.
 const WIDE: u16 = 120;
-/// From this many lines on two tables fit above each other.
+/// From this many lines on, two tables fit above each other.
 const TALL: u16 = 20;
 /// Lines that PageUp and PageDown move by.
 const PAGE: usize = 10;
 /// Tables.
 const PANELS: usize = 4;
 
-/// A key, whatever it is on the keyboard.
+/// A key by its meaning, not by its place on the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// End the view.
     Quit,
-    /// Stand still, or go on.
+    /// Pause, or go on.
     Pause,
     /// The next table.
     Next,
@@ -52,14 +52,14 @@ pub enum Key {
 pub struct Look {
     focus: usize,
     scroll: [usize; PANELS],
-    /// 0 is the order in which tables come; n is by the n-th column with numbers.
+    /// 0 is the tables' own order; n sorts by the n-th column with numbers.
     sort: [usize; PANELS],
-    /// The screen stands still.
+    /// True while the screen is paused.
     pub paused: bool,
 }
 
 impl Look {
-    /// Does what a key means. True when the view is to end.
+    /// Does what a key means. Returns true to end the view.
     pub fn press(&mut self, key: Key, glance: Option<&Glance>) -> bool {
         let panel = glance.and_then(|g| g.panels.get(self.focus));
         let last = panel.map_or(0, |p| p.rows.len().saturating_sub(1));
@@ -104,7 +104,7 @@ impl Look {
         Line::from(line).render(foot, buffer);
     }
 
-    /// Where tables go: all four, or the one that has the focus.
+    /// Where tables go: all four, two of them, or only the one that has the focus.
     fn places(&self, area: Rect) -> Vec<(usize, Rect)> {
         let halves = |area: Rect| {
             let parts: [Rect; 2] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
@@ -116,7 +116,7 @@ impl Look {
             return vec![(0, a), (1, b), (2, c), (3, d)];
         }
         if area.height >= TALL {
-            // The focus and, where that is another, the threads above it.
+            // The threads above; below them the table with the focus, or the second one when the threads have it.
             let [above, below] = halves(area);
             let second = if self.focus == 0 { 1 } else { self.focus };
             return vec![(0, above), (second, below)];
@@ -143,7 +143,7 @@ impl Look {
         // A row for the titles.
         view.rows.truncate(usize::from(inner.height).saturating_sub(1));
         let mut written = Vec::new();
-        // A vector takes everything.
+        // Writing to a vector cannot fail.
         let drawn = view.grid(usize::from(inner.width), tone.unicode, &mut written);
         let written = match (drawn.is_ok() && !view.rows.is_empty(), view.notes.is_empty()) {
             (true, _) => String::from_utf8_lossy(&written).into_owned(),
@@ -181,7 +181,7 @@ fn top(glance: &Glance, tone: TextStyle, area: Rect, buffer: &mut Buffer) {
     Line::styled(label, tone.faint()).render(second, buffer);
     let room = u16::try_from(label.len()).unwrap_or(0).min(second.width);
     let bars = Rect { x: second.x + room, width: second.width - room, ..second };
-    // Tenths of a processor; the newest look is at the right end of what is drawn.
+    // In tenths of a processor; the newest look is at the right end.
     let all: Vec<u64> = glance.used.iter().map(|used| (used.max(0.0) * 10.0).round() as u64).collect();
     let newest = all.get(all.len().saturating_sub(usize::from(bars.width))..).unwrap_or_default();
     Sparkline::default()

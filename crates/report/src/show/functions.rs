@@ -19,7 +19,7 @@ struct Spent {
     samples: BTreeMap<FunctionKey, u64>,
 }
 
-/// What the kernel's part of a sample is called: by its system call, in an imported profile by the kernel's function.
+/// The name of the kernel's part of a sample: its system call, or in an imported profile the kernel's function.
 pub(crate) fn kernel_name(observed: &Observed<'_, '_>, syscall: Option<u32>, stack: Option<StackId>) -> String {
     if let Some(number) = syscall {
         return format!("[{}]", observed.model.call_name(number));
@@ -31,8 +31,8 @@ pub(crate) fn kernel_name(observed: &Observed<'_, '_>, syscall: Option<u32>, sta
     function.map_or_else(|| "[kernel]".to_owned(), |name| format!("[{name}]"))
 }
 
-/// Processor-seconds per unit of work that a sample of the run stands for: its threads' running time in the measured part,
-/// divided among the samples, which are those of that part, so that the sums are what the scheduler counted.
+/// Processor-seconds per unit of work that a sample of the run stands for: the running time of its threads in the
+/// measured part, divided by the number of samples in that part, so that the sums are what the scheduler counted.
 pub(crate) fn seconds_per_sample(observed: &Observed<'_, '_>) -> f64 {
     let samples = observed.traced.samples.len() as f64;
     if samples > 0.0 { running(observed.traced) / samples / 1e9 / observed.work } else { 0.0 }
@@ -49,7 +49,7 @@ fn running(traced: &Traced<'_>) -> f64 {
         slice.spent_ns as f64 * overlap(traced.measured, slice.start_ns, slice.end_ns) as f64 / length
     });
     let inside: f64 = inside.sum();
-    // Without timelines, as much as of any other part of that length.
+    // Without timelines, assume that threads ran as much in this part as in any other of the same length.
     if inside > 0.0 { inside } else { whole * traced.measured_share() }
 }
 
@@ -60,7 +60,7 @@ fn name_of(function: Option<&str>, module: &str, address: u64) -> String {
     }
 }
 
-/// Which keys a stack has, innermost first.
+/// The keys of a stack's frames, innermost first.
 fn keys(observed: &Observed<'_, '_>, stack: StackId, lines: bool) -> Vec<FunctionKey> {
     let frames = observed.model.stacks.frames(stack);
     let key = |code: &analyze::model::code::Code<'_>| -> FunctionKey {
@@ -104,7 +104,7 @@ fn spent(observed: &Observed<'_, '_>, pick: Pick, lines: bool) -> Spent {
             }
             None => found.by.entry(("(no stack)".to_owned(), String::new())).or_default().0 += each,
         }
-        // A function that calls itself is on the stack once, for its total.
+        // A function that calls itself counts once for its total.
         for key in own().collect::<BTreeSet<_>>() {
             found.by.entry(key.clone()).or_default().1 += each;
         }
@@ -156,7 +156,7 @@ fn table(
     let now = spent(observed, pick, by_line);
     let before = base.as_ref().map(|b| spent(b, Pick::default(), by_line));
     let all: f64 = now.by.values().map(|s| s.0).sum();
-    // What grew by less than what sampling may make of nothing did not grow for certain.
+    // Growth smaller than the sampling error cannot be told from noise.
     let each = [seconds_per_sample(observed), base.as_ref().map_or(0.0, seconds_per_sample)];
     let variance = |spent: &Spent, key: &FunctionKey, each: f64| {
         spent.samples.get(key).copied().unwrap_or(0) as f64 * each.powi(2)
@@ -173,7 +173,7 @@ fn table(
         let place = match was {
             None => (0, own),
             Some(was) if own - was > NORMAL_95 * noise => (0, own - was),
-            // What only calls others is of least interest.
+            // Functions that only call others are the least interesting.
             Some(was) if own > 0.0 || was > 0.0 => (1, own),
             Some(_) => (2, total),
         };

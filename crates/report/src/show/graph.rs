@@ -1,23 +1,23 @@
 //! Who waits for whom as a graph, and its knots.
 //!
-//! A knot is a set of threads each of which waits, directly or through others, for each other one of them: none can get
-//! ahead alone (a strongly connected component; Zhou, Gan, Ma & Wang, *wPerf*, OSDI 2018, look for bottlenecks there).
-//! Nearly all threads are tied together by some short waits, so only those belong to a knot that wait in it for long.
-//! That threads wait in a circle does not say that it costs time: that is the verdict's to say.
+//! A knot is a set of threads each of which waits, directly or through others, for every other one: none can make
+//! progress alone (a strongly connected component; Zhou, Gan, Ma & Wang, *wPerf*, OSDI 2018, look for bottlenecks
+//! there). Short waits tie nearly all threads together, so a knot has only those that wait long inside it. Waiting in a
+//! circle need not cost time: whether it does, the verdict says.
 
 use crate::observed::Observed;
 use recording::ThreadId;
 use std::collections::BTreeMap;
 
-/// More circles on a page cannot be followed: where there are more threads, those with like names stand together.
+/// More circles in a picture are too many to follow: with more threads, those with similar names are drawn as one.
 const MOST_NODES: usize = 14;
-/// Edges with less of all the waiting are not drawn: whoever follows one can gain no more than that.
+/// Edges with less than this share of all the waiting are not drawn: removing one could gain no more than that.
 const SMALLEST: f64 = 0.01;
-/// Share of its life that each thread of a knot waits for the others of it: whoever waits less would gain less than a
-/// twentieth by being untied.
+/// Share of its life that each thread of a knot waits for the others in it: a thread that waits less would gain less
+/// than a twentieth from not waiting.
 const TIED: f64 = 0.05;
 
-/// A thread, or threads with like names.
+/// A thread, or threads with similar names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// What it is called.
@@ -33,7 +33,7 @@ pub struct Node {
 pub struct Edge {
     /// Index of the one that waits.
     pub waiter: usize,
-    /// Index of the one that ends the waiting. The same where threads with like names wait for each other.
+    /// Index of the one that ends the wait. The same index when threads with similar names wait for each other.
     pub waker: usize,
     /// Blocked time, seconds.
     pub seconds: f64,
@@ -59,9 +59,9 @@ pub struct Graph {
     pub edges: Vec<Edge>,
     /// The knots, heaviest first.
     pub knots: Vec<Knot>,
-    /// Blocked time that threads of the program ended, seconds, with what is left out.
+    /// Blocked time that threads of the program ended, seconds, including edges that are left out.
     pub seconds: f64,
-    /// True when nodes are names and not threads.
+    /// True when nodes stand for names, not for threads.
     pub grouped: bool,
 }
 
@@ -71,7 +71,7 @@ impl Graph {
         let mut between: BTreeMap<(ThreadId, ThreadId), u64> = BTreeMap::new();
         for wait in observed.traced.waits.values() {
             for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
-                // A thread that wakes itself has set a timer or closed its own file: nobody was waited for.
+                // A thread that wakes itself has set a timer or closed its own file: it waited for no other thread.
                 if let Some(waker) = observed.ended_by(wait, wake).filter(|waker| *waker != wait.thread) {
                     let ns = between.entry((wait.thread, waker)).or_default();
                     *ns = ns.saturating_add(wake.blocked_ns);
@@ -97,7 +97,7 @@ impl Graph {
     }
 }
 
-/// A name without its numbers: `worker 12` is one of `worker #`.
+/// A name with its numbers replaced: `worker 12` becomes `worker #`.
 fn pattern(name: &str) -> String {
     let mut pattern = String::new();
     for c in name.chars() {
@@ -139,7 +139,7 @@ fn made(names: &[(ThreadId, String, u64)], between: &BTreeMap<(ThreadId, ThreadI
         .collect();
     edges.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let drawn = |e: &Edge| e.seconds >= SMALLEST * seconds;
-    // The heaviest edges name the nodes that are kept.
+    // The nodes of the heaviest edges are kept.
     let mut kept: Vec<usize> = Vec::new();
     for index in edges.iter().filter(|e| drawn(e)).flat_map(|e| [e.waiter, e.waker]) {
         if kept.len() < MOST_NODES && !kept.contains(&index) {
@@ -159,7 +159,7 @@ fn made(names: &[(ThreadId, String, u64)], between: &BTreeMap<(ThreadId, ThreadI
     Graph { nodes, edges, knots, seconds, grouped }
 }
 
-/// The circles whose every member waits long enough inside; heaviest first.
+/// The circles in which every member waits long enough; heaviest first.
 fn knots(nodes: &[Node], edges: &[Edge]) -> Vec<Knot> {
     let mut alive = vec![true; nodes.len()];
     loop {
@@ -179,7 +179,7 @@ fn knots(nodes: &[Node], edges: &[Edge]) -> Vec<Knot> {
             let seconds = edges.iter().filter(inside).map(|e| e.seconds).sum();
             knots.push(Knot { nodes: nodes_of, seconds });
         }
-        // Each round takes somebody out, so it ends.
+        // Each round removes at least one node, so the loop ends.
         if !untied {
             knots.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
             return knots;
@@ -187,7 +187,7 @@ fn knots(nodes: &[Node], edges: &[Edge]) -> Vec<Knot> {
     }
 }
 
-/// Sets of nodes that reach each other (Warshall 1962), of those that are alive.
+/// Sets of nodes that reach each other (Warshall 1962), among those that are alive.
 fn circles(alive: &[bool], edges: &[Edge]) -> Vec<Vec<usize>> {
     let count = alive.len();
     let mut reaches = vec![vec![false; count]; count];
@@ -212,7 +212,7 @@ fn circles(alive: &[bool], edges: &[Edge]) -> Vec<Vec<usize>> {
     }
     let mut found: Vec<Vec<usize>> = Vec::new();
     for first in 0..count {
-        // What does not come back to itself is in no circle.
+        // A node that does not reach itself is in no circle.
         if get(&reaches, first, first) && !found.iter().any(|nodes| nodes.contains(&first)) {
             let both = |other: &usize| get(&reaches, first, *other) && get(&reaches, *other, first);
             found.push((0..count).filter(both).collect());
@@ -249,7 +249,7 @@ mod tests {
         // A pipeline whose first stage hardly ever waits for the others.
         let edges = [(1, 0, 400), (2, 0, 380), (3, 1, 250), (3, 2, 240), (0, 1, 16), (0, 2, 12)];
         assert!(graph(&["reader", "a", "b", "writer"], &edges, false).knots.is_empty());
-        // Many short waits for several are one long wait.
+        // Several short waits add up to a long one.
         let edges = [(1, 0, 400), (2, 0, 380), (0, 1, 30), (0, 2, 30)];
         let graph = graph(&["reader", "a", "b"], &edges, false);
         assert_eq!(graph.knots.iter().map(|k| k.nodes.clone()).collect::<Vec<_>>(), [[0, 1, 2]]);

@@ -1,4 +1,4 @@
-//! Lanes as text: one line a thread, one character a bucket.
+//! Lanes as text: one line per thread, one character per bucket.
 
 use super::pick::Pick;
 use crate::lanes::levels::bucketed;

@@ -21,7 +21,7 @@ struct Lock {
     released_by: BTreeMap<ThreadId, f64>,
 }
 
-/// One row a lock.
+/// One row per lock.
 pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "locks",
@@ -92,7 +92,7 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
             ],
         ));
     }
-    // Kernel locks are counted over the run as a whole and have no times of their own.
+    // Waits for kernel locks are summed over the whole run and have no times of their own.
     if pick.between.is_none() {
         rows.extend(kernel(observed, &meant));
     } else {
@@ -129,8 +129,8 @@ fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, 
             sum.place = (row.waited_ns, call, observed.where_(row.user_stack, row.syscall.is_some()).1);
         }
     }
-    // The kernel counts until the thread has the lock and runs; the timelines tell how much of that it was woken and waited
-    // for a processor, for all ways together in which it waits for the lock.
+    // The kernel counts until the thread has the lock and runs. The timelines tell how much of that time the thread was
+    // runnable, but only for all ways together in which it waits for the lock.
     let mut runnable: BTreeMap<&str, f64> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         if let Some(what) = wait.what.as_deref().filter(|_| observed.why(wait) == Why::KernelLock) {

@@ -14,13 +14,13 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// The threads meant.
+    /// The threads that the table is about.
     pub fn threads(&self, observed: &Observed<'_, '_>) -> BTreeSet<ThreadId> {
         let meant = |tid: u32| self.tid.is_none_or(|t| t == tid);
         observed.traced.threads.values().filter(|t| meant(t.tid)).map(|t| t.thread).collect()
     }
 
-    /// The stretch of time meant, on the recording's clock, nanoseconds.
+    /// The stretch of time that the table is about, on the recording's clock, nanoseconds.
     pub fn range(&self, observed: &Observed<'_, '_>) -> (u64, u64) {
         let trace = observed.traced.trace;
         let (begin, end) = (trace.begin_ns, trace.end_ns);

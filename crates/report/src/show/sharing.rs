@@ -10,31 +10,31 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Bytes of a cache line on x86-64 and most of aarch64.
 pub const LINE: u64 = 64;
 
-/// One piece of a line that is accessed.
+/// A piece of a cache line that is accessed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// Distance from the line's start, bytes.
     pub at: u64,
     /// Bytes.
     pub width: u64,
-    /// The variable and its member, as far as known.
+    /// The variable and its member, as far as they are known.
     pub name: String,
     /// Samples that read.
     pub reads: u64,
     /// Samples that wrote.
     pub writes: u64,
-    /// The threads.
+    /// The threads that access it.
     pub threads: BTreeSet<ThreadId>,
-    /// Where from, most often.
+    /// The code that accesses it most often.
     pub from: String,
 }
 
-/// One line.
+/// A cache line that several threads access.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
     /// Process and address of its first byte.
     pub line: (u32, u64),
-    /// What is accessed in it, by place.
+    /// What is accessed in it, by offset.
     pub fields: Vec<Field>,
     /// All threads that touch it.
     pub threads: BTreeSet<ThreadId>,
@@ -45,7 +45,7 @@ pub struct Shared {
 /// Accesses by distance from the line's start and width.
 type AccessesByOffset<'t> = BTreeMap<(u64, u64), Vec<&'t Access>>;
 
-/// The lines of a run, those with most samples first.
+/// The lines of a run, ordered by samples, most first.
 pub fn shared(observed: &Observed<'_, '_>, pick: Pick) -> Vec<Shared> {
     let run = observed.traced.run.run;
     let (from, to) = pick.range(observed);
@@ -114,7 +114,7 @@ fn name(variable: &Variable) -> String {
     }
 }
 
-/// One row a field of a line.
+/// One row per field of a line.
 pub fn sharing(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "sharing",

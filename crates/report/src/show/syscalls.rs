@@ -17,7 +17,7 @@ struct SyscallSum {
     longest: u64,
 }
 
-/// One row a call, error and place; calls whose place is not known are counted by name alone.
+/// One row per call, error and place; calls from an unknown place are counted by name alone.
 pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "system calls",
@@ -61,8 +61,8 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
             let error = site.error.map(error_name).unwrap_or_default();
             let own = observed.where_(site.user_stack, true).1;
             let sum = found.entry((site.name.clone(), error, own)).or_default();
-            // Timed calls stand for all of their site, but a thread makes one call at a time: all of its calls take no
-            // longer than it lived.
+            // The timed calls are scaled up to all calls of their site. A thread makes one call at a time, so all its
+            // calls together take no longer than the thread lived.
             let lived = observed
                 .traced
                 .threads
@@ -112,7 +112,7 @@ pub fn syscalls(observed: &Observed<'_, '_>, pick: Pick) -> View {
     view
 }
 
-/// Error numbers of Linux that programs meet most (include/uapi/asm-generic/errno-base.h and errno.h).
+/// Names of the Linux error numbers that programs meet most (include/uapi/asm-generic/errno-base.h and errno.h).
 fn error_name(error: u32) -> String {
     let name = match error {
         1 => "EPERM",
@@ -134,7 +134,7 @@ fn error_name(error: u32) -> String {
         104 => "ECONNRESET",
         110 => "ETIMEDOUT",
         115 => "EINPROGRESS",
-        // Between the kernel and itself (include/linux/errno.h): the call is started again after a signal.
+        // Used inside the kernel only (include/linux/errno.h): the call is started again after a signal.
         512..=516 => "restart",
         _ => return format!("error {error}"),
     };

@@ -7,7 +7,7 @@ use recording::ThreadId;
 use recording::tables::State;
 use std::collections::BTreeMap;
 
-/// One row a thread: what it did with its life.
+/// One row per thread: how it spent its life.
 pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "threads",
@@ -67,7 +67,7 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
         };
         let created = observed.model.stacks.view(t.created_stack, false);
         let optional = |n: Option<u64>| n.map_or(Cell::None, Cell::count);
-        // Of these an imported profile tells nothing.
+        // An imported profile does not know these.
         let told = |cell: Cell| if imported { Cell::None } else { cell };
         rows.push((
             running,
@@ -94,10 +94,10 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
     view
 }
 
-/// Blocked nanoseconds, blocks, nanoseconds of the wait with most of them, and that wait in words.
+/// Blocked nanoseconds, number of blocks, nanoseconds of the largest wait, and that wait in words.
 type BlockedBy = (u64, u64, u64, String);
 
-/// One row a pair of threads: who waited for whom.
+/// One row per pair of threads: who waited for whom.
 pub fn wakers(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "who waits for whom",

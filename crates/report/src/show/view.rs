@@ -16,11 +16,11 @@ pub enum Cell {
     Count(f64),
     /// A time in seconds.
     Seconds(f64),
-    /// How much a time in seconds changed.
+    /// The change of a time, in seconds.
     Change(f64),
-    /// A share of 1.
+    /// A share from 0 to 1.
     Share(f64),
-    /// It is not known or there is none.
+    /// Not known, or there is none.
     None,
 }
 
@@ -64,7 +64,7 @@ impl Cell {
         }
     }
 
-    /// Numbers by size, texts by letter, what is missing last.
+    /// Numbers descending, then texts alphabetically, then empty cells.
     fn order(&self, other: &Cell) -> Ordering {
         match (self, other) {
             (Cell::None, Cell::None) => Ordering::Equal,
@@ -93,9 +93,9 @@ pub struct Column {
     pub title: &'static str,
     /// What it is, in a sentence.
     pub what: &'static str,
-    /// On a narrow screen columns give way to legible names: those with the largest number first, those with 0 never.
+    /// On a narrow screen minor columns are dropped to keep names legible: the largest number first, 0 never.
     pub minor: u8,
-    /// True for places and the like, which are never shortened.
+    /// True for places and the like, which must not be shortened.
     pub whole: bool,
 }
 
@@ -105,27 +105,27 @@ pub const fn column(key: &'static str, title: &'static str, what: &'static str) 
 }
 
 impl Column {
-    /// The column as one that gives way.
+    /// Makes the column minor: it may be dropped on a narrow screen.
     pub const fn minor(self, minor: u8) -> Column {
         Column { minor, ..self }
     }
 
-    /// The column as one of which nothing is left out: where it does not fit it goes on below.
+    /// Makes the column whole: a text that does not fit continues on the next line.
     pub const fn whole(self) -> Column {
         Column { whole: true, ..self }
     }
 }
 
-/// Columns of a text below which a name is hardly told from others: `simulate (birthday.c:41)` is that long.
+/// With fewer columns than this a name can hardly be told from others: `simulate (birthday.c:41)` is this long.
 const LEGIBLE: usize = 24;
 
 /// No column is narrower than this.
 const NARROWEST: usize = 8;
-/// A column gives way to a place of this many letters; those of a longer one go on below.
+/// A column is kept wide enough for a place of up to this many letters; longer places continue on the next line.
 const WIDEST_PLACE: usize = 40;
-/// What is left of a name before its place.
+/// Least room for a name before its place.
 const SHORTEST_NAME: usize = 6;
-/// Lines of a cell; a place of more is made to be long.
+/// Most lines of a cell; a place that needs more was made long on purpose.
 const MOST_LINES: usize = 6;
 
 /// A table.
@@ -143,10 +143,10 @@ pub struct View {
     pub more: usize,
 }
 
-/// A column that there is not.
+/// The error for a column that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoColumn {
-    /// The columns that there are.
+    /// The columns that exist.
     pub known: Vec<&'static str>,
 }
 
@@ -156,7 +156,7 @@ impl View {
         View { title, columns: columns.to_vec(), ..View::default() }
     }
 
-    /// Sorts by a column, the largest first, then cuts off behind `limit` rows.
+    /// Sorts by a column, the largest first, then keeps the first `limit` rows.
     ///
     /// # Errors
     /// When there is no such column.
@@ -173,7 +173,7 @@ impl View {
         Ok(self)
     }
 
-    /// As JSON: one object a row.
+    /// As JSON: one object per row.
     pub fn value(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let pairs = self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_owned(), cell.value()));
@@ -183,7 +183,7 @@ impl View {
     }
 
     /// As CSV (RFC 4180), times in seconds. A text that a spreadsheet would take for a formula gets a quote before it,
-    /// because names are the target's choice.
+    /// because the target chooses the names.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -201,8 +201,8 @@ impl View {
         Ok(())
     }
 
-    /// As text in columns: numbers to the right. Where the line is too short for legible names, minor columns are left
-    /// out and told below; then the widest text is shortened until the line fits.
+    /// As text in columns: numbers right-aligned. When the line is too short for legible names, minor columns are left
+    /// out and named below; then the widest text is shortened until the line fits.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -236,7 +236,7 @@ impl View {
         let title = |i: usize| self.columns.get(i).map_or("", |c| c.title);
         let natural =
             |i: usize| shown.iter().map(|r| text::width(&cell(r, i))).chain([text::width(title(i))]).max().unwrap_or(0);
-        // A column that says nothing anywhere is left out.
+        // Leave out columns that are empty in all rows.
         let mut kept: Vec<(usize, usize)> = (0..self.columns.len())
             .filter(|i| shown.is_empty() || shown.iter().any(|r| r.get(*i).is_some_and(|c| !c.is_empty())))
             .map(|i| (i, natural(i)))
@@ -252,7 +252,7 @@ impl View {
             left_out.push(kept.remove(at).0);
         }
         let (kept, mut widths): (Vec<usize>, Vec<usize>) = kept.into_iter().unzip();
-        // As long as there are names to shorten, places keep their columns.
+        // First only names are shortened; places keep their width as long as that suffices.
         let places = |i: usize| {
             let whole = self.columns.get(i).is_some_and(|c| c.whole);
             let place = |cell: &str| match whole {
@@ -297,7 +297,7 @@ impl View {
     }
 }
 
-/// A cell's lines: a name loses its middle, its place never anything, and goes on below where it has no room.
+/// A cell's lines: a name may lose its middle; its place is never shortened and continues on the next line if needed.
 fn lines_of(cell: &str, whole: bool, width: usize) -> Vec<String> {
     let place = text::place_in(cell);
     if text::width(cell) <= width {

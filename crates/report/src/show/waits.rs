@@ -8,7 +8,7 @@ use recording::tables::State;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Which part of each wait's blocked time lies in the picked stretch of time.
+/// The share of each wait's blocked time that lies in the picked stretch of time.
 pub(super) struct Inside {
     whole: bool,
     parts: HashMap<WaitId, f64>,
@@ -20,7 +20,7 @@ impl Inside {
     }
 }
 
-/// By the timelines; without a picked stretch everything is inside.
+/// Computed from the timelines; without a picked stretch everything is inside.
 pub(super) fn inside(observed: &Observed<'_, '_>, pick: Pick) -> Inside {
     let range = pick.range(observed);
     let mut sums: HashMap<WaitId, (f64, f64)> = HashMap::new();
@@ -48,7 +48,7 @@ struct WaitSum {
     wakers: BTreeMap<Option<ThreadId>, f64>,
 }
 
-/// One row a reason and place.
+/// One row per reason and place.
 pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
         "waits",
@@ -80,7 +80,7 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
         }
         let (entry, own) = observed.where_(wait.user_stack, wait.syscall.is_some());
         let reason = observed.reason(wait);
-        // Without a system call the kernel took its lock for a page.
+        // Without a system call the kernel took its lock to handle a page fault.
         let fault = || if observed.why(wait) == Why::KernelLock { "page fault".to_owned() } else { String::new() };
         let call = || wait.syscall.map_or_else(fault, |n| observed.model.call_name(n));
         let entry = if entry.is_empty() { call() } else { entry };

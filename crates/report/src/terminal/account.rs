@@ -1,4 +1,4 @@
-//! The account: where the processors' time went, one column a thread count.
+//! The account: where the processors' time went, one column per thread count.
 
 use super::page::Page;
 use super::style::Tone;
@@ -12,9 +12,9 @@ use std::io;
 const MOST_COUNTS: usize = 3;
 /// Named losses shown; the smaller ones are summed, so that the column still adds up.
 const MOST_LINES: usize = 6;
-/// Of them, when the whole would not fit the screen.
+/// The same, when the whole would not fit the screen.
 const MOST_LINES_BRIEF: usize = 3;
-/// Columns whose capacities differ by more have a unit each: six digits are no longer read at a glance.
+/// When capacities differ by more than this factor, each column has its own unit: nobody reads six digits at a glance.
 const MOST_APART: f64 = 100.0;
 /// An estimate whose 95 % interval (two standard errors) is wider than this share of it is marked.
 const LOOSE: f64 = 0.1;
@@ -36,7 +36,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     page.table(&table(answer.counted, &accounts, most))
 }
 
-/// The smallest and the largest count, and between them the ones that the verdict speaks of.
+/// The smallest and the largest count, and between them those that the verdict is about.
 fn choose(answer: &Answer) -> Vec<&Account> {
     let all: Vec<&Account> = answer.account.iter().collect();
     if all.len() <= MOST_COUNTS {
@@ -90,7 +90,7 @@ fn table(counted: Counted, accounts: &[&Account], most: usize) -> Table {
     table
 }
 
-/// Every line's name once, largest loss anywhere first.
+/// The name of every line once, ordered by its largest loss in any column.
 fn names<'a>(accounts: &[&'a Account]) -> Vec<(CauseId, &'a str)> {
     let mut named: Vec<((CauseId, &str), f64)> = Vec::new();
     for line in accounts.iter().flat_map(|a| &a.lines) {
@@ -108,15 +108,15 @@ fn is_loose(line: &analyze::answer::Line) -> bool {
     2.0 * line.sampling_error > LOOSE * line.seconds.abs()
 }
 
-/// One unit for all columns, that of the smallest, so that the same work is the same number in each; none where the largest
-/// would become illegible in it.
+/// One unit for all columns, that of the smallest, so that the same work is the same number in each; none when the
+/// largest would be illegible in it.
 fn common_scale(accounts: &[&Account]) -> Option<Scale> {
     let capacities = || accounts.iter().map(|a| a.capacity).filter(|c| *c > 0.0);
     let (least, most) = capacities().fold((f64::INFINITY, 0.0_f64), |(a, b), c| (a.min(c), b.max(c)));
     (most < MOST_APART * least).then(|| Scale::time(least))
 }
 
-/// Seconds and share of the capacity. One unit and one number of decimals a column, so that the eye can add.
+/// Seconds and share of the capacity. A column has one unit and one number of decimals, so that the eye can add.
 fn cell(account: &Account, seconds: f64, scale: Option<Scale>) -> String {
     let scale = scale.unwrap_or_else(|| Scale::time(account.capacity));
     let decimals = scale.decimals(account.capacity, 3);

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// A longer name loses its middle.
 const LONGEST: usize = 36;
 
-/// Writes one block a capability: whether it is there and why, and what its absence costs and would lift it.
+/// Writes one block per capability: whether it is there and why, what its absence costs, what would enable it.
 ///
 /// # Errors
 /// When `out` cannot be written.

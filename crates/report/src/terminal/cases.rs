@@ -1,4 +1,4 @@
-//! Several cases side by side: one table, one picture of the curves, the causes in a line each.
+//! Several cases side by side: one table, one picture of the curves, the causes in one line each.
 
 use super::page::Page;
 use super::plot::{Axes, PlottedCurve, SEVERAL, draw};
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// More thread counts are not shown beside each other: the first, the last and those between in equal steps are.
+/// Most thread counts side by side; of more, the first, the last and some between, in equal steps, are shown.
 const MOST_COUNTS: usize = 5;
 /// Columns of the first variant's name above the ratios to it.
 const LONGEST_FIRST: usize = 12;
@@ -41,7 +41,7 @@ pub fn render(comparison: &Comparison, folder: &Path, style: Style, out: &mut im
     ending(comparison, folder, page)
 }
 
-/// `A`, `B`, ...: what stands for a case in the picture. Cases beyond the alphabet have none, and no curve.
+/// `A`, `B`, ...: the letter of a case in the picture. Cases beyond the alphabet have no letter and no curve.
 fn letter(index: usize) -> Option<char> {
     u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
 }
@@ -61,7 +61,7 @@ fn table(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::Re
     if shown.len() < counts.len() {
         beside += &format!("; {} of {} counts, all are in the JSON", shown.len(), counts.len());
     }
-    // At the highest count, where most is at stake.
+    // Ratios at the highest count, where differences matter most.
     let highest = counts.last().copied().unwrap_or(0);
     let first = comparison.cases.first().map_or("", |case| case.variant.as_str());
     let against = |case: &Case| case.against_first.last().filter(|r| r.threads == highest).map(|r| r.ratio);
@@ -134,7 +134,7 @@ fn picture(comparison: &Comparison, counts: &[u32], page: &mut Page<'_>) -> io::
     page.paragraph("", Tone::Faint, &legend)
 }
 
-/// A curve a case. The legend is the table.
+/// One curve per case. The table is the legend.
 fn over_threads(comparison: &Comparison) -> (Vec<PlottedCurve>, Vec<String>) {
     let curve = |(index, case): (usize, &Case)| {
         let point = |p: &Point| Some((f64::from(p.threads), comparison.speed(p)?));
@@ -149,8 +149,8 @@ fn over_threads(comparison: &Comparison) -> (Vec<PlottedCurve>, Vec<String>) {
     (curves, legend)
 }
 
-/// A curve for each thread count and each combination of variant and other parameters. Where that is too many, only
-/// the smallest and the largest count.
+/// A curve for each thread count and each combination of variant and other parameters. If these are too many, only the
+/// smallest and the largest count.
 fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (Vec<PlottedCurve>, Vec<String>) {
     let value_of = |case: &Case| case.value_of(parameter).and_then(number);
     let groups = comparison.along(parameter);
@@ -172,7 +172,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
             if points.is_empty() || curves.len() == MOST_CURVES {
                 continue;
             }
-            // Small letters: the table's capitals stand for single cases.
+            // Small letters, because the table's capitals stand for single cases.
             let letter = char::from(b'a' + curves.len() as u8);
             legend.push(format!("{letter} {name}, {}", comparison.counted().many(*threads)));
             curves.push(PlottedCurve { letter, points });
@@ -181,7 +181,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
     (curves, legend)
 }
 
-/// What stops each case, in a line each; cases without a cause are in the table already.
+/// What limits each case, one line each; cases without a cause are in the table already.
 fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
     let found = |case: &Case| case.verdict.causes.first().is_some_and(|c| c.id != CauseId::NONE);
     if comparison.cases.iter().any(found) {
@@ -201,7 +201,7 @@ fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the verdict is not what the sweep file's author expects.
+/// Cases whose verdict is not what the sweep file's author expects.
 fn surprises(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
     let mut titled = false;
     for (index, case) in comparison.cases.iter().enumerate() {
@@ -226,7 +226,7 @@ fn ending(comparison: &Comparison, folder: &Path, page: &mut Page<'_>) -> io::Re
         let why = "the cases do not all print a throughput in the same unit: they are compared by their wall time";
         page.paragraph("Warning     ", Tone::Warning, why)?;
     }
-    // The same warning mostly holds for several cases.
+    // The same warning often applies to several cases.
     let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
     for (index, case) in comparison.cases.iter().enumerate() {
         let who = letter(index).map_or_else(|| case.label(), String::from);

@@ -10,11 +10,11 @@ use std::io;
 
 /// Causes shown; the rest is in the JSON.
 const MOST_CAUSES: usize = 3;
-/// Of them, when the whole would not fit the screen.
+/// The same, when the whole would not fit the screen.
 const MOST_CAUSES_BRIEF: usize = 2;
 /// Numbers shown for a cause.
 const MOST_EVIDENCE: usize = 4;
-/// Of them, when the whole would not fit the screen.
+/// The same, when the whole would not fit the screen.
 const MOST_EVIDENCE_BRIEF: usize = 2;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
@@ -53,9 +53,9 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
             try_first(cause, page)?;
         }
     }
-    // What says that nothing was found has evidence too.
+    // The verdict "none" has evidence too.
     for cause in verdict.causes.iter().filter(|c| c.id == CauseId::NONE && causes.is_empty()) {
-        // Where nothing was observed, nothing was looked for.
+        // When no run was observed, nothing was looked for.
         if !cause.evidence.is_empty() && !answer.account.is_empty() {
             page.title("No cause found", "")?;
             details(cause, page)?;
@@ -77,7 +77,7 @@ fn numbered(cause: &Cause, counted: Counted, index: usize, page: &mut Page<'_>) 
     if let Some(culprit) = &cause.culprit {
         page.paragraph("   ", Tone::Plain, &blame(culprit, |name| page.shown(name)))?;
     }
-    // The headline has said the first one's sentence already.
+    // The headline is already the first cause's sentence.
     if index == 0 {
         return details(cause, page);
     }

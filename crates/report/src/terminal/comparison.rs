@@ -12,12 +12,12 @@ use std::io::{self, Write};
 /// Changes shown of each kind at each count; the JSON has them all.
 const MOST_CHANGES: usize = 5;
 
-/// How the page calls the two.
+/// What the page calls the two recordings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Labels {
     pub(super) before: &'static str,
     pub(super) after: &'static str,
-    /// What the counts are of; none when the program chose its threads by itself: then the count says nothing.
+    /// What the counts are of; none when the program chose its own number of threads: then the count says nothing.
     pub(super) counts: Option<Counted>,
 }
 
@@ -105,7 +105,7 @@ fn curve(comparison: &Comparison, names: Labels) -> Table {
     table
 }
 
-/// Of interleaved runs the ends of the interval decide, so they are shown to the hundredth however wide it is.
+/// For interleaved runs the ends of the interval decide, so they are always shown to the hundredth.
 fn speed(point: &CurveChange, setup: Setup) -> String {
     match point.interval {
         Some(i) if setup != Setup::Apart => format!("{:.2}× ({:.2}–{:.2})", point.speed, i.low, i.high),
@@ -113,7 +113,7 @@ fn speed(point: &CurveChange, setup: Setup) -> String {
     }
 }
 
-/// Small shares with a decimal: `1.8 %`.
+/// Small shares get one decimal: `1.8 %`.
 fn share(share: f64) -> String {
     if share < 0.0995 { format!("{:.1} %", share * 100.0) } else { words::percent(share) }
 }

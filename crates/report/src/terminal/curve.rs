@@ -1,4 +1,4 @@
-//! The scaling table: one row a thread count.
+//! The scaling table: one row per thread count.
 
 use super::page::Page;
 use super::style::Tone;
@@ -55,12 +55,12 @@ fn table(answer: &Answer) -> Table {
     table.column("speed-up", Lean::Left, 0);
     table.column("efficiency", Lean::Right, 2);
     table.column("CPUs", Lean::Right, 1);
-    // Where processors are counted, the threads are the program's own choice.
+    // When processors are counted, the program chooses its own number of threads.
     let chosen = answer.account.iter().any(|account| account.working_threads.is_some());
     if chosen {
         table.column("threads", Lean::Right, 2);
     }
-    // What the load of a server took and saw.
+    // Columns about the load of a server: the processors it used, the latency it saw.
     let loaded = answer.load.is_some();
     let latency = answer.curve.iter().any(|point| point.load.is_some_and(|load| load.latency_99.is_some()));
     if loaded {
@@ -110,7 +110,7 @@ fn measured(point: &Point, spread: Spread, scale: Scale) -> String {
     scale.around(spread.median, known(point, (spread.low, spread.high)))
 }
 
-/// One run has no spread, so its half-width of nothing says nothing.
+/// A single run has no spread: an interval of width 0 would mean nothing.
 fn known<T>(point: &Point, spread: T) -> Option<T> {
     (point.runs > 1).then_some(spread)
 }

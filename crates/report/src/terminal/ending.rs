@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// Reasons for being unsure that are shown.
 const MOST_OPEN: usize = 2;
-/// Warnings shown; and when the whole would not fit the screen.
+/// Most warnings; and when the whole would not fit the screen.
 const MOST_WARNINGS: [usize; 2] = [4, 2];
-/// Limitations shown; and when the whole would not fit the screen.
+/// Most limitations; and when the whole would not fit the screen.
 const MOST_LIMITATIONS: [usize; 2] = [3, 1];
 
 /// Where the files of a sweep are.
@@ -20,7 +20,7 @@ const MOST_LIMITATIONS: [usize; 2] = [3, 1];
 pub struct SweepFiles<'a> {
     /// The recording's folder.
     pub recording: &'a Path,
-    /// What lies in it for people and scripts: `verdict.json`, `output/`.
+    /// The files in it that the reader is told about: `verdict.json`, `output/`.
     pub beside: &'a [&'a str],
 }
 
@@ -50,7 +50,7 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     page.whole("Recording      ", &format!("{} with {}", folder.trim_end_matches('/'), files.beside.join(", ")))
 }
 
-/// Open causes by what is missing, because one missing thing usually leaves several open.
+/// Open causes grouped by what is missing, because one missing thing often leaves several open.
 fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let mut reasons: Vec<(&str, Vec<CauseId>)> = Vec::new();
     for unsure in &answer.verdict.unsure {
@@ -60,7 +60,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         }
     }
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
-    // Without a cause, what is missing to name the largest loss is the next step.
+    // Without a cause, the reader should next provide what is missing to name the largest loss.
     let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::NONE);
     let booked = |reason: &(&str, Vec<CauseId>)| booked(answer, &reason.1);
     let largest = reasons.iter().enumerate().max_by(|a, b| booked(a.1).total_cmp(&booked(b.1)));
@@ -81,7 +81,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     some(&reasons, MOST_OPEN, page, write)
 }
 
-/// The most processor-seconds per unit of work that are booked to these causes at one count.
+/// The most processor-seconds per unit of work that these causes take at any one count.
 fn booked(answer: &Answer, ids: &[CauseId]) -> f64 {
     let sum = |account: &Account| -> f64 {
         account.lines.iter().filter(|line| ids.contains(&line.cause)).map(|line| line.seconds).sum()
@@ -93,7 +93,7 @@ fn names(ids: impl Iterator<Item = CauseId>) -> String {
     ids.map(CauseId::name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Writes the first so many and says how many there are beyond.
+/// Writes the first `most` items and says how many more there are.
 fn some<T>(
     items: &[T],
     most: usize,

@@ -1,9 +1,9 @@
 //! One screen of text: the verdict, the curve, the account, the causes, what could not be seen, where the files are.
 //!
 //! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
-//! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of `knee
-//! doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep side by
-//! side, with their curves by `plot`; [`sheet`] headings and texts for everything else.
+//! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of
+//! `knee doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep
+//! side by side, with their curves drawn by `plot`; [`sheet`] headings and texts for everything else.
 //!
 //! May import: `comparison`, `culprit`, `pair`, `text`, `words`, `analyze`, `recording`, anstyle.
 
@@ -58,7 +58,7 @@ fn page(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Res
     ending::render(answer, files, page)
 }
 
-/// The verdict comes first: it is what the reader came for.
+/// The verdict comes first: it is what readers look for.
 fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let nothing_wrong = answer.verdict.causes.first().is_none_or(|c| c.id == CauseId::NONE);
     let tone = if nothing_wrong { Tone::Strong } else { Tone::Alert };
@@ -86,7 +86,7 @@ fn machine(machine: &Machine, page: &mut Page<'_>) -> io::Result<()> {
         Some(hypervisor) => format!(", virtual machine ({hypervisor})"),
         None => String::new(),
     };
-    // Of the machine of an imported profile not everything is known.
+    // Parts of the machine may be unknown in an imported profile.
     let mut words = place;
     if !machine.model.is_empty() {
         words += &format!(", {}", machine.model);

@@ -1,4 +1,4 @@
-//! The only way to the output: makes every text harmless, keeps to the width, colours.
+//! The only way to the output: makes every text harmless, keeps to the width, adds colour.
 
 use super::style::{Style, Tone};
 use super::table::Table;
@@ -8,16 +8,16 @@ use std::io::{self, Write};
 
 /// Words longer than this lose their middle, except where [`Page::whole`] is used.
 const LONGEST_WORD: usize = 48;
-/// Lines of the longest text that anybody writes; a longer one holds names that are made to be long.
+/// More lines than any text of ours has; a longer text contains names that were made long on purpose.
 const MOST_LINES: usize = 40;
-/// Lines of a command: what was typed may be longer than what is said about it.
+/// Most lines of a command: what the user typed may be longer than all that is said about it.
 const MOST_COMMAND_LINES: usize = 2;
 
 /// The page being written.
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     style: Style,
-    /// True when the whole answer would not fit one screen: the least important lines stay in the JSON.
+    /// True when the whole answer would not fit one screen: then the least important lines are only in the JSON.
     pub(super) brief: bool,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Page<'a> {
         self.style.unicode
     }
 
-    /// The text as it may be shown: no control characters, and ASCII where nothing else is known.
+    /// The text as it may be shown: no control characters, and only ASCII where the terminal knows nothing else.
     pub(super) fn shown(&self, text: &str) -> String {
         let text = text::harmless(text);
         if self.style.unicode { text } else { text::ascii(&text) }
@@ -46,7 +46,7 @@ impl<'a> Page<'a> {
         writeln!(self.out)
     }
 
-    /// A line of a part's title and what belongs beside it.
+    /// The title of a section, with a remark beside it.
     pub(super) fn title(&mut self, title: &str, beside: &str) -> io::Result<()> {
         self.blank()?;
         let title = text::shorten(&self.shown(title), self.prose());
@@ -67,22 +67,22 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Text after a label, wrapped under itself. Names that are words of their own lose their middle when they are long;
-    /// places and sentences are whole.
+    /// Text after a label, wrapped and indented to the label's width. Long words lose their middle; places and
+    /// sentences stay whole.
     pub(super) fn paragraph(&mut self, label: &str, tone: Tone, text: &str) -> io::Result<()> {
         let (label, room) = self.label(label);
         let lines = text::wrap_short(&self.shown(text), room, LONGEST_WORD, MOST_LINES);
         self.lines(&label, tone, &lines)
     }
 
-    /// The begin of a command.
+    /// The beginning of a command, at most [`MOST_COMMAND_LINES`] lines.
     pub(super) fn command(&mut self, label: &str, words: &[String]) -> io::Result<()> {
         let (label, room) = self.label(label);
         let lines = text::wrap_short(&self.shown(&words.join(" ")), room, LONGEST_WORD, MOST_COMMAND_LINES);
         self.lines(&label, Tone::Plain, &lines)
     }
 
-    /// Text after a label of which nothing is left out: commands and paths, which people copy.
+    /// Text after a label, complete: commands and paths, which people copy.
     pub(super) fn whole(&mut self, label: &str, text: &str) -> io::Result<()> {
         let (label, room) = self.label(label);
         let lines = text::wrap(&self.shown(text), room);
@@ -109,7 +109,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Lines that were laid out to the column. They must come from this crate alone.
+    /// Lines that are laid out already. They must contain only text of this crate.
     pub(super) fn drawn(&mut self, lines: &[String]) -> io::Result<()> {
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
@@ -131,7 +131,7 @@ impl<'a> Page<'a> {
             Tone::Alert => anstyle::Style::new().fg_color(Some(AnsiColor::Red.into())).effects(Effects::BOLD),
             Tone::Warning => anstyle::Style::new().fg_color(Some(AnsiColor::Yellow.into())),
         };
-        // Ellipses come in where text is shortened, after it was made ASCII; one column stays one column.
+        // Shortening adds ellipses after the text became ASCII. One column stays one column.
         let text = &if self.style.unicode { text.to_owned() } else { text::ascii(text) };
         // Spaces alone stay as they are: no escape sequences around an empty label.
         if self.style.colour && tone != Tone::Plain && !text.trim().is_empty() {

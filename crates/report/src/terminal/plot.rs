@@ -1,6 +1,6 @@
 //! Curves drawn with characters: a letter at each measured value, a thin line between.
 //!
-//! Only this file knows the drawing library. It gives plain lines of text without colour: letters tell the curves apart.
+//! Only this file knows the drawing library. It returns lines of text without colour: letters tell the curves apart.
 
 use crate::text;
 use ratatui_core::buffer::Buffer;
@@ -10,14 +10,14 @@ use ratatui_core::symbols::Marker;
 use ratatui_core::widgets::Widget;
 use ratatui_widgets::canvas::{Canvas, Line};
 
-/// Stands where several curves have the same place.
+/// Marks a place that several curves share.
 pub(super) const SEVERAL: char = '*';
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PlottedCurve {
     pub(super) letter: char,
-    /// In the order of x.
+    /// Sorted by x.
     pub(super) points: Vec<(f64, f64)>,
 }
 
@@ -30,18 +30,18 @@ pub(super) struct Axes {
     pub(super) log_y: bool,
 }
 
-/// How an axis's values become places from 0 to 1.
+/// Maps the values of an axis to places from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 struct AxisScale {
     low: f64,
     high: f64,
     log: bool,
-    /// On a logarithmic axis 0 has no place: it stands this far left of the smallest value.
+    /// A logarithmic axis has no 0: the value 0 is drawn at this value instead, left of the smallest one.
     zero: Option<f64>,
 }
 
 impl AxisScale {
-    /// A scale that holds all values. A linear one begins at 0, so that lengths can be compared.
+    /// A scale that holds all values. With `from_zero` a linear one begins at 0, so that lengths can be compared.
     fn new(values: impl Iterator<Item = f64> + Clone, log: bool, from_zero: bool) -> Option<AxisScale> {
         let most = values.clone().fold(f64::NEG_INFINITY, f64::max);
         let least = values.clone().fold(f64::INFINITY, f64::min);
@@ -50,7 +50,7 @@ impl AxisScale {
             return None;
         }
         if log && least >= 0.0 && least_positive.is_finite() {
-            // A decade is a step that everybody reads as "less than the smallest".
+            // Everybody reads a step of a decade as "less than the smallest".
             let zero = (least == 0.0).then_some(least_positive / 10.0);
             let low = zero.unwrap_or(least_positive);
             let (low, high) = if low == most { (low / 2.0, most * 2.0) } else { (low, most) };
@@ -74,7 +74,7 @@ impl AxisScale {
     fn ticks(&self, about: usize) -> Vec<f64> {
         if self.log {
             let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
-            // Over few decades the steps between them are needed, too.
+            // Over few decades, the steps between them are needed too.
             let steps: &[f64] = if last - first <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let all = (first..=last).flat_map(|e| steps.iter().map(move |s| s * 10_f64.powi(e)));
             return all.filter(|v| (-1e-9..=1.0 + 1e-9).contains(&self.place(*v))).collect();
@@ -103,7 +103,7 @@ pub(super) fn draw(
     let y = AxisScale::new(all().filter(usable).map(|(_, y)| *y), axes.log_y, true)?;
     let labels: Vec<(f64, String)> = y.ticks(height / 3).into_iter().map(|tick| (tick, number(tick))).collect();
     let margin = labels.iter().map(|(_, label)| text::width(label)).max()?;
-    // Room for the labels, the axis, and a column at each side so that letters do not touch the frame.
+    // Room for the labels, the axis, and a column at each side, so that letters do not touch the frame.
     let columns = width.checked_sub(margin + 3).filter(|columns| *columns >= 10)?;
     let area = Rect::new(0, 0, columns as u16, height.max(4) as u16);
     let cells = curves_in(area, curves, (x, y), unicode);
@@ -123,7 +123,7 @@ pub(super) fn draw(
     Some(lines)
 }
 
-/// The inside of the picture, one text a row.
+/// The inside of the picture, one text per row.
 fn curves_in(area: Rect, curves: &[PlottedCurve], (x, y): (AxisScale, AxisScale), unicode: bool) -> Vec<String> {
     let mut buffer = Buffer::empty(area);
     let place = |(px, py): &(f64, f64)| {
@@ -170,7 +170,7 @@ fn nearest(place: f64, cells: u16) -> u16 {
     (place.clamp(0.0, 1.0) * f64::from(cells - 1)).round() as u16
 }
 
-/// The values under the x axis, those that would run into another left out, and the axis's name at the right.
+/// The values under the x axis, without those that would run into another, and the axis's name at the right.
 fn below(
     margin: usize,
     columns: usize,
@@ -182,7 +182,7 @@ fn below(
     values.sort_by(f64::total_cmp);
     values.dedup();
     let mut line = " ".repeat(margin);
-    // Values first from both ends, because these matter most; then what still has room.
+    // First the values at both ends, which matter most; then those that still have room.
     let mut taken: Vec<(usize, String)> = Vec::new();
     let ends = values.first().into_iter().chain(values.last()).copied();
     for value in ends.chain(values.iter().copied()) {
@@ -213,7 +213,7 @@ fn number(value: f64) -> String {
         _ if size >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    // Six digits are more than any axis needs; the shortest text for them has no trailing zeros.
+    // No axis needs more than six digits.
     let digits = if scaled == 0.0 { 0 } else { (5 - scaled.abs().log10().floor() as i32).clamp(0, 12) };
     let text = format!("{scaled:.*}", digits as usize);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };

@@ -1,4 +1,4 @@
-//! Plain sheets of headings and labelled texts, for what is no answer: what a sweep would run, what the lab holds.
+//! Sheets of headings and labelled texts, for output that is not an answer: what a sweep would run, what the lab holds.
 
 use super::Style;
 use super::page::Page;
@@ -12,13 +12,13 @@ const LONGEST_LABEL: usize = 24;
 /// A part of a sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// What the sheet is about, in strong letters.
+    /// The title of the sheet, in bold.
     Title(String),
-    /// The title of the entries below, with what belongs beside it.
+    /// The heading of the entries below, with a remark beside it.
     Heading(String, String),
-    /// A text after a label, wrapped at the label's right. Labels under one heading are equally wide.
+    /// A text after a label, wrapped and indented to the label's width. Labels under one heading are equally wide.
     Text(String, String),
-    /// As [`Entry::Text`], with nothing left out and no word shortened: commands and paths, which people copy.
+    /// As [`Entry::Text`], but complete, with no word shortened: commands and paths, which people copy.
     Whole(String, String),
     /// An empty line.
     Blank,

@@ -2,7 +2,7 @@
 
 use crate::text::WIDEST_PROSE;
 
-/// Narrower than this nothing can be laid out.
+/// Nothing can be laid out in fewer columns.
 const LEAST_WIDTH: usize = 40;
 
 /// How to write. The caller knows the terminal, this crate does not.
@@ -12,14 +12,14 @@ pub struct Style {
     pub colour: bool,
     /// Columns of a line; fewer than 40 are taken as 40.
     pub width: usize,
-    /// Characters outside ASCII; without them `±` becomes `+-`.
+    /// True when characters outside ASCII can be shown; otherwise `±` becomes `+-`.
     pub unicode: bool,
-    /// True where nothing ends a line: tables are as wide as their texts then.
+    /// True when lines have no limit: then tables are as wide as their texts.
     pub whole: bool,
 }
 
 impl Style {
-    /// Columns of sentences: longer lines are hard to read, however wide the terminal is.
+    /// Columns of sentences: longer lines are hard to read, even on a wide terminal.
     pub fn prose(self) -> usize {
         self.width.clamp(LEAST_WIDTH, WIDEST_PROSE)
     }
@@ -30,11 +30,11 @@ impl Style {
     }
 }
 
-/// What a text is, for its colour.
+/// The role of a text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
-    /// Titles and what counts.
+    /// Titles and the most important lines.
     Strong,
     /// What is rarely read.
     Faint,

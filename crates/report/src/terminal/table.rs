@@ -1,19 +1,19 @@
-//! Columns under their titles, without frames. What does not fit is left out, least important column first; then the widest
-//! column gets narrower, and its texts go on below themselves.
+//! Columns under their titles, without frames. If the table is too wide, the least important columns are left out
+//! first; then the widest column gets narrower, and its texts continue on further lines.
 
 use super::style::Tone;
 use crate::text;
 
 /// Spaces between two columns.
 const GAP: usize = 2;
-/// How far the second line of a cell is further in.
+/// Extra indentation of a cell's second and later lines.
 const INDENT: usize = 2;
-/// Lines of a cell; a text of more is made to be long.
+/// Most lines of a cell; a text that needs more was made long on purpose.
 const MOST_LINES: usize = 6;
 /// No column is shortened below this.
 const LEAST_COLUMN: usize = 8;
 
-/// To which side a column leans.
+/// How a column is aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lean {
     Left,
@@ -52,7 +52,7 @@ impl Table {
         self.rows.push(TableRow { tone, cells });
     }
 
-    /// The same table with every text changed.
+    /// The same table with `change` applied to every text.
     pub(super) fn map(&self, change: impl Fn(&str) -> String) -> Table {
         let mut table = self.clone();
         for column in &mut table.columns {
@@ -92,7 +92,7 @@ impl Table {
                 *width = (*width).max(text::width(cell));
             }
         }
-        // A column without content takes no place, however long its title.
+        // A column without content takes no room, however long its title is.
         for (i, width) in widths.iter_mut().enumerate() {
             if !self.rows.is_empty() && self.rows.iter().all(|r| r.cells.get(i).is_none_or(String::is_empty)) {
                 *width = 0;
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// A cell's lines: words go on below, further in; numbers are never broken.
+/// A cell's lines: words continue on further, indented lines; numbers are never broken.
 fn folded(lean: Lean, cell: &str, width: usize) -> Vec<String> {
     if width == 0 || lean == Lean::Right || text::width(cell) <= width {
         return vec![cell.to_owned()];

@@ -1,4 +1,4 @@
-//! Sweeps over several cases: one over a parameter, one of variants, one whose every name is an attack.
+//! Sweeps over several cases: one over a parameter, one of variants, one in which every name is an attack.
 
 use super::hostile::names;
 use analyze::compare::blocks::ratios;
@@ -7,7 +7,7 @@ use recording::Tables;
 use recording::synthetic::{Sketch, ms};
 use report::comparison::{Case, Comparison, FORMAT, Parameter, Picture, Skipped};
 
-/// A program that does so many units of work a second with one thread, and scales by so much with 2, 4 and 8.
+/// A program that does `rate` units of work per second with one thread, and `scale` times as many with 2, 4 and 8.
 fn program(rate: f64, scale: [f64; 3], locked: bool) -> Tables {
     let around = |rate: f64| [rate * 0.98, rate, rate * 1.02];
     let mut sketch = Sketch::new(8);
@@ -87,7 +87,7 @@ pub(crate) fn families() -> Comparison {
     comparison("A lock inside the kernel", picture, cases)
 }
 
-/// Every name is one of the attacks; more cases than letters.
+/// Every name is one of the attacks; more cases than there are letters.
 pub(crate) fn hostile() -> Comparison {
     let names = names();
     let of = |i: usize| names[i % names.len()].clone();

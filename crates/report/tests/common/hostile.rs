@@ -1,4 +1,4 @@
-//! A recording whose every name is an attack, and one with many threads.
+//! A recording in which every name is an attack, and one with many threads.
 
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms, us};
@@ -35,7 +35,7 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// Every name of the recording is one of [`names`].
+/// A recording in which every name is one of [`names`].
 pub(crate) fn hostile() -> Tables {
     let names = names();
     let frame = |name: &str| name.replace(" < ", "<").replace('@', "a");
@@ -90,10 +90,10 @@ pub(crate) fn hostile() -> Tables {
     tables
 }
 
-/// As many threads as asked, each with so many rounds of running, taking a lock and waiting for the others, its tasks
+/// `threads` threads. Each does `rounds` rounds of running, taking a lock and waiting for the others; its tasks are
 /// marked.
 pub(crate) fn many(threads: u32, rounds: u64) -> Tables {
-    // The same numbers on every machine: a multiplier and modulus of L'Ecuyer (1999), good enough to look alive.
+    // The same numbers on every machine: a multiplier and modulus of L'Ecuyer (1999), random enough to look alive.
     let mut state = 12345_u64;
     let mut random = move |below: u64| {
         state = state * 1_583_458_089 % 2_147_483_647;

@@ -1,4 +1,4 @@
-//! Answers as the analysis gives them, for the tests of everything that shows one.
+//! Answers as the analysis gives them, for the tests of everything that shows an answer.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -174,7 +174,7 @@ pub(crate) fn user_lock() -> Answer {
     answer
 }
 
-/// Scales to the processors that it has; throughput printed by the program.
+/// Scales up to the processors that it has; the program prints its throughput.
 pub(crate) fn none() -> Answer {
     let mut curve = vec![
         point(1, spread(2.01, 0.02), 2.01, 1.0, 12.0, 0.0),
@@ -212,7 +212,7 @@ pub(crate) fn none() -> Answer {
     answer
 }
 
-/// Measured without the rights to trace.
+/// Measured without permission to trace.
 pub(crate) fn curve_only() -> Answer {
     let mut answer = user_lock();
     answer.account.clear();
@@ -243,7 +243,7 @@ pub(crate) fn curve_only() -> Answer {
     answer
 }
 
-/// So much to say that the least important lines must go.
+/// An answer so long that the least important lines must be left out.
 pub(crate) fn crowded() -> Answer {
     let mut answer = user_lock();
     for account in &mut answer.account {
@@ -262,7 +262,7 @@ pub(crate) fn crowded() -> Answer {
     answer
 }
 
-/// Every name that a target can choose tries to do harm.
+/// Every name that a target can choose is an attack.
 pub(crate) fn hostile() -> Answer {
     let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}<b>\u{202e}gnp.exe\r\n\u{9b}31m\u{200b}";
     let long = format!("std::map<{}>::insert", "std::pair<std::string, std::vector<int>>, ".repeat(60));
@@ -304,7 +304,7 @@ pub(crate) fn hostile() -> Answer {
     answer
 }
 
-/// No run was finished.
+/// No run finished.
 pub(crate) fn nothing() -> Answer {
     let verdict = Verdict::default();
     answer(Vec::new(), verdict)

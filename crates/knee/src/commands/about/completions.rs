@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use clap::builder::PossibleValuesParser;
 
 pub(crate) fn run(options: &Completions) -> anyhow::Result<ui::Code> {
-    // The script holds the lab's programs as they are now: their sweep files are the only list of them.
+    // The script contains the lab's programs as they are now: their sweep files are the only list of them.
     let names = lab::names();
     let with_names = |command: clap::Command| match names.is_empty() {
         true => command,

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Explain) -> anyhow::Result<ui::Code> {
     Ok(ui::OK)
 }
 
-/// The causes that a wrong name may stand for: those that contain it, else the one that looks like it.
+/// The causes that a wrong name may mean: those that contain it, else the most similar one.
 fn meant(wanted: &str) -> String {
     let names: Vec<&str> = with_none().map(name).collect();
     let wanted = wanted.to_lowercase();
@@ -67,7 +67,7 @@ fn text(out: &mut dyn Write, metas: &[&Meta]) -> io::Result<()> {
     Ok(())
 }
 
-/// A section for each. The texts are knee's own and hold nothing that Markdown would take for markup.
+/// One section per cause. The texts are knee's own and contain nothing that Markdown would take for markup.
 fn markdown(out: &mut dyn Write, metas: &[&Meta]) -> io::Result<()> {
     for (i, meta) in metas.iter().enumerate() {
         let gap = if i == 0 { "" } else { "\n" };

@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 
 pub(crate) fn run(options: &Man) -> anyhow::Result<ui::Code> {
-    // The pages of `help` would say what `--help` says.
+    // Pages for `help` would only repeat `--help`.
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
     match &options.all {
@@ -45,20 +45,20 @@ fn write_all(root: &Command, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A command and all below it, without the hidden ones.
+/// A command and all commands below it, without hidden ones.
 fn shown(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     [command].into_iter().chain(below.flat_map(shown)).collect()
 }
 
-/// As pages are named: `knee-lab-run`.
+/// The name of its page: `knee-lab-run`.
 fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    // The generator would fill the lines of examples into paragraphs.
+    // The generator would reflow the lines of examples into paragraphs.
     let bare = command.clone().after_help(None::<&'static str>);
     let man = clap_mangen::Man::new(bare)
         .date(version::date().unwrap_or_default())
@@ -75,7 +75,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What help texts say behind the options: examples, which are indented, exit statuses, and notes.
+/// The parts of help texts after the options: examples, which are indented, exit statuses, and notes.
 fn sections(after: &str) -> Roff {
     let mut roff = Roff::new();
     let mut last = "";

@@ -1,4 +1,4 @@
-//! Subcommands that say what knee is and can do, and measure nothing.
+//! Subcommands that explain knee and what it can do, and measure nothing.
 //!
 //! May import: `cli`, `failure`, `file`, `lab`, `ui`, `version`, `analyze`, `collect`, `report`.
 

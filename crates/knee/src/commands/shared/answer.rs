@@ -41,7 +41,7 @@ pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
                 elsewhere.then(|| mistakes::recording_instead(folder))
             }
             recording::Error::Format { .. } => Some("that release reads it, and so may a newer one".to_owned()),
-            // The text says what is wrong with which file.
+            // The error's own text already says what is wrong with which file.
             _ => Some(
                 "the recording is damaged; what else it holds can be read by other tools (docs/queries.md)".to_owned(),
             ),
@@ -53,7 +53,7 @@ pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
     Ok(tables)
 }
 
-/// Reads a recording in which functions are what a file says, where one is named.
+/// Reads a recording. If a file of primitives is named, it replaces what the recording says about functions.
 ///
 /// # Errors
 /// As [`tables`], and when the file cannot be read or has mistakes.
@@ -91,10 +91,10 @@ fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// As [`of`], and writes the answer for scripts and the page for people beside the recording.
+/// As [`answer_of`], but also writes the answer for scripts and the page for people beside the recording.
 ///
 /// # Errors
-/// As [`of`], and when the answer cannot be written.
+/// As [`answer_of`], and when the answer cannot be written.
 pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let tables = tables(folder)?;
     let model = Model::new(&tables);
@@ -109,7 +109,7 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
 /// Writes a file beside a recording.
 ///
 /// # Errors
-/// When it cannot be written: the disk may be full, and the recording is there nevertheless.
+/// When it cannot be written, for example to a full disk; the recording itself remains.
 pub(in crate::commands) fn write(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Failure> {
     let file = folder.join(name);
     recording::private::write(&file, contents).map_err(|error| {
@@ -136,14 +136,14 @@ pub(in crate::commands) fn print(answer: &Answer, folder: &Path, format: AnswerF
     })
 }
 
-/// The folder that paths of sources are told from: that of the repository around the working directory, else itself.
+/// Paths of sources are relative to this folder: the repository around the working directory, else that directory.
 fn repository() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let root = here.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
     root.unwrap_or(here)
 }
 
-/// A comparison names no line of a source, which SARIF is made of.
+/// A comparison names no source lines, but SARIF consists of them.
 ///
 /// # Errors
 /// When SARIF is asked for.

@@ -1,6 +1,6 @@
 //! What several subcommands do.
 //!
-//! Rooms: `answer` from a recording on disk to the answer on the screen; `pair` what two recordings say of each other;
+//! Rooms: `answer` from a recording on disk to the answer on the screen; `pair` the comparison of two recordings;
 //! `side_by_side` the cases of a sweep; `sources` the source around culprits; `dry_run` what would be run.
 //!
 //! May import: `cli`, `failure`, `file`, `index`, `job`, `mistakes`, `plan`, `ui`, `analyze`, `recording`,

@@ -1,4 +1,4 @@
-//! From two recordings whose runs were interleaved to what they say of each other.
+//! From two recordings with interleaved runs to their comparison.
 
 use super::answer;
 use crate::cli::AnswerFormat;
@@ -24,10 +24,10 @@ pub(in crate::commands) fn compare_pair(folder: &Path) -> anyhow::Result<Pair> {
     Ok(made(index, &a, &b))
 }
 
-/// As [`of`], and writes the comparison and the answer of each beside them.
+/// As [`compare_pair`], but also writes the comparison and the answer of each recording beside them.
 ///
 /// # Errors
-/// As [`of`], and when something cannot be written.
+/// As [`compare_pair`], and when something cannot be written.
 pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Pair> {
     let index = index::read(folder)?;
     for case in &index.cases {

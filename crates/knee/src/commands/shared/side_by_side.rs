@@ -25,10 +25,10 @@ pub(in crate::commands) fn compare_cases(folder: &Path) -> anyhow::Result<Compar
     made(folder, answer::answer_of)
 }
 
-/// As [`of`], and writes the comparison, its page and every answer beside the recordings.
+/// As [`compare_cases`], but also writes the comparison, its page and every answer beside the recordings.
 ///
 /// # Errors
-/// As [`of`], and when something cannot be written.
+/// As [`compare_cases`], and when something cannot be written.
 pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Comparison> {
     let comparison = made(folder, answer::keep)?;
     let mut json = Vec::new();
@@ -74,7 +74,7 @@ fn made(folder: &Path, answer: impl Fn(&Path) -> anyhow::Result<Answer>) -> anyh
     let mut timed: Vec<Tables> = Vec::new();
     let mut machine = None;
     for Entry { variant, parameters, recording, expect } in index.cases {
-        // One recording at a time: only its runs are needed later.
+        // Reads one recording at a time, to save memory: only its runs are needed later.
         let at = folder.join(&recording);
         let answer = answer(&at).with_context(|| format!("the recording {recording}"))?;
         let opened = Recording::open(&at)?;
@@ -85,7 +85,7 @@ fn made(folder: &Path, answer: impl Fn(&Path) -> anyhow::Result<Answer>) -> anyh
         machine.get_or_insert_with(|| answer.machine.clone());
         cases.push(Case::new(variant, parameters, expect, recording, answer));
     }
-    // A case in which every count failed has no unit, and spoils nobody else's.
+    // A case in which every count failed has no unit, and must not spoil the unit of the others.
     let mut known = cases.iter().zip(&units).filter(|(case, _)| !case.curve.is_empty()).map(|(_, unit)| unit);
     let unit = known.next().cloned().flatten().filter(|first| known.all(|unit| unit.as_ref() == Some(first)));
     let clean: Vec<Clean<'_>> = timed.iter().map(Clean::new).collect();

@@ -1,8 +1,8 @@
-//! Reads the source around culprits, so that pages show it.
+//! Reads the source around culprits, so that pages can show it.
 //!
-//! A recording may come from anybody, and the paths in it are the target's word, while a page is made to be handed on. So
-//! only what is certainly source is read: regular files with a name as programs' sources have it, text, and not younger
-//! than the recording, because lines of a file that was changed since would be the wrong ones.
+//! A recording may come from anybody, and the target chooses the paths in it, while a page is made to be passed on. So
+//! a file is read only if it is certainly source: a regular file with the name of a source file, text, and not newer
+//! than the recording, because after a change its lines would be the wrong ones.
 
 use analyze::answer::Answer;
 use recording::Tables;
@@ -11,26 +11,26 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Larger files are generated, and nobody reads them.
+/// Larger files are generated; nobody reads them.
 const LARGEST: u64 = 4 << 20;
 
-/// Endings of the languages whose compilers write line tables that knee reads.
+/// File name endings of the languages whose compilers write line tables that knee reads.
 const ENDINGS: [&str; 22] = [
     "c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "inl", "ipp", "tcc", "rs", "go", "d", "zig", "f", "f90",
     "f95", "s", "S", "swift",
 ];
 
-/// The source of what an answer blames, as far as it can be read here.
+/// The source around what an answer blames, as far as it can be read here.
 pub(in crate::commands) fn sources_around(answer: &Answer, tables: &Tables) -> Sources {
     Sources::find(answer, tables, |path| read(Path::new(path), tables.meta.started_unix_ns))
 }
 
-/// The text of a source file that is no younger than a moment.
+/// The text of a source file that was not changed after this time.
 fn read(path: &Path, before_unix_ns: u64) -> Option<String> {
     if !path.is_absolute() {
         return None;
     }
-    // Also what a link leads to must look like source.
+    // The target of a symbolic link must look like source, too.
     let path = fs::canonicalize(path).ok()?;
     let ending = path.extension()?.to_str()?;
     let about = fs::metadata(&path).ok()?;

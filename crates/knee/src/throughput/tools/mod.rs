@@ -1,7 +1,7 @@
-//! What programs that ask a server for work print at their end: how much they got done, what failed, how long it took.
+//! What load generators print at their end: how much work was done, what failed, how long it took.
 //!
-//! Rooms: `report` what they say; `web` those that speak HTTP; `stores` those that ask databases; `text` numbers and
-//! times as they write them. A rate is of what succeeded: what they count among it although it failed is taken off.
+//! Rooms: `report` their common report; `web` those that speak HTTP; `stores` those for databases; `text` numbers and
+//! times as they print them. The rate is of successful requests: failed ones that a tool counts too are subtracted.
 //!
 //! May import: nothing of knee's.
 
@@ -14,10 +14,10 @@ mod web;
 
 pub(crate) use report::LoadReport;
 
-/// Reads the lines of one program's output.
+/// Parses the lines of one program's output.
 type OutputReader = fn(&[&str]) -> Option<LoadReport>;
 
-/// Reads the output of a load; none where it is of no known program, or of one that was cut short.
+/// Parses the output of a load; none if the program is not known or its output was cut short.
 pub(crate) fn read(output: &str) -> Option<LoadReport> {
     // Progress displays end their lines with a carriage return.
     let lines: Vec<&str> = output.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,18 +1,18 @@
-//! What a load says of its run.
+//! The report of a load about its run.
 
-/// What a load says of its run.
+/// The report of a load about its run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoadReport {
-    /// The program, and the line that has the number.
+    /// The program, and the name of the line with the number.
     pub(crate) from: &'static str,
     /// What is counted.
     pub(crate) unit: &'static str,
-    /// Units of work that succeeded, a second.
+    /// Successful units of work per second.
     pub(crate) rate: f64,
-    /// How many failed, where it says so.
+    /// How many failed, if it says so.
     pub(crate) errors: Option<u64>,
-    /// The median time of one, nanoseconds.
+    /// The median time of a request, nanoseconds.
     pub(crate) median_ns: Option<u64>,
-    /// The time that 99 % of them took at most, nanoseconds.
+    /// The time that 99 % of the requests took at most, nanoseconds.
     pub(crate) at_99_ns: Option<u64>,
 }

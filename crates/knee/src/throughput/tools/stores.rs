@@ -3,7 +3,7 @@
 use super::report::LoadReport;
 use super::text::{behind, count, milliseconds, number};
 
-/// One row a test; several are as fast as all of them together were, each with as many requests.
+/// One row per test, each with equally many requests; several tests give the rate of all of them together.
 pub(super) fn redis_benchmark(lines: &[&str]) -> Option<LoadReport> {
     let mut rates: Vec<f64> = Vec::new();
     let (mut median, mut at_99) = (None, None);
@@ -32,7 +32,7 @@ pub(super) fn redis_benchmark(lines: &[&str]) -> Option<LoadReport> {
     }
     let known = |line: &&&str| line.contains(" requests per second") || line.starts_with("\"test\",\"rps\"");
     let first = lines.iter().find(known)?;
-    // Of ab and others the label comes first: `Requests per second:`.
+    // In the output of ab and others the label comes first: `Requests per second:`.
     let of_redis = !first.contains("Requests per second") && !rates.is_empty() && rates.iter().all(|rate| *rate > 0.0);
     let one = rates.len() == 1;
     let errors = lines.iter().filter(|line| line.starts_with("Error from server")).count() as u64;
@@ -48,7 +48,7 @@ pub(super) fn redis_benchmark(lines: &[&str]) -> Option<LoadReport> {
 
 pub(super) fn memtier(lines: &[&str]) -> Option<LoadReport> {
     let heading = lines.iter().rfind(|line| line.starts_with("Type") && line.contains("Ops/sec"))?;
-    // Columns are set apart by two blanks: `Avg. Latency` is one.
+    // Columns are separated by two spaces: `Avg. Latency` is one column.
     let columns: Vec<&str> = heading.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
     let totals: Vec<&str> = lines.iter().rfind(|line| line.starts_with("Totals"))?.split_whitespace().collect();
     let of = |name: &str| totals.get(columns.iter().position(|column| *column == name)?).copied();
@@ -62,7 +62,7 @@ pub(super) fn memtier(lines: &[&str]) -> Option<LoadReport> {
     })
 }
 
-/// Its rate is of transactions that succeeded; older ones print one with and one without connecting.
+/// Its rate counts successful transactions; older versions print two rates, with and without the time to connect.
 pub(super) fn pgbench(lines: &[&str]) -> Option<LoadReport> {
     let told = |line: &&str| line.strip_prefix("tps = ").filter(|rest| rest.contains("connection")).and_then(number);
     let rate = lines.iter().rev().find_map(told)?;

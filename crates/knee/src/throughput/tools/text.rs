@@ -1,11 +1,11 @@
 //! Numbers and times in lines of text.
 
-/// What follows a label in the first line that begins with it.
+/// The text after a label, in the first line that begins with it.
 pub(super) fn behind<'t>(lines: &[&'t str], label: &str) -> Option<&'t str> {
     lines.iter().find_map(|line| line.strip_prefix(label)).map(str::trim)
 }
 
-/// The number at the begin of a text: `1,234.5 [#/sec]`, `12%`.
+/// The number at the beginning of a text: `1,234.5 [#/sec]`, `12%`.
 pub(super) fn number(text: &str) -> Option<f64> {
     let digits: String = text
         .trim_start()
@@ -16,7 +16,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
     digits.trim_end_matches(['.', 'e', '-', '+']).parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The same as a count.
+/// The same, as a count.
 pub(super) fn count(text: &str) -> Option<u64> {
     number(text).filter(|number| *number >= 0.0).map(|number| number as u64)
 }
@@ -36,12 +36,12 @@ pub(super) fn time_ns(text: &str) -> Option<u64> {
     Some((number(text)? * scale).round() as u64)
 }
 
-/// Milliseconds without a unit.
+/// Milliseconds, written without a unit.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
     number(text).filter(|number| *number >= 0.0).map(|number| (number * 1e6).round() as u64)
 }
 
-/// The part of a rate whose requests succeeded.
+/// The rate of the requests that succeeded.
 pub(super) fn good(rate: f64, failed: u64, all: u64) -> f64 {
     if all == 0 { rate } else { rate * (1.0 - (failed.min(all) as f64 / all as f64)) }
 }

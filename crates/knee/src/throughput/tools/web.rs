@@ -5,7 +5,7 @@ use super::text::{behind, count, good, milliseconds, number, time_ns};
 
 const UNIT: &str = "requests/s";
 
-/// `99%   5.80ms`, and of wrk2 `99.000%    5.80ms`.
+/// `99%   5.80ms`, and in wrk2 `99.000%    5.80ms`.
 fn percentile<'t>(lines: &[&'t str], percent: f64) -> Option<&'t str> {
     lines.iter().find_map(|line| {
         let (share, rest) = line.split_once('%')?;
@@ -27,7 +27,7 @@ pub(super) fn wrk(lines: &[&str]) -> Option<LoadReport> {
     Some(LoadReport {
         from: "wrk's Requests/sec",
         unit: UNIT,
-        // What broke at a socket is no completed request.
+        // Requests that broke at a socket are not among the completed ones.
         rate: good(rate, refused, all),
         errors: Some(refused + broken),
         median_ns: time(50.0),
@@ -39,7 +39,7 @@ pub(super) fn ab(lines: &[&str]) -> Option<LoadReport> {
     let rate = number(behind(lines, "Requests per second:")?)?;
     let all = count(behind(lines, "Complete requests:")?)?;
     let failed = behind(lines, "Failed requests:").and_then(count).unwrap_or(0);
-    // `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)`: answers of another length than the first are no failure.
+    // `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)`: an answer of another length than the first is no failure.
     let kinds = lines.iter().find(|line| line.starts_with("(Connect:")).map(|line| line.trim_matches(['(', ')']));
     let other_length =
         kinds.into_iter().flat_map(|kinds| kinds.split(',')).filter_map(|kind| kind.trim().strip_prefix("Length:"));
@@ -56,7 +56,7 @@ pub(super) fn ab(lines: &[&str]) -> Option<LoadReport> {
     })
 }
 
-/// Its rate is of what succeeded.
+/// Its rate is of successful requests.
 pub(super) fn h2load(lines: &[&str]) -> Option<LoadReport> {
     // `finished in 5.00s, 1234.56 req/s, 1.20MB/s`
     let finished = behind(lines, "finished in ")?;
@@ -67,7 +67,7 @@ pub(super) fn h2load(lines: &[&str]) -> Option<LoadReport> {
     Some(LoadReport { from: "h2load's req/s", unit: UNIT, rate, errors: failed, median_ns: None, at_99_ns: None })
 }
 
-/// Its throughput is of what succeeded; its rate is of what it asked for.
+/// Its throughput is of successful requests; its rate is of all requests.
 pub(super) fn vegeta(lines: &[&str]) -> Option<LoadReport> {
     let row = |label: &str| {
         lines.iter().find(|line| line.starts_with(label) && line.contains('[')).and_then(|line| line.split_once(']'))
@@ -127,7 +127,7 @@ pub(super) fn k6(lines: &[&str]) -> Option<LoadReport> {
     })
 }
 
-/// oha is made like hey, but counts answers alone, and what it cut off at its end among the errors.
+/// oha resembles hey, but its rate counts answers only, and it counts requests cut off at the end as errors.
 pub(super) fn hey_or_oha(lines: &[&str]) -> Option<LoadReport> {
     let rate = number(behind(lines, "Requests/sec:")?)?;
     let from = |label: &str| lines.iter().position(|line| line.starts_with(label)).and_then(|at| lines.get(at + 1..));

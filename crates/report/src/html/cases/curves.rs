@@ -10,11 +10,11 @@ const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 62.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 14.0;
-/// Room for the letters.
+/// Room for the letters at the right.
 const RIGHT: f64 = 34.0;
-/// Letters are no closer than this, as long as all of them have room so.
+/// Letters keep this distance, as long as there is room for all.
 const APART: f64 = 13.0;
-/// Pixels between the intervals of two curves at one place, and half the width of their caps.
+/// Pixels between the intervals of two curves at the same place, and half the width of their caps.
 const ASIDE: f64 = 3.0;
 const CAP: f64 = 2.5;
 /// Colours of curves in the style sheet.
@@ -23,7 +23,7 @@ const COLOURS: usize = 8;
 /// A value and its interval.
 type Value = (f64, (f64, f64));
 
-/// `A`, `B`, ...: what stands for a case in the pictures. Cases beyond the alphabet have none, and no curve.
+/// `A`, `B`, ...: the letter of a case in the pictures. Cases beyond the alphabet have no letter and no curve.
 pub(super) fn letter(index: usize) -> Option<char> {
     u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
 }
@@ -42,7 +42,7 @@ struct Frame<'a> {
     x: &'a str,
     log_x: bool,
     log_y: bool,
-    /// The line that curves are compared with: x and y.
+    /// The ideal line that curves are compared with: x and y.
     ideal: Vec<(f64, f64)>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
     }
     let mut m = Markup::default();
     m.raw("<div class=\"charts\">\n");
-    // Values that are no numbers have no place on an axis.
+    // Values that are not numbers have no place on an axis.
     let is_axis =
         |name: &&String| comparison.cases.iter().filter_map(|c| c.value_of(name)).any(|v| number(v).is_some());
     match comparison.picture.x.as_ref().filter(is_axis) {
@@ -63,7 +63,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
     Some(m.into_html())
 }
 
-/// A value with its interval as speed: of times the smallest is the fastest.
+/// A value with its interval as speed. Of times, the smallest is the fastest.
 fn speed(comparison: &Comparison, point: &Point) -> Option<Value> {
     let value = comparison.speed(point)?;
     let spread = if comparison.unit.is_some() {
@@ -93,7 +93,7 @@ fn over_threads(comparison: &Comparison, m: &mut Markup) {
     let machine = comparison.machine.as_ref().map_or(f64::INFINITY, |m| f64::from(m.usable_processors.max(1)));
     let first = counts.first().map_or(1.0, |c| f64::from(*c));
     let last = counts.last().map_or(1.0, |c| f64::from(*c));
-    // Ideal: as many times faster as there are more threads, up to the processors that there are.
+    // Ideal: speed grows with the number of threads, up to the number of processors.
     let bend = machine.clamp(first, last.max(first));
     let ideal = vec![(first, 1.0), (bend, bend / first), (last, bend / first)];
     let frame = Frame { title: format!("Speed-up over {what}"), x: &what, log_x, log_y, ideal };
@@ -101,7 +101,7 @@ fn over_threads(comparison: &Comparison, m: &mut Markup) {
     draw(&frame, &speedups, None, m);
 }
 
-/// A drawing for each variant, all with the same axes; in it a curve for each thread count.
+/// One drawing per variant, all with the same axes; in each, one curve per thread count.
 fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
     let mut drawings: Vec<(String, Vec<Curve>)> = Vec::new();
     for (name, cases) in comparison.along(parameter) {
@@ -139,12 +139,12 @@ fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
     }
 }
 
-/// What values the axes hold.
+/// The ranges of the axes.
 #[derive(Clone, Copy)]
 struct Range {
     x: (f64, f64),
     y: (f64, f64),
-    /// On a logarithmic axis 0 has no place: it stands a decade before the smallest value.
+    /// A logarithmic axis has no 0: the value 0 is drawn a decade below the smallest value.
     zero: Option<f64>,
 }
 
@@ -204,7 +204,7 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     m.raw(&format!("<text class=\"axis\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">", HEIGHT - 4.0));
     m.text(frame.x).raw(if frame.log_x { " (logarithmic)" } else { "" }).raw("</text>\n");
     if !frame.ideal.is_empty() {
-        // Straight between the counts that were measured, as the curves are.
+        // Straight lines between the measured counts, as for the curves.
         let mut counts: Vec<f64> = all().map(|p| p.0).chain(frame.ideal.iter().map(|p| p.0)).collect();
         counts.retain(|count| (range.x.0..=range.x.1).contains(count));
         counts.sort_by(f64::total_cmp);
@@ -214,7 +214,7 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
         m.raw(&format!("<polyline class=\"ideal\" points=\"{}\"/>\n", below(TOP, &places)));
     }
     let mut ends: Vec<(f64, f64, &Curve)> = Vec::new();
-    // Intervals at one place stand beside each other.
+    // Intervals at the same place stand side by side.
     let aside = |i: usize| ((i as f64 - (curves.len() as f64 - 1.0) / 2.0) * ASIDE).clamp(-2.0 * ASIDE, 2.0 * ASIDE);
     let mut intervals = false;
     for (i, curve) in curves.iter().enumerate() {
@@ -241,7 +241,7 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
             ends.push((x_at(last.0), y.at(last.1), curve));
         }
     }
-    // Letters lie beside the ends of their curves, pushed apart where they would cover each other.
+    // Letters stand beside the ends of their curves, pushed apart where they would overlap.
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
     let crowded = ends.len().saturating_sub(1) as f64 * APART > HEIGHT - BOTTOM - TOP;
     let ends = signs(&ends, crowded);
@@ -263,7 +263,7 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
     m.raw("</svg>\n<ul class=\"legend lanes-legend curves-legend\">");
     for curve in curves {
         m.raw(&format!("<li><span class=\"key k-{}\"></span>", curve.colour));
-        // A curve of a count is named by it.
+        // The name of such a curve begins with its count already.
         if !curve.name.starts_with(&format!("{} ", curve.sign)) {
             m.text(&format!("{} ", curve.sign));
         }
@@ -281,8 +281,8 @@ fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Marku
 /// A sign at the end of a curve: place, colour, text.
 type Sign = (f64, f64, Option<usize>, String);
 
-/// The signs of the ends, which lie in the order of their heights. Where there is no room for each, those that would lie
-/// on each other are one.
+/// The signs of the curves' ends, which are sorted by height. When there is no room for all, signs that would overlap
+/// are merged into one.
 fn signs(ends: &[(f64, f64, &Curve)], crowded: bool) -> Vec<Sign> {
     let mut signs: Vec<Sign> = Vec::new();
     let mut group: Vec<&str> = Vec::new();
@@ -308,7 +308,7 @@ fn signs(ends: &[(f64, f64, &Curve)], crowded: bool) -> Vec<Sign> {
     signs
 }
 
-/// A broken line's height.
+/// The height of a broken line at `x`.
 fn along(line: &[(f64, f64)], x: f64) -> f64 {
     let piece = line.windows(2).find(|w| matches!(w, [_, (to, _)] if x <= *to)).or_else(|| line.windows(2).last());
     match piece {

@@ -1,4 +1,4 @@
-//! Speed-up over a parameter and the thread count as a map: a field a case and count, with its number in it.
+//! Speed-up over a parameter and the thread count as a map: one field per case and count, with the number in it.
 
 use crate::comparison::{Case, Comparison, number};
 use crate::html::markup::Markup;
@@ -10,15 +10,15 @@ const HEIGHT: f64 = 34.0;
 const LEFT: f64 = 84.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 44.0;
-/// Characters of a value that fit below its column, and pixels that one takes at most on average.
+/// Characters of a value that fit below its column, and the most pixels that a character takes on average.
 const VALUE: usize = 7;
 const LETTER: f64 = 8.0;
-/// So few columns are fitted into a narrow screen.
+/// Up to this many columns are shrunk to fit a narrow screen.
 const FEW: usize = 6;
-/// More columns are no picture any more.
+/// With more columns it would no longer be a readable picture.
 const MOST_COLUMNS: usize = 24;
 
-/// A parameter along which there is something to see: the picture's own, else the first with several values.
+/// The parameter of the x axis: the one chosen for the picture if it has several values, else the first that has.
 fn parameter(comparison: &Comparison) -> Option<String> {
     let several = |name: &str| {
         let mut values: Vec<&str> = comparison.cases.iter().filter_map(|case| case.value_of(name)).collect();
@@ -45,7 +45,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
     m.raw("<div class=\"maps\">\n");
     for (name, mut cases) in comparison.along(&parameter) {
         cases.retain(|case| case.value_of(&parameter).is_some());
-        // Numbers in their order; words in the sweep's.
+        // Numbers are sorted; words keep the order of the sweep.
         let value = |case: &&Case| case.value_of(&parameter).and_then(number);
         if cases.iter().all(|case| value(case).is_some()) {
             cases.sort_by(|a, b| value(a).unwrap_or(0.0).total_cmp(&value(b).unwrap_or(0.0)));
@@ -76,7 +76,7 @@ fn draw(name: &str, parameter: &str, counted: Counted, counts: &[u32], cases: &[
     ));
     m.text(&format!("Speed-up of {name} by {parameter} and {}s; the table above has the numbers", counted.word()))
         .raw("\">\n");
-    // Most threads at the top, as on an axis.
+    // The largest thread count is at the top, as on an axis.
     for (row, threads) in counts.iter().rev().enumerate() {
         let y = TOP + row as f64 * HEIGHT;
         m.raw(&format!(
@@ -119,7 +119,7 @@ fn draw(name: &str, parameter: &str, counted: Counted, counts: &[u32], cases: &[
     m.text(&crate::text::shorten(parameter, room)).raw("</text>\n</svg></div></figure>\n");
 }
 
-/// What the colours stand for.
+/// The legend of the colours.
 fn scale(m: &mut Markup) {
     m.raw("<ul class=\"legend lanes-legend\">");
     for step in 0..=8_u8 {

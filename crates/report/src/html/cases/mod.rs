@@ -19,7 +19,7 @@ use std::io::{self, Write};
 
 /// Columns of the first variant's name above the ratios.
 const AGAINST: usize = 24;
-/// Causes that a case is unsure about, told by name.
+/// Causes that are named for a case that is unsure about several.
 const MOST_OPEN: usize = 3;
 
 /// A comparison and where its recordings are.
@@ -31,17 +31,17 @@ pub struct Cases<'a> {
     pub folder: &'a str,
     /// Where the pages of the cases are.
     pub pages: Pages<'a>,
-    /// What was found by comparing, where more is known than the table shows; else empty.
+    /// What the comparison found, if that is more than the table shows; else empty.
     pub found: &'a str,
 }
 
 /// Where the pages of the cases are.
 #[derive(Debug, Clone, Copy)]
 pub enum Pages<'a> {
-    /// In the folders of their recordings. What leads from this page to the sweep's folder: empty when the page lies in it,
-    /// else a path.
+    /// In the folders of their recordings. The text is the path from this page to the sweep's folder; empty when the
+    /// page lies in that folder.
     Files(&'a str),
-    /// Served beside this page, by their numbers.
+    /// Served next to this page, by the number of the case.
     Served,
 }
 
@@ -74,8 +74,8 @@ pub fn render(cases: &Cases<'_>, out: &mut impl Write) -> io::Result<()> {
     out.write_all(m.html().as_bytes())
 }
 
-/// A link to a case's own page. The folder's name is the recording's word: nothing of it may be read as a scheme, as
-/// another folder or as markup (RFC 3986, 2.3 and 4.2).
+/// A link to a case's own page. The name of its folder comes from the recording: no part of it may be read as a scheme,
+/// as another folder or as markup (RFC 3986, 2.3 and 4.2).
 fn link(cases: &Cases<'_>, index: usize, case: &Case, m: &mut Markup) {
     let encoded = |text: &str, kept: &str| -> String {
         let plain = |b: u8| b.is_ascii_alphanumeric() || kept.as_bytes().contains(&b);
@@ -95,7 +95,7 @@ fn table(cases: &Cases<'_>) -> String {
     let comparison = cases.comparison;
     let mut m = Markup::default();
     let counts = comparison.counts();
-    // At the highest count, where most is at stake.
+    // Ratios at the highest count, where differences matter most.
     let highest = counts.last().copied().unwrap_or(0);
     let against = |case: &Case| case.against_first.last().filter(|r| r.threads == highest).cloned();
     let compared = comparison.cases.iter().any(|case| against(case).is_some());
@@ -170,7 +170,7 @@ fn table(cases: &Cases<'_>) -> String {
     m.into_html()
 }
 
-/// Three digits in the table's common scale; intervals are on the pages of the cases and in the pictures.
+/// Three digits in the table's common unit; intervals are on the pages of the cases and in the pictures.
 fn measured(comparison: &Comparison, point: &Point, largest: f64) -> Option<String> {
     let value = comparison.value(point).filter(|value| value.is_finite())?;
     Some(match comparison.unit {
@@ -182,7 +182,7 @@ fn measured(comparison: &Comparison, point: &Point, largest: f64) -> Option<Stri
     })
 }
 
-/// What stops a case, in the words of the other pages.
+/// What limits a case, in the same words as the other pages.
 fn verdict(case: &Case) -> String {
     if case.curve.is_empty() {
         return "failed".to_owned();
@@ -198,7 +198,7 @@ fn verdict(case: &Case) -> String {
     }
 }
 
-/// Where no cause was found: what is not excluded.
+/// When no cause was found: the causes that are not excluded.
 fn open(case: &Case) -> String {
     if case.verdict.unsure.is_empty() {
         return "No cause found".to_owned();
@@ -264,7 +264,7 @@ fn sweep(cases: &Cases<'_>) -> String {
             "The cases do not all print a throughput in the same unit: they are compared by their wall time.",
         );
     }
-    // The same warning mostly holds for several cases.
+    // The same warning often applies to several cases.
     let mut warnings: Vec<(&str, Vec<String>)> = Vec::new();
     for (index, case) in comparison.cases.iter().enumerate() {
         let who = letter(index).map_or_else(|| case.label(), String::from);

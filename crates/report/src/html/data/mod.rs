@@ -24,22 +24,22 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
 
-/// Lanes of one run in the page: more than a screen can show at once, and few enough to scroll.
+/// Most lanes of one run in the page: more than a screen can show at once, and few enough to scroll.
 const MOST_LANES: usize = 512;
-/// Bytes of compressed lanes in the page. As text they are a third more; with everything else below 15 MB.
+/// Bytes of compressed lanes in the page. Base64 adds a third; the whole page stays below 15 MB.
 const LANES_BYTES: usize = 9 << 20;
-/// Of them, what one finest level may take when the page shall stay near 3 MB: most recordings are below.
+/// No level but a run's first may take more bytes than this, so that most pages stay near 3 MB.
 const SOFT_BYTES: usize = 1_600_000;
-/// Samples of one run in the page; beyond, every second (third, ...) one is left out.
+/// Samples of one run in the page; when there are more, only every second (third, ...) one is kept.
 const MOST_SAMPLES: usize = 100_000;
 /// Task marks of one run in the page.
 const MOST_TASKS: usize = 20_000;
-/// Lanes of a page that is served: they cost little where only what is seen is asked for, and a browser scrolls no
+/// Lanes of a served page. They cost little there, because only what is visible is requested; but a browser scrolls no
 /// further than some millions of pixels.
 const MOST_SERVED_LANES: usize = 65_536;
-/// Buckets of the coarsest level: what the widest screens have in columns.
+/// Buckets of the coarsest level: more than a 4K screen has columns (3840).
 const COARSEST: u64 = 4096;
-/// Each level is so many times finer than the one before.
+/// Each level is this many times finer than the one before.
 const FINER: u64 = 8;
 
 /// Packs all traced runs. A served page carries the coarsest level only, and asks for the rest.
@@ -74,7 +74,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(P
     Ok((packed, Detail::new(drawn)))
 }
 
-/// From coarse to fine over all runs in turn, so that a large run does not take the room of the others.
+/// From coarse to fine, over all runs in turn, so that a large run does not take up the space of the others.
 fn levels(runs: &[(Observed<'_, '_>, Timeline)], medium: Medium, packed: &mut Packed) -> io::Result<Vec<Vec<Value>>> {
     let mut made: Vec<Vec<Value>> = vec![Vec::new(); runs.len()];
     let mut open: Vec<bool> = vec![true; runs.len()];
@@ -86,7 +86,7 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], medium: Medium, packed: &mut Pa
         {
             let spans: usize = timeline.lanes.iter().map(|l| l.spans.len()).sum();
             let buckets = count.saturating_mul(timeline.lanes.len() as u64);
-            // Where buckets are no coarser than the spans, the spans themselves are the better picture.
+            // When buckets are no coarser than the spans, the spans themselves are the better picture.
             let exact = buckets >= 2 * spans as u64 || timeline.length() / count < 1000;
             let bytes = compress(&if exact { spans_of(timeline) } else { level_of(timeline, count) })?;
             let first = made.get(i).is_some_and(Vec::is_empty);
@@ -112,7 +112,7 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], medium: Medium, packed: &mut Pa
     Ok(made)
 }
 
-/// Every lane in so many buckets.
+/// Every lane, divided into `count` buckets.
 fn level_of(timeline: &Timeline, count: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for lane in &timeline.lanes {
@@ -166,7 +166,7 @@ fn describe(
     }))
 }
 
-/// The samples of each lane, ascending: when, and the index of the innermost function's name.
+/// The samples of each lane, ascending by time: the time, and the index of the innermost function's name.
 fn samples(
     observed: &Observed<'_, '_>,
     timeline: &Timeline,
@@ -185,10 +185,11 @@ fn samples(
     by_lane
 }
 
-/// Each lane: how many samples, then their distance from the one before and the function's name; one of `each`.
+/// For each lane the number of samples, then for each its distance from the one before and its function's name. Of
+/// `each` samples one is kept.
 fn samples_of(run: &Drawn, each: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Counted over all lanes, so that lanes with few samples are thinned like the others.
+    // Counted across all lanes, so that lanes with few samples are thinned like the others.
     let mut seen = 0_usize;
     for lane in &run.samples {
         let kept: Vec<&(u64, usize)> = lane
@@ -209,7 +210,8 @@ fn samples_of(run: &Drawn, each: usize) -> Vec<u8> {
     bytes
 }
 
-/// Tasks that the program named: lane, begin and end since the run's begin, name. One that never ended lasts to the end.
+/// Tasks that the program named: lane, begin and end since the run's begin, name. A task that did not end lasts until
+/// the run's end.
 fn tasks(observed: &Observed<'_, '_>, timeline: &Timeline, places: &LaneIndex, names: &mut NameTable) -> Vec<Value> {
     let since = |time: u64| time.saturating_sub(timeline.begin);
     let shown = all_tasks(observed).into_iter().filter_map(|t| Some((places.get(&t.thread)?, t)));

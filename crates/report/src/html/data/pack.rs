@@ -1,4 +1,4 @@
-//! Numbers as bytes, compressed, as text inside the page; a lane as numbers.
+//! Numbers as bytes, compressed and written as text inside the page; also how a lane becomes numbers.
 
 use crate::lanes::Span;
 use crate::lanes::levels::Stretch;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Everything that the scripts read.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
-    /// What there is, small.
+    /// The index: small, and describes the parts.
     pub(crate) index: Value,
     /// The large parts, by name.
     parts: Vec<(String, Vec<u8>)>,
@@ -48,7 +48,7 @@ pub(crate) fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// A number in groups of seven bits, the lowest first, the top bit set where more follow (LEB128).
+/// A number in groups of seven bits, the lowest first; the top bit is set when more follow (LEB128).
 pub(crate) fn number(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -57,7 +57,7 @@ pub(crate) fn number(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// A lane in buckets: how many stretches, then their length in buckets and kind + 1 (0 for none).
+/// A lane in buckets: the number of stretches, then for each its length in buckets and its kind + 1 (0 for none).
 pub(crate) fn write_stretches(stretches: &[Stretch], bytes: &mut Vec<u8>) {
     number(stretches.len() as u64, bytes);
     for (length, kind) in stretches {
@@ -66,8 +66,8 @@ pub(crate) fn write_stretches(stretches: &[Stretch], bytes: &mut Vec<u8>) {
     }
 }
 
-/// A lane as it was recorded: how many spans, then their distance from the one before (the first one's from the run's
-/// begin), length in nanoseconds, and kind × 2, odd where the span is summed up.
+/// A lane as it was recorded: the number of spans, then for each its distance from the one before (for the first, from
+/// the run's begin), its length in nanoseconds, and kind × 2, plus 1 when the span is summed up.
 pub(crate) fn write_spans(spans: &[Span], begin: u64, bytes: &mut Vec<u8>) {
     number(spans.len() as u64, bytes);
     let mut at = begin;
