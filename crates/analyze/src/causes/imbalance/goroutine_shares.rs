@@ -151,7 +151,7 @@ struct Together {
     /// Two or more at once.
     several: f64,
     any: f64,
-    /// The sampling period.
+    /// Median time between two samples of a thread, seconds.
     sample: f64,
 }
 
