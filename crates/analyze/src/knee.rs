@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use recording::synthetic::Sketch;
 
-    /// The knee of five runs around each time, each off by up to `noise`.
+    /// The knee of five runs around each time, off by up to twice `noise`.
     fn knee_of(processors: u32, curve: &[(u32, f64)], noise: f64) -> Option<u32> {
         let mut sketch = Sketch::new(processors);
         for (i, (threads, time)) in curve.iter().enumerate() {

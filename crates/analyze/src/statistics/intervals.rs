@@ -5,13 +5,13 @@
 //! more than their range, which misses the median once in sixteen times, and even less for ratios. The methods:
 //!
 //! - **Centre of n values**, each as likely above as below it (Thompson 1936, "On confidence ranges for the median"):
-//! from the k-th smallest to the k-th largest, where n fair coins seldom enough give fewer than k heads, or tails. This
-//! holds for any distribution, and for values of different scatter (drift, a disturbed block).
+//!   from the k-th smallest to the k-th largest, where n fair coins seldom enough give fewer than k heads, or tails.
+//!   This holds for any distribution, and for values of different scatter (drift, a disturbed block).
 //! - **Fewer values than that needs** (under 6 for 95 %): the range, widened at both ends by a share of its width
-//! ([`widening`]). It holds for every symmetric distribution with one peak, however heavy its tails. Without symmetry
-//! or with two peaks only the range itself is certain, which misses in 2^(1-n) of all cases: 6.25 % with five values.
+//!   ([`widening`]). It holds for every symmetric distribution with one peak, however heavy its tails. Without symmetry
+//!   or with two peaks only the range itself is certain, which misses in 2^(1-n) of all cases: 6.25 % with five values.
 //! - **Shift between two samples** without common blocks: the shifts that the exact rank-sum test does not exclude
-//! (Mann & Whitney 1947, "On a test of whether one of two random variables is stochastically larger than the other").
+//!   (Mann & Whitney 1947, "On a test of whether one of two random variables is stochastically larger than the other").
 
 use crate::answer::{Interval, Spread};
 use crate::statistics::paired::{ERROR, differences};
