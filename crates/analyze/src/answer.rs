@@ -228,7 +228,7 @@ pub struct Condition {
     pub id: CauseId,
     /// The thread count that the numbers are from.
     pub threads: u32,
-    /// Processor-seconds per unit of work that threads of the program wanted and did not get; null where that is not known.
+    /// Processor-seconds per unit of work that threads of the program wanted and did not get; null where not known.
     pub seconds: Option<f64>,
     /// The same as a share of the capacity, 0 to 1.
     pub share: Option<f64>,

@@ -28,7 +28,8 @@ fn a_command_differs_from_itself_in_one_of_twenty_checks_at_most() {
                 claims += u32::from(compared.curve[0].judgement != Judgement::Unclear);
             }
         }
-        // The exact levels are 3.1, 3.9 and 4.9 %. Of 1000 checks at 5 %, 50 are expected; three standard deviations are 21.
+        // The exact levels are 3.1, 3.9 and 4.9 %. Of 1000 checks at 5 %, 50 are expected; three standard deviations
+        // are 21.
         assert!(claims <= 71, "{claims} of {checks} checks with {blocks} blocks");
         // A test that never claims a difference would pass too.
         assert!(claims > 0, "{blocks} blocks");

@@ -23,8 +23,8 @@ fn run(seconds: f64, cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Table
         .tables()
 }
 
-/// Thread `a` works for 200 ms and waits for a task for 600 ms. Meanwhile `b` runs `busy`, and `giver` does what the closure
-/// says.
+/// Thread `a` works for 200 ms and waits for a task for 600 ms. Meanwhile `b` runs `busy`, and `giver` does what the
+/// closure says.
 fn last_task(busy: &str, giver: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
     let answer = answer_for(&run(0.8, 1.0, |run| {
         giver(run);

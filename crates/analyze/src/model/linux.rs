@@ -12,8 +12,8 @@ pub struct SyscallNumbers {
     /// clone(2) and clone3(2).
     pub clone: [u32; 2],
     /// Calls that hand something over to whoever waits at the other end of a pipe, socket or eventfd: write(2),
-    /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2), readv(2),
-    /// recvfrom(2), recvmsg(2), which make room.
+    /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2),
+    /// readv(2), recvfrom(2), recvmsg(2), which make room.
     pub hand_over: [u32; 13],
 }
 

@@ -103,7 +103,8 @@ impl Names {
         self.paths.iter().any(|start| path.starts_with(start))
     }
 
-    /// The primitive of a function with a path. Only the path counts: a closure's or a parameter's type may carry any name.
+    /// The primitive of a function with a path. Only the path counts: a closure's or a parameter's type may carry any
+    /// name.
     pub(super) fn primitive_by_path(&self, function: &FunctionName<'_>) -> Option<Primitive> {
         if self.path_primitives.is_empty() || !function.has_path || !function.paths.iter().any(|p| self.has_path(p)) {
             return None;

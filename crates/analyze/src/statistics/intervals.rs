@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn rank_sums_are_those_of_the_published_tables() {
-        // Mann & Whitney's two-sided table at 5 %: the largest U that is rejected is 0, 2, 5, 8, 13, 17, 23 for n = 4 to 10.
+        // Mann & Whitney's two-sided table at 5 %: the largest U that is rejected is 0, 2, 5, 8, 13, 17, 23 for n = 4
+        // to 10.
         let table: Vec<usize> = (4..=10).map(|n| cut_by_ranks(n, n, 0.05) - 1).collect();
         assert_eq!(table, [0, 2, 5, 8, 13, 17, 23]);
         assert_eq!((cut_by_ranks(3, 3, 0.05), cut_by_ranks(3, 5, 0.05), cut_by_ranks(0, 5, 0.05)), (0, 1, 0));

@@ -1,4 +1,5 @@
-//! `resource-pool`: threads wait for one of a few things (connections, permits, buffers, slots) that other threads hold.
+//! `resource-pool`: threads wait for one of a few things (connections, permits, buffers, slots) that other threads
+//! hold.
 //!
 //! Evidence: idle capacity charged to waits at places where a thread that returns one of the things wakes a waiter
 //! (`model::resources`); how many were held at once and for how long; and what the holders did meanwhile.

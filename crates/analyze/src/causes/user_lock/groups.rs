@@ -172,7 +172,8 @@ pub fn lines(id: LineId) -> Option<&'static str> {
         })
 }
 
-/// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by samples.
+/// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by
+/// samples.
 fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
     let booked = || ledger.account.lines.iter().filter(|l| lines(l.id).is_some());
     let code: f64 = booked().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
