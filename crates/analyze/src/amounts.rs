@@ -1,4 +1,4 @@
-//! What a traced run spent per unit of work, thing by thing: the rows that thread counts and recordings are compared by.
+//! What a traced run spent per unit of work, item by item: the rows by which thread counts and recordings are compared.
 
 use crate::account::Ledger;
 use crate::account::profile::Doing;
@@ -10,7 +10,7 @@ use crate::model::code::{file_name, place};
 use crate::runtimes::function_name::readable;
 use std::collections::BTreeMap;
 
-/// How much, per unit of work.
+/// An amount per unit of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amount {
     /// Seconds, or calls for [`Kind::SystemCall`].
@@ -22,7 +22,7 @@ pub struct Amount {
 /// Amounts by kind and name.
 pub type Amounts = BTreeMap<(Kind, String), Amount>;
 
-/// All things of a traced run, in clean seconds per unit of work.
+/// All amounts of a traced run, in clean seconds (or calls) per unit of work.
 pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
     let mut found: Amounts = BTreeMap::new();
     let mut add = |kind, name: String, value: f64, variance: f64| {
@@ -30,7 +30,7 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
         entry.value += value;
         entry.variance += variance;
     };
-    // Samples share out the exact time on processors; each is one draw of it.
+    // On-CPU time is measured exactly, and samples divide it: each stands for an equal part.
     let each = ledger.split.on_cpu / ledger.work / ledger.profile.total.max(1) as f64;
     for (doing, count) in &ledger.profile.counts {
         if let Doing::Function(name, module) = doing {

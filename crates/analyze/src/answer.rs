@@ -1,8 +1,8 @@
 //! The answer: what a sweep's analysis says, and the shape of `--format json`.
 //!
-//! Field names are an interface (see `docs/answer.schema.json`): they may be added to, never renamed. All times are seconds;
-//! those of the account and of causes are processor-seconds per unit of work, where a unit of work is one whole execution
-//! unless the program prints a throughput.
+//! Field names are an interface (see `docs/answer.schema.json`): fields may be added, never renamed. All times are
+//! seconds; those of the account and of causes are processor-seconds per unit of work, where a unit of work is one
+//! whole execution unless the program prints a throughput.
 
 use recording::meta::Counted;
 use serde::Serialize;
@@ -12,33 +12,33 @@ use std::fmt;
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// Who says so.
+    /// The version of knee that made the answer.
     pub knee: Knee,
     /// The command with its placeholders.
     pub command: Vec<String>,
-    /// Variables that were set for it, with their placeholders.
+    /// Environment variables that were set for it, with their placeholders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<(String, String)>,
-    /// What asked it for work, where it is a server; absent elsewhere. Times and counts are those of the load's time then.
+    /// The load that asked it for work, if it is a server. Times and counts are then those of the time of the load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<recording::meta::Load>,
     /// The machine that ran it.
     pub machine: recording::meta::Machine,
-    /// What the counts are of: absent where they are of threads, as they mostly are; `processors` where the sweep changed
-    /// the processors that the program could use. `threads` then is that count, everywhere.
+    /// What is counted: absent for threads, the usual case; `processors` where the sweep changed the processors that
+    /// the program could use. All fields named `threads` then hold that count.
     #[serde(skip_serializing_if = "Counted::is_threads")]
     pub counted: Counted,
     /// Where units of work came from; null when a run is the unit.
     pub throughput: Option<recording::meta::Throughput>,
-    /// One point a thread count, ascending.
+    /// One point per thread count, ascending.
     pub curve: Vec<Point>,
     /// The last thread count worth using; null when the curve has not bent.
     pub knee_at: Option<u32>,
-    /// One account a traced thread count, ascending.
+    /// One account per traced thread count, ascending.
     pub account: Vec<Account>,
-    /// What takes more per unit of work the more threads there are, by kind, largest growth first.
+    /// What takes more per unit of work with more threads, by kind, largest growth first.
     pub growth: Vec<Growth>,
-    /// Why it does not get faster.
+    /// Why the program does not get faster.
     pub verdict: Verdict,
     /// What could not be seen.
     pub limitations: Vec<Limitation>,
@@ -84,7 +84,7 @@ pub struct Interval {
 pub struct Point {
     /// The thread count.
     pub threads: u32,
-    /// Processors that the program could use, where the sweep changed these; then `threads` is the same number.
+    /// Processors that the program could use, if the sweep changed them; `threads` is then the same number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
     /// Timed runs.
@@ -103,7 +103,7 @@ pub struct Point {
     pub efficiency_interval: Interval,
     /// CPU time over wall time, median.
     pub processors_used: f64,
-    /// What its load took and saw, where it is a server.
+    /// What its load took and saw, if it is a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadPoint>,
     /// Medians by name: `user_seconds`, `system_seconds`, `voluntary_switches`, `cycles`, ...
@@ -115,13 +115,13 @@ pub struct Point {
 pub struct LoadPoint {
     /// Processors that it ran on: its CPU time over wall time.
     pub processors_used: f64,
-    /// Threads of it that worked.
+    /// Its threads that worked.
     pub threads: u32,
-    /// Requests of a run that failed, where it says so.
+    /// Failed requests of a run, where the load prints them.
     pub errors: Option<f64>,
-    /// Median time of a request, seconds, where it prints that.
+    /// Median time of a request, seconds, where the load prints it.
     pub latency_median: Option<f64>,
-    /// Time that 99 % of the requests took at most, seconds, where it prints that.
+    /// Time within which 99 % of the requests were answered, seconds, where the load prints it.
     pub latency_99: Option<f64>,
 }
 
@@ -130,12 +130,12 @@ pub struct LoadPoint {
 pub struct Account {
     /// The thread count.
     pub threads: u32,
-    /// The most threads that did more than wait at once, where the sweep changed the processors and not the threads.
+    /// The most threads that worked at once, where the sweep changed the processors and not the threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_threads: Option<u32>,
     /// Processor-seconds per unit of work that the program could have used: min(threads, processors) × time.
     pub capacity: f64,
-    /// CPU time per unit of work at the smallest thread count: what the work takes.
+    /// CPU time per unit of work at the smallest thread count, and what the work waits for there: what the work takes.
     pub useful: f64,
     /// The part of the loss that no evidence explains. Negative when the parts found exceed the loss.
     pub unexplained: f64,
@@ -160,7 +160,7 @@ pub struct Line {
     pub sampling_error: f64,
 }
 
-/// A cause, by the name used in answers. Each cause's folder has its own.
+/// A cause, by the name used in answers. Each cause's folder defines its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct CauseId(&'static str);
@@ -188,20 +188,21 @@ impl fmt::Display for CauseId {
 pub struct Verdict {
     /// Two plain sentences at most.
     pub summary: String,
-    /// Causes found, most lost seconds first; those of the thread count that the verdict is about before those that
-    /// show at other counts alone. Never empty: `none` when nothing is wrong.
+    /// Causes found, most lost seconds first; those of the thread count that the verdict is about come before those
+    /// that show only at other counts. Never empty: `none` when nothing is wrong.
     pub causes: Vec<Cause>,
     /// Why a larger thread count than that of the first cause collapses; null where none does.
     pub beyond: Option<Beyond>,
-    /// What the machine took from the program: other programs, a quota, other machines, heat. None of it is a cause of the
-    /// program's own, and the shares of causes are of what is lost beside it.
+    /// What the machine took from the program: other programs, a quota, other virtual machines, heat. None of it is a
+    /// cause in the program, and the shares of causes refer to the rest of the loss.
     pub machine: Vec<Condition>,
-    /// Causes that were looked for and are not there: a loss of 5 % of the capacity by them would have been seen with 95 %
-    /// certainty (`power`).
+    /// Causes that were looked for and excluded: a loss of 5 % of the capacity due to them would have been seen with 95
+    /// % certainty (`power`).
     pub clear: Vec<CauseId>,
     /// Causes that can be neither claimed nor excluded.
     pub unsure: Vec<Unsure>,
-    /// What could have been seen of each cause that was looked for and not found, where a run was observed.
+    /// For each cause that was looked for and not found, how much of it could have been missed, where a run was
+    /// observed.
     pub power: Vec<Power>,
 }
 
@@ -220,45 +221,45 @@ pub struct Beyond {
     pub causes: Vec<Cause>,
 }
 
-/// What the machine took from the program at one thread count.
+/// Something that the machine took from the program at one thread count.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Condition {
-    /// What took it.
+    /// What kind of thing took it.
     pub id: CauseId,
     /// The thread count that the numbers are from.
     pub threads: u32,
-    /// Processor-seconds per unit of work that threads of the program wanted and did not get; null where that is not known.
+    /// Processor-seconds per unit of work that threads of the program wanted and did not get; null where not known.
     pub seconds: Option<f64>,
     /// The same as a share of the capacity, 0 to 1.
     pub share: Option<f64>,
-    /// Who took them, by the names of programs, most first.
+    /// Which programs took them, by name, most first.
     pub by: Vec<String>,
     /// One sentence.
     pub summary: String,
     /// The numbers behind it.
     pub evidence: Vec<Evidence>,
-    /// What to do for a sweep that is not disturbed by it.
+    /// What to do for an undisturbed sweep.
     #[serde(rename = "try")]
     pub remedies: Vec<String>,
 }
 
-/// How much of a cause could have escaped.
+/// How much of a cause could have been missed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Power {
     /// The cause.
     pub id: CauseId,
-    /// The thread count at which most of it could have.
+    /// The thread count at which most of it could have been missed.
     pub threads: u32,
     /// Share of the capacity that it takes at most, with 95 % certainty.
     pub at_most: f64,
     /// CPU samples of the observed run.
     pub samples: u64,
-    /// Share of the observed run in which threads that wanted to run at the same time did: other programs let no more be
-    /// seen.
+    /// Of the time in which threads wanted to run at the same time, the share in which they did, in the observed run:
+    /// what threads do to each other shows only then.
     pub exposure: f64,
-    /// Timed runs at that count that nothing disturbed.
+    /// Undisturbed timed runs at that count.
     pub undisturbed_runs: u32,
-    /// Trials of breakpoints at shared memory that were done in the observed run.
+    /// Breakpoint trials at shared memory in the observed run.
     pub trials: u64,
 }
 
@@ -271,13 +272,13 @@ pub struct Cause {
     pub share: f64,
     /// Processor-seconds per unit of work.
     pub lost_seconds: f64,
-    /// 95 % interval of it.
+    /// Its 95 % interval.
     pub interval: Interval,
     /// The thread count that the numbers are from.
     pub threads: u32,
     /// One sentence.
     pub summary: String,
-    /// Who is to blame; null for causes outside the program.
+    /// The code or object to blame; null for causes outside the program.
     pub culprit: Option<Culprit>,
     /// The numbers behind it.
     pub evidence: Vec<Evidence>,
@@ -291,7 +292,7 @@ pub struct Cause {
 /// The code or object that causes a loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Culprit {
-    /// The function: of a lock inside a library, the library's function that owns it.
+    /// The function; for a lock inside a library, the library function that owns it.
     pub function: Option<String>,
     /// File name of the module that holds the function.
     pub module: String,
@@ -304,14 +305,14 @@ pub struct Culprit {
     pub line: Option<u32>,
     /// Address of the lock or other object, in hexadecimal.
     pub object: Option<String>,
-    /// That object in words, where they are known: the variable, the members that lie in a cache line.
+    /// That object in words, where known: the variable, or the members in a cache line.
     pub object_name: Option<String>,
     /// The program's own call sites, most time first.
     pub callers: Vec<Site>,
 }
 
 impl Culprit {
-    /// Where it is; without the address, which it does not have.
+    /// Where it is, without an address.
     pub fn site(&self) -> Site {
         Site {
             function: self.function.clone(),
@@ -338,8 +339,8 @@ pub struct Site {
     pub path: Option<String>,
     /// Source line.
     pub line: Option<u32>,
-    /// Address in the module's file, in hexadecimal: names the place where there is no symbol. Empty for a function that was
-    /// made at run time and has a name.
+    /// Address in the module's file, in hexadecimal; it identifies the place where there is no symbol. Empty for a
+    /// named function that was made at run time.
     pub address: String,
 }
 
@@ -350,13 +351,13 @@ pub struct Evidence {
     pub what: String,
     /// The value.
     pub value: f64,
-    /// What it counts.
+    /// The unit of the value.
     pub unit: Unit,
     /// Where it comes from: the table or kernel interface.
     pub source: &'static str,
 }
 
-/// What the number of an [`Evidence`] counts.
+/// The unit of an [`Evidence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -365,18 +366,18 @@ pub enum Unit {
     Milliseconds,
     /// Millionths of a second.
     Microseconds,
-    /// Events a second.
+    /// Events per second.
     PerSecond,
     /// Times as much as something else.
     Ratio,
-    /// A part of a whole, from 0 to 1.
+    /// A part of a whole, 0 to 1.
     Share,
-    /// How many of these there are, as a plural: `calls`.
+    /// A number of these things, named in the plural: `calls`.
     Of(&'static str),
 }
 
 impl Unit {
-    /// The name that the JSON answer has.
+    /// The name in the JSON answer.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -409,28 +410,28 @@ pub struct Unsure {
 /// Something that could not be seen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limitation {
-    /// What.
+    /// What could not be seen.
     pub what: String,
-    /// Why not, and what that costs.
+    /// Why not, and what the answer lacks because of it.
     pub why: String,
-    /// The command that unlocks it.
+    /// The command that makes it visible.
     pub unlock: Option<String>,
 }
 
 impl Limitation {
-    /// What a recording without timed runs cannot tell: how speed follows the thread count.
+    /// What a recording without timed runs cannot show: how speed depends on the thread count.
     pub const SCALING: &'static str = "scaling";
 }
 
 impl Answer {
-    /// Why there is no curve, where nothing was timed.
+    /// Why there is no curve, if nothing was timed.
     #[must_use]
     pub fn no_curve(&self) -> Option<&str> {
         self.limitations.iter().find(|l| l.what == Limitation::SCALING).map(|l| l.why.as_str())
     }
 }
 
-/// What kind of thing is compared.
+/// The kind of item that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -438,7 +439,7 @@ pub enum Kind {
     Loss,
     /// A function in user space, seconds on processors.
     Function,
-    /// A lock of the program or its libraries, seconds that threads were blocked by it.
+    /// A lock of the program or its libraries, in seconds that threads were blocked by it.
     Lock,
     /// A system call, in calls.
     SystemCall,
@@ -448,14 +449,14 @@ pub enum Kind {
     Counter,
 }
 
-/// One thing at each traced thread count.
+/// One item at each traced thread count.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Growth {
     /// What kind of thing.
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// Its largest amount over that of the smallest count, less that: seconds or calls per unit of work.
+    /// Its largest amount at any count minus that at the smallest count: seconds or calls per unit of work.
     pub growth: f64,
     /// Standard error of the growth from sampling; 0 for what was counted.
     pub sampling_error: f64,
@@ -472,7 +473,7 @@ pub struct At {
     pub per_unit: f64,
 }
 
-/// How the runs of two recordings were made, and so what may be concluded from them.
+/// How the runs of two recordings were made, which decides what may be concluded from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Setup {
@@ -489,27 +490,27 @@ pub enum Setup {
 pub struct Comparison {
     /// How their runs were made.
     pub setup: Setup,
-    /// What the counts are of.
+    /// What is counted: threads or processors.
     pub counted: Counted,
     /// One sentence.
     pub summary: String,
     /// Times at the thread counts that both have.
     pub curve: Vec<CurveChange>,
-    /// What takes more or less by more than the noise, by thread count and kind, largest change first.
+    /// What changed by more than the noise, by thread count and kind, largest change first.
     pub changes: Vec<Change>,
     /// What the reader should know before believing the numbers.
     pub warnings: Vec<String>,
 }
 
-/// Whether a change is told from the noise.
+/// Whether a change can be told from noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// Faster: the whole interval is.
+    /// Faster: the whole interval says so.
     Better,
-    /// Slower: the whole interval is.
+    /// Slower: the whole interval says so.
     Worse,
-    /// The interval holds both.
+    /// The interval includes both.
     Unclear,
 }
 
@@ -524,19 +525,19 @@ pub struct CurveChange {
     pub after: f64,
     /// Speed after over speed before.
     pub speed: f64,
-    /// Its 95 % interval; null when one of the two has fewer than two runs, or when there are too few blocks. Of
-    /// interleaved runs the intervals of all thread counts together hold with 95 %.
+    /// Its 95 % interval; null when one of the two has fewer than two runs, or when there are too few blocks. For
+    /// interleaved runs, the intervals of all thread counts hold together with 95 % certainty.
     pub interval: Option<Interval>,
     /// Better, worse, or cannot be told from noise.
     pub judgement: Judgement,
-    /// Blocks in which both were run; null for runs made apart.
+    /// Blocks in which both were run; null for recordings made one after the other.
     pub blocks: Option<u32>,
-    /// Half the interval's width, as a share of the speed: a difference of this size is found in half of all
-    /// comparisons, one of twice the size in nearly all. Null without an interval.
+    /// Half the interval's width, as a share of the speed. A difference of this size is found in half of all
+    /// comparisons, one twice as large in nearly all. Null without an interval.
     pub resolution: Option<f64>,
 }
 
-/// One thing that changed.
+/// One item that changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The thread count.

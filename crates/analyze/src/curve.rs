@@ -17,22 +17,22 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 /// What a run takes before and after its measured part, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outside {
-    /// Of wall time.
+    /// Wall time.
     pub wall: f64,
-    /// Of processor time.
+    /// Processor time.
     pub cpu: f64,
 }
 
-/// The share of a run that its measured part must have. What the rest took is known from another run, where it may differ
-/// by a few per cent, and what it takes from the measured part is at most three times as much of that.
+/// The measured part must be at least this share of a run. What the rest took is known from another run, where it may
+/// differ by a few per cent; relative to the measured part that error is at most three times as large.
 ///
 /// Decides: whether the time of a measured part can be worked out from the whole run.
 /// From: arithmetic: an error of the rest weighs at most three times as much.
 /// Wrong if: the rest of a run differs by more than a few per cent between runs.
 const LEAST_INSIDE: f64 = 0.25;
 
-/// A measured part may seem longer than its run where the printed speed is of a little less than what the marks enclose; one
-/// that is longer by a quarter is of other work.
+/// A measured part may seem longer than its run where the printed speed covers a little less than the marks enclose. If
+/// it is longer by more than a quarter, the speed is about other work.
 ///
 /// Decides: whether the marks and the printed speed are of the same work.
 /// From: chosen; no measurement.
@@ -43,11 +43,12 @@ const MOST_INSIDE: f64 = 1.25;
 #[derive(Debug, Clone)]
 pub struct Clean<'t> {
     runs: BTreeMap<u32, Vec<&'t Run>>,
-    /// Counted runs by thread count: hardware events are counted in the warm-up, so that timed runs stay untouched.
+    /// Runs with counted hardware events, by thread count: these are counted in warm-up runs, so that timed runs stay
+    /// untouched.
     events: BTreeMap<u32, Vec<&'t Run>>,
-    /// True when units of work come from the program's output, false when a run is the unit.
+    /// True when units of work come from the program's output; false when one run is the unit.
     pub by_throughput: bool,
-    /// What its counts are of.
+    /// What is counted: threads or processors.
     pub counted: Counted,
     /// What the reader should know about the runs.
     pub warnings: Vec<String>,
@@ -102,7 +103,7 @@ impl<'t> Clean<'t> {
         self.counts().next()
     }
 
-    /// Units of work that a run did: what it printed a second times its seconds, or 1.
+    /// Units of work that a run did: its printed throughput times its seconds, or 1.
     pub fn work(&self, run: &Run) -> f64 {
         match printed(run) {
             Some(units) if self.by_throughput && run.wall_ns > 0 => units * seconds(run.wall_ns),
@@ -110,13 +111,13 @@ impl<'t> Clean<'t> {
         }
     }
 
-    /// One value a timed run at a thread count.
+    /// One value for each timed run at a thread count.
     pub fn series(&self, threads: u32, value: impl Fn(&Run) -> f64) -> Vec<Measured> {
         let runs = self.runs.get(&threads).into_iter().flatten();
         runs.map(|r| Measured { block: r.block, value: value(r) }).collect()
     }
 
-    /// Units of work a second of each run.
+    /// Units of work per second of each run.
     pub fn speed(&self, threads: u32) -> Vec<Measured> {
         self.series(threads, |r| self.work(r) / seconds(r.wall_ns))
     }
@@ -131,16 +132,16 @@ impl<'t> Clean<'t> {
         self.series(threads, |r| cpu(r) / self.work(r))
     }
 
-    /// CPU seconds per unit of work of each run, when so many processors are busy throughout.
+    /// CPU seconds per unit of work of each run, if `processors` are busy throughout.
     pub fn busy_per_unit(&self, threads: u32, processors: f64) -> Vec<Measured> {
         self.series(threads, |r| processors * seconds(r.wall_ns) / self.work(r))
     }
 
-    /// CPU seconds per unit of work of each run in its measured part alone; absent where that part is too short to be told
-    /// from the rest.
+    /// CPU seconds per unit of work of each run, in its measured part alone; absent where that part is too short to be
+    /// told from the rest.
     ///
-    /// A run's printed speed tells how long its measured part took for `work` units. Outside of it the processors are as
-    /// busy as in the traced run. `processors` is what the threads could use.
+    /// A run's printed speed tells how long its measured part took for `work` units. Outside that part the processors
+    /// are assumed to be as busy as in the traced run. `processors` is how many the threads could use.
     pub fn cpu_inside(&self, threads: u32, work: f64, outside: Outside, processors: f64) -> Option<Vec<Measured>> {
         let busy = if outside.wall > 0.0 { outside.cpu / outside.wall } else { 0.0 };
         let inside = |r: &Run| {
@@ -154,18 +155,18 @@ impl<'t> Clean<'t> {
         runs.map(|r| Some(Measured { block: r.block, value: inside(r)? })).collect()
     }
 
-    /// Processor-seconds per unit of work that other programs and the kernel's own threads took, median; absent where
-    /// that is not known.
+    /// Median processor-seconds per unit of work that other programs and kernel threads took; absent where not known.
     pub fn foreign_per_unit(&self, threads: u32) -> Option<f64> {
         self.median(threads, |r| r.foreign_ns.map_or(f64::NAN, seconds) / self.work(r))
     }
 
-    /// The median of one value a run.
+    /// The median of one value per run.
     pub fn median(&self, threads: u32, value: impl Fn(&Run) -> f64) -> Option<f64> {
         median_of(&self.series(threads, value))
     }
 
-    /// A hardware event per unit of work, median: of the counted runs where there are any, else of the timed ones.
+    /// The median number of a hardware event per unit of work: of the counted runs if there are any, else of the timed
+    /// runs.
     pub fn counted_per_unit(&self, threads: u32, event: impl Fn(&Run) -> Option<u64>) -> Option<f64> {
         let of = |runs: Option<&Vec<&Run>>| -> Vec<f64> {
             let runs = runs.into_iter().flatten();
@@ -175,7 +176,7 @@ impl<'t> Clean<'t> {
         median(&counted).or_else(|| median(&of(self.runs.get(&threads))))
     }
 
-    /// The points of the curve, ascending. Without a timed run there is none.
+    /// The points of the curve, ascending; empty without timed runs.
     pub fn points(&self) -> Vec<Point> {
         let Some(base) = self.base() else { return Vec::new() };
         let base_speed = self.speed(base);
@@ -249,9 +250,9 @@ impl<'t> Clean<'t> {
     }
 }
 
-/// True when timed runs leave open whether the program loses time: by the medians it loses enough for a cause at some
-/// count within the processors, and by the scatter it may lose nothing there. More runs would tell. Where no count but the
-/// smallest is within them, the verdict is about the next one, and so is this.
+/// True when timed runs leave open whether the program loses time: at some count within the processors, the medians
+/// show enough loss for a cause, but with the scatter there may be none. More runs would tell. If only the smallest
+/// count is within the processors, this is about the next one, as the verdict is.
 pub fn undecided(runs: &[Run], processors: u32) -> bool {
     let clean = Clean::of(runs, Counted::Threads);
     let Some(base) = clean.base() else { return false };
@@ -268,10 +269,10 @@ pub fn undecided(runs: &[Run], processors: u32) -> bool {
     })
 }
 
-/// Throughputs that can be worked with: what a program prints lies far inside, and products stay finite.
+/// Usable throughputs: what programs print lies far inside, and products stay finite.
 const SANE_THROUGHPUT: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
-/// The throughput that a run printed, when it is one.
+/// The throughput that a run printed, if it is usable.
 fn printed(run: &Run) -> Option<f64> {
     run.throughput.filter(|t| SANE_THROUGHPUT.contains(t))
 }
@@ -318,14 +319,15 @@ mod tests {
         assert!(open([0.7, 0.65, 0.49, 0.6, 0.8]), "one of five gained");
         assert!(!open([0.7, 0.65, 0.51, 0.6, 0.8]), "all lost");
         assert!(!open([0.5, 0.51, 0.49, 0.5, 0.52]), "nothing to speak of");
-        // Ten runs may have one that gained; five and ten together are wrong in 1/32 + 11/1024 of all cases at most.
+        // One of ten runs may have gained. Looking at five and then at ten is wrong in at most 1/32 + 11/1024 of all
+        // cases.
         let ten = |gained: &[f64]| {
             let times: Vec<f64> = gained.iter().copied().chain([0.7; 10]).take(10).collect();
             let tables = Sketch::new(2).clean(1, &[1.0; 10]).clean(2, &times).tables();
             undecided(&tables.runs, 2)
         };
         assert!(!ten(&[0.49]) && ten(&[0.49, 0.48]));
-        // On one processor a second thread may lose none of it; of four threads on two the processors' time counts.
+        // On one processor the second thread loses nothing. With four threads, the time of two processors counts.
         assert!(!undecided(&two([0.7, 0.65, 0.49, 0.6, 0.8]).runs, 1));
         let four = |times: [f64; 3]| Sketch::new(2).clean(1, &[1.0; 3]).clean(4, &times).tables();
         assert!(undecided(&four([1.08, 1.1, 1.7]).runs, 2), "one of three is far off");

@@ -1,8 +1,8 @@
-//! What disturbed a timed run from outside, as far as the machine tells.
+//! What disturbed a timed run from outside, as far as the machine shows it.
 //!
-//! A run is judged by what happened on the machine, never by how long it took: leaving out what is slow would make
-//! every program fast. Steal and other load are judged for themselves. The clock and the quota are part of the machine
-//! that a program runs on; they disturb a run when they differ from its other runs.
+//! A run is judged by what happened on the machine, never by how long it took: leaving out slow runs would make every
+//! program look fast. Steal and other load are judged by their size. The clock and the quota belong to the machine;
+//! they disturb a run only when they differ from the other runs.
 
 use crate::statistics::MIN_SHARE;
 use crate::statistics::median;
@@ -11,20 +11,22 @@ use recording::tables::{Run, RunKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The smallest share that disturbs: a loss of this size is called a cause, so a disturbance could make or hide one.
+/// The smallest share that counts as a disturbance: a loss of this size is called a cause, so it could make or hide
+/// one.
 ///
 /// Decides: whether a block of runs is set aside and made again.
 /// From: the smallest loss that is called a cause.
 /// Wrong if: several smaller disturbances add up in one direction.
 const DISTURBED: f64 = MIN_SHARE;
 
-/// What the clock ticks of /proc/stat cannot tell apart: five kinds of busy time are summed, each in steps of 10 ms.
+/// Load below this cannot be told from the rounding of /proc/stat, nanoseconds: five kinds of busy time are summed,
+/// each in steps of 10 ms.
 ///
 /// Decides: which load of others is too small to be seen.
 /// From: proc(5): five kinds of time in ticks of 10 ms.
 /// Wrong if: the kernel ticks at another rate than 100 Hz for user space.
 const TICKS_OF_LOAD_NS: u64 = 50_000_000;
-/// The same of the steal time, which is one of them; its begin and its end are rounded.
+/// The same for steal time, which is one such kind, read at the begin and at the end.
 ///
 /// Decides: which steal time is too small to be seen.
 /// From: proc(5): one kind of time, both ends rounded to 10 ms.
@@ -34,15 +36,15 @@ const TICKS_OF_STEAL_NS: u64 = 20_000_000;
 /// What disturbed a run, and how much.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Disturbance {
-    /// The hypervisor gave this share of the processors to other machines.
+    /// The hypervisor gave this share of the processors to other virtual machines.
     Steal(f64),
-    /// Other programs took this share of the processors. In short runs the clock ticks may make it more than there is.
+    /// Other programs took this share of the processors. In short runs, rounding to clock ticks may make it exceed 1.
     Load(f64),
-    /// The control group's quota kept threads back for this share of the processors' time, more than usual.
+    /// The control group's quota held threads back for this share of the processors' time more than usual.
     Quota(f64),
-    /// So many times a processor throttled itself because of heat or power.
+    /// How often a processor throttled itself because of heat or power.
     Heat(u64),
-    /// The highest clock at the run's end and the usual one, hertz.
+    /// The highest clock at the run's end, and the usual one, hertz.
     Clock(f64, f64),
 }
 
@@ -70,7 +72,7 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// What is usual for a case at a thread count: medians of its timed runs.
+/// The usual values of a case at a thread count: medians of its timed runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usual {
     clock_khz: Option<f64>,
@@ -78,7 +80,7 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// Of these runs, which are those of one thread count.
+    /// The medians of these runs, all of one thread count.
     pub fn of<'r>(runs: impl Iterator<Item = &'r Run> + Clone, processors: u32) -> Usual {
         let clocks: Vec<f64> = runs.clone().filter_map(|run| run.clock_khz).map(|khz| khz as f64).collect();
         let quotas: Vec<f64> = runs.filter_map(|run| quota(run, processors)).collect();
@@ -86,8 +88,7 @@ impl Usual {
     }
 }
 
-/// The largest disturbance of a run; none when there was none, or when the run was too short for the machine's clock
-/// ticks to show any.
+/// The largest disturbance of a run; `None` without one, or when the run was too short for clock ticks to show it.
 pub fn disturbance(run: &Run, usual: &Usual, processors: u32) -> Option<Disturbance> {
     let whole = whole(run, processors);
     let share = |ns: u64, ticks: u64| (ns > ticks).then(|| ns as f64 / whole).filter(|share| *share > DISTURBED);
@@ -107,20 +108,20 @@ pub fn disturbance(run: &Run, usual: &Usual, processors: u32) -> Option<Disturba
     largest.or(heat).or(clock.map(|(khz, usual)| Disturbance::Clock(khz * 1e3, usual * 1e3)))
 }
 
-/// The share of the processors that other programs took of a run; absent where it is not known. What the machine's clock
-/// ticks cannot tell apart counts as nothing.
+/// The share of the processors that other programs took during a run; absent where not known. Amounts below the
+/// resolution of clock ticks count as 0.
 pub fn load(run: &Run, processors: u32) -> Option<f64> {
     let ns = run.foreign_ns?;
     Some(if ns > TICKS_OF_LOAD_NS { (ns as f64 / whole(run, processors)).min(1.0) } else { 0.0 })
 }
 
-/// The share of the processors that the run could not have: other programs and other virtual machines took it.
+/// The share of the processors that other programs and other virtual machines took during a run.
 pub fn taken(run: &Run, processors: u32) -> Option<f64> {
     let steal = run.steal_ns.filter(|ns| *ns > TICKS_OF_STEAL_NS).unwrap_or(0) as f64 / whole(run, processors);
     Some((load(run, processors)? + steal).min(1.0))
 }
 
-/// True when a load is more than the usual one by so much that it could make or hide a cause.
+/// True when a load exceeds the usual one by enough to make or hide a cause.
 pub fn beyond(load: f64, usual: f64) -> bool {
     load - usual > DISTURBED
 }

@@ -1,4 +1,4 @@
-//! What the causes are decided from, and when a loss is large and certain enough to be called one.
+//! What causes are decided from, and when a loss is large and certain enough to be called a cause.
 
 use crate::account::{Ledger, LineId};
 use crate::answer::{Interval, Point};
@@ -21,26 +21,26 @@ pub struct Facts<'a, 't> {
     pub ledgers: &'a [Ledger<'a, 't>],
     /// Processors that the program may use.
     pub processors: u32,
-    /// What a line of the account is called: the causes' own words.
+    /// The words for a line of the account, from the causes.
     pub named: fn(&Model<'_>, LineId) -> String,
-    /// The thread count that is asked about; absent where the counts decide for themselves.
+    /// The thread count that is asked about; absent where the count is chosen by its loss.
     pub only: Option<u32>,
 }
 
 impl<'a, 't> Facts<'a, 't> {
-    /// What the counts are of.
+    /// What is counted: threads or processors.
     pub fn counted(&self) -> Counted {
         self.model.tables.meta.counted
     }
 
-    /// The same, asked of one thread count alone.
+    /// The same facts for a question about one thread count alone.
     #[must_use]
     pub fn at(self, threads: u32) -> Facts<'a, 't> {
         Facts { only: Some(threads), ..self }
     }
 
     /// The thread count that the verdict is about: the largest within the processors whose loss is significant, else
-    /// the smallest beyond them; the smallest count itself only when no other was traced.
+    /// the smallest such count beyond them; the smallest count of all only when no other was traced.
     pub fn focus(&self) -> Option<&'a Ledger<'a, 't>> {
         if let Some(only) = self.only {
             return self.ledgers.iter().find(|l| l.account.threads == only).filter(|l| has_loss(l));
@@ -56,8 +56,8 @@ impl<'a, 't> Facts<'a, 't> {
     }
 
     /// The accounts in the order in which a cause is looked for: the focus, then within the processors from the largest
-    /// count down, then beyond them upwards. Counts that a larger one overtakes are left out, and of several the smallest: what it loses keeps no further
-    /// thread from helping, unless the others lose it as well.
+    /// count down, then beyond them upwards. Left out are counts that a larger one overtakes, and the smallest of
+    /// several counts: its loss keeps no further thread from helping, unless the other counts lose the same.
     pub fn in_order(&self) -> Vec<&'a Ledger<'a, 't>> {
         if self.only.is_some() {
             return self.focus().into_iter().collect();
@@ -73,9 +73,9 @@ impl<'a, 't> Facts<'a, 't> {
         order
     }
 
-    /// True for a count of a program that runs more threads than the count says, a pipeline of so many and two more for
-    /// example, when a larger count is faster for certain. There the number of processors is no border between the counts,
-    /// and what the smaller one loses keeps no further thread from helping, as at the smallest of all.
+    /// True when a larger count is certainly faster, in a program that runs more threads than the count says, such as a
+    /// pipeline of n threads plus two. The number of processors is then no limit for the count, and the loss of the
+    /// smaller count keeps no further thread from helping, as at the smallest count.
     pub fn overtaken(&self, ledger: &Ledger<'_, '_>) -> bool {
         let more_threads = self.ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.is_only_run);
         let threads = ledger.account.threads;
@@ -92,45 +92,44 @@ impl<'a, 't> Facts<'a, 't> {
     }
 }
 
-/// True when the program itself loses something at a count, for certain, and enough to matter. What the machine took is
-/// not its own.
+/// True when the program itself certainly loses enough at a count to matter. What the machine took does not count.
 pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
     !ledger.scales() && ledger.least_loss > 0.0 && large(ledger, ledger.own_loss())
 }
 
-/// True when so many seconds are [`MIN_SHARE`] of the capacity or more.
+/// True when `seconds` are more than [`MIN_SHARE`] of the capacity.
 pub fn large(ledger: &Ledger<'_, '_>, seconds: f64) -> bool {
     seconds > MIN_SHARE * ledger.account.capacity
 }
 
-/// So many seconds of an account as people can judge them: `12 % of the processor time with 2 threads`. Seconds per unit of
-/// work tell nothing without the whole.
+/// Seconds of an account in a form that people can judge: `12 % of the processor time with 2 threads`. Seconds per unit
+/// of work mean nothing without the whole.
 pub fn in_proportion(ledger: &Ledger<'_, '_>, seconds: f64) -> String {
     let share = seconds / ledger.account.capacity.max(f64::MIN_POSITIVE);
     format!("{} of the processor time with {}", percent(share), ledger.traced.counted.many(ledger.account.threads))
 }
 
-/// True when a charge is large, and certain in spite of sampling and of the noise of the loss.
+/// True when a charge is large, and certain despite sampling and the noise of the loss.
 pub fn significant(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> bool {
     has_loss(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
 }
 
-/// A charge's share of what the program itself loses, 0 to 1. Where gains offset losses, of all losses together, so that
-/// the shares of one thread count never sum to more than 1.
+/// A charge's share of the program's own loss, 0 to 1. Where gains offset losses, the share of all losses, so that the
+/// shares at one thread count never sum to more than 1.
 pub fn share(ledger: &Ledger<'_, '_>, seconds: f64) -> f64 {
     let lines: f64 = ledger.account.lines.iter().map(|l| l.seconds.max(0.0)).sum::<f64>() - ledger.to_machine();
     let losses = (lines + ledger.account.unexplained.max(0.0)).max(ledger.own_loss());
     if losses > 0.0 { (seconds / losses).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// The 95 % interval of a charge: the noise of the loss in proportion, and the sampling error.
+/// The 95 % interval of a charge: a proportional part of the noise of the loss, and the sampling error.
 pub fn interval(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> Interval {
     let Interval { low, high } = ledger.account.loss_interval;
-    // An end below zero would contradict that there is a loss: what is known of that end alone then counts.
+    // A lower end below 0 would contradict that there is a loss: the one-sided bound is then used.
     let low = if low < 0.0 { low.max(ledger.least_loss).min(ledger.loss) } else { low };
     let relative = |end: f64| if ledger.loss > 0.0 { seconds * (end / ledger.loss - 1.0) } else { 0.0 };
     let sampled = NORMAL_95 * error;
-    // Both noises together may reach below zero where one alone just does not.
+    // Both kinds of noise together may reach below 0 even if neither does alone.
     let least = (seconds - relative(low).hypot(sampled)).max(0.0);
     Interval { low: least, high: seconds + relative(high).hypot(sampled) }
 }

@@ -1,4 +1,4 @@
-//! What takes more per unit of work the more threads there are.
+//! What takes more per unit of work with more threads.
 
 use crate::amounts::{Amounts, amounts};
 use crate::answer::{At, Growth, Kind};
@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::statistics::NORMAL_95;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows kept of each kind, those that grow most.
+/// How many rows of each kind are kept: those that grow most.
 ///
 /// Decides: how many functions, locks, system calls and losses `growth` lists.
 /// From: chosen; no measurement.
@@ -24,7 +24,7 @@ pub fn growth(facts: &Facts<'_, '_>) -> Vec<Growth> {
     rows(&counts)
 }
 
-/// What grows from the first of some counts to any other.
+/// What grows from the first of `counts` to any other.
 pub(crate) fn rows(counts: &[(u32, Amounts)]) -> Vec<Growth> {
     let names: BTreeSet<&(Kind, String)> = counts.iter().flat_map(|(_, found)| found.keys()).collect();
     let mut rows: Vec<Growth> = names.into_iter().filter_map(|name| row(name, counts)).collect();
@@ -41,7 +41,7 @@ pub(crate) fn rows(counts: &[(u32, Amounts)]) -> Vec<Growth> {
 fn row(name: &(Kind, String), counts: &[(u32, Amounts)]) -> Option<Growth> {
     let at = |found: &Amounts| found.get(name).copied().unwrap_or_default();
     let base = at(&counts.first()?.1);
-    // Largest growth of any count, so that what falls again is seen as well.
+    // The largest growth at any count, so that items that fall again are seen too.
     let grown = counts.iter().skip(1).map(|(_, found)| {
         let amount = at(found);
         (amount.value - base.value, (amount.variance + base.variance).sqrt())

@@ -1,7 +1,7 @@
-//! The answer of a recording that another tool's profile was read into: where processor time went, and nothing else.
+//! The answer for a recording imported from another tool's profile: where processor time went, and nothing else.
 //!
-//! Samples do not tell who waited, for what, or how long a run takes alone. So there is no curve, no account and no cause,
-//! and every cause stays unsure.
+//! Samples do not tell which threads waited, for what, or how long an unobserved run takes. So there is no curve and no
+//! account, and every cause stays unsure.
 
 use crate::amounts::{Amount, Amounts};
 use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unit, Unsure, Verdict};
@@ -16,7 +16,7 @@ use recording::meta::Imported;
 use recording::tables::Mode;
 use std::collections::BTreeMap;
 
-/// What is answered.
+/// The answer.
 pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
     let meta = &model.tables.meta;
     let counts: Vec<(u32, Amounts)> = model.traced.iter().map(|t| (t.run.threads, amounts(model, t))).collect();
@@ -52,7 +52,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
     }
 }
 
-/// Functions by processor time, seconds.
+/// Functions, with their processor time in seconds.
 fn amounts(model: &Model<'_>, traced: &Traced<'_>) -> Amounts {
     let each = seconds(traced) / traced.samples.len().max(1) as f64;
     let mut counts: BTreeMap<(Option<StackId>, Option<StackId>), u64> = BTreeMap::new();

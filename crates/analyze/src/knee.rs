@@ -7,10 +7,11 @@ use crate::curve::{Clean, median_of};
 use crate::statistics::intervals::ratio;
 use crate::statistics::paired::ERROR;
 
-/// The last thread count whose speed-up × efficiency is not clearly below the best one's.
+/// The last thread count whose speed-up × efficiency is not clearly below the best.
 ///
 /// Absent when that is the largest measured count: the curve has not bent, or not by more than the noise. *Clearly
-/// below* means that the interval of the ratio to the best count lies wholly below 1: 95 % for all counts above it together.
+/// below* means that the interval of the ratio to the best count lies entirely below 1, with 95 % certainty for all
+/// counts above it together.
 pub fn knee(clean: &Clean<'_>) -> Option<u32> {
     let base = clean.base()?;
     let base_speed = median_of(&clean.speed(base))?;
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
     use recording::synthetic::Sketch;
 
-    /// Five runs around each time, each some per cent off.
+    /// The knee of five runs around each time, off by up to twice `noise`.
     fn knee_of(processors: u32, curve: &[(u32, f64)], noise: f64) -> Option<u32> {
         let mut sketch = Sketch::new(processors);
         for (i, (threads, time)) in curve.iter().enumerate() {
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn noise_alone_is_no_knee() {
-        // Worth falls by 2 % from 2 to 4 threads while the runs differ by 10 %.
+        // Speed-up × efficiency falls by 2 % from 2 to 4 threads, while the runs differ by 10 %.
         assert_eq!(knee_of(4, &[(1, 1.0), (2, 0.70), (4, 0.70 / 1.40)], 0.05), None);
     }
 

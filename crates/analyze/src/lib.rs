@@ -1,11 +1,11 @@
 //! The analysis: from a recording to an [`Analysis`], whose end is the answer.
 //!
-//! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`runtimes`] what is known
-//! of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the processors' time
-//! went; [`facts`] and [`causes`] why, one folder a cause; [`verdict`] the conclusion in words; [`amounts`] and [`growth`] the
-//! same things at several thread counts; [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from
-//! outside; `imported` what another tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no
-//! files, no environment. The same recording gives the same answer.
+//! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`runtimes`] what is
+//! known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
+//! processors' time went; [`facts`] and [`causes`] why, one folder per cause; [`verdict`] the conclusion in words;
+//! [`amounts`] and [`growth`] the same items at several thread counts; [`compare`] two recordings, or two cases of a
+//! sweep; [`disturbance`] what came from outside; `imported` what another tool's profile tells; [`load`] what asked a
+//! server for work. Pure: no clock, no files, no environment. The same recording gives the same answer.
 //!
 //! May import: `recording`, serde.
 
@@ -46,28 +46,29 @@ use facts::Facts;
 use model::Model;
 use recording::Tables;
 
-/// A recording with all that was found in it: who shows something of it reads it here and decides nothing again.
+/// A recording with everything that was found in it. Code that displays results reads them here and decides nothing
+/// again.
 #[derive(Debug)]
 pub struct Analysis<'m, 't> {
     /// The recording, indexed.
     pub model: &'m Model<'t>,
     /// The timed runs.
     pub clean: Clean<'t>,
-    /// The account of each traced run, ascending by thread count, with what each of its waits and samples is. The runs are
-    /// those of `model.traced`, in their order.
+    /// The account of each traced run, with what each of its waits and samples is; in the order of `model.traced`,
+    /// ascending by thread count.
     pub ledgers: Vec<Ledger<'m, 't>>,
-    /// What it comes to.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// Works out why a program does not get faster with more threads.
+/// Finds out why a program does not get faster with more threads.
 ///
 /// Never panics, whatever the tables hold: dangling handles are left out, impossible times are cut to the trace.
 pub fn analyze<'m, 't>(model: &'m Model<'t>) -> Analysis<'m, 't> {
     analyze_for(model, causes::ALL)
 }
 
-/// The same, looking for these causes alone.
+/// The same, but looks only for these causes.
 pub fn analyze_for<'m, 't>(model: &'m Model<'t>, causes: &[&Meta]) -> Analysis<'m, 't> {
     let tables = model.tables;
     let clean = Clean::new(tables);
@@ -79,7 +80,7 @@ pub fn analyze_for<'m, 't>(model: &'m Model<'t>, causes: &[&Meta]) -> Analysis<'
     Analysis { model, clean, ledgers, answer }
 }
 
-/// The answer alone, where nothing else is asked of the recording.
+/// The answer alone, for callers that need nothing else from the recording.
 pub fn answer_for(tables: &Tables) -> Answer {
     analyze(&Model::new(tables)).answer
 }

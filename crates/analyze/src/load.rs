@@ -1,4 +1,4 @@
-//! What the load of a server says of itself: how it is told at each count, and what failed.
+//! What the load of a server reports: its numbers at each count, and failed requests.
 
 use crate::answer::LoadPoint;
 use crate::curve::{Clean, seconds};
@@ -6,7 +6,7 @@ use recording::Tables;
 use recording::tables::{Run, RunKind};
 use std::collections::BTreeMap;
 
-/// The load at a count; none where there was none.
+/// The load at a count; `None` where there was none.
 pub fn point(clean: &Clean<'_>, threads: u32) -> Option<LoadPoint> {
     let median = |value: &dyn Fn(&Run) -> Option<f64>| {
         clean.median(threads, |run| value(run).unwrap_or(f64::NAN)).filter(|median| median.is_finite())
@@ -20,7 +20,7 @@ pub fn point(clean: &Clean<'_>, threads: u32) -> Option<LoadPoint> {
     })
 }
 
-/// Requests that failed in timed runs.
+/// Warnings about requests that failed in timed runs.
 pub fn warnings(tables: &Tables) -> Vec<String> {
     let mut failed: BTreeMap<u32, u64> = BTreeMap::new();
     for run in tables.runs.iter().filter(|run| run.kind == RunKind::Clean) {

@@ -1,4 +1,5 @@
-//! No sentence decides anything: with every word of the account and of the causes replaced, each verdict is the same.
+//! Tests that no sentence decides anything: with all words of the account and of the causes replaced, verdicts stay the
+//! same.
 
 use crate::answer::Answer;
 use crate::answer_for;
@@ -7,7 +8,7 @@ use crate::words::reworded::reworded;
 use recording::{Recording, Tables};
 use std::path::{Path, PathBuf};
 
-/// What a verdict comes to without its words.
+/// A verdict without its words.
 fn verdict(answer: &Answer) -> String {
     let causes = answer.verdict.causes.iter().map(|cause| {
         let rows: Vec<_> = cause.evidence.iter().map(|row| (row.value, row.unit, row.source)).collect();

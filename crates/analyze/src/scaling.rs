@@ -8,7 +8,8 @@ use crate::answer::Point;
 /// Wrong if: threads run all at the same moments; then more of them are in each other's way before that.
 const ROOM: f64 = 0.5;
 
-/// True for a program that mostly waits even with the fewest threads: waiting alone keeps no second thread from waiting as well.
+/// True for a program that mostly waits even with the fewest threads: waiting does not keep further threads from
+/// waiting at the same time.
 pub(crate) fn more_could_wait(points: &[Point], processors: u32) -> bool {
     let [base, _, ..] = points else { return false };
     base.processors_used < ROOM * f64::from(processors.min(base.threads))
@@ -20,7 +21,7 @@ mod tests {
     use crate::curve::Clean;
     use recording::synthetic::Sketch;
 
-    /// Runs with 1, 2 and 4 threads on two processors: how fast, and how many processors they use.
+    /// Runs with 1, 2 and 4 threads on two processors: their speeds, and the share of the processors that they use.
     fn points(speeds: [f64; 3], used: f64) -> Vec<Point> {
         let runs = [1, 2, 4].into_iter().zip(speeds).fold(Sketch::new(2), |sketch, (threads, speed)| {
             let seconds: Vec<f64> = [1.0, 1.01, 0.99].iter().map(|s| s / speed).collect();

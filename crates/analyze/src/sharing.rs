@@ -1,8 +1,8 @@
-//! What the samples show of memory that threads share: cache lines that several of them use at the same time, and loops
-//! in which they wait.
+//! What the samples show about memory that threads share: cache lines that several threads use at the same time, and
+//! loops in which threads wait.
 //!
-//! A line, and a loop, counts only when breakpoints showed who really touches the memory. Rooms of its own: `lines` puts the
-//! accesses of a run together by cache line.
+//! A line or a loop counts only when breakpoints showed which threads really touch the memory. Rooms: `lines` groups
+//! the accesses of a run by cache line.
 
 mod lines;
 
@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub(crate) use lines::is_near;
 pub use lines::{LINE, SharedLine, SharingKind, Use};
 
-/// What a sample shows, as far as shared memory goes.
+/// What a sample shows about shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SharedMemoryWait {
     /// It waits in a loop.
     Waiting,
-    /// It is held up at an instruction that uses a shared line.
+    /// It is delayed at an instruction that uses a shared line.
     At(SharingKind),
 }
 
@@ -31,11 +31,11 @@ pub struct Waiting<'t> {
     pub run: RunId,
     /// The instruction that reads.
     pub frame: FrameId,
-    /// What it reads, where that is known: the addresses.
+    /// The addresses that it reads, where known.
     pub addresses: BTreeSet<u64>,
     /// Its samples by thread and stack.
     pub rows: Vec<&'t Spin>,
-    /// Who writes what it reads, by breakpoints: never empty when the loop is confirmed.
+    /// Which threads write what it reads, as breakpoints saw it; the loop is confirmed if this is not empty.
     pub writers: Vec<&'t Confirmation>,
 }
 
@@ -51,23 +51,23 @@ impl Waiting<'_> {
     }
 }
 
-/// All that is known of shared memory.
+/// Everything known about shared memory.
 #[derive(Debug)]
 pub struct Sharing<'t> {
-    /// Whether the machine could show it at all.
+    /// Whether the machine could observe it at all.
     pub observed: bool,
     /// Cache lines that several threads use, of all runs.
     pub lines: Vec<SharedLine<'t>>,
     /// Loops that wait, of all runs.
     pub loops: Vec<Waiting<'t>>,
-    /// Instructions at which most samples wait for a confirmed line.
+    /// Instructions most of whose samples wait for a confirmed line.
     held: HashMap<FrameId, SharingKind>,
-    /// Call stacks that stand in a confirmed loop.
+    /// Call stacks inside a confirmed loop.
     waiting: HashSet<StackId>,
     variables: HashMap<(RunId, u64), &'t Variable>,
 }
 
-/// The name of the variable that an address of a run lies in, where one is known there.
+/// The name of the variable at an address of a run, where known.
 pub fn variable_at(tables: &Tables, run: RunId, address: u64) -> Option<&str> {
     let holds = |row: &&Variable| {
         let start = row.address.checked_sub(row.offset.unwrap_or(0));
@@ -77,7 +77,7 @@ pub fn variable_at(tables: &Tables, run: RunId, address: u64) -> Option<&str> {
     named.find(holds).and_then(|row| row.name.as_deref())
 }
 
-/// A sampled instruction waits for a shared line when this share of its samples in the run show it there.
+/// A sampled instruction waits for a shared line when at least this share of its samples in the run show that.
 ///
 /// Decides: whether the time of an instruction, or of a function that is made at run time, is booked to sharing.
 /// From: chosen: else what else it does would be booked to the line.
@@ -87,7 +87,7 @@ pub fn variable_at(tables: &Tables, run: RunId, address: u64) -> Option<&str> {
 const MOSTLY: f64 = 0.5;
 
 impl<'t> Sharing<'t> {
-    /// Puts the rows together.
+    /// Groups the rows of the tables.
     pub fn new(tables: &'t Tables, stacks: &Stacks<'t>) -> Sharing<'t> {
         let processes: HashMap<(RunId, ThreadId), u32> =
             tables.threads.iter().map(|row| ((row.run, row.thread), row.pid)).collect();
@@ -123,13 +123,13 @@ impl<'t> Sharing<'t> {
     }
 }
 
-/// Instructions at which samples wait for a confirmed line.
+/// Instructions whose samples mostly wait for a confirmed line.
 fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[SharedLine<'_>]) -> HashMap<FrameId, SharingKind> {
     let mut at: HashMap<(RunId, ThreadId, u64), SharingKind> = HashMap::new();
     for line in lines.iter().filter(|line| line.confirmed.is_ok()) {
         for used in &line.uses {
             for access in used.rows.iter().filter(|access| is_near(access.distance)) {
-                // A sample between two accesses of both kinds: what all threads write holds it up for certain.
+                // A sample next to accesses of both kinds counts as true sharing, which certainly delays it.
                 let kind = at.entry((access.run, access.thread, access.time_ns)).or_insert(used.kind);
                 *kind = (*kind).max(used.kind);
             }
@@ -166,9 +166,9 @@ fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[SharedLine<'_>]) -> HashM
     held
 }
 
-/// Code that is made at run time lies elsewhere in each run, so what its instructions take without sharing is looked for by
-/// function: one of which most samples are held up stands for its samples in the runs that show no sharing. Returns its
-/// frames there, with the samples held up in both ways.
+/// Code made at run time has other addresses in each run. So in runs that show no sharing it is matched by function: if
+/// most of a function's samples are delayed in runs that show sharing, its frames in the other runs count too. Returns
+/// these frames, with the function's samples delayed by false and by true sharing.
 fn made_at_run_time(
     tables: &Tables,
     stacks: &Stacks<'_>,
@@ -185,7 +185,8 @@ fn made_at_run_time(
             (0..3).for_each(|nth| sum[nth] += count[nth]);
         }
     }
-    // In each run that shows sharing: code without names is all one function, and only a part of it may be held up.
+    // This must hold in each run that shows sharing: all code without names counts as one function, and only a part may
+    // be delayed.
     let mostly = |[falsely, truly, not]: &[u64; 3]| (falsely + truly) as f64 >= MOSTLY * (falsely + truly + not) as f64;
     in_runs.retain(|_, runs| runs.values().all(mostly));
     let sum = |runs: HashMap<RunId, [u64; 3]>| {
@@ -205,7 +206,7 @@ fn key_of(sample: &Sample) -> (RunId, ThreadId, u64) {
     (sample.run, sample.thread, sample.time_ns)
 }
 
-/// Loops by run and reading instruction, with who writes what they read.
+/// Loops by run and reading instruction, with the writers of what they read.
 fn loops<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Vec<Waiting<'t>> {
     let mut loops: BTreeMap<(RunId, FrameId), Waiting<'t>> = BTreeMap::new();
     for row in &tables.spins {
@@ -219,7 +220,7 @@ fn loops<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Ve
         one.addresses.extend(row.address);
         one.rows.push(row);
     }
-    // Breakpoints watch up to eight bytes at a multiple of their number.
+    // A breakpoint watches up to eight bytes, aligned to their number.
     let word = |address: u64| address / 8;
     let mut written: HashMap<(RunId, u32, u64), Vec<&Confirmation>> = HashMap::new();
     for row in tables.confirmations.iter().filter(|row| row.writes && row.hits > 0) {

@@ -1,6 +1,6 @@
-//! Small phrases that several sentences need, and the switch by which tests show that no sentence decides anything.
+//! Small phrases that several sentences need, and the switch with which tests show that no sentence decides anything.
 
-/// A sentence, or in a test that rewords all of them what stands for it.
+/// A sentence, or its replacement in a test that rewords all sentences.
 #[cfg(not(test))]
 pub(crate) fn said(words: String, _: impl FnOnce() -> String) -> String {
     words
@@ -14,7 +14,7 @@ pub(crate) fn count(number: u32, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A share of 1: "12 %"; what is there and rounds to nothing is "less than 1 %".
+/// A share of 1: "12 %"; shares that are positive but would round to 0 are "less than 1 %".
 pub(crate) fn percent(share: f64) -> String {
     match share > 0.0 && share < 0.005 {
         true => "less than 1 %".to_owned(),
@@ -22,7 +22,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Two digits that count: 0.61, 1.9, 12.
+/// Two significant digits: 0.61, 1.9, 12.
 pub(crate) fn two_digits(value: f64) -> String {
     match value.abs() {
         v if v < 0.995 => format!("{value:.2}"),
@@ -40,7 +40,7 @@ pub(crate) fn listed(parts: &[String]) -> String {
     }
 }
 
-/// Rewording, for the tests of this crate.
+/// Rewording of all sentences, for the tests of this crate.
 #[cfg(test)]
 pub(crate) mod reworded {
     use std::cell::Cell;
@@ -49,7 +49,7 @@ pub(crate) mod reworded {
         static REWORDED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// What `answer` says when every sentence is replaced.
+    /// The result of `answer` with every sentence replaced.
     pub(crate) fn reworded<T>(answer: impl FnOnce() -> T) -> T {
         REWORDED.set(true);
         let answered = answer();
@@ -57,7 +57,7 @@ pub(crate) mod reworded {
         answered
     }
 
-    /// A sentence, or what stands for it.
+    /// A sentence, or its replacement.
     pub(crate) fn said(words: String, id: impl FnOnce() -> String) -> String {
         if REWORDED.get() { id() } else { words }
     }

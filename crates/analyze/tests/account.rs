@@ -1,4 +1,4 @@
-//! The account balances on any timeline, sensible or hostile.
+//! The account balances for any timeline, sensible or hostile.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -33,7 +33,7 @@ const REASONS: [Reason; 12] = [
 ];
 const STATES: [State; 5] = [State::Running, State::Runnable, State::Preempted, State::Blocked, State::Unknown];
 
-/// A stretch of a thread: its length, and the share of it spent in each state; one share alone is a plain slice.
+/// A stretch of a thread: its length, and the parts of it spent in different states; a single part is a plain slice.
 type Stretch = (u64, Vec<(usize, u64, u32)>);
 /// When a thread starts, and its stretches.
 type Plan = (u64, Vec<Stretch>);
@@ -165,7 +165,7 @@ fn assert_split(tables: &Tables) {
     }
 }
 
-/// Without clean runs the account is the traced one: what was found sums to the loss, nothing is forgotten or doubled.
+/// Without clean runs the account is that of the traced run: the parts sum to the loss, and none is missing or doubled.
 fn assert_nothing_forgotten(tables: &Tables) {
     let mut tables = tables.clone();
     tables.runs.retain(|r| r.kind == RunKind::Traced);
@@ -203,7 +203,7 @@ fn wild() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), Just(u64::MAX / 2), 0..100_u64, any::<u64>()]
 }
 
-/// Damages a recording: each row gets some wild fields.
+/// Damages a recording: each row gets some hostile fields.
 fn damage(tables: &mut Tables, wild: &[u64]) {
     let mut next = wild.iter().copied().cycle();
     let mut draw = move || next.next().unwrap_or(7);
@@ -260,7 +260,7 @@ fn damage(tables: &mut Tables, wild: &[u64]) {
     tables.meta.machine.usable_processors = draw() as u32;
 }
 
-/// Something of each kind that lines are made of.
+/// A run with something for each kind of line.
 fn everything(run: &mut RunSketch<'_>) {
     let (malloc, create) =
         ("?@libc.so.6 < malloc@libc.so.6 < node@app a.c:1", "pthread_create@libc.so.6 < main@app a.c:2");
@@ -319,7 +319,7 @@ proptest! {
         let mut tables = small();
         damage(&mut tables, &wild);
         if keep_counts {
-            // Sound enough to reach the account.
+            // Valid enough to reach the account.
             for (run, sound) in tables.runs.iter_mut().zip(small().runs) {
                 run.threads = sound.threads;
             }

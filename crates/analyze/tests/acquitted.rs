@@ -1,7 +1,7 @@
-//! A true cause is not acquitted, however few samples there are of it and however disturbed the machine was.
+//! A real cause is not called clear, however few samples there are of it and however disturbed the machine was.
 //!
-//! Each cause is planted as 5 to 50 % of the capacity, in 1,000 recordings of the same kind: down to 1 % of the samples are left,
-//! and half of the timed blocks are disturbed by other programs. Found and unsure are both right; *clear* is not.
+//! Each cause is planted with 5 to 50 % of the capacity in 1,000 recordings. As few as 1 % of the samples are kept, and
+//! half of the timed blocks are disturbed by other programs. *Found* and *unsure* are both right; *clear* is not.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -14,7 +14,7 @@ use recording::synthetic::{RunSketch, Sketch, ms, us};
 use recording::tables::*;
 use recording::{RunId, Tables, ThreadId};
 
-/// Recordings of each cause. A hundredth of them is what may be acquitted.
+/// Recordings of each cause. In at most a hundredth of them the cause may be called clear.
 const RECORDINGS: u32 = 1_000;
 
 /// Useful work of a round, nanoseconds.
@@ -61,12 +61,12 @@ impl Dice {
     }
 }
 
-/// What is lost in a round when that share of the capacity is, nanoseconds.
+/// Nanoseconds lost in a round when `share` of the capacity is lost.
 fn per_round(share: f64) -> u64 {
     (ROUND as f64 * share / (1.0 - share)) as u64
 }
 
-/// A sweep of which one thread needs a second, and two threads lose `share` of the capacity, idle or busy.
+/// A sweep in which one thread needs a second, and two threads lose `share` of the capacity, idle or busy.
 fn sweep(share: f64, busy: bool, two: impl FnOnce(&mut RunSketch<'_>)) -> Tables {
     let seconds = 0.5 / (1.0 - share);
     let cpu = if busy { 2.0 * seconds } else { 1.0 };
@@ -78,7 +78,8 @@ fn sweep(share: f64, busy: bool, two: impl FnOnce(&mut RunSketch<'_>)) -> Tables
     .tables()
 }
 
-/// Two threads that lose the share round by round, as the closure says: it gets the thread, its number and what to lose.
+/// Two threads that lose the share round by round. The first closure gets the thread, its number, the nanoseconds to
+/// lose and the other thread.
 macro_rules! rounds {
     ($share:expr, $busy:expr, |$thread:ident, $number:ident, $lost:ident, $by:ident| $loses:expr, |$run:ident, $name:ident| $after:expr) => {{
         let $lost = per_round($share);
@@ -176,7 +177,7 @@ fn imbalance(share: f64) -> Tables {
 }
 
 fn serial_phase(share: f64) -> Tables {
-    // While one runs alone, one of two processors idles. What runs alone is part of the work.
+    // While one thread runs alone, one of two processors is idle. What runs alone is part of the work.
     let alone = 2 * per_round(share);
     let beside = ROUND - alone / 2;
     let seconds = 0.5 / (1.0 - share);
@@ -222,7 +223,7 @@ fn oversubscription(share: f64) -> Tables {
             for (i, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
                 let mut thread = run.thread(name);
                 for slot in 0..slots {
-                    // In the first slots one thread runs, in the others two.
+                    // In the first slots one thread runs, in the rest two.
                     let pair = slot as f64 >= 2.0 * share * slots as f64;
                     let runs = slot % 4 == i as u64 || (pair && (slot + 1) % 4 == i as u64);
                     thread = if runs { thread.runs(length, WORK) } else { thread.preempted(length) };
@@ -232,7 +233,7 @@ fn oversubscription(share: f64) -> Tables {
         .tables()
 }
 
-/// Code that takes longer beside another thread, with what was watched while it did.
+/// Code that takes longer beside another thread; `watched` adds what was observed meanwhile.
 fn slower(share: f64, watched: impl FnOnce(&mut Tables, RunId, recording::FrameId, recording::StackId)) -> Tables {
     let lost = per_round(share);
     let seconds = 0.5 / (1.0 - share);
@@ -268,7 +269,7 @@ fn slower(share: f64, watched: impl FnOnce(&mut Tables, RunId, recording::FrameI
     tables
 }
 
-/// Both threads write to the line, so many bytes apart.
+/// Both threads write to the line, `apart` bytes from each other.
 fn sharing(share: f64, apart: u64) -> Tables {
     slower(share, |tables, run, frame, stack| {
         let at = |thread: ThreadId| LINE + apart * u64::from(thread.0);
@@ -342,13 +343,13 @@ fn spin_wait(share: f64) -> Tables {
     })
 }
 
-/// Leaves a share of the samples, and of what was seen at them.
+/// Keeps a share of the samples, and of the accesses seen with them.
 fn thin(tables: &mut Tables, kept: f64, dice: &mut Dice) {
     tables.samples.retain(|_| dice.share() < kept);
     tables.accesses.retain(|_| dice.share() < kept);
 }
 
-/// Half of the timed blocks ran beside other programs, which made them longer.
+/// Makes about half of the timed blocks run beside other programs, which makes them longer.
 fn disturb(tables: &mut Tables, dice: &mut Dice) {
     let blocks: Vec<(u32, f64)> = (0..5).map(|block| (block, dice.share())).collect();
     for run in tables.runs.iter_mut().filter(|r| r.kind == RunKind::Clean) {
@@ -364,7 +365,7 @@ fn disturb(tables: &mut Tables, dice: &mut Dice) {
     }
 }
 
-/// How often a cause that is there was acquitted and found in so many recordings, and an example of an acquittal.
+/// In how many of [`RECORDINGS`] a real cause was called clear, in how many it was found, and an example of the former.
 fn tried(id: CauseId, plant: fn(f64) -> Tables) -> (u32, u32, Option<String>) {
     let mut dice = Dice(0x6b6e_6565);
     let (mut acquitted, mut told, mut example) = (0, 0, None);

@@ -1,4 +1,4 @@
-//! A count beyond the one that the verdict is about has a cause of its own where it collapses.
+//! A count beyond the one that the verdict is about gets its own causes where it collapses.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -13,7 +13,7 @@ const WORK: &str = "work@app app.c:5";
 const ORDERS: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < order@app app.c:40 < work@app app.c:9";
 const STOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < stock@app app.c:70 < work@app app.c:9";
 
-/// Threads that take turns with a lock: of every 10 ms each runs `own` beside the others and then as long by itself.
+/// Threads that take turns with a lock: in every round each runs `own` ms beside the others, then 2 ms by itself.
 fn takes_turns(run: &mut RunSketch<'_>, threads: u64, rounds: u64, own: u64, stack: &str) {
     for worker in 0..threads {
         let waker = format!("w{}", (worker + threads - 1) % threads);
@@ -30,8 +30,8 @@ fn takes_turns(run: &mut RunSketch<'_>, threads: u64, rounds: u64, own: u64, sta
     }
 }
 
-/// One, two and four threads on two processors. With two, a fifth is lost to one lock; with four, runs take `seconds`, with
-/// threads that wait at `stack`.
+/// One, two and four threads on two processors. With two, a fifth is lost to one lock; with four, runs take `seconds`,
+/// and threads wait at `stack`.
 fn swept(seconds: f64, stack: &'static str) -> Answer {
     let sketch = Sketch::new(2)
         .clean_cpu(1, &around(1.0), &around(1.0))
@@ -72,7 +72,7 @@ fn a_larger_count_that_is_a_little_slower_has_nothing_to_say() {
     assert_eq!(swept(0.8, STOCK).verdict.beyond, None);
 }
 
-/// What takes no longer than with two threads is no collapse, whatever its threads wait for.
+/// A count that takes no longer than two threads has not collapsed, whatever its threads wait for.
 #[test]
 fn a_larger_count_that_is_as_fast_has_nothing_to_say() {
     assert_eq!(swept(0.625, STOCK).verdict.beyond, None);

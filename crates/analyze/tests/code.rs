@@ -1,4 +1,4 @@
-//! User-space code that takes more time with more threads: what can be told, and what stays open.
+//! User-space code that takes more time with more threads: what can be said, and what stays open.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -12,7 +12,7 @@ use recording::synthetic::{RunSketch, Sketch, ms};
 
 const WORK: &str = "work@app app.c:5";
 
-/// Two threads that spend half of their time in `lines` lines of a function, which one thread does not run when `new`.
+/// Two threads that spend half of their time in `lines` lines of a function. If `new`, a single thread does not run it.
 fn slower(function: &str, lines: u64, new: bool) -> Tables {
     let place = |i: u64| format!("{function}@app app.c:{} < work@app app.c:9", 100 + i % lines);
     Sketch::new(2)
@@ -35,7 +35,7 @@ fn slower(function: &str, lines: u64, new: bool) -> Tables {
         .tables()
 }
 
-/// Instructions and cache misses of the timed runs at both counts.
+/// Adds instructions and cache misses of the timed runs at both counts.
 fn counted(mut tables: Tables, instructions: [u64; 2], misses: [u64; 2]) -> Tables {
     for run in &mut tables.runs {
         let at = usize::from(run.threads > 1);
@@ -77,7 +77,7 @@ fn as_many_instructions_and_more_misses_are_memory() {
     let answer = answer_for(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 5000]));
     assert_eq!(ids(&answer), [CauseId::MEMORY_BOUND], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("stream"), "{}", answer.verdict.causes[0].summary);
-    // The same with as many misses as before may be a line that the threads share.
+    // The same without more misses may be a cache line that the threads share.
     let answer = answer_for(&counted(slower("stream", 120, false), [1_000_000, 1_010_000], [1000, 1010]));
     assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
 }
@@ -86,7 +86,7 @@ fn as_many_instructions_and_more_misses_are_memory() {
 fn more_instructions_in_a_large_function_are_extra_work() {
     let answer = answer_for(&counted(slower("scan", 120, false), [1_000_000, 1_900_000], [1000, 5000]));
     assert_eq!(ids(&answer), [CauseId::EXTRA_WORK], "{:#?}", answer.verdict);
-    // In a loop that may wait they prove nothing.
+    // In a loop that may just wait, more instructions prove nothing.
     let answer = answer_for(&counted(slower("spin", 3, false), [1_000_000, 1_900_000], [1000, 5000]));
     assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
 }
@@ -108,8 +108,8 @@ fn code_that_takes_no_more_time_clears_them_all() {
     }
 }
 
-/// One thread runs `build` for half a second, and each of two for `two`, of four for `four` milliseconds; they share the rest.
-/// Two processors.
+/// A single thread runs `build` for half a second, each of two threads for `two` milliseconds, each of four for `four`;
+/// the rest is shared. Two processors.
 fn each_builds(two: u64, four: u64) -> Tables {
     let place = |i: u64| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
     let traced = |threads: u64, each: u64| {
@@ -138,7 +138,7 @@ fn each_builds(two: u64, four: u64) -> Tables {
         .tables()
 }
 
-/// The same, with the time of `build` in functions that it calls, in turn.
+/// The same, with the time of `build` spent in the functions that it calls.
 fn in_callees(tables: &Tables) -> Tables {
     let mut tables = tables.clone();
     let build = tables.frames.iter().find(|f| f.function.as_deref() == Some("build")).unwrap().clone();
@@ -149,7 +149,7 @@ fn in_callees(tables: &Tables) -> Tables {
         frame.function = Some(format!("part_{}", frame.line.unwrap_or(0) % 7));
     }
     tables.frames.push(recording::tables::Frame { frame: outer, ..build });
-    // build is called by work, and calls the parts.
+    // `work` calls `build`, which calls the parts.
     let parts: Vec<_> =
         tables.stacks.iter().filter(|s| called.contains(&s.frame)).map(|s| (s.stack, s.parent)).collect();
     for (nth, (stack, parent)) in parts.into_iter().enumerate() {
@@ -178,7 +178,8 @@ fn work_that_each_thread_repeats_is_told_without_counters() {
 
 #[test]
 fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated() {
-    // Half as long in each of twice as many, and so much slower with two that four take nearly as long as one.
+    // First, each of four threads takes half as long as each of two. Second, two are so much slower that each of four
+    // takes nearly as long as a single thread.
     for (two, four) in [(500, 250), (750, 420)] {
         let answer = answer_for(&each_builds(two, four));
         assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);

@@ -14,7 +14,7 @@ use recording::synthetic::{Sketch, ms};
 const WORK: &str = "work@app app.c:5";
 const SCAN: &str = "scan@app app.c:9";
 
-/// With two threads each scans for so long; the time with two threads is given.
+/// A sweep with one and two threads. With two, a run takes `seconds`, and each thread scans for `scan` milliseconds.
 fn program(seconds: f64, scan: u64) -> Tables {
     Sketch::new(2)
         .clean_cpu(1, &around(1.0), &around(1.0))
@@ -79,7 +79,7 @@ fn one_run_each_tells_nothing_from_noise_and_nothing_in_common_is_said() {
     assert!(empty.curve.is_empty() && empty.changes.is_empty());
 }
 
-/// The same program, while other programs took this share of two processors in each timed run.
+/// The same program, with other programs that took this share of two processors in each timed run.
 fn beside(seconds: f64, share: f64) -> Tables {
     let mut tables = program(seconds, 400);
     for run in &mut tables.runs {
@@ -92,12 +92,12 @@ fn beside(seconds: f64, share: f64) -> Tables {
 #[test]
 fn what_another_load_can_do_is_no_change_of_the_program() {
     let judged = |a: &Tables, b: &Tables| compare(a, b).curve.iter().map(|c| c.judgement).collect::<Vec<_>>();
-    // Half of both processors gone: 1.25 s instead of 0.9 s.
+    // Half of both processors is taken: 1.25 s instead of 0.9 s.
     let comparison = compare(&beside(0.9, 0.0), &beside(1.25, 0.5));
     assert_eq!(comparison.curve[1].judgement, Judgement::Unclear, "{comparison:#?}");
     assert!(comparison.warnings.iter().any(|w| w.contains("0 % of the processors before the change and 50 %")));
     assert_eq!(judged(&beside(1.25, 0.5), &beside(0.9, 0.0)), [Judgement::Unclear; 2]);
-    // As busy in both: nothing to allow for. Ten times as long is more than that load can do.
+    // Equal load in both: nothing to allow for. Ten times as long is more than that load can explain.
     assert_eq!(judged(&beside(0.9, 0.5), &beside(1.25, 0.5)), [Judgement::Unclear, Judgement::Worse]);
     assert_eq!(judged(&beside(0.9, 0.0), &beside(9.0, 0.5))[1], Judgement::Worse);
     // A load that slows the first recording cannot explain that the second is slower.

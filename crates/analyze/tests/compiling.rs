@@ -1,4 +1,4 @@
-//! Threads that a runtime starts for itself, to compile and to collect: what they run is not the program's work.
+//! Threads that a runtime starts to compile and to collect garbage: what they run is not the program's work.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -14,8 +14,8 @@ const WORK: &str = "parse@app app.c:5 < work@app app.c:9";
 const SERVE: &str = "Compile::Optimize()@libjvm.so < thread_native_entry(Thread*)@libjvm.so";
 const CALLED: &str = "?@libc.so.6 < thread_native_entry(Thread*)@libjvm.so";
 
-/// A second of work on two processors, beside a thread of this name that runs for 0.4 s at each count. With one thread it has the
-/// other processor. `waits`: how long each of two threads waits at the same place, ms.
+/// A second of work on two processors, beside a thread of this name that runs for 0.4 s at each count. With one thread
+/// it has the other processor. `waits`: how many milliseconds each of two threads waits at the same place.
 fn beside(name: &'static str, waits: u64) -> Answer {
     let two = 700 + waits;
     let sketch = Sketch::new(2)
@@ -62,19 +62,19 @@ fn the_program_s_own_cause_comes_first() {
     assert!(answer.verdict.summary.contains("Apart from compiling at run time"), "{}", answer.verdict.summary);
 }
 
-/// Threads that wait while a compiler has the processors leave none idle: nobody is acquitted of that.
+/// Threads that wait while a compiler has the processors leave none idle: causes of waiting must not be called clear.
 #[test]
 fn what_waits_behind_a_compiler_is_not_clear() {
     waits_behind_a_compiler(1.9);
 }
 
-/// The same where the timed runs leave no processor idle at all: there is no idle time to bring to their scale.
+/// The same where the timed runs leave no processor idle at all: there is no idle time to scale to.
 #[test]
 fn nor_is_it_where_the_timed_runs_are_never_idle() {
     waits_behind_a_compiler(2.0);
 }
 
-/// `cpu`: seconds that the timed runs used in their second on two processors.
+/// `cpu`: CPU seconds that the timed runs used in one second on two processors.
 fn waits_behind_a_compiler(cpu: f64) {
     let sketch = Sketch::new(2)
         .clean_cpu(1, &around(1.0), &around(cpu))
@@ -95,11 +95,11 @@ fn waits_behind_a_compiler(cpu: f64) {
     assert!((useful(&answer) - 1.0).abs() < 0.06, "{:#?}", answer.account);
     let missing = missing(&answer, CauseId::USER_LOCK);
     assert!(missing.contains("the runtime's compiler took"), "{:#?}", answer.verdict);
-    // Nobody waited for a page.
+    // No thread waited for a page.
     assert!(answer.verdict.clear.contains(&CauseId::PAGE_FAULT), "{:#?}", answer.verdict);
 }
 
-/// The near miss: a thread of the program's own that does the same is a stage of it, and works.
+/// Near miss: a thread of the program that does the same is a stage of it, and its work is useful.
 #[test]
 fn a_stage_of_the_program_is_useful_work() {
     let answer = beside("indexer", 0);
@@ -115,7 +115,7 @@ fn what_a_collector_runs_beside_one_thread_is_lost_with_two() {
     assert!(answer.verdict.causes[0].summary.contains("garbage collector"), "{:#?}", answer.verdict.causes);
 }
 
-/// Two threads wait half of their time for memory, while one of the virtual machine's clears the heap.
+/// Two threads wait half of their time for memory, while a thread of the virtual machine collects garbage.
 #[test]
 fn who_waits_for_memory_waits_for_the_collector_by_its_name() {
     const ALLOCATE: &str =

@@ -1,4 +1,4 @@
-//! .NET, with the names that its virtual machine and its map file give, and without.
+//! .NET, with and without the names that its virtual machine and its map file give.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -13,7 +13,7 @@ use recording::tables::Reason;
 const WORK: &str = "Shop.Render@anonymous < Shop.Main.lambda@anonymous < ?@System.Private.CoreLib.dll < \
                     KickOffThread@libcoreclr.so < CorUnix::CPalThread::ThreadEntry(void*)@libcoreclr.so";
 
-/// A stack below `Cache.Add` that waits in these functions of the virtual machine and the class library.
+/// A stack of `Cache.Add` that waits in these functions of the virtual machine and the class library.
 fn within(functions: &str) -> String {
     format!(
         "?@libc.so.6 < pthread_cond_wait@libc.so.6 < \
@@ -22,8 +22,8 @@ fn within(functions: &str) -> String {
     )
 }
 
-/// Two threads that each run for 500 ms and wait as long in this stack, while the other runs, and a thread of the virtual
-/// machine that waits for commands all the time.
+/// Two threads that each run for 500 ms and wait as long in this stack while the other runs, and a thread of the
+/// virtual machine that waits for commands all the time.
 fn takes_turns(waits: &str) -> Answer {
     let sketch = Sketch::new(2)
         .clean_cpu(1, &around(1.0), &around(1.0))
@@ -67,7 +67,7 @@ fn a_monitor_is_a_lock_and_its_place_is_the_method_that_takes_it() {
     );
 }
 
-/// The outermost class of the library says what a wait is for, whatever it is built of.
+/// The outermost class of the library says what a wait is for, whatever it is built on.
 #[test]
 fn the_class_that_the_program_calls_tells_what_a_wait_is_for() {
     let stack = within(
@@ -77,7 +77,7 @@ fn the_class_that_the_program_calls_tells_what_a_wait_is_for() {
     assert_eq!(ids(&takes_turns(&stack)), [CauseId::USER_LOCK]);
 }
 
-/// What waits for the clock is no lock, although it waits as one does.
+/// Waiting for the clock is no lock, although the wait looks the same.
 #[test]
 fn a_thread_that_sleeps_is_told_so() {
     let answer = takes_turns(&within("SleepEx@libcoreclr.so < ThreadNative::Sleep(int)@libcoreclr.so"));

@@ -14,7 +14,7 @@ use recording::synthetic::{Sketch, ms};
 
 const WORK: &str = "work@app app.c:5";
 
-/// A program that was asked for two threads and starts so many.
+/// A program that was asked for two threads and starts `threads`.
 fn started(threads: usize, seconds: f64) -> Tables {
     with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(seconds), &around(1.0)), WORK)
         .traced(2, |run| {
@@ -41,7 +41,7 @@ fn an_added_cause_is_found_told_and_excluded() {
     assert!(!analyze::answer_for(&started(1, 1.0)).verdict.clear.contains(&id), "who does not add it does not have it");
 }
 
-/// `KNEE_WRITE_DOCS=1 cargo test -p analyze --test extending` puts the file into the page.
+/// `KNEE_WRITE_DOCS=1 cargo test -p analyze --test extending` copies the file into the page.
 #[test]
 fn the_page_shows_the_cause_that_is_added() {
     let source = include_str!("missing_workers/mod.rs");

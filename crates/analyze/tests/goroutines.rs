@@ -1,4 +1,4 @@
-//! What threads of Go's runtime wait for, told by the goroutine that each had run last and by who wakes them.
+//! What threads of Go's runtime wait for, by the goroutine that each ran last and by what wakes them.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -13,14 +13,14 @@ use recording::synthetic::{RunSketch, Sketch, ms};
 const WORK: &str = "main.work@app a.go:5 < main.main.func1@app a.go:40 < runtime.goexit@app";
 const HOLD: &str = "main.update@app a.go:21 < main.main.func1@app a.go:40 < runtime.goexit@app";
 
-/// The scheduler's part of a sleep, then what it had left.
+/// The stack of a sleep: the scheduler's part, then what it came from.
 fn sleeps(after: &str) -> String {
     let scheduler = "runtime.futex@app < runtime.notesleep@app < runtime.stopm@app < runtime.findRunnable@app < \
                      runtime.schedule@app";
     format!("{scheduler} < {after} < main.main.func1@app a.go:40 < runtime.goexit@app")
 }
 
-/// A goroutine that waits in a function of the library, called from one of the program.
+/// A goroutine that waits in a library function, called from one of the program.
 fn parked(library: &str, own: &str) -> String {
     sleeps(&format!("runtime.park_m@app < runtime.mcall@app < runtime.gopark@app < {library} < {own}"))
 }
@@ -36,14 +36,15 @@ const LOCK: &str = "runtime.semacquire1@app < sync.(*Mutex).lockSlow@app < sync.
 const UNLOCK: &str = "runtime.semrelease1@app < sync.(*Mutex).unlockSlow@app < sync.(*Mutex).Unlock@app";
 const TOUCH: &str = "main.touch@app a.go:19";
 
-/// Two threads of which one works at a time, ten milliseconds each, in `running`; the other one sleeps at `sleep` and is
-/// woken at `wake`.
+/// Two threads that work in turn, for ten milliseconds each, in `running`; the other sleeps at `sleep` and is woken at
+/// `wake`.
 fn turns(running: &str, sleep: &str, wake: &str) -> Tables {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
     with_base(sketch, running).traced(2, |run| alternate(run, running, sleep, wake, None)).tables()
 }
 
-/// The same, and after that one second in which the first works elsewhere and the other sleeps on; where it is woken.
+/// The same for one run. `then`: where the first works for one more second while the other sleeps on, and where that is
+/// woken.
 fn alternate(run: &mut RunSketch<'_>, running: &str, sleep: &str, wake: &str, then: Option<(&str, &str)>) {
     for (i, name) in ["a", "b"].into_iter().enumerate() {
         let other = ["b", "a"][i];
@@ -75,8 +76,8 @@ fn a_mutex_is_named_by_the_line_at_which_goroutines_wait_for_it() {
     assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
 }
 
-/// A server's threads have last run goroutines that wait for requests, and sleep until one gets a lock. For how much of that
-/// time it waited for it is not known: nothing is claimed, and the place is told.
+/// A server's threads last ran goroutines that wait for requests, and sleep until a lock is released. For how much of
+/// that time a goroutine waited for the lock is not known: nothing is claimed, but the place is told.
 #[test]
 fn a_release_that_ends_sleeps_of_another_kind_is_told_as_where_to_look() {
     let poll = parked("runtime.netpollblock@app < internal/poll.runtime_pollWait@app", "main.serve@app a.go:70");
@@ -86,20 +87,20 @@ fn a_release_that_ends_sleeps_of_another_kind_is_told_as_where_to_look() {
         "{:#?}",
         answer.verdict
     );
-    // The near miss: a message ends them.
+    // Near miss: a message ends the sleeps.
     let send = "runtime.send@app < runtime.chansend@app < runtime.chansend1@app";
     let answer = answer_for(&turns(HOLD, &poll, &wakes(send, "main.touch@app a.go:21")));
     assert!(!missing(&answer, CauseId::USER_LOCK).contains("released"), "{:#?}", answer.verdict);
 }
 
-/// The goroutine went on long ago: what wakes its thread is a new goroutine.
+/// The goroutine moved on long ago: a new goroutine wakes its thread.
 #[test]
 fn a_lock_that_does_not_wake_the_thread_is_not_what_it_sleeps_for() {
     let answer = answer_for(&turns(WORK, &parked(LOCK, TOUCH), &wakes("runtime.newproc@app", "main.main@app a.go:60")));
     assert_balanced(&answer);
     assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
     assert!(missing(&answer, CauseId::CONDITION_WAIT).contains("no goroutine"), "{:#?}", answer.verdict);
-    // Nor is the lock excluded: what goroutines wait for cannot be seen.
+    // The lock is not excluded either: what goroutines wait for cannot be seen.
     assert!(missing(&answer, CauseId::USER_LOCK).contains("no task that can run"), "{:#?}", answer.verdict);
 }
 
@@ -170,7 +171,7 @@ const ENDED: &str = "runtime.goexit0@app < runtime.mcall@app < runtime.goexit1@a
 const PREEMPTED: &str =
     "runtime.goschedImpl@app < runtime.gopreempt_m@app < runtime.mcall@app < runtime.asyncPreempt2@app";
 
-/// Two goroutines side by side, then the one that has more to do alone; it moves from thread to thread.
+/// Two goroutines side by side, then only the one that has more to do; it moves from thread to thread.
 fn shares(beside: &str, alone: &str, other_waits: u64) -> Tables {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.7), &around(1.0));
     let (ended, preempted) = (sleeps(ENDED), sleeps(PREEMPTED));
@@ -212,8 +213,8 @@ fn what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance()
 
 const REPORT: &str = "main.report@app a.go:9 < main.main@app a.go:60 < runtime.main@app < runtime.goexit@app";
 
-/// Goroutine 1 wanders between two threads for as long as it runs; of the sleeps in between nothing is known. `other` runs for
-/// 10 ms at the begin in goroutine 2, and for as long as that again after the round `again`.
+/// Goroutine 1 moves between two threads as long as it runs; the reasons of the sleeps in between are unknown. `other`
+/// runs for 10 ms at the begin in goroutine 2, and for 10 ms again after the round `again`.
 fn wanders(goroutines: [Option<u64>; 2], other: &str, again: Option<usize>) -> Answer {
     let preempted = sleeps(PREEMPTED);
     let wakes = format!("runtime.futex@app < runtime.wakep@app < {PREEMPTED} < {WORK}");
@@ -286,7 +287,7 @@ fn a_goroutine_that_runs_again_or_that_nobody_saw_may_have_waited() {
     }
 }
 
-/// The lock that a goroutine waits for is known, whoever else has ended.
+/// The lock that a goroutine waits for stays known, whichever goroutines have ended.
 #[test]
 fn what_is_known_to_be_waited_for_stays_so() {
     let goroutines = [Some(0xc000), Some(0xd000)];

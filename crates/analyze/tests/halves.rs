@@ -1,4 +1,4 @@
-//! Both halves of a loss are those of the timed runs, whatever the observed run was like.
+//! Both halves of a loss are scaled to the timed runs, whatever the observed run was like.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -10,7 +10,7 @@ use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::tables::RunKind;
 
-/// Two threads, each of which works for half a second and waits for the other one's lock.
+/// Two threads that each work for half a second and wait for a lock that the other has.
 fn takes_turns(run: &mut RunSketch<'_>, waits_ms: u64) {
     run.thread("a").runs(ms(500), RANDOM.work).locks(0x7f00, ms(waits_ms), RANDOM.wait, "b");
     run.thread("b").locks(0x7f00, ms(waits_ms), RANDOM.wait, "a").runs(ms(500), RANDOM.work);
@@ -41,7 +41,7 @@ fn is_about(value: f64, wanted: f64) -> bool {
 
 #[test]
 fn an_observed_run_that_waited_less_still_tells_what_was_waited_for() {
-    // 0.2 s of it are idle, of the timed ones 0.6 s.
+    // The observed run has 0.2 s of idle time, the timed runs 0.6 s.
     let answer = answer(1000, |run| takes_turns(run, 100));
     let account = &answer.account[1];
     assert!(is_about(charged(account, CauseId::USER_LOCK), 0.6), "{account:#?}");
@@ -61,7 +61,7 @@ fn an_observed_run_that_hardly_waited_tells_nothing_about_the_rest() {
 
 #[test]
 fn a_slow_observed_run_of_the_smallest_count_makes_no_gain() {
-    // It took 5 % longer than the timed ones; the larger count did not.
+    // It took 5 % longer than the timed runs; that of the larger count did not.
     let answer = answer(1050, |run| takes_turns(run, 300));
     let account = &answer.account[1];
     assert!(charged(account, CauseId::EXTRA_WORK).abs() < 0.01, "{account:#?}");
@@ -71,7 +71,7 @@ fn a_slow_observed_run_of_the_smallest_count_makes_no_gain() {
 
 #[test]
 fn growth_is_that_of_the_timed_runs_and_names_what_grew() {
-    // Observing made the work in the lock's code three times as dear.
+    // Observing made the lock's code take three times as long.
     let tables = Sketch::new(2)
         .clean_cpu(1, &around(1.0), &around(1.0))
         .clean_cpu(2, &around(0.6), &around(1.2))
@@ -117,12 +117,12 @@ fn what_others_took_of_the_observed_run_alone_is_in_no_line() {
     assert!(is_about(charged(&alone.account[1], CauseId::CPU_PRESSURE), 0.0), "{:#?}", alone.account[1]);
     assert!(is_about(charged(&alone.account[1], CauseId::USER_LOCK), 0.6), "{:#?}", alone.account[1]);
     assert!(condition(&alone, CauseId::CPU_PRESSURE).is_none());
-    // The timed runs had it too.
+    // The timed runs had the same disturbance.
     let usual = disturbed(ms(200));
     assert_balanced(&usual);
     assert!(is_about(charged(&usual.account[1], CauseId::CPU_PRESSURE), 0.2), "{:#?}", usual.account[1]);
     assert!(is_about(charged(&usual.account[1], CauseId::USER_LOCK), 0.4), "{:#?}", usual.account[1]);
-    // The lock is judged by what is left, and stands first.
+    // The lock is judged by the rest of the loss, and comes first.
     let first = &usual.verdict.causes[0];
     assert!(first.id == CauseId::USER_LOCK && first.share > 0.95, "{:#?}", usual.verdict);
     assert!(usual.verdict.summary.contains("Apart from other programs, which took 12"), "{}", usual.verdict.summary);

@@ -1,5 +1,5 @@
-//! Whether the intervals of a sweep hold what they promise, and how often two recordings of the same are called different:
-//! simulated on machines that scatter and drift in known ways, not timed.
+//! Whether the intervals of a sweep hold as often as they promise, and how often two recordings of the same program are
+//! called different: simulated on machines that scatter and drift in known ways, not timed.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code; the shares are worth reading")]
 
@@ -20,7 +20,7 @@ fn with_none() -> impl Iterator<Item = Drift> {
     [Drift::None].into_iter().chain(DRIFTS)
 }
 
-/// Seeds are far apart, so that no two machines share a part of their numbers.
+/// Seeds are far apart, so that no two machines share random numbers.
 fn machines(trials: u64, shape: Shape, drift: Drift) -> impl Iterator<Item = Machine> {
     (0..trials).map(move |seed| Machine::new(seed * 104_729 + 17, shape, drift))
 }
@@ -35,7 +35,7 @@ fn sweep(machine: &mut Machine, runs: usize, seconds: [f64; 3]) -> Sketch {
         .fold(Sketch::new(4), |sketch, (threads, times)| sketch.clean_cpu(threads, times, &cpu))
 }
 
-/// The same with an observed run at each count, all of whose threads work all the time.
+/// The same with an observed run at each count, in which all threads work all the time.
 fn observed(machine: &mut Machine, runs: usize, seconds: [f64; 3]) -> Vec<Balance> {
     let timed = sweep(machine, runs, seconds);
     let whole = COUNTS.into_iter().zip(seconds).fold(timed, |sketch, (threads, seconds)| {
@@ -55,11 +55,11 @@ fn median(values: &[f64]) -> f64 {
 }
 
 fn holds(interval: Interval, truth: f64) -> bool {
-    // Times are kept in nanoseconds.
+    // Times are rounded to nanoseconds.
     (interval.low * (1.0 - 1e-8)..=interval.high * (1.0 + 1e-8)).contains(&truth)
 }
 
-/// At most 5 % of all, and none of the parts beyond what chance does to a share of 5 %: three standard deviations.
+/// Counts wrong intervals: at most 5 % of all, and in each part no more than 5 % plus three standard deviations.
 #[derive(Debug, Default)]
 struct Tally {
     tried: u32,
@@ -98,7 +98,7 @@ fn speed_ups_and_times_lie_in_their_intervals() {
                 for mut machine in machines(80, shape, drift) {
                     let seconds = [1.0, 0.6, 0.4];
                     let tables = sweep(&mut machine, runs, seconds).tables();
-                    // What a run would have taken at the usual moment of this sweep.
+                    // What a run would take at a typical moment of this sweep.
                     let usual = machine.usual() * median(&machine.factors);
                     for (point, seconds) in Clean::new(&tables).points().iter().zip(seconds) {
                         let Interval { low, high } = Interval { low: point.seconds.low, high: point.seconds.high };
@@ -133,7 +133,7 @@ fn a_program_that_loses_nothing_is_called_lossy_once_in_twenty_times_at_most() {
                     let usual = median(&machine.factors);
                     assert_eq!(accounts.len(), 3);
                     for account in accounts.iter().skip(1) {
-                        // What the noise itself delays the usual run is lost.
+                        // The delay of a typical run by the noise itself counts as lost.
                         let truth = (machine.usual() - 1.0) * usual;
                         for tally in [&mut claims, &mut claims_part] {
                             tally.add(account.loss_interval.low > truth + 1e-7);
@@ -156,7 +156,8 @@ fn a_program_that_loses_nothing_is_called_lossy_once_in_twenty_times_at_most() {
 #[test]
 fn a_loss_of_a_seventh_is_certain_in_noise_of_two_per_cent() {
     for drift in with_none() {
-        // A block in which the speed jumps by a third or more says nothing of a seventh, and of five blocks all count.
+        // A block in which the speed jumps by a third or more cannot show a loss of a seventh, and with five blocks all
+        // are needed.
         if matches!(drift, Drift::Bursts | Drift::Step(_)) {
             continue;
         }
@@ -169,7 +170,7 @@ fn a_loss_of_a_seventh_is_certain_in_noise_of_two_per_cent() {
     }
 }
 
-/// Worth (speed-up squared over threads) is the same at every count: a bend would be noise.
+/// Speed-up × efficiency (speed-up² / threads) is the same at every count: a bend would be noise.
 #[test]
 fn noise_bends_a_curve_once_in_twenty_times_at_most() {
     for runs in [3, 5, 10] {
@@ -192,7 +193,7 @@ fn noise_bends_a_curve_once_in_twenty_times_at_most() {
     }
 }
 
-/// `knee diff`: both recordings are made one after the other on a machine that goes on as before.
+/// `knee diff`: the recordings are made one after the other on a machine that keeps drifting as before.
 #[test]
 fn the_same_recorded_twice_got_neither_better_nor_worse() {
     for runs in [5, 10] {
@@ -203,8 +204,8 @@ fn the_same_recorded_twice_got_neither_better_nor_worse() {
                 let mut part = Tally::default();
                 for (seed, mut machine) in machines(40, shape, drift).enumerate() {
                     if let Drift::Step(at) = &mut machine.drift {
-                        // Somewhere in the two recordings. Where it leaves less than a fifth of one at the other's
-                        // speed, nothing in them tells it from a program that has changed.
+                        // The step is anywhere in the two recordings. If less than a fifth of one has the other's
+                        // speed, nothing tells the step from a change of the program.
                         *at = seed % (6 * runs);
                         if 5 * at.abs_diff(3 * runs) <= 3 * runs {
                             continue;

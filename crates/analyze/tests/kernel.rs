@@ -1,4 +1,4 @@
-//! What the kernel does on a program's behalf: locks, faults, threads, calls that fail, memory.
+//! What the kernel does on behalf of a program: locks, faults, threads, failing calls, memory.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -24,7 +24,7 @@ fn flat() -> Sketch {
     with_base(Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(1.0)), WORK)
 }
 
-/// Two threads of which each does `other` half of the time.
+/// Two threads, each of which does what `other` says.
 fn halves<'a>(run: &mut RunSketch<'a>, other: impl Fn(recording::synthetic::ThreadSketch<'_, 'a>, bool)) {
     for (i, name) in ["a", "b"].into_iter().enumerate() {
         other(run.thread(name), i == 0);
@@ -141,7 +141,7 @@ fn faults_that_the_base_has_too_are_clear() {
     assert!(answer.verdict.clear.contains(&CauseId::PAGE_FAULT));
 }
 
-/// malloc of every kind: its code, its locks, its calls and their kernel locks.
+/// All that an allocator does: its code, its locks, its system calls and their kernel locks.
 fn allocating(function: &str) -> Tables {
     let stack = |inner: &str| format!("{inner}{function} < new_node@app app.c:25 < insert@app app.c:41");
     flat()
@@ -202,7 +202,7 @@ fn a_function_that_merely_sounds_like_an_allocator_is_the_program_s_lock() {
     assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
 }
 
-/// Main creates a thread for each task; the tasks are short.
+/// The main thread creates a thread for each task; tasks are short.
 fn creating(threads: u32) -> Tables {
     let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";
     flat()
@@ -226,7 +226,7 @@ fn creating_a_thread_for_each_task_is_named_by_the_line_that_creates() {
     assert!(cause.summary.contains("200 threads in spawn_all (app.c:60)"), "{}", cause.summary);
 }
 
-/// A thread for each task, made one after the other: as dear with one task at a time as with two.
+/// A thread for each task, created one after the other: it costs as much with one task at a time as with two.
 #[test]
 fn creating_threads_is_loss_at_the_smallest_count_too() {
     let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";
@@ -246,12 +246,12 @@ fn creating_threads_is_loss_at_the_smallest_count_too() {
     assert_balanced(&answer);
     let cause = &answer.verdict.causes[0];
     assert_eq!(cause.id, CauseId::THREAD_CREATION, "{:#?}", answer.verdict);
-    // 0.6 s of it on a processor, and 0.2 s of the other one that found no task to do.
+    // 0.6 s of it on a processor, and 0.2 s in which the other processor had no task.
     assert!((cause.lost_seconds - 0.8).abs() < 0.1, "{cause:#?}");
     assert!((answer.account[0].useful - 0.4).abs() < 0.1, "{:#?}", answer.account[0]);
 }
 
-/// A fifth of the time goes to creating threads at each count, and two do it in half of the time.
+/// A fifth of the time goes into creating threads at each count, and two threads take half as long.
 #[test]
 fn creating_threads_is_no_loss_of_a_program_that_scales() {
     let create = "?@libc.so.6 < pthread_create@libc.so.6 < spawn_all@app app.c:60 < main@app app.c:90";
@@ -288,7 +288,7 @@ fn many_threads_that_are_created_cheaply_are_clear() {
     assert!(answer.verdict.clear.contains(&CauseId::THREAD_CREATION), "{:#?}", answer.verdict);
 }
 
-/// Half of the time in mmap; so many of its calls fail, at 10 µs each.
+/// Half of the time in mmap; `failed` of its calls fail, at 10 µs each.
 fn failing(failed: u64, error: u32) -> Tables {
     let map = "mmap@libc.so.6 < stack_map@app app.c:12 < work@app app.c:40";
     flat()

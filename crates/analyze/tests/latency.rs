@@ -1,4 +1,4 @@
-//! Waits that the work has with one thread, too, are no loss at other counts.
+//! Waits that the work also has with one thread are no loss at other counts.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -15,8 +15,8 @@ const WORK: &str = "parse@app app.c:5 < work@app app.c:9";
 const QUERY: &str = "clock_nanosleep@libc.so.6 < query@app app.c:7 < work@app app.c:9";
 const POP: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app app.c:20 < work@app app.c:9";
 
-/// A program whose requests run for 1 ms and sleep for 9: 100 of them, shared by so many threads. `queued`: each waits that
-/// much longer for its turn, ms.
+/// A program with 100 requests, shared by the threads, that each run for 1 ms and sleep for 9. `queued`: how many
+/// milliseconds more each waits for its turn, by thread count.
 fn requests(threads: &[u32], queued: impl Fn(u32) -> u64 + Copy + 'static) -> Tables {
     let mut sketch = Sketch::new(2);
     for count in threads.iter().copied() {
@@ -58,7 +58,7 @@ fn what_is_waited_for_beyond_that_is_the_loss() {
     assert!(!answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
 }
 
-/// The near miss: nothing but the sleeping is seen, and the program gets no faster. Something keeps it from that.
+/// Near miss: only sleeping is seen, but the program gets no faster, so something must prevent it.
 #[test]
 fn sleeping_that_does_not_scale_is_not_acquitted() {
     let mut tables = requests(&[1, 2], |_| 0);

@@ -1,4 +1,5 @@
-//! Servers under load: what the load takes is no other program's, and what waits for it is no loss of the server's.
+//! Servers under load: the load's time is not that of other programs, and waiting for the load is not the server's
+//! loss.
 
 mod common;
 
@@ -14,8 +15,8 @@ const EPOLL_WAIT: u32 = 232;
 const WAIT: &str = "epoll_wait@libc.so.6 < serve@server server.c:20 < ?@libc.so.6";
 const WORK: &str = "answer@server server.c:30 < serve@server server.c:24 < ?@libc.so.6";
 
-/// A server whose threads are asked for as much work as one of them could do, whatever their number: 600 requests a second.
-/// Before its load it starts for `start` milliseconds.
+/// A server that gets 600 requests per second whatever its number of threads, as much as one thread could do. It takes
+/// `start` milliseconds to start before the load.
 fn idle(start: u64) -> Tables {
     let rates = around(600.0);
     let sketch = Sketch::new(2)
@@ -47,7 +48,7 @@ fn idle(start: u64) -> Tables {
     tables
 }
 
-/// The load ran for so many seconds of each run, on so many threads.
+/// Sets for how many seconds of each run the load ran, and on how many threads.
 fn loaded(mut tables: Tables, seconds: f64, threads: u32) -> Tables {
     for run in &mut tables.runs {
         (run.load_ns, run.load_threads) = (Some((seconds * 1e9) as u64), Some(threads));
@@ -95,7 +96,8 @@ fn a_load_that_asks_for_little_is_told_so() {
     }
 }
 
-/// 600 requests a second that take 1 ms each are 0.6 at a time; with 10 ms they are six, more than there are processors.
+/// 600 requests per second that take 1 ms each are 0.6 at a time; with 10 ms they are six, more than there are
+/// processors.
 #[test]
 fn requests_that_are_under_way_are_not_waited_for() {
     for (latency, part) in
@@ -137,7 +139,7 @@ fn without_a_load_the_same_waits_are_input_and_output() {
     assert!(answer.account[1].lines.iter().any(|line| line.cause == CauseId::IO_WAIT), "{:#?}", answer.account);
 }
 
-/// Two threads that want both processors, and have each half of the time: the other half is the load's.
+/// Two threads that want both processors but each have one for half of the time: the load has the other half.
 #[test]
 fn what_the_load_takes_is_no_other_program_s() {
     let half = |run: &mut recording::synthetic::RunSketch<'_>, threads: u64| {
@@ -176,7 +178,7 @@ fn a_lock_is_found_beside_the_load() {
     assert_eq!(answer.verdict.causes[0].id, CauseId::USER_LOCK, "{:#?}", answer.verdict);
 }
 
-/// A thread accepts and hands on; what the others wait for is what it waits for.
+/// A thread accepts requests and hands them on: the others wait for what it waits for.
 #[test]
 fn workers_of_an_idle_acceptor_wait_for_the_load() {
     let take = "pthread_cond_wait@libc.so.6 < take@server queue.c:7 < worker@server server.c:50 < ?@libc.so.6";

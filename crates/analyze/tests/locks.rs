@@ -1,4 +1,4 @@
-//! How locks cost their time, who holds them, and locks of interpreters.
+//! How locks cost time, which threads hold them, and locks of interpreters.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -65,7 +65,7 @@ fn a_short_critical_section_is_taken_too_often() {
 fn a_lock_that_is_handed_to_sleepers_is_a_convoy() {
     let tables = flat()
         .traced(2, |run| {
-            // Of each 20 µs: one runs for 4, then the other is woken and needs 16 to run.
+            // In each 20 µs, one thread runs for 4 µs, then the other is woken and needs 16 µs to get going.
             for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
                 let mut thread = run.thread(name);
                 for round in 0..5000 {
@@ -159,7 +159,8 @@ fn the_python_interpreter_s_lock_is_called_by_its_name() {
     assert!(lock(&answer).remedies[0].contains("processes"), "{:?}", lock(&answer).remedies);
 }
 
-/// All wait where they ask for the lock, and what they wait for runs elsewhere, half of it in each of two lines of one function.
+/// All threads wait where they request the lock. Its holder runs elsewhere, half of the time in each of two lines of
+/// one function.
 #[test]
 fn an_interpreter_s_lock_is_told_at_the_function_of_the_program_that_runs() {
     let within = "method_vectorcall@libpython3.11.so.1.0 < Thread.run@anonymous /usr/lib/python3.11/threading.py:982";
@@ -188,8 +189,8 @@ fn an_interpreter_s_lock_is_told_at_the_function_of_the_program_that_runs() {
     assert!(summary.ends_with("Most of the time that is tokenize (words.py:6)."), "{summary}");
 }
 
-/// A lock of the program, around code that gives the interpreter's lock away: who takes it back waits at the same line now and
-/// then. `own`, `interpreters`: how long a thread waits for each, milliseconds.
+/// A lock of the program around code that releases the interpreter's lock: a thread that takes the latter back
+/// sometimes waits at the same line. `own`, `interpreters`: how many milliseconds a thread waits for each.
 fn python_lock(own: u64, interpreters: u64) -> Tables {
     let taken = "key_for@anonymous keys.py:35 < seal@anonymous keys.py:40";
     let lock = format!(
@@ -241,7 +242,7 @@ fn a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups() {
         for wait in &mut tables.waits {
             wait.expected = Some(0);
         }
-        // Of ten wake-ups so many are unknown, and those end nine tenths of the waiting.
+        // Of ten wake-ups, `unknown_each` are unknown, and those end nine tenths of the waiting.
         let mut parted = tables.wakes.clone();
         for wake in &mut tables.wakes {
             wake.count = 10 - unknown_each;
@@ -286,7 +287,7 @@ fn a_java_monitor_is_called_so() {
     let cause = lock(&answer);
     assert!(cause.summary.contains("a Java monitor (synchronized)"), "{}", cause.summary);
     assert!(cause.remedies.iter().any(|r| r.contains("ConcurrentHashMap")), "{:?}", cause.remedies);
-    // A lock of the virtual machine itself is none.
+    // A lock inside the virtual machine itself is no monitor.
     let answer = answer_for(&tables("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < G1Allocator::refill@libjvm.so"));
     assert!(answer.verdict.causes.iter().all(|c| !c.summary.contains("Java monitor")), "{:#?}", answer.verdict);
 }

@@ -15,7 +15,7 @@ use recording::tables::{Mark, MarkKind, Reason, RunKind};
 const PREPARE: &str = "prepare@app app.c:7 < main@app app.c:80";
 const WORK: &str = "work@app app.c:5";
 
-/// The first thread prepares alone for as long as all then work.
+/// The first thread first prepares alone, then the workers share 400 ms of work.
 fn prepares(run: &mut RunSketch<'_>, workers: u64) {
     let each = ms(400 / workers);
     run.thread("main").runs(ms(400), PREPARE).blocks(

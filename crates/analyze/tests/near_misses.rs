@@ -1,4 +1,4 @@
-//! What looks like a cause and is not, and what stays open.
+//! What looks like a cause but is none, and what stays open.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -214,7 +214,7 @@ fn work_that_grows_with_the_threads_is_compared_by_throughput() {
     assert!((answer.account[1].capacity - 0.01).abs() < 1e-3, "{:?}", answer.account[1]);
 }
 
-/// Two threads that hand a lock to each other, half of the time each; `stack` is where they wait.
+/// Two threads that hand a lock to each other and each run half of the time; `stack` is where they wait.
 fn handing_over(stack: &str) -> Tables {
     Sketch::new(2)
         .clean(1, &around(1.0))
@@ -250,7 +250,7 @@ fn a_futex_of_unknown_purpose_stays_unexplained_and_unsure() {
     let told = |w: &&String| w.contains("% of the processor time with 2 threads stays unexplained (among it: ");
     let warning = answer.warnings.iter().find(told).unwrap();
     assert!(warning.contains("unknown purpose"), "{warning}");
-    // The evidence is that of the count that loses.
+    // The evidence is from the count that has the loss.
     let none = &answer.verdict.causes[0];
     let lost = none.evidence.iter().find(|e| e.what == "processor time lost with 2 threads").unwrap();
     assert!(none.threads == 2 && lost.unit == analyze::answer::Unit::Share && lost.value > 0.4, "{none:?}");
@@ -322,7 +322,8 @@ fn runs_of_a_few_milliseconds_are_called_too_short() {
     assert!(warned(0.02) && !warned(0.2));
 }
 
-/// Readers of a read-write lock never sleep for each other, but its line moves. They take and release in one function.
+/// Readers of a read-write lock never sleep for each other, but its cache line moves between them. They take and
+/// release it in one function.
 #[test]
 fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
     let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
@@ -346,7 +347,7 @@ fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
     assert!(cause.summary.contains("nobody sleeps"), "{}", cause.summary);
 }
 
-/// The same lock with `slept` milliseconds of sleeping of two threads for a writer, and for readers a tenth of that.
+/// The same lock, with `slept` milliseconds in which two threads sleep for a writer, and a tenth of that for readers.
 fn read_and_rarely_written(slept: u64) -> Tables {
     let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
     let write = "pthread_rwlock_wrlock@libc.so.6 < update@app app.c:40";
@@ -378,7 +379,7 @@ fn a_lock_that_costs_code_is_placed_by_its_code_and_not_by_the_few_waits() {
     assert!(place == "update" && !summary.contains("hardly anybody sleeps"), "{place}: {summary}");
 }
 
-/// Without privileges many waits are too short to be looked at: what they were for is not known.
+/// Without privileges many waits are too short to be inspected: their reasons are unknown.
 #[test]
 fn waits_that_nobody_looked_at_leave_their_causes_open() {
     let mut tables = birthday(&RANDOM);
@@ -419,13 +420,13 @@ fn lock_code_in_place_of_condition_code_is_no_lock() {
     let answer = answer_for(&tables(condition));
     assert_balanced(&answer);
     assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
-    // The near miss: it is there in place of the program's own work.
+    // Near miss: it takes the place of the program's own work.
     let answer = answer_for(&tables("work@app app.c:5"));
     assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
 }
 
-/// `threads` meet in `arrive` after each of 20 rounds; the first has 10 ms of work in each, the others 3. `woken_in`: where the
-/// last wakes the others; `again`: how often each is woken in vain before.
+/// `threads` meet in `arrive` after each of 20 rounds, in which the first has 10 ms of work and the others 3.
+/// `woken_in`: where the last one wakes the others; `again`: how often each is woken in vain before.
 fn meets(threads: u64, woken_in: &str, again: u64) -> Answer {
     let wait = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < arrive@app gate.c:30 < work@app app.c:50";
     let stretch = ms(7) / (again + 1);

@@ -1,4 +1,4 @@
-//! How often chance alone is called a difference, and whether a real one is found: simulated, not timed.
+//! How often chance alone is called a difference, and whether a real difference is found: simulated, not timed.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -13,7 +13,7 @@ fn machine(seed: u64, drift: Drift) -> Machine {
     Machine::new(seed, Shape::Normal, drift)
 }
 
-/// The exact test has its own proof, by enumeration; this is the whole way through recordings, with drift.
+/// The exact test is proved by enumeration elsewhere; this goes all the way through recordings, with drift.
 #[test]
 fn a_command_differs_from_itself_in_one_of_twenty_checks_at_most() {
     let (mut all_checks, mut all_claims) = (0, 0);
@@ -28,9 +28,10 @@ fn a_command_differs_from_itself_in_one_of_twenty_checks_at_most() {
                 claims += u32::from(compared.curve[0].judgement != Judgement::Unclear);
             }
         }
-        // The exact levels are 3.1, 3.9 and 4.9 %. Of 1000 checks at 5 %, 50 are expected; three standard deviations are 21.
+        // The exact levels are 3.1, 3.9 and 4.9 %. Of 1000 checks at 5 %, 50 are expected; three standard deviations
+        // are 21.
         assert!(claims <= 71, "{claims} of {checks} checks with {blocks} blocks");
-        // A test that never claims anything would pass as well.
+        // A test that never claims a difference would pass too.
         assert!(claims > 0, "{blocks} blocks");
         (all_checks, all_claims) = (all_checks + checks, all_claims + claims);
     }
@@ -40,7 +41,7 @@ fn a_command_differs_from_itself_in_one_of_twenty_checks_at_most() {
 #[test]
 fn a_tenth_is_found_in_noise_of_two_per_cent_whatever_drifts() {
     for drift in DRIFTS {
-        // Bursts double a run now and then: the noise is no longer 2 %.
+        // Bursts double some runs: the noise is then no longer 2 %.
         if matches!(drift, Drift::Bursts) {
             continue;
         }
@@ -90,7 +91,7 @@ fn several_counts_together_are_as_careful_as_one() {
         let times: Vec<f64> = (0..6).map(|i| ideal * (1.0 + 0.001 * f64::from(i % 3))).collect();
         Sketch::new(2).clean(1, &times).clean(2, &times).tables()
     };
-    // Six blocks are enough for one count and too few for two.
+    // Six blocks are enough for one count but too few for two.
     let compared = interleaved(&of(2.0), &of(1.0));
     assert_eq!(compared.curve.len(), 2);
     assert!(compared.curve.iter().all(|p| p.judgement == Judgement::Unclear && p.interval.is_none()));

@@ -15,7 +15,7 @@ const WAIT: &str = "?@libc.so.6 < pthread_barrier_wait@libc.so.6 < work@app app.
 const PARALLEL: &str = "burn@app burn.c:3 < parallel_part@app app.c:20 < work@app app.c:31 < ?@libc.so.6";
 const SERIAL: &str = "burn@app burn.c:3 < serial_part@app app.c:10 < work@app app.c:28 < ?@libc.so.6";
 
-/// Two threads in rounds of 6 ms: one does `first`, then both do the parallel part, whose lengths are given.
+/// Two threads in rounds: one runs `serial` ms alone, then both run their `shares` ms of the parallel part.
 fn rounds(run: &mut RunSketch<'_>, serial: u64, shares: [u64; 2]) {
     let longest = shares[0].max(shares[1]);
     main_joins(run, ms(100 * (serial + longest)));
@@ -118,7 +118,7 @@ fn even_rounds_have_no_cause() {
     assert_eq!(ids(&answer_for(&tables)), [CauseId::NONE]);
 }
 
-/// Reading before, merging after, the work between.
+/// Reads for `before` ms, works in parallel, then merges for `after` ms.
 fn start_and_end(before: u64, after: u64) -> Tables {
     let (read, merge) =
         ("parse@app app.c:3 < read_input@app app.c:9 < main@app app.c:80", "merge@app app.c:60 < main@app app.c:95");
@@ -138,7 +138,8 @@ fn start_and_end(before: u64, after: u64) -> Tables {
         .tables()
 }
 
-/// A launcher's thread that waits for `main`, which works alone at the end. The workers are created by `main`, or all by the launcher.
+/// A launcher's thread that waits for `main`, which works alone at the end. The workers are created by `main`, or all
+/// threads by the launcher.
 fn launched(by_main: bool) -> Tables {
     let run = |workers: u64| {
         move |run: &mut RunSketch<'_>| {
@@ -168,7 +169,7 @@ fn the_only_thread_of_a_launcher_is_what_starts_the_workers() {
     let answer = answer_for(&launched(true));
     assert_eq!(ids(&answer), [CauseId::SERIAL_PHASE], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("after the last worker thread"), "{:#?}", answer.verdict);
-    // The near miss: one of several threads that the first one created is a worker like them.
+    // Near miss: if the first thread created several threads, `main` is a worker like the others.
     let answer = answer_for(&launched(false));
     assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
 }
@@ -189,9 +190,9 @@ fn an_idle_processor_that_the_timed_runs_did_not_have_proves_no_imbalance() {
             })
             .tables()
     };
-    // 0.2 of 1.2 processor-seconds are idle in the traced run, and as many in the timed ones.
+    // 0.2 of 1.2 processor-seconds are idle in the traced run, and as much in the timed runs.
     assert_eq!(ids(&answer_for(&tables(1.0))), [CauseId::IMBALANCE]);
-    // Timed, both processors were busy: they were only slower.
+    // In the timed runs both processors were busy, only slower.
     let answer = answer_for(&tables(1.2));
     assert_balanced(&answer);
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
@@ -254,7 +255,7 @@ fn a_thread_that_was_kept_off_the_processor_had_no_unequal_share() {
 
 #[test]
 fn a_timer_thread_takes_no_blame() {
-    // A third thread sleeps throughout; without it the same is found.
+    // One more thread sleeps throughout; without it the same is found.
     let mut tables = uneven();
     let run = tables.traces[1].run;
     let with = Sketch::new(4)
@@ -292,7 +293,7 @@ fn a_timer_thread_takes_no_blame() {
 #[test]
 fn who_is_held_back_by_other_programs_makes_no_imbalance() {
     let tables = |held_back: bool| {
-        // Held back, both have the same to do; else the second has twice as much.
+        // If held back, both have the same work; otherwise the second has twice as much.
         let work = if held_back { 1.0 } else { 1.5 };
         let mut tables = Sketch::new(2)
             .clean(1, &around(work))
@@ -324,8 +325,8 @@ fn who_is_held_back_by_other_programs_makes_no_imbalance() {
     assert!(found(&answer_for(&tables(false)), CauseId::IMBALANCE).is_some());
 }
 
-/// Half of the work takes twice as long on one of the processors: that is not more work. With as much to do in all as one
-/// thread does, it is.
+/// Half of the work takes twice as long on one of the processors: that is not more work. If all threads together do as
+/// much as a single thread does, the shares are unequal.
 #[test]
 fn who_has_the_slower_processor_makes_no_imbalance() {
     let tables = |work: f64, at_barriers: bool| {
@@ -353,7 +354,7 @@ fn who_has_the_slower_processor_makes_no_imbalance() {
     }
 }
 
-/// Both processors are slower than one alone, one of them a little more.
+/// Both processors are slower than with a single thread, one of them a little more.
 #[test]
 fn a_little_later_on_slower_processors_is_no_imbalance() {
     let tables = |work: f64, other: u64| {
@@ -374,14 +375,14 @@ fn a_little_later_on_slower_processors_is_no_imbalance() {
     let answer = answer_for(&tables(1.5, 880));
     let missing = missing(&answer, CauseId::IMBALANCE);
     assert!(missing.contains("its processor may have been the slower one"), "{:#?}", answer.verdict);
-    // As much work as alone: then one share is larger.
+    // As much work as with a single thread: then one share is larger.
     assert_eq!(ids(&answer_for(&tables(1.88, 880))), [CauseId::IMBALANCE]);
-    // Slower processors, too, but a difference that one of them does not make.
+    // Slower processors again, but a difference too large for one of them.
     assert!(found(&answer_for(&tables(1.2, 750)), CauseId::IMBALANCE).is_some());
 }
 
-/// A start of 600 ms in one thread, in code that workers run too, beside a run-time's threads that run for a part
-/// of it, then as many workers as asked for. `busy` of every 100 ms the run-time's thread is on a processor.
+/// A start of 600 ms in one thread, in code that workers run too, beside a runtime's thread that runs for `busy` of
+/// every 100 ms; then as many workers as asked for.
 fn beside_a_runtime(busy: u64) -> Tables {
     const CALL: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < ?@libvm.so < ?@libc.so.6";
     let run = move |workers: u64| {

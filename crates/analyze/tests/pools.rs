@@ -1,4 +1,4 @@
-//! Threads of a pool that have no task left while another one is busy, and what looks like it.
+//! Threads of a pool that have no task left while another one is busy, and near misses.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -16,15 +16,15 @@ const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_task@app ap
 const NAMELESS: &str = "?@libc.so.6 < ?@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
 const RESULT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < result@app app.c:70 < main@app app.c:90";
 
-/// Two threads and `giver`, which the closure sketches; with one thread everything takes a second.
+/// A sweep with one and two threads. The closure sketches the run with two; with one, everything takes a second.
 fn run(seconds: f64, cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Tables {
     with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(seconds), &around(cpu)), PRICE)
         .traced(2, sketch)
         .tables()
 }
 
-/// Thread `a` works for 200 ms and waits for a task for 600 ms. Meanwhile `b` runs `busy`, and `giver` does what the closure
-/// says.
+/// Thread `a` works for 200 ms and waits for a task for 600 ms. Meanwhile `b` runs `busy`, and `giver` does what the
+/// closure says.
 fn last_task(busy: &str, giver: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
     let answer = answer_for(&run(0.8, 1.0, |run| {
         giver(run);
@@ -57,7 +57,7 @@ fn a_task_that_is_larger_than_what_is_left_is_unequal_work() {
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
 }
 
-/// The waits have a time limit and no names, so that nothing but who ends them tells what they are for.
+/// The waits have a time limit and no names, so only the wakers tell what they are for.
 #[test]
 fn a_wait_that_nothing_names_may_be_for_a_task() {
     let of = |giver: fn(&mut RunSketch<'_>)| {
@@ -72,7 +72,7 @@ fn a_wait_that_nothing_names_may_be_for_a_task() {
     let answer = of(waits_for_a_result);
     assert_balanced(&answer);
     assert!(found(&answer, CauseId::IMBALANCE).is_some(), "{:#?}", answer.verdict);
-    // The near miss: who would bring the next task runs meanwhile.
+    // Near miss: the thread that would bring the next task runs meanwhile.
     let answer = of(|run| {
         run.thread("giver").runs(ms(800), "prepare@app app.c:95 < main@app app.c:90");
     });
@@ -87,7 +87,7 @@ fn a_stage_that_does_something_else_is_waited_for() {
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("sort"));
 }
 
-/// Tasks come from outside, one at a time: that a thread has none is nobody's division.
+/// Tasks come from outside, one at a time: a thread without a task is no sign of unequal shares.
 #[test]
 fn a_giver_that_waits_for_the_network_has_no_tasks_to_give() {
     let read = "?@libc.so.6 < recv@libc.so.6 < serve@app app.c:95 < main@app app.c:90";
@@ -97,7 +97,7 @@ fn a_giver_that_waits_for_the_network_has_no_tasks_to_give() {
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
-/// The same, and an interrupt that wakes the giver meets a thread of the pool.
+/// The same, but the interrupt that wakes the giver interrupts a thread of the pool.
 #[test]
 fn an_interrupt_is_no_thread_of_the_pool() {
     let read = "?@libc.so.6 < recv@libc.so.6 < serve@app app.c:95 < main@app app.c:90";
@@ -116,7 +116,7 @@ fn a_giver_that_waits_for_somebody_else_may_have_tasks_to_give() {
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
-/// The one that is busy is busy with a file.
+/// The busy thread waits for a file.
 #[test]
 fn where_none_of_the_pool_runs_none_of_them_has_too_much_to_do() {
     let answer = answer_for(&run(0.8, 0.4, |run| {
@@ -129,7 +129,7 @@ fn where_none_of_the_pool_runs_none_of_them_has_too_much_to_do() {
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
-/// A thread of the pool brings the task, and waits itself for a third one.
+/// A thread of the pool brings the task, and itself waits for a third thread.
 #[test]
 fn threads_of_a_pool_that_hand_each_other_work_are_no_imbalance() {
     let answer = answer_for(&run(0.8, 1.0, |run| {
@@ -141,7 +141,7 @@ fn threads_of_a_pool_that_hand_each_other_work_are_no_imbalance() {
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
-/// When somebody waited is known to lie in a stretch, and who ran then is not.
+/// It is known that a thread waited somewhere in a stretch, but not which thread ran then.
 #[test]
 fn waits_in_summed_up_stretches_say_nothing_of_tasks() {
     let mut tables = run(0.8, 1.0, |run| {
@@ -173,7 +173,7 @@ fn a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace() {
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
-/// Who hands out one task at a time and waits for its result has divided nothing.
+/// A thread that hands out one task at a time and waits for the result has not divided the work.
 #[test]
 fn tasks_that_are_handed_out_one_at_a_time_are_waited_for() {
     let answer = answer_for(&run(1.0, 1.0, |run| {
@@ -208,7 +208,7 @@ fn a_pool_whose_tasks_fill_its_time_has_no_cause() {
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
 }
 
-/// Half a millisecond at a time: between any two samples everything may have happened.
+/// Waits of half a millisecond: between two samples anything may have happened.
 #[test]
 fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
     let answer = answer_for(&run(0.8, 1.2, |run| {
@@ -224,7 +224,7 @@ fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
 }
 
-/// The last part of it is a thread's that has ended: neither is charged with the other's.
+/// In the last part a thread has ended: neither cause is charged with the other's time.
 #[test]
 fn tasks_and_ends_are_two_causes_that_share_the_loss() {
     let answer = answer_for(&run(0.8, 1.0, |run| {

@@ -12,8 +12,8 @@ use recording::synthetic::{Sketch, ms};
 const WORK: &str = "work@app app.c:5";
 const WAIT: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < update@app app.c:40 < work@app app.c:9";
 
-/// Two threads that wait `locked` of every 100 ms for a lock, and `kept` of every 100 ms for a processor that another program
-/// has: then the other one is kept off as well.
+/// Two threads that wait `locked` of every 100 ms for a lock, and both `kept` of every 100 ms for a processor that
+/// another program has.
 fn beside_others(locked: u64, kept: u64) -> Answer {
     let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
         .traced(2, |run| {
@@ -60,7 +60,7 @@ fn what_others_kept_from_being_seen_stays_unsure() {
     let power = power(&answer, CauseId::USER_LOCK);
     assert!(power.exposure < 0.5 && power.at_most > 0.05, "{power:?}");
     assert!(missing(&answer, CauseId::USER_LOCK).contains("too disturbed to exclude"), "{:#?}", answer.verdict);
-    // The near miss: as little of it, and nobody else there.
+    // Near miss: as little of it, without other programs.
     let answer = beside_others(3, 0);
     assert!(answer.verdict.clear.contains(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
 }

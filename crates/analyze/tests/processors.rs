@@ -1,4 +1,4 @@
-//! Sweeps that change the processors and not the threads.
+//! Sweeps that change the number of processors and not that of threads.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -50,7 +50,7 @@ fn more_threads_than_processors_are_no_loss_by_themselves() {
     assert!(answer.warnings.is_empty(), "{:?}", answer.warnings);
 }
 
-/// Two threads that share a lock: with one processor they take turns anyway.
+/// Two threads that share a lock: on one processor they take turns anyway.
 fn locked() -> Answer {
     let sketch = Sketch::new(2).counting_processors();
     let sketch = sketch
@@ -97,8 +97,8 @@ fn what_keeps_a_second_processor_idle_is_told_of_processors() {
     assert!(answer.verdict.summary.starts_with("With 2 processors the program is 1.1 times as fast as with 1."));
 }
 
-/// Four threads that mostly sleep: no further processor makes that shorter, so it is what keeps one from helping. What the one
-/// processor idled for as well is the work's own.
+/// Four threads that mostly sleep: a second processor does not make that shorter, so sleeping keeps it from helping.
+/// What one processor was already idle for belongs to the work.
 #[test]
 fn who_sleeps_gains_nothing_by_a_second_processor() {
     let mut sketch = Sketch::new(2).counting_processors();

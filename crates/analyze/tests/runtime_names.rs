@@ -1,5 +1,5 @@
-//! General code names no runtime: what is known of languages, their libraries and virtual machines lives in
-//! `src/runtimes/`, and everything else asks it.
+//! General code names no runtime: what is known of languages, their libraries and virtual machines is in
+//! `src/runtimes/`, and everything else asks there.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Strings of general code that are also names in a runtime's table, and what they are there.
+/// Strings of general code that are also names in a runtime's table, and what they mean in general code.
 const ALLOWED: &[(&str, &str)] = &[
     ("percpu_rwsem_wait", "a function of the kernel"),
     ("clone", "a system call"),
@@ -54,7 +54,7 @@ const WORDS: &[&str] = &[
     "v8",
 ];
 
-/// Words that general code may say, where, and why.
+/// Words that general code may use, where, and why.
 const ALLOWED_WORDS: &[(&str, &str, &str)] = &[
     ("goroutine", "", "a column of the recording, and what readers of Go programs call a task"),
     ("goroutines", "", "what readers of Go programs call tasks"),
@@ -79,7 +79,7 @@ fn sources(folder: &Path, of_runtimes: bool) -> Vec<PathBuf> {
     found
 }
 
-/// A file's code: without its tests, which stand at the end, and without comments.
+/// A file's code without comments and without its tests, which are at the end.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let code = text.split("#[cfg(test)]").next().unwrap();
@@ -95,11 +95,11 @@ fn code(path: &Path) -> String {
 
 /// The strings in code.
 fn strings(code: &str) -> Vec<&str> {
-    // No string here holds an escaped quotation mark outside of sentences, and sentences are no names.
+    // Only sentences contain escaped quotation marks, and sentences are no names.
     code.split('"').skip(1).step_by(2).collect()
 }
 
-/// The strings of the runtimes' tables that are names: sentences have blanks.
+/// The strings of the runtimes' tables that are names, told from sentences by having no blanks.
 fn names() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/runtimes");
     let mut names = BTreeSet::new();
@@ -110,7 +110,7 @@ fn names() -> BTreeSet<String> {
     names
 }
 
-/// True for a name that is no plain word, so that a string which holds it was made from it.
+/// True for a name that is no plain word: a string that contains it was certainly made from it.
 fn is_distinctive(name: &str) -> bool {
     name.len() > 4 && name.contains(['_', ':', '.', '(', '$', '/']) || name.chars().any(char::is_uppercase)
 }
@@ -135,14 +135,14 @@ fn general_code_has_no_name_of_a_runtime() {
     assert!(found.is_empty(), "these belong into src/runtimes/:\n{}", found.join("\n"));
 }
 
-/// The words in code, of identifiers and of sentences alike, in small letters.
+/// The words in code, of identifiers and of sentences, in lower case.
 fn words(code: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for part in code.split(|c: char| !c.is_ascii_alphanumeric()) {
         words.insert(part.to_lowercase());
         let mut word = String::new();
         for letter in part.chars() {
-            // `HotSpot` is two words and one.
+            // `HotSpot` counts as one word and as two.
             if letter.is_ascii_uppercase() && word.ends_with(|last: char| last.is_ascii_lowercase()) {
                 words.insert(std::mem::take(&mut word).to_lowercase());
             }

@@ -1,4 +1,4 @@
-//! What answers say where numbers are odd.
+//! What answers say in unusual cases.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -31,7 +31,7 @@ fn a_speed_up_that_may_be_none_has_its_interval_in_the_first_sentence() {
     let noisy = |middle: f64| -> Vec<f64> { [0.7, 0.85, 1.0, 1.15, 1.3].map(|n| n * middle).to_vec() };
     let summary =
         |runs: &[f64]| answer_for(&Sketch::new(2).clean(1, &noisy(1.0)).clean(2, runs).tables()).verdict.summary;
-    // In other blocks than those of one thread, or the noise would cancel out.
+    // The noise is in other blocks than that of one thread, or it would cancel out.
     let told = summary(&[1.3, 0.7, 1.15, 0.8, 0.95]);
     assert!(told.starts_with("With 2 threads the program is 1.1 times as fast as with 1 (0."), "{told}");
     let told = summary(&around(0.3));
@@ -45,7 +45,7 @@ fn far_slower_is_told_as_slow() {
     assert!(summary.starts_with("With 2 threads the program is 15 times slower than with 1."), "{summary}");
 }
 
-/// One of five runs took eight times as long: what may be lost is a part of what such a run takes.
+/// One of five runs took eight times as long: the possible loss is then a share of the capacity of such runs.
 #[test]
 fn runs_that_scatter_too_much_say_so_in_one_sentence() {
     let seconds = [0.5, 0.9, 4.0, 0.6, 0.8];

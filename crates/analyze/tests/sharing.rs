@@ -1,4 +1,4 @@
-//! What threads do to each other's memory: found, near misses, and what stays unsure.
+//! What threads do to each other's memory: what is found, near misses, and what stays unsure.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -16,13 +16,13 @@ const WORK: &str = "work@app app.c:5";
 const COUNT: &str = "count@app app.c:7 < work@app app.c:9";
 const LINE: u64 = 0x5000;
 
-/// A program whose function `count` takes a second more with two threads: 0.5 s of it with one, 1.5 s with two.
+/// A program whose function `count` takes one second more with two threads: 0.5 s with one, 1.5 s with two.
 fn slower() -> Tables {
     slower_with(COUNT, COUNT, &around(1.0))
 }
 
-/// The same with `count` at these places in the runs with one and with two threads, and timed runs with two threads that
-/// take so many seconds.
+/// The same, with `count` at these places in the runs with one and with two threads, and timed runs with two threads
+/// that take `seconds`.
 fn slower_with(alone: &str, shared: &str, seconds: &[f64]) -> Tables {
     let cpu: Vec<f64> = seconds.iter().map(|s| 2.0 * s).collect();
     let mut tables = Sketch::new(2)
@@ -49,7 +49,7 @@ fn slower_with(alone: &str, shared: &str, seconds: &[f64]) -> Tables {
     tables
 }
 
-/// The frame of a function; of several the last, which is that of the run with two threads.
+/// The frame of a function; of several the last, which is from the run with two threads.
 fn frame_of(tables: &Tables, function: &str) -> FrameId {
     tables.frames.iter().rfind(|row| row.function.as_deref() == Some(function)).unwrap().frame
 }
@@ -58,7 +58,7 @@ fn traced(tables: &Tables) -> RunId {
     tables.runs.iter().find(|row| row.kind == RunKind::Traced && row.threads == 2).unwrap().run
 }
 
-/// Every sample in `count` of the run with two threads comes after an access: by thread, what it does and where.
+/// Adds an access before every sample in `count` of the run with two threads. `what`: its kind and address, by thread.
 fn accesses(tables: &mut Tables, what: [(AccessKind, u64); 2]) {
     let (run, frame) = (traced(tables), frame_of(tables, "count"));
     let stack = tables.stacks.iter().find(|row| row.frame == frame).unwrap().stack;
@@ -80,7 +80,7 @@ fn accesses(tables: &mut Tables, what: [(AccessKind, u64); 2]) {
     tables.accesses = rows.collect();
 }
 
-/// Breakpoints that saw both threads at their addresses in eight trials.
+/// Adds breakpoints that saw both threads at their addresses in eight trials.
 fn confirm(tables: &mut Tables, what: [(bool, u64); 2]) {
     let (run, frame) = (traced(tables), frame_of(tables, "count"));
     for (thread, (writes, address)) in what.into_iter().enumerate() {
@@ -148,7 +148,8 @@ fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
     };
     let whole = gain(&tables).unwrap();
     assert!((whole - 1.0).abs() < 0.1, "0.5 s of it are the smallest count's: {whole}");
-    // Another run with four threads shows as much, and of that with two a third is held up: what one thread runs may be either.
+    // Another run with four threads shows the same, but in that with two only a third is delayed: the code of one
+    // thread may be delayed or not.
     let (two, four) = (traced(&tables), RunId(77));
     let runs: Vec<_> = tables.runs.iter().filter(|r| r.run == two).cloned().collect();
     tables.runs.extend(runs.into_iter().map(|r| Run { run: four, threads: 4, ..r }));
@@ -243,13 +244,14 @@ fn one_thread_that_only_reads_beside_what_the_other_writes_is_false_sharing_too(
     assert!(summary.contains("one cache line, memory without a name (2 places), at"), "{summary}");
 }
 
-/// Reading a flag that nobody writes is slow too for the thread that writes beside it: whoever looks takes the line away.
+/// For a thread that writes to a line, reading an unwritten flag in it is slow too: other readers take the line away.
 #[test]
 fn a_writer_waits_for_the_line_at_all_that_it_reads_there() {
     let mut tables = slower();
     let both = [(AccessKind::Load, LINE), (AccessKind::Load, LINE)];
     accesses(&mut tables, both);
-    // Most samples of the first thread are at its reading, some at what it writes; of the second not all show what it read.
+    // Most samples of the first thread are at its loads, some at its stores; those of the second do not all show what
+    // it read.
     let rows = tables.accesses.iter_mut().filter(|row| row.thread == ThreadId(0));
     rows.step_by(4).for_each(|row| (row.kind, row.address) = (AccessKind::Store, LINE + 8));
     let mut nth = 0;
@@ -285,7 +287,7 @@ fn what_a_thread_uses_beside_a_variable_that_all_write_is_not_to_blame() {
     confirm(&mut tables, [(true, LINE), (true, LINE)]);
     variable(&mut tables, "state", 8, &[LINE]);
     variable(&mut tables, "options", 8, &[LINE + 8]);
-    // Most samples come after the load of what lies beside: it is the first access to the line in each round.
+    // Most samples come after the load of the neighbouring variable: it is the first access to the line in each round.
     for row in tables.accesses.iter_mut().step_by(4) {
         row.distance = -3;
     }
@@ -339,7 +341,7 @@ fn threads_that_only_read_share_nothing() {
     accesses(&mut tables, [(AccessKind::Load, LINE), (AccessKind::Load, LINE)]);
     let answer = answer_for(&tables);
     assert_eq!(ids(&answer), [CauseId::NONE]);
-    // The code is slower all the same, and why is not known.
+    // The code is still slower, for an unknown reason.
     for id in [CauseId::FALSE_SHARING, CauseId::TRUE_SHARING] {
         assert!(missing(&answer, id).contains("no cache line was seen"));
     }
@@ -376,7 +378,7 @@ fn sharing_that_costs_nothing_is_not_reported() {
     let mut tables = slower();
     accesses(&mut tables, [(AccessKind::Update, LINE), (AccessKind::Update, LINE + 8)]);
     confirm(&mut tables, [(true, LINE), (true, LINE + 8)]);
-    // With one thread as much time is spent there, and the program scales.
+    // With one thread as much time is spent there, so the program scales.
     let mut fast = Sketch::new(2)
         .clean(1, &around(1.0))
         .clean_cpu(2, &around(0.5), &around(1.0))

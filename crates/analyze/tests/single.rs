@@ -13,7 +13,7 @@ use recording::synthetic::{Sketch, ms};
 const WAIT: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < update@app app.c:40";
 const WORK: &str = "work@app app.c:5";
 
-/// Two workers on four processors that share a lock, and write now and then.
+/// Two workers on four processors that share a lock and sometimes write.
 fn run(threads: u32) -> Tables {
     let mut tables = Sketch::new(4)
         .traced(threads, |run| {
@@ -41,7 +41,7 @@ fn one_run_has_an_account_of_all_processors_and_the_causes_that_a_run_shows() {
         assert_balanced(&answer);
         assert!(answer.curve.is_empty() && answer.knee_at.is_none());
         let account = &answer.account[0];
-        // Four processors for a second; of the two threads' time in user space 0.8 s is work.
+        // Four processors for a second; 0.8 s of the two threads' time in user space is work.
         assert!((account.capacity - 4.0).abs() < 0.01, "{account:?}");
         assert!((account.useful - 0.8).abs() < 0.01, "{account:?}");
         assert!(account.unexplained.abs() < 0.01, "{account:?}");

@@ -31,7 +31,7 @@ fn a_million_slices_take_no_longer_than_expected() {
     let took = begin.elapsed();
     println!("{} slices, {} samples: {took:?}", tables.slices.len(), tables.samples.len());
     assert_balanced(&answer);
-    // Ten times the goal: a busy machine is not to decide, another algorithm is.
+    // Ten times the goal: a slower algorithm should fail here, a busy machine should not.
     assert!(took.as_secs_f64() < 10.0, "{took:?}");
 }
 
@@ -42,7 +42,7 @@ fn peak_memory() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// The goal: 10 million slices and 1 million samples in 5 s and 1 GB, what the recording itself takes not counted.
+/// The goal: 10 million slices and 1 million samples in 5 s and 1 GB, not counting the recording itself.
 #[test]
 #[ignore = "measures time and memory: wants an optimised build, a quiet machine, and to run alone"]
 fn ten_million_slices_take_no_longer_than_expected() {

@@ -1,4 +1,4 @@
-//! Whole answers about sketched programs: what is found, what must not be.
+//! Whole answers about sketched programs: what is found, and what must not be found.
 
 mod common;
 

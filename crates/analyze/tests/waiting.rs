@@ -1,4 +1,4 @@
-//! Waiting for work, for input and output, and for the control group.
+//! Waiting for work, for input and output, and for a control group's quota.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -30,7 +30,7 @@ fn the_stage_that_sets_the_pace_is_named_with_its_utilisation() {
     assert!(ended.value > 1.0, "{ended:?}");
 }
 
-/// A pool whose work comes from outside: a thread reads a socket and hands on what comes.
+/// A pool whose work comes from outside: a thread reads a socket and hands on what it gets.
 fn idle_pool() -> Tables {
     with_base(Sketch::new(4).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(0.2)), WORK)
         .traced(3, |run| {
@@ -49,7 +49,8 @@ fn idle_pool() -> Tables {
         .tables()
 }
 
-/// Workers that get their work through a pipe from a thread which cannot keep up; `call`: what it wakes them in.
+/// Workers that get their work through a pipe from a thread that cannot keep up; `call`: the system call in which it
+/// wakes them.
 fn fed_by_a_pipe(call: u32) -> Tables {
     let read = "?@libc.so.6 < read@libc.so.6 < next_job@app pipe.c:30 < transform@app app.c:50";
     with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(1.2)), WORK)
@@ -87,7 +88,7 @@ fn a_wake_up_by_an_interrupt_that_met_one_of_the_threads_is_input() {
     assert!(found(&answer, CauseId::IO_WAIT).is_some(), "{:#?}", answer.verdict);
 }
 
-/// A server and its client in one process: both wait in event loops, the last waits end with the process.
+/// A server and its client in one process: both wait in event loops, and the last waits end with the process.
 fn serves_itself(ended_by: &'static str) -> Tables {
     const WRITE: u32 = 1;
     const EXIT: u32 = 231;
@@ -122,7 +123,7 @@ fn what_a_program_sends_to_itself_is_no_input() {
     assert_eq!(charged(&answer.account[1]), 0.0, "not even what ended with the process: {:#?}", answer.account[1]);
 }
 
-/// The near miss: the client is another process.
+/// Near miss: the client is another process.
 #[test]
 fn what_somebody_else_sends_is_input() {
     let answer = answer_for(&serves_itself("somebody else"));
@@ -202,7 +203,7 @@ fn workers_that_sleep_are_named_by_the_line_that_sleeps() {
     assert!(cause.summary.contains("sleep for a fixed time in poll_flag (app.c:33)"), "{}", cause.summary);
 }
 
-/// Two threads that read a file half of the time.
+/// Two threads that wait for a file half of the time.
 fn reading(what: &str, syscall: Option<u32>, reason: Reason) -> Tables {
     let read = "pread@libc.so.6 < load@app app.c:12 < work@app app.c:9";
     with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
@@ -232,7 +233,7 @@ fn faults_that_read_from_a_device_are_input_and_output() {
     let answer = answer_for(&reading("/data/map.bin", None, Reason::Fault));
     assert_eq!(ids(&answer), [CauseId::IO_WAIT], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].summary.contains("pages of /data/map.bin"), "{:?}", answer.verdict.causes[0]);
-    // Nothing of it needed the device: the wait is for memory.
+    // No fault needed the device: the wait is for memory.
     let mut tables = reading("/data/map.bin", None, Reason::Fault);
     tables.runs.iter_mut().for_each(|r| r.major_faults = 0);
     assert_eq!(ids(&answer_for(&tables)), [CauseId::PAGE_FAULT]);
@@ -252,7 +253,7 @@ fn input_that_is_not_waited_for_is_clear() {
     assert!(answer.verdict.clear.contains(&CauseId::IO_WAIT), "{:#?}", answer.verdict);
 }
 
-/// Threads that a quota holds back for half of the time, as the runs say.
+/// Threads that a quota holds back for half of the time; `clean` and `traced`: what the runs recorded of it.
 fn throttled(clean: Option<u64>, traced: Option<u64>) -> Tables {
     let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
         .traced(2, |run| {
@@ -313,12 +314,12 @@ fn threads_of_the_go_scheduler_do_not_tell_what_goroutines_wait_for() {
     let answer =
         answer_for(&tables("runtime.usleep@app < runtime.findRunnable@app < runtime.schedule@app < runtime.mcall@app"));
     assert!(missing(&answer, CauseId::CONDITION_WAIT).contains("goroutines"), "{:#?}", answer.verdict);
-    // A thread of a C program that sleeps is found, and so is one whose function merely begins alike.
+    // A sleeping thread of a C program is found, also if its function's name merely begins like one of the runtime.
     let answer = answer_for(&tables("nanosleep@libc.so.6 < runtime_poll@app a.c:3 < main@app a.c:9"));
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
 }
 
-/// A turn of ten milliseconds, which whoever has it sleeps through with the lock in hand.
+/// Turns of ten milliseconds: the thread whose turn it is sleeps while it holds the lock.
 #[test]
 fn threads_that_hardly_run_are_the_workers_where_no_other_does() {
     let wait = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < wait_turn@app app.c:33";
@@ -348,11 +349,12 @@ fn threads_that_hardly_run_are_the_workers_where_no_other_does() {
     assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
 }
 
-/// A reader, as many workers as asked for, and a writer: `fourth` seconds with four workers, of which two find nothing to do.
+/// A reader, as many workers as asked for, and a writer. Four workers take `fourth` seconds; two of them find nothing
+/// to do.
 fn reader_workers_writer(fourth: f64) -> Tables {
     let wait = "pthread_cond_wait@libc.so.6 < queue_pop@app queue.c:45 < work@app app.c:9";
     let of = |run: &mut RunSketch<'_>, begin: u64, pause: u64, workers: u64| {
-        // Two run at a time but for twice `pause`.
+        // Two threads run at a time, except during twice `pause`.
         let whole = 800 + 2 * pause;
         run.thread("reader").runs(ms(500), WORK).blocks(Reason::Futex, ms(whole - 500), wait);
         run.thread("worker").runs(ms(300), WORK).blocks(Reason::Futex, ms(whole - 300), wait);
@@ -377,7 +379,7 @@ fn waiting_that_a_larger_count_of_a_pipeline_does_without_is_no_limit() {
     let answer = answer_for(&reader_workers_writer(0.8));
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
     assert!(answer.verdict.summary.starts_with("With 4 threads"), "{}", answer.verdict.summary);
-    // The near miss: four workers are no faster than two.
+    // Near miss: four workers are no faster than two.
     let answer = answer_for(&reader_workers_writer(0.9));
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
 }
@@ -385,7 +387,7 @@ fn waiting_that_a_larger_count_of_a_pipeline_does_without_is_no_limit() {
 const PARK: &str =
     "?@libc.so.6 < pthread_cond_wait@libc.so.6 < Parker::park(bool, long)@libjvm.so < Unsafe_Park@libjvm.so";
 
-/// Threads of Java that take turns, ten milliseconds each: where each of them parks.
+/// Java threads that take turns of ten milliseconds. `stacks`: where each of them parks.
 fn parking(stacks: [&str; 2]) -> Tables {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
     with_base(sketch, "void Shop.sell(int)@anonymous")
@@ -421,8 +423,8 @@ fn methods_tell_what_threads_of_java_park_for() {
     assert_eq!(ids(&answer_for(&parking([&queue, &queue]))), [CauseId::CONDITION_WAIT]);
 }
 
-/// Whoever parks wakes others that park: a lock does that, and so do two threads that wait for each other's answers. Where
-/// one place of the code is left by who never waits there, it is no lock.
+/// Threads that park wake others that park: this may be a lock, or two threads that wait for each other's answers. If a
+/// place's waits are ended by threads that never wait there, it is no lock.
 #[test]
 fn without_methods_names_parking_is_open_where_it_may_be_a_lock() {
     let at = |address: u32| format!("{PARK} < ?@anonymous a:{address}");
@@ -433,8 +435,8 @@ fn without_methods_names_parking_is_open_where_it_may_be_a_lock() {
     assert_eq!(ids(&answer_for(&parking([&at(1), &at(2)]))), [CauseId::CONDITION_WAIT]);
 }
 
-/// A pool of two workers and who gives it work, all of whom park in the interpreter: the giver waits nearly always, too long
-/// for somebody that a worker could wait for at a lock.
+/// A pool of two workers and a thread that gives them work; all park in the interpreter. The giver waits nearly always,
+/// too long for a thread that a worker could wait for at a lock.
 #[test]
 fn who_hardly_does_anything_else_holds_no_lock_that_others_wait_for() {
     let park = format!("{PARK} < Interpreter@anonymous < ?@libjvm.so");
@@ -458,11 +460,11 @@ fn who_hardly_does_anything_else_holds_no_lock_that_others_wait_for() {
         .tables();
     let answer = answer_for(&tables);
     assert_balanced(&answer);
-    // No lock, and no stage: what it hands out is of unequal size.
+    // No lock and no stage: the tasks that it hands out are of unequal size.
     assert_eq!(ids(&answer), [CauseId::IMBALANCE], "{:#?}", answer.verdict);
 }
 
-/// A compiler's thread that is busy at first, and then waits for methods to compile while one thread works alone.
+/// A compiler's thread is busy at first, then waits for methods to compile while one thread works alone.
 #[test]
 fn a_virtual_machine_s_thread_that_waits_for_a_call_is_no_worker() {
     let queue = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < os::PlatformMonitor::wait(long)@libjvm.so < \
@@ -482,7 +484,7 @@ fn a_virtual_machine_s_thread_that_waits_for_a_call_is_no_worker() {
     assert!(found(&answers[1], CauseId::CONDITION_WAIT).is_some(), "{:#?}", answers[1].verdict);
 }
 
-/// A small cause beside a large loss that has no name.
+/// A small cause beside a large unexplained loss.
 #[test]
 fn a_larger_part_that_is_not_explained_is_in_the_summary() {
     let wait = format!("{PARK} < ?@anonymous a:1");
@@ -517,7 +519,7 @@ fn a_larger_part_that_is_not_explained_is_in_the_summary() {
     assert!(!answer.verdict.summary.contains("A larger part"), "{}", answer.verdict.summary);
 }
 
-/// A first thread that prepares for 100 ms, starts two workers, and waits at an event loop, where it runs for `ran` ms in 20
+/// A first thread prepares for 100 ms, starts two workers, and waits in an event loop, where it runs for `ran` ms in 20
 /// pieces. One worker has 1,000 ms of work, the other 300.
 fn waits_at_a_loop(ran: u64) -> Tables {
     let at_loop = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < run_loop@app loop.c:30 < main@app app.c:90";
@@ -533,7 +535,7 @@ fn waits_at_a_loop(ran: u64) -> Tables {
         .tables()
 }
 
-/// Whatever it waits in, it is for the end of the others.
+/// Wherever it waits, it waits for the others to end.
 #[test]
 fn who_starts_the_others_and_then_waits_is_no_worker() {
     let answer = answer_for(&waits_at_a_loop(20));
@@ -541,7 +543,7 @@ fn who_starts_the_others_and_then_waits_is_no_worker() {
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
 }
 
-/// The near miss: it does a part of the work, and waits for more.
+/// Near miss: it does part of the work, and waits for more.
 #[test]
 fn who_hands_out_the_work_is_one() {
     let answer = answer_for(&waits_at_a_loop(400));

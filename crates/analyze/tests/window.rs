@@ -1,4 +1,4 @@
-//! The measured part of programs that mark none: what the printed rate is of.
+//! The measured part of programs that mark none: what the printed rate covers.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -31,13 +31,13 @@ impl Shape {
     }
 }
 
-/// What the workers do in their time.
+/// What the workers do.
 #[derive(Clone, Copy, PartialEq)]
 enum Workers {
     Busy,
     /// One at a time.
     Locked,
-    /// The first has it all, the others an eighth.
+    /// The first works all the time, the others for an eighth of it.
     Uneven,
 }
 
@@ -67,17 +67,18 @@ fn phases(run: &mut RunSketch<'_>, shape: Shape, workers: u64, what: Workers) {
     }
 }
 
-/// How much each timed run takes longer than usual: its load, and its work.
+/// How much longer than usual each timed run takes, as shares: its loading, and its work.
 const NOISE: [(f64, f64); 5] = [(0.0, 0.0), (0.2, -0.04), (-0.15, 0.05), (0.1, 0.08), (-0.05, -0.06)];
 
-/// What the rate is of.
+/// What the rate covers.
 #[derive(Clone, Copy, PartialEq)]
 enum Rate {
     Workers,
     Whole,
 }
 
-/// One count: its timed runs with noise, and its traced run. `work` is the work in units; `used` processors while working.
+/// Adds one count: its timed runs with noise, and its traced run. `work`: units of work; `used`: processors used while
+/// working.
 fn count(
     sketch: Sketch,
     threads: u32,
@@ -170,13 +171,13 @@ fn what_holds_the_workers_back_comes_first_with_its_share_of_their_time() {
         assert_balanced(&answer);
         assert_eq!(ids(&answer)[0], id, "{:#?}", answer.verdict);
         assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
-        // Of the workers' time, not of the run's.
+        // A share of the workers' time, not of the run's.
         let of_capacity = answer.verdict.causes[0].lost_seconds / answer.account[1].capacity;
         assert!((0.42..0.51).contains(&of_capacity), "{of_capacity} {:#?}", answer.verdict);
     }
 }
 
-/// Nothing scales and no run differs from another: the rate may be of the whole or of the workers.
+/// Nothing scales and no run differs from another: the rate may cover the whole run or the workers.
 #[test]
 fn where_both_readings_fit_the_rest_is_unsure() {
     let tables = two([LONG, LONG], 1.0, Workers::Locked, Rate::Workers, false);
@@ -190,7 +191,7 @@ fn where_both_readings_fit_the_rest_is_unsure() {
 #[test]
 fn work_and_rest_that_fit_nothing_are_left_and_said_so() {
     let mut tables = two([LONG, Shape { work: 500, ..LONG }], 2.0, Workers::Busy, Rate::Workers, true);
-    // The rate with two threads is of something else.
+    // The rate with two threads covers something else.
     tables.runs.iter_mut().filter(|r| r.threads == 2).for_each(|r| r.throughput = r.throughput.map(|t| t * 1.5));
     assert_eq!(part(&tables), Part::Open);
     let answer = answer_for(&tables);
@@ -200,12 +201,12 @@ fn work_and_rest_that_fit_nothing_are_left_and_said_so() {
 
 #[test]
 fn each_thread_may_have_its_own_work_and_each_count_the_same_time() {
-    // Twice the work with two threads: as long.
+    // Twice the work with two threads: it takes as long.
     let sketch = count(Sketch::new(2), 1, LONG, (1000.0, 1.0), Workers::Busy, Rate::Workers, true);
     let tables = count(sketch, 2, LONG, (2000.0, 2.0), Workers::Busy, Rate::Workers, true).tables();
     assert_eq!(part(&tables), Part::Workers { certain: true });
     assert_eq!(ids(&answer_for(&tables)), [CauseId::NONE]);
-    // A second of work, whatever comes of it: 30 % more with two threads.
+    // One second of work at each count, in which two threads get 30 % more done.
     let sketch = count(Sketch::new(2), 1, LONG, (1000.0, 1.0), Workers::Busy, Rate::Workers, true);
     let tables = count(sketch, 2, LONG, (1000.0, 1.0), Workers::Locked, Rate::Workers, true).tables();
     assert_eq!(ids(&answer_for(&tables)), [CauseId::USER_LOCK]);
@@ -236,13 +237,13 @@ fn without_a_worker_at_one_thread_its_part_is_as_long_as_its_rate_says() {
     let (begin, end) = model.traced[0].measured;
     assert!(begin.abs_diff(ms(600)) < ms(10) && end.abs_diff(ms(1600)) < ms(10), "{begin} {end}");
     assert_eq!(ids(&analyze(&model).answer), [CauseId::NONE]);
-    // The near miss: the rest is of another length than with two threads.
+    // Near miss: the rest has another length than with two threads.
     assert_eq!(part(&tables(900, 40)), Part::Open);
-    // And another: after a long tail the main thread may have gone on with the work, and one stretch alone cannot tell.
+    // Another: in a long tail the main thread may have gone on with the work, and a single stretch cannot tell.
     assert_eq!(part(&tables(0, 100)), Part::Open);
 }
 
-/// The main thread works along, and for longer than the worker: the worker's life says nothing of the rate.
+/// The main thread works too, and longer than the worker: the worker's life says nothing about the rate.
 #[test]
 fn the_life_of_a_worker_that_ends_early_is_no_measured_part() {
     let run = |workers: u64| {
@@ -266,7 +267,7 @@ fn the_life_of_a_worker_that_ends_early_is_no_measured_part() {
     assert_eq!(part(&tables), Part::Open);
 }
 
-/// A pool that is there from the beginning waits for the load to end.
+/// A pool that exists from the beginning waits for the loading to end.
 #[test]
 fn workers_that_wait_from_the_beginning_work_when_they_do() {
     let pool = |workers: u64| {
@@ -294,7 +295,7 @@ fn workers_that_wait_from_the_beginning_work_when_they_do() {
     assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
 }
 
-/// A group of workers warms up; the rate is of the second group, or of both.
+/// A group of workers warms up; the rate covers the second group, or both.
 #[test]
 fn of_two_groups_of_workers_the_rate_may_be_of_the_last() {
     let groups = |last_only: bool| {
@@ -307,7 +308,7 @@ fn of_two_groups_of_workers_the_rate_may_be_of_the_last() {
                     JOIN,
                 );
                 for worker in 0..workers {
-                    // Warming up takes its time, however many there are.
+                    // Warming up takes the same time, however many workers there are.
                     run.thread_at(&format!("w{worker}"), ms(300)).runs(ms(400), WORK);
                 }
                 for worker in 0..workers {

@@ -1,8 +1,8 @@
-//! Who ran while capacity was idle: what the idle threads waited for, whatever they waited at.
+//! Who ran while capacity was idle: the threads that the others waited for, whatever they waited at.
 //!
-//! Each CPU sample is taken as one share of the idle capacity of its instant, by reason, divided by the threads that ran
-//! then: the threads that run are those that keep the others waiting (criticality stacks: Du Bois, Eyerman, Sartor &
-//! Eeckhout 2013, "Criticality stacks: identifying critical threads in parallel programs using synchronization behavior").
+//! Each CPU sample is charged with the idle capacity of its instant, by reason, divided by the number of threads that
+//! ran then: the threads that run keep the others waiting (criticality stacks: Du Bois, Eyerman, Sartor & Eeckhout
+//! 2013, "Criticality stacks: identifying critical threads in parallel programs using synchronization behavior").
 
 use super::lines::Shape;
 use super::lines::Why;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Why capacity was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Idle {
-    /// Threads did something else than run.
+    /// Threads waited instead of running.
     Waiting(Activity),
     /// There was no thread that could have run.
     Shape(Shape),
@@ -29,7 +29,7 @@ pub struct Instant {
     pub why: Vec<(Idle, f64)>,
 }
 
-/// What a thread was seen at.
+/// Where a sample saw a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeenAt {
     /// The thread.
@@ -49,7 +49,7 @@ pub struct SampleCounts {
     pub alone: u64,
 }
 
-/// Up to this many running threads a thread runs alone.
+/// A thread runs alone when at most this many threads run, itself included.
 ///
 /// Decides: whether a sample counts as taken while no other thread ran.
 /// From: chosen: a tenth is what the fractions of summed-up stretches leave.
@@ -61,7 +61,7 @@ const ALONE: f64 = 1.1;
 /// Who ran while capacity was idle.
 #[derive(Debug, Clone, Default)]
 pub struct Criticality {
-    /// Idle processors × samples, by reason and by who ran.
+    /// Sum over samples of idle processors / running threads, by reason and by who ran.
     pub blamed: HashMap<(Idle, SeenAt), f64>,
     /// Samples taken while capacity was idle for that reason.
     pub samples: BTreeMap<Idle, u64>,
@@ -74,7 +74,7 @@ pub struct Criticality {
 }
 
 impl Criticality {
-    /// Takes one sample.
+    /// Adds one sample.
     pub(super) fn sampled(&mut self, sample: &Sample, instant: &Instant) {
         let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);
         let at = SeenAt { thread: sample.thread, stack: sample.user_stack, syscall };
@@ -87,7 +87,7 @@ impl Criticality {
         }
     }
 
-    /// Takes a stretch in which no thread ran.
+    /// Adds a stretch in which no thread ran.
     pub(super) fn nobody_ran(
         &mut self,
         instant: &Instant,
@@ -104,7 +104,7 @@ impl Criticality {
         }
     }
 
-    /// Who ran during the idle time that fits, with its weights; most weight first.
+    /// Who ran during the idle time that `fits`, with weights; largest weight first.
     pub fn during(&self, fits: impl Fn(Idle) -> bool) -> Vec<(SeenAt, f64)> {
         let mut weights: BTreeMap<SeenAt, f64> = BTreeMap::new();
         let mut blamed: Vec<_> = self.blamed.iter().filter(|((idle, _), _)| fits(*idle)).collect();

@@ -7,8 +7,9 @@ use super::profile::{Doing, Profile};
 use crate::model::{Model, Traced};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Error numbers with which a call says that there is nothing to do yet: EINTR, EAGAIN, EINPROGRESS, ETIMEDOUT. Programs
-/// that do not want to wait ask for them; they are no failed attempt. (Numbers of asm-generic/errno.h, which x86 shares.)
+/// Error numbers with which a call says that there is nothing to do yet: EINTR, EAGAIN, EINPROGRESS, ETIMEDOUT.
+/// Programs that do not want to wait expect them; they are no failures. (Numbers of asm-generic/errno.h, which x86
+/// shares.)
 const NOT_YET: [u32; 4] = [4, 11, 115, 110];
 
 /// On-CPU time per unit of work, and the samples that split it.
@@ -18,12 +19,12 @@ pub struct CpuProfile<'a, 't> {
     pub profile: &'a Profile<'t>,
     /// On-CPU seconds per unit of work, measured exactly.
     pub on_cpu: f64,
-    /// Of each system call, the share of its on-CPU time that failing calls took.
+    /// For each system call, the share of its on-CPU time that failing calls took.
     pub failing: BTreeMap<u32, f64>,
-    /// True at the smallest count when creating and ending threads is loss there too.
+    /// True when creating and ending threads is loss at the smallest count too.
     pub creating_is_loss: bool,
-    /// At the smallest count, the share of what a runtime's compilers and collectors ran that they ran beside the
-    /// threads that were asked for, on processors that these do not use: no part of the work.
+    /// At the smallest count, the share of the time of a runtime's compilers and collectors that they ran beside the
+    /// requested threads, on processors that the capacity does not count. It is no part of the work.
     pub beside: f64,
 }
 
@@ -34,21 +35,22 @@ pub enum Base<'a, 't> {
     Run(&'a CpuProfile<'a, 't>),
     /// Nothing: the smallest count was not traced.
     Unknown,
-    /// Nothing: there is this one run only, and no curve. Then all but the program's own functions counts as loss.
+    /// Nothing: there is only this one run, and no curve. Everything but the program's own functions then counts as
+    /// loss.
     RunAlone,
 }
 
 impl<'t> CpuProfile<'_, 't> {
-    /// Seconds per unit of work in a part of the samples, and the variance: the count of a part is about Poisson
-    /// distributed, so its variance is the count, and one sample stands for on-CPU time / samples.
+    /// Seconds per unit of work in a part of the samples, and the variance. The part's sample count is about Poisson
+    /// distributed, so its variance is the count; one sample stands for on-CPU time / samples.
     pub fn spent(&self, doing: Doing<'t>) -> (f64, f64) {
         let count = self.profile.counts.get(&doing).copied().unwrap_or(0) as f64;
         let each = if self.profile.total == 0 { 0.0 } else { self.on_cpu / self.profile.total as f64 };
         (count * each, count * each * each)
     }
 
-    /// Seconds per unit of work in functions in user space that are nobody's loss: of a run alone, the useful part. A
-    /// run without samples has nothing that tells, so all of its time is.
+    /// Seconds per unit of work in the program's own functions: the useful part of a single run. Without samples, all
+    /// of its time.
     pub fn useful(&self) -> f64 {
         if self.profile.total == 0 {
             return self.on_cpu;
@@ -57,7 +59,7 @@ impl<'t> CpuProfile<'_, 't> {
         own.map(|d| self.spent(*d).0).sum()
     }
 
-    /// Share of the on-CPU time that is creating threads and counts as loss at the smallest count too.
+    /// Share of the on-CPU time that goes into creating threads and counts as loss at the smallest count too.
     pub fn creating(&self) -> f64 {
         match self.creating_is_loss {
             true => (self.spent(Doing::Creation).0 / self.on_cpu).min(1.0),
@@ -71,7 +73,7 @@ impl<'t> CpuProfile<'_, 't> {
         LossPart { id: LineId::Creation, seconds, variance }
     }
 
-    /// Share of the on-CPU time that a runtime's own threads ran beside the threads that were asked for.
+    /// Share of the on-CPU time in which a runtime's own threads ran beside the requested threads.
     pub fn served(&self) -> f64 {
         self.beside * self.profile.serving as f64 / self.profile.total.max(1) as f64
     }
@@ -81,7 +83,7 @@ impl<'t> CpuProfile<'_, 't> {
     }
 }
 
-/// Of each system call of a run, the share of its on-CPU time that calls took which failed.
+/// For each system call of a run, the share of its on-CPU time that failing calls took.
 pub fn failing(traced: &Traced<'_>) -> BTreeMap<u32, f64> {
     let mut times: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for site in &traced.call_sites {
@@ -93,12 +95,12 @@ pub fn failing(traced: &Traced<'_>) -> BTreeMap<u32, f64> {
     times.into_iter().filter(|(_, t)| t.1 > 0.0).map(|(n, t)| (n, t.0 / t.1)).collect()
 }
 
-/// True for an error number that says that the call could not do what it was asked for.
+/// True for an error number that says that the call could not do what it was asked to do.
 pub fn is_failure(error: u32) -> bool {
     !NOT_YET.contains(&error)
 }
 
-/// On-CPU nanoseconds of all calls of a site: those of the timed calls, raised to all.
+/// On-CPU nanoseconds of all calls of a site, extrapolated from those that were timed.
 pub fn on_cpu(site: &recording::tables::CallSite) -> f64 {
     let raised = if site.timed > 0 { site.calls / site.timed as f64 } else { 0.0 };
     let spent = site.on_cpu_ns as f64 * raised;
@@ -107,8 +109,8 @@ pub fn on_cpu(site: &recording::tables::CallSite) -> f64 {
 
 /// The parts, and user-space functions by growth, largest first.
 ///
-/// Without a base only what the base cannot have is known: locks and conditions that nobody contends cost next to
-/// nothing. The rest stays unexplained.
+/// Without a base only growth from near 0 is known: synchronising and spinning, which cost next to nothing without
+/// contention. The rest stays unexplained.
 pub fn growth<'t>(
     model: &Model<'t>,
     run: &CpuProfile<'_, 't>,
@@ -179,9 +181,9 @@ pub fn growth<'t>(
     (parts.list(), functions)
 }
 
-/// Sets what some kinds of synchronising take more than with the smallest count off against what others take less. Code of
-/// locks and code of conditions is one activity: who comes too late to wait for work meets the others at the queue's lock
-/// instead, and the same call then counts as another kind. Only what all kinds together take more is a loss.
+/// Offsets kinds of synchronising that take more than at the smallest count against kinds that take less. Code of locks
+/// and code of conditions is one activity: a thread that comes too late to wait for work meets the others at the
+/// queue's lock instead, so the same call counts as another kind. Only the growth of all kinds together is a loss.
 fn settle(changes: &mut [(Doing<'_>, f64, f64)]) {
     let more: f64 = changes.iter().map(|c| c.1.max(0.0)).sum();
     let less: f64 = changes.iter().map(|c| (-c.1).max(0.0)).sum();
@@ -195,7 +197,7 @@ fn settle(changes: &mut [(Doing<'_>, f64, f64)]) {
     }
 }
 
-/// The line of what is neither a function nor a plain system call.
+/// The line of anything that is neither a function nor a plain system call.
 fn line(doing: Doing<'_>) -> LineId {
     match doing {
         Doing::Synchronising(why) => LineId::synchronising(why),
@@ -226,7 +228,7 @@ mod tests {
     fn one_kind_of_synchronising_in_place_of_another_is_no_loss() {
         assert_eq!(settled([(Why::Condition, -8.0), (Why::Lock, 3.0), (Why::Futex, 1.0)]), [-4.0, 0.0, 0.0]);
         assert_eq!(settled([(Why::Condition, -2.0), (Why::Lock, 3.0), (Why::Futex, 1.0)]), [0.0, 1.5, 0.5]);
-        // All of it grows: nothing is set off.
+        // All kinds grow: nothing is offset.
         assert_eq!(settled([(Why::Condition, 0.5), (Why::Lock, 3.0), (Why::Futex, 0.0)]), [0.5, 3.0, 0.0]);
     }
 }

@@ -15,15 +15,14 @@ use recording::tables::Reason;
 
 /// The idle capacity of a run, processor-seconds of the run.
 ///
-/// Time spent ready to run while a processor was free is charged to a control group's quota up to the time that it
-/// held threads back, then to other programs and the load of a server up to the time that they took, then to the
-/// kernel's own threads, then to knee itself (which clean runs do not have, so to nothing), then to what the thread had
-/// waited for (a hand-over costs the time until the next one runs), then to oversubscription when there are more
-/// threads than processors.
+/// Time spent ready to run while a processor was free is charged in this order: to a control group's quota, up to the
+/// time that it held threads back; to other programs and the load of a server, up to the time that they took; to kernel
+/// threads; to knee itself, which clean runs do not have; to what the thread had waited for, because a hand-over takes
+/// until the next thread runs; to oversubscription, if there are more threads than processors.
 pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_code: &SerialCode<'t>) -> Vec<LossPart> {
     let by = Running { split, serial_code, creating: &|at| creates(model, at) };
     let mut parts = Parts::default();
-    // Known for the whole trace only.
+    // Most of these times are known only for the whole trace, so the measured part gets its share.
     let share = traced.measured_share();
     let of_run = if traced.loaded() { 1.0 } else { share };
     let mut throttled = traced.run.throttled_ns.map_or(0.0, seconds) * of_run;
@@ -31,7 +30,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
     let mut kernel = others * traced.kernel_threads();
     let mut foreign = others - kernel;
     let mut load = traced.trace.load_ns.map_or(0.0, seconds);
-    // Both had the processors: each has its part of what the threads waited for them.
+    // Both the load and other programs took processors: the waiting for them is split in proportion.
     let load_part = load / (load + foreign.max(0.0)).max(f64::MIN_POSITIVE);
     let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
@@ -81,7 +80,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
     parts.list()
 }
 
-/// Takes from the idle time of a run what other programs took of it beyond so much, and returns that. All in one unit.
+/// Removes from the idle time of a run what other programs took beyond `usual`, and returns it. All in the same unit.
 pub fn more_than(parts: &mut [LossPart], usual: f64) -> f64 {
     let mut more = 0.0;
     for part in parts.iter_mut().filter(|p| p.id == LineId::OtherPrograms) {
@@ -92,7 +91,7 @@ pub fn more_than(parts: &mut [LossPart], usual: f64) -> f64 {
     more
 }
 
-/// What knee itself took from the threads. Clean runs do not have it.
+/// The line of what knee itself took from the threads. Clean runs do not have it.
 pub const OBSERVED: LineId = LineId::Unexplained(Unexplained::Observer);
 
 /// What ran during idle time, and what that says about it.
@@ -103,7 +102,7 @@ struct Running<'a, 't> {
 }
 
 impl Running<'_, '_> {
-    /// Idle time whose reason says little by itself is divided by what ran meanwhile.
+    /// Splits idle time whose reason says little by itself according to what ran meanwhile.
     fn add(&self, parts: &mut Parts, idle: Idle, id: LineId, charge: f64) {
         let ((share, variance), instead) = match idle {
             _ if may_hide_serial(idle) && !self.serial_code.is_empty() => {
@@ -117,7 +116,7 @@ impl Running<'_, '_> {
         parts.add_sampled(id, (1.0 - share) * charge, sampled);
     }
 
-    /// The share of idle time of one kind in which something ran that fits, and the variance of that share.
+    /// The share of idle time of one kind in which something that `fits` ran, and the variance of that share.
     fn share(&self, idle: Idle, fits: impl Fn(&SeenAt) -> bool) -> (f64, f64) {
         let meanwhile = &self.split.criticality;
         let (mut fitting, mut all) = (0.0, 0.0);
@@ -128,7 +127,7 @@ impl Running<'_, '_> {
         if all <= 0.0 {
             return (0.0, 0.0);
         }
-        // Idle time in which nobody ran belongs to no code.
+        // Idle time in which no thread ran belongs to no code.
         let nobody = meanwhile.nobody.get(&idle).copied().unwrap_or(0.0);
         let ran = (1.0 - nobody / self.split.charge_of(idle).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let share = fitting / all;
@@ -143,7 +142,7 @@ fn creates(model: &Model<'_>, at: &SeenAt) -> bool {
     by_call || model.stacks.view(at.stack, false).theme == Some(Theme::Creation)
 }
 
-/// True when threads wait for a whole phase to end rather than for a definite thing.
+/// True when threads may be waiting for a whole phase to end and not for one definite thing.
 pub fn may_hide_serial(idle: Idle) -> bool {
     match idle {
         Idle::Shape(Shape::Finished) => true,
@@ -154,7 +153,7 @@ pub fn may_hide_serial(idle: Idle) -> bool {
     }
 }
 
-/// True when most of the faults that made threads wait needed input or output.
+/// True when most of the page faults that made threads wait had to read from a device.
 fn reads_pages(traced: &Traced<'_>) -> bool {
     let waits = traced.waits.values().filter(|w| w.reason == Reason::Fault);
     let blocks = waits.fold(0_u64, |n, w| n.saturating_add(w.count));

@@ -1,4 +1,4 @@
-//! What a kernel stack shows: a page fault, or a thread that tries to get a lock.
+//! What a kernel stack shows: a page fault, or a thread that is taking a contended lock.
 
 use crate::model::Model;
 use recording::StackId;

@@ -1,6 +1,6 @@
-//! What a unit of work waits for with the smallest count, too: a reply, a device, a pause that it makes. More threads do not
-//! make that shorter, they wait beside each other. So it is no loss at other counts, as little as the processor time that the
-//! work takes; only what is waited for beyond it is.
+//! What a unit of work already waits for at the smallest count: a reply, a device, a pause of its own. More threads do
+//! not make these waits shorter; they wait at the same time. So, like the processor time that the work takes, such
+//! waiting is no loss at other counts. Only waiting beyond it is.
 
 use super::lines::Why;
 use super::lines::{Balance, LineId};
@@ -9,25 +9,26 @@ use std::collections::BTreeMap;
 
 /// What the work waits for at the smallest count.
 pub(super) struct Latency {
-    /// Processor-seconds per unit of work.
+    /// Idle processor-seconds per unit of work, by line.
     waits: BTreeMap<LineId, f64>,
     /// Thread-seconds per unit of work that threads were blocked, by line.
     waited: BTreeMap<LineId, f64>,
-    /// Time of a unit of work × threads, seconds: with t threads that do not hinder each other it takes a t-th of it.
+    /// Time of a unit of work × threads, in seconds. With t threads that do not hinder each other, a unit takes a t-th
+    /// of it.
     thread_seconds: f64,
-    /// True where several threads shared the work at the smallest count, too: then they waited for each other there.
+    /// True where several threads shared the work at the smallest count too, so that they waited for each other there.
     several: bool,
 }
 
-/// True for what one thread can wait for without another one that does the same work. Who waits for a lock, at a barrier or
-/// for a thread's end waits for its like.
+/// True for what a thread can wait for even if no other thread does the same work. A thread at a lock or a barrier, or
+/// waiting for a thread's end, waits for threads that do the same work.
 fn of_the_work(id: LineId) -> bool {
     matches!(id, LineId::Blocked(Why::Sleep | Why::Io | Why::Poll | Why::Condition) | LineId::ReadingPages)
 }
 
 impl Latency {
-    /// From the account of the smallest count, which could use so many processors and ran so many threads. `waited`:
-    /// thread-seconds per unit of work that these were blocked. Where processors are counted, several threads may share one.
+    /// From the account of the smallest count, with the processors it could use and its threads: where a sweep counts
+    /// processors, several threads may share one. `waited`: thread-seconds per unit of work that threads were blocked.
     pub(super) fn new(smallest: &Balance, waited: BTreeMap<LineId, f64>, (processors, threads): (u32, u32)) -> Latency {
         let lines = smallest.lines.iter().filter(|l| of_the_work(l.id) && l.seconds > 0.0);
         let time = smallest.capacity / f64::from(processors.max(1));
@@ -39,11 +40,11 @@ impl Latency {
         }
     }
 
-    /// Takes from the lines of an account what the work waits for anyway, counts it as useful, and returns it.
+    /// Removes from the lines of an account what the work waits for anyway, counts it as useful, and returns it.
     ///
-    /// Threads that wait beside each other leave processors idle for no longer than the work would take if they did not hinder
-    /// each other: what they idle for beyond that is loss, whatever the threads wait in.
-    /// `waited`, processors and threads: as for the smallest count.
+    /// Threads that wait at the same time leave processors idle no longer than the work would take if they did not
+    /// hinder each other. Idle time beyond that is loss, whatever the threads wait for. `waited`, processors and
+    /// threads: as in [`Latency::new`].
     pub(super) fn leave_out(
         &self,
         account: &mut Balance,
@@ -61,7 +62,7 @@ impl Latency {
             line.seconds -= taken;
             own += taken;
         }
-        // Who waited for its like before tells nothing of what grew.
+        // If threads waited for each other at the smallest count, these waits say nothing about what grew.
         if !self.several {
             self.pass_on(account, waited);
         }
@@ -73,9 +74,9 @@ impl Latency {
         own
     }
 
-    /// Idle processors are charged in equal parts to all who wait. What is waited for as long as with the smallest count
-    /// explains none of a loss: its part belongs to the waits that have grown, by their growth. Where that of no known purpose
-    /// has, it is not explained.
+    /// Idle processors are charged in equal parts to all waiting threads. Waits that are as long as at the smallest
+    /// count explain no loss: their part goes to the waits that have grown, in proportion to their growth. What goes to
+    /// waits of unknown purpose stays unexplained.
     fn pass_on(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>) {
         let before = |id: &LineId| self.waited.get(id).copied().unwrap_or(0.0);
         let grown: BTreeMap<LineId, f64> = waited

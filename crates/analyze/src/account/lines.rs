@@ -1,5 +1,5 @@
-//! What the account consists of: typed lines with seconds. No words, and no causes: which cause a line belongs to, and what it
-//! is called, says the cause that claims it (`causes`).
+//! What the account consists of: typed lines with seconds. No words, and no causes: the cause that claims a line says
+//! what it is called (`causes`).
 
 use crate::answer::Interval;
 use crate::sharing::SharingKind;
@@ -23,9 +23,9 @@ pub enum Why {
     Join,
     /// A futex of unknown purpose.
     Futex,
-    /// Other goroutines, of which there are fewer than processors: those of these threads have ended.
+    /// The goroutines that are left, which are fewer than processors: those that this thread could run have ended.
     Ended,
-    /// The next task: of a pool's tasks fewer are left than it has threads.
+    /// The next task: a pool has fewer tasks left than threads.
     Task,
     /// The clock.
     Sleep,
@@ -33,11 +33,11 @@ pub enum Why {
     Io,
     /// A pipe, a socket, an event.
     Poll,
-    /// In a server, at a socket or an event: what its load asks for next.
+    /// In a server, at a socket or an event: the next request of the load.
     Request,
     /// A child process.
     Child,
-    /// Anything, in a thread that hardly ever runs: it is no worker, and more processors are nothing to it.
+    /// Anything, in a thread that hardly ever runs: it is no worker and could not use more processors.
     Helper,
     /// A page.
     Fault,
@@ -86,7 +86,7 @@ pub enum Shape {
     Between,
     /// Fewer threads than processors, and none of them has ended.
     TooFew,
-    /// Some threads of the group had ended, others had not.
+    /// Some worker threads had ended, others had not.
     Finished,
     /// The program never had a second thread.
     OneThread,
@@ -116,7 +116,7 @@ impl Within {
     pub const ALL: [Within; 4] = [Within::Code, Within::Lock, Within::Call, Within::Fault];
 }
 
-/// What a line of the account is of.
+/// What a line of the account is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LineId {
     /// On a processor, beyond what the smallest count spends: code of locks, conditions, barriers, joins.
@@ -135,7 +135,7 @@ pub enum LineId {
     Fault,
     /// On a processor in interrupts, or in a part of the kernel that cannot be told.
     Interrupt,
-    /// On a processor, held up at a cache line that threads share.
+    /// On a processor, delayed at a cache line that threads share.
     Sharing(SharingKind),
     /// On a processor in a loop that waits.
     Spinning,
@@ -145,9 +145,9 @@ pub enum LineId {
     Call(u32),
     /// The same, in calls that fail.
     FailingCall(u32),
-    /// On a processor in functions that the smallest count runs, too.
+    /// On a processor, in functions that the smallest count runs too.
     SameFunctions,
-    /// The same as a gain: they take less than with the smallest count.
+    /// The same as a gain: these functions take less time than at the smallest count.
     SameFunctionsLess,
     /// On a processor in functions that the smallest count does not run.
     NewFunctions,
@@ -159,7 +159,7 @@ pub enum LineId {
     OtherPrograms,
     /// Ready to run while the load of a server had the processor.
     LoadRan,
-    /// What other programs took of the timed runs alone.
+    /// What other programs took from the timed runs but not from the observed one.
     OtherProgramsTimed,
     /// Ready to run while threads of the kernel had the processor.
     KernelThreads,
@@ -167,22 +167,22 @@ pub enum LineId {
     Crowded,
     /// Woken for a lock, not yet running.
     WokenForLock,
-    /// Blocked for this, or woken from it and not yet running. Made by [`LineId::blocked`] only: not every wait is a line of
-    /// its own.
+    /// Blocked for this reason, or woken from it and not yet running. Make it with [`LineId::blocked`]: some waits have
+    /// other lines.
     Blocked(Why),
     /// Blocked for pages that a device has to bring.
     ReadingPages,
     /// No thread could have run, by the shape of the program.
     Shape(Shape),
-    /// Threads waited while one did what only ever one does at a time.
+    /// Threads waited while one thread ran code that never runs beside other code.
     OneAlone,
-    /// No other thread could have run while one created or ended the others.
+    /// No other thread could have run while one created or ended threads.
     Creating,
     /// What no evidence explains.
     Unexplained(Unexplained),
 }
 
-/// What no evidence explains, as far as it is known what it is.
+/// What no evidence explains, by what is known about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unexplained {
     /// Ready to run while a processor was free.
@@ -199,9 +199,9 @@ pub enum Unexplained {
     Futex,
     /// On a processor in futex calls of unknown purpose.
     FutexCode,
-    /// On a processor, and no stack tells where.
+    /// On a processor, without a stack that tells where.
     NoStack,
-    /// Processors idle in the timed runs, and not in the observed one.
+    /// Processors idle in the timed runs but not in the observed one.
     IdleInTimedRuns,
     /// More threads on processors than the capacity counts.
     Surplus,
@@ -224,7 +224,8 @@ impl Unexplained {
 }
 
 impl LineId {
-    /// True for what the machine took, the virtual machine, and the load of a server: it is no loss of the program's own.
+    /// True for time that other programs, a control group's quota, a runtime's compiler or a server's load took: it is
+    /// not the program's own loss.
     pub fn is_outside(self) -> bool {
         let load = matches!(self, LineId::LoadRan | LineId::Blocked(Why::Request));
         load || matches!(
@@ -252,7 +253,7 @@ impl LineId {
         }
     }
 
-    /// All of them, with one number for all system calls.
+    /// All of them, with one example number for system calls.
     pub fn all() -> impl Iterator<Item = LineId> {
         let single = [
             LineId::Collector,
@@ -293,11 +294,11 @@ impl LineId {
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Booked {
-    /// Of what.
+    /// What it is about.
     pub id: LineId,
     /// Processor-seconds per unit of work; a negative line is a gain.
     pub seconds: f64,
-    /// Standard error of it from sampling; 0 for what was measured exactly.
+    /// Its standard error from sampling; 0 if measured exactly.
     pub sampling_error: f64,
 }
 
@@ -309,7 +310,7 @@ pub struct Balance {
     pub threads: u32,
     /// What the program could have used: min(threads, processors) × time.
     pub capacity: f64,
-    /// What the work takes: the processor time of the smallest count.
+    /// What the work takes: the processor time of the smallest count, and what the work waits for there too.
     pub useful: f64,
     /// The part of the loss that no evidence explains. Negative when the parts found exceed the loss.
     pub unexplained: f64,

@@ -1,5 +1,5 @@
-//! Both halves of a loss, idle processors and processor time beyond the useful, brought from the traced run to the clean
-//! ones.
+//! Both halves of a loss, idle processors and processor time beyond the useful, scaled from the traced run to the clean
+//! runs.
 
 use super::growth::{self, Base, CpuProfile};
 use super::lines::{LineId, Unexplained};
@@ -8,7 +8,7 @@ use super::profile::Doing;
 use super::scale::{self, Both, TimeScale};
 use crate::model::Model;
 
-/// Differences below this share of the capacity are what adding floating-point numbers leaves.
+/// Differences below this share of the capacity are rounding errors of floating-point sums.
 ///
 /// Decides: whether idle time of the timed runs that the observed one does not show is a part of the loss.
 /// From: arithmetic: sums of 64-bit floating-point numbers are off by far less.
@@ -16,41 +16,41 @@ use crate::model::Model;
 /// Wrong if: never; a thousand millionth of the capacity is nothing that anybody would be told.
 const ROUNDING: f64 = 1e-9;
 
-/// What is known of a thread count, processor-seconds per unit of work.
+/// What is known about a thread count, in processor-seconds per unit of work.
 #[derive(Debug)]
 pub(super) struct CleanTimes {
-    /// Without what only the traced run has.
+    /// Its traced value is without what knee, and other programs beyond the usual, took.
     pub(super) capacity: Both,
     pub(super) useful: Both,
-    /// Processor time of the clean runs; absent where they do not tell that of the same work.
+    /// Processor time of the clean runs; absent where it is not known for the same work.
     pub(super) on_cpu: Option<f64>,
-    /// What other programs took of the clean runs beyond what they took of the traced one: idle time of the clean runs that
-    /// the traced one does not show.
+    /// What other programs took from the clean runs beyond what they took from the traced one: idle time of the clean
+    /// runs that the traced run does not show.
     pub(super) pressed: f64,
-    /// On-CPU time of the traced run while more threads were on processors than there are.
+    /// On-CPU time of the traced run while more threads ran than the capacity counts.
     pub(super) surplus: f64,
     /// Processor time of the clean runs at the smallest count.
     pub(super) base: Option<f64>,
 }
 
-/// How the on-CPU time of a count is to be explained.
+/// How the on-CPU time of a count is explained.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Comparand<'a, 't> {
-    /// By its growth.
+    /// By its growth over a base.
     Base(Base<'a, 't>),
     /// The smallest count: only creating threads may be loss.
     Itself,
 }
 
-/// The parts of a loss as the clean runs have it.
+/// The parts of a loss, scaled to the clean runs.
 #[derive(Debug)]
 pub(super) struct Losses<'t> {
     pub(super) parts: Vec<LossPart>,
     /// User-space functions by growth, largest first.
     pub(super) grown: Vec<(Doing<'t>, f64)>,
-    /// Clean for a traced second of idle time.
+    /// Clean seconds for one traced second of idle time.
     pub(super) idle: f64,
-    /// The same of processor time.
+    /// The same for processor time.
     pub(super) on_cpu: f64,
 }
 
@@ -85,7 +85,7 @@ impl CleanTimes {
                 scaled(&mut growth, factor);
                 grown.iter_mut().for_each(|g| g.1 *= factor);
                 if growing.clean < 0.0 {
-                    // The clean runs gained: what the traced one lost counts for nothing.
+                    // The clean runs gained: the factor is then 0, so what the traced run lost does not count.
                     growth.push(LossPart::exact(LineId::SameFunctions, growing.clean));
                 }
                 (growth, grown, factor)
@@ -105,7 +105,7 @@ impl CleanTimes {
         Losses { parts, grown, idle: idle_scale, on_cpu: if on_cpu.is_finite() { on_cpu } else { 1.0 } }
     }
 
-    /// Where only the whole loss is known, both halves have one scale.
+    /// Where only the whole loss is known, both halves are scaled by the same factor.
     fn as_one<'t>(
         &self,
         model: &Model<'t>,
@@ -131,7 +131,7 @@ impl CleanTimes {
     }
 }
 
-/// What is loss at the smallest count, too.
+/// What is loss at the smallest count too.
 fn itself(run: &CpuProfile<'_, '_>) -> Vec<LossPart> {
     if run.creating_is_loss { vec![run.creation()] } else { Vec::new() }
 }

@@ -1,13 +1,13 @@
 //! The account: where the processors' time went at each thread count, and how that adds up.
 //!
-//! It does arithmetic, and knows neither causes nor words. Capacity, useful work and loss come from the clean runs; the
+//! It does arithmetic only, without causes or words. Capacity, useful work and loss come from the clean runs; the
 //! traced run says how the loss splits.
 //!
-//! Rooms: `pieces` the timelines; `pool` which of their waits are for a next task; `timeline` the split instant by instant;
-//! `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks show;
-//! `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by line; `losses`
-//! and `scale` how both are brought to the clean runs; `latency` what the work waits for with one thread, too; `lines` what
-//! an account consists of; `parts` lines in the making.
+//! Rooms: `pieces` the timelines; `pool` which of their waits are for a next task; `timeline` the split instant by
+//! instant; `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks
+//! show; `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by
+//! line; `losses` and `scale` how both are scaled to the clean runs; `latency` what the work already waits for at the
+//! smallest count; `lines` what an account consists of; `parts` lines in the making.
 //!
 //! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -47,7 +47,7 @@ use serial_code::SerialCode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::{Split, split};
 
-/// The account of one thread count with what it was made of.
+/// The account of one thread count, with the data it was made from.
 #[derive(Debug)]
 pub struct Ledger<'m, 't> {
     /// The traced run.
@@ -56,17 +56,16 @@ pub struct Ledger<'m, 't> {
     pub account: Balance,
     /// Capacity − useful work, processor-seconds per unit of work.
     pub loss: f64,
-    /// What the loss is above with 95 % certainty, in the same unit.
+    /// The loss is above this with 95 % certainty, in the same unit.
     pub least_loss: f64,
     /// Clean processor-seconds per unit of work for one traced processor-second of idle time.
     pub scale: f64,
-    /// The same for one of processor time.
+    /// The same for one traced second of processor time.
     pub on_cpu_scale: f64,
-    /// What other programs took of the traced run beyond what they took of the clean ones, in the unit of the lines. It
-    /// is in no line.
+    /// What other programs took from the traced run beyond what they took from the clean runs, in the unit of the
+    /// lines. It is in no line.
     pub disturbed: f64,
-    /// What processors were idle for in the clean runs is above this with 95 % certainty, in the same unit; absent where
-    /// it is not known.
+    /// The idle time of the clean runs is above this with 95 % certainty, in the same unit; absent where not known.
     pub least_idle: Option<f64>,
     /// The split of the traced run.
     pub split: Split,
@@ -78,55 +77,55 @@ pub struct Ledger<'m, 't> {
     pub profile: Profile<'t>,
     /// Its code that never runs beside other code.
     pub serial_code: SerialCode<'t>,
-    /// Units of work that the traced run did.
+    /// Units of work done in the measured part of the traced run.
     pub work: f64,
-    /// Speed-up of the timed runs over that of the smallest count, by threads: 1 is ideal. Its median and the lower end of its
-    /// 95 % interval; absent at the smallest count.
+    /// Efficiency of the timed runs (speed-up over the smallest count per thread; 1 is ideal): median and lower end of
+    /// the 95 % interval; absent at the smallest count.
     pub efficiency: Option<(f64, f64)>,
-    /// What `unexplained` is made of as far as that is known: in the unit of the lines, largest first.
+    /// What the unexplained part consists of, as far as known: in the unit of the lines, largest first.
     pub unexplained: Vec<(Unexplained, f64)>,
     /// User-space functions by growth against the smallest count, largest first, in the unit of the lines.
     pub grown: Vec<(Doing<'t>, f64)>,
-    /// What [`LineId::Noise`] is made of: parts that are each within their sampling error.
+    /// What [`LineId::Noise`] consists of: parts that are each within their sampling error.
     pub small: Vec<Booked>,
-    /// The processor time of the timed runs is above the useful by less than this with 95 % certainty, in the same unit;
-    /// absent where it is not known.
+    /// The processor time of the timed runs exceeds the useful by less than this with 95 % certainty, in the same unit;
+    /// absent where not known.
     pub most_growth: Option<f64>,
 }
 
 impl Ledger<'_, '_> {
-    /// True where each thread does as much as the smallest count's: whatever processors idle for, it does not keep threads
+    /// True where each thread does about as much as at the smallest count: idle processors then do not keep threads
     /// from helping.
     pub fn scales(&self) -> bool {
         self.efficiency.is_some_and(|(median, _)| median >= 1.0 - MIN_SHARE)
     }
 
-    /// What the lines that fit sum to, and the standard error from sampling.
+    /// The sum of the lines that `fits` selects, and its standard error from sampling.
     pub fn sum(&self, fits: impl Fn(LineId) -> bool) -> (f64, f64) {
         let lines = self.account.lines.iter().filter(|l| fits(l.id));
         let (sum, variance) = lines.fold((0.0, 0.0), |(s, v), l| (s + l.seconds, v + l.sampling_error.powi(2)));
         (sum, variance.sqrt())
     }
 
-    /// What is no loss of the program's own ([`LineId::is_outside`]).
+    /// The loss that is not the program's own ([`LineId::is_outside`]).
     pub fn to_machine(&self) -> f64 {
         let others = |id| matches!(id, LineId::OtherPrograms | LineId::OtherProgramsTimed);
         let rest = self.account.lines.iter().filter(|line| line.id.is_outside() && !others(line.id));
         self.to_others().0.max(0.0) + rest.map(|line| line.seconds.max(0.0)).sum::<f64>()
     }
 
-    /// What is lost beside that: what the program itself loses, processor-seconds per unit of work.
+    /// The rest of the loss: what the program itself loses, in processor-seconds per unit of work.
     pub fn own_loss(&self) -> f64 {
         self.loss - self.to_machine()
     }
 
-    /// What threads that were ready lost to other programs, and the standard error from sampling.
+    /// What ready threads lost to other programs, and its standard error from sampling.
     pub fn to_others(&self) -> (f64, f64) {
         self.sum(|id| matches!(id, LineId::OtherPrograms | LineId::OtherProgramsTimed))
     }
 }
 
-/// What the waits of a traced run are for, where nobody asks for its account.
+/// What the waits of a traced run are for, for callers that need no account.
 #[derive(Debug)]
 pub struct WaitReasons<'t> {
     /// Its futex waits, classified.
@@ -136,7 +135,7 @@ pub struct WaitReasons<'t> {
 }
 
 impl<'t> WaitReasons<'t> {
-    /// Finds it out.
+    /// Classifies the waits of a run.
     pub fn new(model: &Model<'t>, traced: &Traced<'t>) -> WaitReasons<'t> {
         WaitReasons::of_futexes(model, traced, classify(traced, &model.stacks, model.numbers))
     }
@@ -202,7 +201,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     });
     let against = Smallest { count: base_count, cpu: base_cpu, strength: base_strength.as_ref() };
     let mut lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
-    // A program that runs more threads than it was asked for waits for its like at the smallest count, too.
+    // In a program that runs more threads than requested, threads wait for each other at the smallest count too.
     let by_itself = |d: &Draft| !d.traced.is_only_run && !d.traced.uses_more();
     if let Some(base) = drafts.iter().position(|d| Some(d.traced.run.threads) == base_count && by_itself(d)) {
         let latency =
@@ -223,11 +222,11 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .collect()
 }
 
-/// True when creating threads is loss at the smallest count too. No unit of work needs a thread of its own, but a program
-/// that makes one for each task pays as much at every count, and its creating would not show as growth.
+/// True when creating threads is loss at the smallest count too. No unit of work needs its own thread, but a program
+/// that makes one for each task pays the same at every count, so that this cost does not show as growth.
 ///
-/// It counts where the program loses enough for a cause, and creating takes more than all that it loses otherwise. A
-/// program that scales pays for its threads with work, and one that something larger holds back is not held back by them.
+/// It counts where the program loses enough for a cause, and creating takes more than all other loss. A program that
+/// scales is not held back by creating threads, and neither is one with a larger loss.
 fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_, '_>]) -> bool {
     let creating = base.strength().spent(Doing::Creation).0;
     let Some(useful) = median_of(&clean.cpu_per_unit(base.traced.run.threads)) else { return false };
@@ -243,7 +242,7 @@ fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_,
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
     let usual = || clean.median(traced.run.threads, |r| clean.work(r));
     let own = match traced.run.throughput {
-        // What is printed is a speed of the measured part: times its length it is the work done there.
+        // The printed speed is that of the measured part: speed × length is the work done there.
         Some(speed) if clean.by_throughput => Some(speed * traced.length_ns() as f64 * 1e-9),
         None if clean.by_throughput => None,
         _ => Some(clean.work(traced.run)),
@@ -251,7 +250,7 @@ fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
     own.or_else(usual).filter(|w| w.is_finite() && *w > 0.0).unwrap_or(1.0)
 }
 
-/// The lines of an account and what they stand on.
+/// The lines of an account and the values that go with them; see [`Ledger`].
 struct Lines<'t> {
     account: Balance,
     loss: f64,
@@ -266,7 +265,7 @@ struct Lines<'t> {
     most_growth: Option<f64>,
 }
 
-/// What counts are compared with.
+/// The smallest count, with which the others are compared.
 struct Smallest<'a, 't> {
     count: Option<u32>,
     /// Processor time of the timed runs per unit of work.
@@ -300,14 +299,15 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let least_loss =
         intervals::above(&times(clean_useful, working), &times(&clean_time, processors), ERROR).unwrap_or(loss);
     let time = Some(seconds(traced.run.wall_ns)).filter(|t| *t > 0.0).unwrap_or(split.capacity / processors);
-    // Of a server the run is the load's already.
+    // For a server, the run's time is already that of the load.
     let time = if traced.loaded() { time } else { time * traced.measured_share() };
     let mut found = idle::idle(model, traced, split, &draft.serial_code);
     for part in &mut found {
         part.seconds /= draft.work;
         part.variance /= draft.work * draft.work;
     }
-    // The clean runs, which the account is of, do not have what knee took, nor what others took of the traced run alone.
+    // The account is about the clean runs: what knee took, or other programs took only from the traced run, does not
+    // count.
     let observed = |p: &mut LossPart| !clean_time.is_empty() && p.id == idle::OBSERVED;
     let knee = found.extract_if(.., observed).map(|p| p.seconds).sum::<f64>();
     let others = clean.foreign_per_unit(threads).map(|others| others * (1.0 - traced.kernel_threads()));
@@ -316,7 +316,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let busy = split.on_cpu / split.capacity.max(f64::MIN_POSITIVE);
     let wanted = wanted(&found, took, traced_capacity, busy);
     let disturbed = others.map_or(0.0, |others| idle::more_than(&mut found, others));
-    // Threads that could use all processors lose what others take; fewer threads may not have noticed.
+    // A program that could use all processors loses what others take; with fewer threads it may lose nothing.
     let more = others.filter(|_| traced.processors() == traced.trace.processors);
     let pressed = more.map_or(0.0, |others| (others - took).max(0.0) * wanted);
     let clean_cpu = draft.clean_cpu(clean);
@@ -365,10 +365,10 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     }
 }
 
-/// The share of what other programs had of the processors that threads of the program were ready to use, 0 to 1: what others
-/// take while a program's threads wait for something else takes nothing from it. Of the observed run are `found`, its idle
-/// time, `took`, what others had, and `busy`, the share of the capacity that the program used: where others had next to
-/// nothing, threads want processors as much as they use them.
+/// The share of the time taken by other programs that threads of this program were ready to use, 0 to 1. Time taken
+/// while all threads wait for something else is no loss. `found`: idle time of the observed run; `took`: what others
+/// had in it; `busy`: the share of the capacity that the program used, which stands for the result where others had
+/// next to nothing.
 fn wanted(found: &[LossPart], took: f64, capacity: f64, busy: f64) -> f64 {
     let ready: f64 = found.iter().filter(|p| p.id == LineId::OtherPrograms).map(|p| p.seconds).sum();
     let share = if took > MIN_SHARE * capacity { ready / took } else { busy };
@@ -376,7 +376,7 @@ fn wanted(found: &[LossPart], took: f64, capacity: f64, busy: f64) -> f64 {
 }
 
 impl Lines<'_> {
-    /// Counts as the work's own what one thread waits for as well.
+    /// Counts as useful what the work already waits for at the smallest count.
     fn leave_out(&mut self, latency: &Latency, draft: &Draft<'_, '_>) {
         let before = self.account.unexplained;
         let own = latency.leave_out(&mut self.account, &draft.waited(), draft.room());
@@ -391,7 +391,7 @@ impl Lines<'_> {
 }
 
 impl<'m, 't> Draft<'m, 't> {
-    /// Processors that its threads could use, and these.
+    /// Processors that its threads could use, and the number of threads.
     fn room(&self) -> (u32, u32) {
         (self.traced.processors(), self.traced.asked())
     }
@@ -401,8 +401,9 @@ impl<'m, 't> Draft<'m, 't> {
         CpuProfile { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }
     }
 
-    /// Of what a runtime's compilers and collectors ran, the share that ran on processors that the capacity does not count:
-    /// as the observed run shows, and at least what the timed runs, whose processor time is `cpu`, used beyond their capacity.
+    /// The share of the time of a runtime's compilers and collectors that they ran on processors that the capacity does
+    /// not count: as the observed run shows, or as the timed runs (processor time `cpu`) used beyond their capacity, if
+    /// that is more.
     fn beside(&self, clean: &Clean<'_>, cpu: &[Measured]) -> f64 {
         let served = self.profile.serving as f64 / self.profile.total.max(1) as f64;
         let observed = self.split.surplus / self.split.on_cpu.max(f64::MIN_POSITIVE);
@@ -416,7 +417,8 @@ impl<'m, 't> Draft<'m, 't> {
     fn waited(&self) -> BTreeMap<LineId, f64> {
         let mut waited = BTreeMap::new();
         for (kind, spent) in &self.split.spent {
-            // Who waits for the end of others, or hardly ever runs, does not do the work.
+            // Threads that wait for others to end, or hardly ever run, do not do the work; waiting for requests is the
+            // load's.
             if let Activity::Blocked(why) = kind
                 && !matches!(why, Why::Join | Why::Child | Why::Helper | Why::Request)
             {
@@ -426,16 +428,16 @@ impl<'m, 't> Draft<'m, 't> {
         waited
     }
 
-    /// Processor time per unit of work of the timed runs at its count; absent where they do not tell it.
+    /// Processor time per unit of work of the timed runs at its count; absent where it is not known.
     ///
-    /// What a run printed is of its measured part alone, and its processor time is of all of it: what there is outside is
-    /// the same work in the traced run.
+    /// A run's printed rate is for its measured part alone, but its processor time is for the whole run. The time
+    /// outside is taken from the traced run, which does the same work there.
     fn clean_cpu(&self, clean: &Clean<'_>) -> Option<Vec<Measured>> {
         let (traced, threads) = (self.traced, self.traced.run.threads);
         let told = match traced.measured_share() < 1.0 && !traced.loaded() {
             true => {
                 let inside = clean.cpu_inside(threads, self.work, self.outside(), f64::from(traced.processors()));
-                // What is too short a part of its run to be told from the rest is as busy as in the traced one.
+                // A measured part too short to be told from the rest is assumed to be as busy as in the traced run.
                 let busy = self.split.on_cpu / (traced.length_ns() as f64 * 1e-9);
                 inside.or_else(|| Some(clean.busy_per_unit(threads, busy)))
             }
@@ -478,23 +480,23 @@ impl<'m, 't> Draft<'m, 't> {
     }
 }
 
-/// The share of its capacity that a run used, median. Where runs differ it is steadier than the share of the medians, which
-/// are of different runs.
+/// The median share of its capacity that a run used. It is steadier than the ratio of the medians, which may come from
+/// different runs.
 fn used(cpu: &[Measured], capacities: &[Measured]) -> Option<f64> {
     let of = |block: u32| capacities.iter().find(|c| c.block == block).map(|c| c.value);
     let shares: Vec<f64> = cpu.iter().filter_map(|c| Some(c.value / of(c.block)?)).collect();
     median(&shares)
 }
 
-/// Parts of an account, in their order.
+/// Parts of an account, sorted.
 struct Sorted {
     lines: Vec<Booked>,
     unexplained: Vec<(Unexplained, f64)>,
     small: Vec<Booked>,
 }
 
-/// Splits parts into lines, largest first, and what no evidence explains. Sampled parts below their own standard error
-/// are one line.
+/// Splits parts into lines, largest first, and unexplained parts. Sampled parts below their own standard error become
+/// one line.
 fn sort_out(parts: Vec<LossPart>) -> Sorted {
     let mut sorted = Sorted { lines: Vec::new(), unexplained: Vec::new(), small: Vec::new() };
     for LossPart { id, seconds, variance } in parts {

@@ -21,7 +21,7 @@ impl LossPart {
     }
 }
 
-/// Parts in the making: those of one line are one part.
+/// Collects parts: everything added for one line becomes one part.
 #[derive(Debug, Default)]
 pub(super) struct Parts(BTreeMap<LineId, (f64, f64)>);
 
@@ -31,7 +31,7 @@ impl Parts {
         self.add_sampled(id, seconds, 0.0);
     }
 
-    /// What samples show, with its variance.
+    /// Adds seconds estimated from samples, with their variance.
     pub(super) fn add_sampled(&mut self, id: LineId, seconds: f64, variance: f64) {
         if seconds != 0.0 {
             let part = self.0.entry(id).or_default();

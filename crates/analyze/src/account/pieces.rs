@@ -1,4 +1,4 @@
-//! Timelines as pieces: what each thread did from when to when, and as which fraction of a thread.
+//! Timelines as pieces: what each thread did, from when to when, and with which fraction of the thread.
 
 use super::lines::Why;
 use super::pool::out_of_work;
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Wrong if: an acceptor that waits for requests most of the time is also what keeps its workers waiting: its part is then the load's.
 const MOST: f64 = 0.5;
 
-/// One whole thread, in the fixed-point numbers of weights: integers, so that sums are exact in any order.
+/// One whole thread, as a weight. Weights are fixed-point integers, so that sums are exact in any order.
 ///
 /// Decides: how finely the time of a thread is divided among what it did.
 /// From: arithmetic: 64 bits hold the sum of two thousand million threads then.
@@ -38,24 +38,24 @@ pub enum Activity {
     Blocked(Why),
     /// It had waited, was woken, and waited for a processor.
     Woken(Why),
-    /// It was new or its wait is not known, and waited for a processor.
+    /// It waited for a processor, and was new or had waited for something unknown.
     Ready,
     /// It was taken off the processor.
     Preempted,
-    /// It lived, and the recording does not say what it did.
+    /// It lived, but the recording does not say what it did.
     Unseen,
 }
 
-/// Who is charged first for a processor that nobody uses.
+/// In which order threads are charged for an idle processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// Uses a processor.
     Running,
-    /// Could have run but for a definite obstacle.
+    /// Was kept from running by a definite obstacle.
     First,
-    /// Waits for what others bring: charged when the first are fewer than the unused processors.
+    /// Waits for what others bring: charged for idle processors beyond those charged to the first tier.
     Second,
-    /// Never could have run: it only waits for others to end.
+    /// Could not have used a processor: it waits for others to end, or hardly ever runs.
     Never,
 }
 
@@ -86,7 +86,7 @@ impl Activity {
         matches!(self, Activity::Preempted | Activity::Ready | Activity::Woken(_))
     }
 
-    /// What it is charged as in a thread that hardly ever runs: whatever it waits for, it is no loss that it does.
+    /// How it is charged in a thread that hardly ever runs: most of its waits are no loss.
     fn of_helper(self) -> Activity {
         match self {
             Activity::Blocked(Why::Condition | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown) => {
@@ -96,7 +96,7 @@ impl Activity {
         }
     }
 
-    /// What it is charged as in a thread that a runtime started for itself.
+    /// How it is charged in a thread that a runtime started for itself.
     fn of_service(self) -> Activity {
         match self {
             Activity::Blocked(_) => Activity::Blocked(Why::Helper),
@@ -104,7 +104,7 @@ impl Activity {
         }
     }
 
-    /// When it is charged.
+    /// In which order it is charged.
     pub fn tier(self) -> Tier {
         match self {
             Activity::Running => Tier::Running,
@@ -124,19 +124,19 @@ impl Activity {
 /// A stretch of one thread's time in one state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// Begin, inside the trace.
+    /// Begin, nanoseconds, inside the measured part.
     pub start: u64,
-    /// End, after the begin.
+    /// End, nanoseconds, after the begin.
     pub end: u64,
     /// Fraction of the thread, [`ONE`] for all of it.
     pub weight: i64,
     /// What it did.
     pub kind: Activity,
-    /// The wait that it was in or came out of.
+    /// The wait that the thread was in or was woken from.
     pub wait: Option<WaitId>,
 }
 
-/// What the waits of a run are for. `pools`: those for one of a few things.
+/// What the waits of a run are for. `pools`: waits for one of a few things.
 pub fn reasons<'t>(
     traced: &Traced<'t>,
     stacks: &Stacks<'t>,
@@ -153,8 +153,8 @@ pub fn reasons<'t>(
     reasons
 }
 
-/// Waits for what other threads bring that wait for the load themselves most of their time: an acceptor's workers. Who
-/// waits for them waits for the load.
+/// Waits for other threads that themselves wait for the load most of the time, such as an acceptor: its workers wait
+/// for the load too.
 fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId> {
     let is = |wait: &Wait, whys: &[Why]| reasons.get(&wait.wait).is_some_and(|why| whys.contains(why));
     let mut asked: HashMap<ThreadId, u64> = HashMap::new();
@@ -177,7 +177,7 @@ fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId>
     queues.filter(mostly).map(|wait| wait.wait).collect()
 }
 
-/// What threads were blocked for, slice by slice: mostly what the slice's wait is for.
+/// What threads were blocked for, slice by slice: the reason of the slice's wait, with a few exceptions.
 #[derive(Debug)]
 pub struct Blocks<'a, 't> {
     traced: &'a Traced<'t>,
@@ -185,16 +185,16 @@ pub struct Blocks<'a, 't> {
 }
 
 impl<'a, 't> Blocks<'a, 't> {
-    /// Those of a run, whose waits are for these reasons.
+    /// The blocks of a run with the given reasons of its waits.
     pub fn new(traced: &'a Traced<'t>, reasons: &'a HashMap<WaitId, Why>) -> Blocks<'a, 't> {
         Blocks { traced, reasons }
     }
 
-    /// What the thread of a blocked slice waited for. `single`: no slice of its stretch is the sum of several.
+    /// What the thread of a blocked slice waited for. `single`: no slice of its stretch sums up several.
     pub fn reason(&self, slice: &Slice, single: bool) -> Why {
         let length = slice.end_ns.saturating_sub(slice.start_ns);
         match slice.wait {
-            // One sleep of a thread of a task scheduler may end otherwise than those before it.
+            // A single sleep of a task scheduler's thread may end in another way than the rest of its wait.
             Some(wait) if single && self.traced.task_sleeps.is_exception(wait, length) => Why::Condition,
             Some(wait) => self.reasons.get(&wait).copied().unwrap_or(Why::Unknown),
             None => Why::Unknown,
@@ -202,7 +202,7 @@ impl<'a, 't> Blocks<'a, 't> {
     }
 }
 
-/// The pieces of a run, whose waits are for these reasons.
+/// The pieces of a run. `why`: the reasons of its waits.
 pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
     let (begin, end) = traced.measured;
     let blocks = Blocks::new(traced, why);
@@ -238,7 +238,7 @@ pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces of one stretch: one state, or several that share it in the proportion of the time spent in each.
+/// The pieces of one stretch: one state, or several that share it in proportion to the time spent in each.
 fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, pieces: &mut Vec<Piece>) {
     let Some(first) = stretch.first() else { return };
     let spent: u128 = stretch.iter().map(|s| u128::from(s.spent_ns)).sum();
@@ -269,11 +269,11 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, piece
     }
 }
 
-/// What a wait is for. What a library is busy with comes first: an allocator waits for locks, pages and the kernel.
+/// What a wait is for. What the library is busy with comes first: an allocator may wait for locks, pages or the kernel.
 fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
     if let Some(reason) = traced.task_sleeps.reason(wait.wait) {
         return match of_task(reason) {
-            // What the program sends to itself is as late as the thread that sends it.
+            // What the program sends to itself comes from its own threads, so the wait is for one of them.
             Why::Poll if traced.own_events => Why::Condition,
             Why::Poll if traced.loaded() => Why::Request,
             other => other,
@@ -293,9 +293,9 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         Reason::None => Why::Unknown,
         Reason::Sleep => Why::Sleep,
         Reason::Io => Why::Io,
-        // What the program's own threads bring is work that is handed on, whatever carries it.
+        // Whatever the program's own threads bring is work handed on, by whichever means.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
-        // A pipe is between processes of one program: no load asks by it.
+        // A pipe connects processes of one program: requests of a load do not come through it.
         Reason::Pipe | Reason::Poll if traced.loaded() && wait.what.as_deref() != Some(PIPE) => Why::Request,
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
@@ -313,7 +313,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
     }
 }
 
-/// What a thread of a task scheduler waits for. One of which nothing is known waits for work, whatever that is.
+/// What a task scheduler's thread waits for. If nothing is known, it waits for work.
 fn of_task(reason: SleepReason) -> Why {
     match reason {
         SleepReason::Waits(role) | SleepReason::Elsewhere(role) => match role {

@@ -1,7 +1,8 @@
 //! Threads that have no task while another one of their pool is still busy.
 //!
-//! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them apart:
-//! who runs meanwhile does the same work, and who would bring the next task waits itself, for those that run.
+//! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them
+//! apart: in a pool, the threads that run meanwhile do the same work, and the thread that would bring the next task
+//! waits for them.
 
 use super::lines::Why;
 use crate::model::Traced;
@@ -21,8 +22,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// pool.
 const MOST: f64 = 0.5;
 
-/// Threads of a pool run side by side for at least this share of the time in which any runs. Where they never do, whoever
-/// brings tasks brings one at a time and waits for its result: no share is too large then.
+/// Threads of a pool run side by side for at least this share of the time in which any of them runs. Where they never
+/// do, tasks are given out one at a time and the giver waits for each result, so no share of the work is too large.
 ///
 /// Decides: whether waiting for a task may be unequal work.
 /// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one that runs
@@ -31,8 +32,8 @@ const MOST: f64 = 0.5;
 /// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// A thread without a task waits while another thread of the pool runs and the giver waits for that one: during this share
-/// of its wait at least.
+/// For at least this share of its wait, a thread without a task must see another thread of the pool run, and the giver
+/// wait for the pool.
 ///
 /// Decides: whether a wait is for a next task, of which there is none.
 /// From: chosen: the rest is what handing over takes, and time in which who is busy has no processor.
@@ -41,10 +42,10 @@ const SIDE_BY_SIDE: f64 = 0.1;
 /// Wrong if: other programs take the processor from the busy thread for more than a fifth of the time.
 const THROUGHOUT: f64 = 0.8;
 
-/// Waits at conditions that are for a next task, of which there is none for every thread.
+/// Waits at conditions that are for a next task, where there are not enough tasks for all threads.
 pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMap<WaitId, Why>) -> Vec<WaitId> {
     let at = |wait: &Wait| why.get(&wait.wait).copied();
-    // A wait whose purpose nothing tells may be one, too: who ends it and what they do meanwhile decides.
+    // A wait of unknown purpose may be one too: the threads that end it, and what they do meanwhile, decide.
     let may_be = |why: Option<Why>| matches!(why, Some(Why::Condition | Why::Futex));
     let conditions = || traced.waits.values().copied().filter(|w| may_be(at(w)) && w.blocked_ns > 0);
     if conditions().next().is_none() {
@@ -58,8 +59,8 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
             candidates.entry(pool).or_default().push((wait, giver));
         }
     }
-    // What runs during a shorter time than samples are apart is not known, nor when somebody slept in a summed-up stretch:
-    // that may be any handing over.
+    // What runs during a wait shorter than the sampling period is not known, nor when a thread slept in a summed-up
+    // stretch: both may be ordinary hand-overs.
     let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = Vec::new();
@@ -89,7 +90,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
     found
 }
 
-/// Threads that do the same work.
+/// Groups of threads that do the same work.
 fn pools(calls: &BTreeMap<ThreadId, Calls<'_>>) -> Vec<BTreeSet<ThreadId>> {
     let mut pools: Vec<(BTreeSet<ThreadId>, &Calls)> = Vec::new();
     for (thread, calls) in calls {
@@ -114,7 +115,7 @@ fn giver(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> Option<
     (ended as f64 > MOST * wait.blocked_ns as f64).then_some(waker)
 }
 
-/// When those that bring tasks waited for threads of the pool.
+/// For each giver of tasks, when it waited for threads of the pool.
 fn for_pool(
     traced: &Traced<'_>,
     why: &HashMap<WaitId, Why>,
@@ -140,18 +141,18 @@ fn for_pool(
     slices.into_iter().map(|(giver, slices)| (giver, Busy::of(slices.into_iter(), State::Blocked))).collect()
 }
 
-/// For how long any, and several, of some threads were in a state.
+/// For how long at least one, and at least two, of some threads were in a state.
 #[derive(Debug, Clone, Copy, Default)]
 struct Time {
     any: f64,
     several: f64,
 }
 
-/// The same as sums from the begin on, at each change: nanoseconds.
+/// These times, in nanoseconds, summed from the begin up to each change.
 #[derive(Debug)]
 struct Busy {
     sums: Vec<(u64, Time)>,
-    /// What it grows by in a nanosecond after each change.
+    /// By how much the sum grows per nanosecond after each change.
     rates: Vec<Time>,
 }
 
@@ -163,7 +164,7 @@ impl Busy {
     fn of<'s>(slices: impl Iterator<Item = &'s Slice>, state: State) -> Busy {
         let mut changes: Vec<(u64, f64)> = Vec::new();
         for slice in slices.filter(|s| s.state == state && s.end_ns > s.start_ns) {
-            // Of a summed-up stretch only the part spent so counts.
+            // Of a summed-up slice only the part spent in the state counts.
             let part = (slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64).min(1.0);
             changes.extend([(slice.start_ns, part), (slice.end_ns, -part)]);
         }
@@ -186,7 +187,7 @@ impl Busy {
         let after = self.sums.partition_point(|(at, _)| *at <= time);
         let Some(last) = after.checked_sub(1) else { return Time::default() };
         let (Some((at, sum)), Some(rate)) = (self.sums.get(last), self.rates.get(last)) else { return Time::default() };
-        // After the last change nothing is in the state; rounding may leave a trace of it.
+        // After the last change no thread is in the state, but rounding may leave a small rate.
         let passed = if after == self.sums.len() { 0.0 } else { (time - at) as f64 };
         Time { any: sum.any + rate.any * passed, several: sum.several + rate.several * passed }
     }
@@ -197,7 +198,7 @@ impl Busy {
     }
 }
 
-/// Of so many running threads, as a fraction: any, and more than one.
+/// How much of one instant has at least one, and at least two, running threads; `running` may be fractional.
 fn rate(running: f64) -> Time {
     Time { any: running.clamp(0.0, 1.0), several: (running - 1.0).clamp(0.0, 1.0) }
 }

@@ -13,8 +13,8 @@ use recording::tables::Mode;
 use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A library function counts as the owner of a contended lock from this share of the run's capacity on that its callers
-/// were blocked in it.
+/// A library function counts as the owner of a contended lock when its callers were blocked in it for at least this
+/// share of the run's capacity.
 ///
 /// Decides: whether time in the code of a library's function is booked to its lock.
 /// From: chosen: a function that made one thread wait once is no lock problem, and its growth has other reasons.
@@ -23,8 +23,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// that takes more time.
 const CONTENDED_SHARE: f64 = 0.01;
 
-/// System calls with which a thread ends, made by the C library without any code of the program around them: freeing the
-/// stack's pages, unmapping another's stack, leaving. What the C library maps at the program's start is not among them.
+/// System calls with which a thread ends, made by the C library without any of the program's code on the stack: freeing
+/// the stack's pages, unmapping another thread's stack, exiting. `mmap`, which the C library calls at the program's
+/// start, is not among them.
 const ENDING_CALLS: &[&str] = &["exit", "madvise", "munmap", "rseq", "set_robust_list", "rt_sigprocmask", "mprotect"];
 
 /// What a sample shows.
@@ -50,7 +51,7 @@ pub enum Doing<'t> {
     Interrupt,
     /// A function in user space: its name, and its module.
     Function(Option<&'t str>, &'t str),
-    /// Held up in user space at an instruction that uses a cache line which threads share.
+    /// Delayed in user space at an instruction that uses a cache line shared by threads.
     Sharing(SharingKind),
     /// In a loop that waits for another thread to write.
     Spinning,
@@ -59,7 +60,8 @@ pub enum Doing<'t> {
 }
 
 impl Doing<'_> {
-    /// The program's work, as far as one run alone tells: how much longer than alone it takes shows only beside another.
+    /// True for the program's work, as far as one run tells: whether it takes longer than it should shows only by
+    /// comparison with another run.
     pub fn is_own(self) -> bool {
         matches!(self, Doing::Function(..) | Doing::Sharing(_) | Doing::Unknown)
     }
@@ -73,16 +75,16 @@ pub type LibraryFunction<'t> = (&'t str, &'t str);
 pub struct Profile<'t> {
     /// Samples by what they show.
     pub counts: BTreeMap<Doing<'t>, u64>,
-    /// The same by the function that is responsible and the program's call site; plain functions are not among them.
+    /// The same by responsible function and the program's call site; plain functions are not included.
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
     /// All samples.
     pub total: u64,
-    /// Those of the threads that a runtime started to compile and to collect.
+    /// Samples of threads that a runtime started to compile or to collect garbage.
     pub serving: u64,
 }
 
 impl<'t> Profile<'t> {
-    /// Where the samples that fit were taken, with how many they are.
+    /// Where the samples that `fits` selects were taken, and how many.
     pub fn sites_of(&self, fits: impl Fn(Doing<'t>) -> bool) -> impl Iterator<Item = (View<'t>, u64)> {
         self.sites.iter().filter(move |((doing, _), _)| fits(*doing)).map(|(_, (n, view))| (*view, *n))
     }
@@ -100,7 +102,7 @@ fn library_function<'t>(view: &View<'t>) -> Option<LibraryFunction<'t>> {
     view.library().and_then(|c| Some((plain(c.name()?), c.module)))
 }
 
-/// Library functions in which a run's threads waited for a lock noticeably long.
+/// Library functions in which a run's threads waited noticeably long for a lock.
 pub fn lock_owners<'t>(
     traced: &Traced<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
@@ -171,7 +173,7 @@ fn doing<'t>(
         (Some(Service::Other) | None, _) => {}
     }
     match view.theme {
-        // An interrupt is nobody's fault.
+        // An interrupt is not caused by the code that it interrupts.
         Some(_) if mode == Mode::Kernel && syscall.is_none() && kernel == KernelCode::Other => return Doing::Interrupt,
         Some(Theme::Allocator) => {
             return Doing::Allocator(match () {
@@ -187,7 +189,7 @@ fn doing<'t>(
     }
     let held = model.sharing.held(&model.stacks, user_stack);
     let yields = syscall == Some(model.numbers.sched_yield);
-    // Inside a lock that sleeps, looking again for a while is part of the lock.
+    // In a lock that sleeps, spinning for a while is part of the lock.
     let sleeps = view.primitive.is_some() && !view.leaf.and_then(|c| c.name()).is_some_and(runtimes::is_spin_lock);
     if held == Some(SharedMemoryWait::Waiting) && (user || yields) && !sleeps {
         return Doing::Spinning;
@@ -195,7 +197,7 @@ fn doing<'t>(
     let owned = library_function(view).is_some_and(|f| owners.contains(&f));
     let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
     match view.primitive {
-        // Who looks again for a while, or tries to be first, at a place where threads wait for one of a few things.
+        // Spinning, or competing with others, at a place where threads wait for one of a few things.
         Some(Primitive::Lock | Primitive::Pool | Primitive::Condition)
             if (in_futex || user) && view.own.as_ref().is_some_and(|own| model.is_place_of_pool(own)) =>
         {
@@ -204,9 +206,9 @@ fn doing<'t>(
         Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
         _ if owned && (in_futex || user && same_library()) => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),
-        // The kernel takes no other lock in a futex call than those that its queues of waiters need.
+        // Futex calls are handled above: the only kernel locks that they take are those of the queues of waiters.
         _ if kernel == KernelCode::Lock => Doing::KernelLock,
-        // A joiner frees what the thread leaves.
+        // A joining thread frees what the ended thread leaves.
         Some(Primitive::Join) if syscall.is_some() => Doing::Creation,
         _ => match (mode, syscall) {
             (Mode::Kernel, Some(number)) if model.numbers.clone.contains(&number) => Doing::Creation,
@@ -230,10 +232,11 @@ fn is_thread_end(view: &View<'_>) -> bool {
     view.own.is_none() && view.leaf.as_ref().is_some_and(in_c_library)
 }
 
-/// What futex calls are for, by place. What calls cost goes by how many they are, not by how long threads sleep in them.
+/// What futex calls are for, by place. The cost of calls depends on their number, not on how long threads sleep in
+/// them.
 struct Purposes<'t> {
     places: BTreeMap<Spot<'t>, Purpose>,
-    /// A futex call at an unknown place is booked to what most of the run's waits were for, joins apart.
+    /// A futex call at an unknown place is booked to what most of the run's waits were for, joins excepted.
     usual: Purpose,
 }
 
@@ -266,7 +269,7 @@ fn most(counts: &BTreeMap<Purpose, u64>) -> Purpose {
 fn of_purpose(purpose: Purpose) -> Why {
     match purpose {
         Purpose::Lock => Why::Lock,
-        // What calls cost does not depend on whether anybody ends them.
+        // The cost of a call does not depend on what ends the wait.
         Purpose::Condition | Purpose::Sleep => Why::Condition,
         Purpose::Barrier => Why::Barrier,
         Purpose::Join => Why::Join,

@@ -1,12 +1,12 @@
-//! What a second of the traced run stands for in the clean ones.
+//! What a second of the traced run stands for in the clean runs.
 //!
-//! The clean runs tell two parts of their loss exactly: processors were idle for capacity − processor time, and threads
-//! took processor time − useful work too much. The traced run says what each part is made of. It may be slower or faster
-//! than the clean ones, because it is observed, because others disturbed it, or because the program has two speeds; so
-//! each part is scaled for itself.
+//! The clean runs tell two parts of their loss exactly: idle processors (capacity − processor time), and excess
+//! processor time (processor time − useful work). The traced run says what each part consists of. It may be slower or
+//! faster than the clean runs, because it is observed, because others disturbed it, or because the program has two
+//! speeds; so each part is scaled separately.
 
-/// A traced part is scaled onto the clean one when that makes it at most this much larger. In the other direction there
-/// is no limit: a traced run that lost more still tells how the loss splits.
+/// A traced part is scaled to the clean one when that makes it at most this many times larger. Making it smaller has no
+/// limit: a traced run that lost more still tells how the loss splits.
 ///
 /// Decides: whether what the observed run shows speaks for all of the loss of the timed ones.
 /// From: chosen: a traced run that shows so little of the part says nothing about the rest of it.
@@ -15,7 +15,7 @@
 /// unexplained.
 const LARGEST_RATIO: f64 = 4.0;
 
-/// A difference of processor times must be this share of the capacity to be scaled as one.
+/// A difference of processor times must exceed this share of the capacity to be scaled as a difference.
 ///
 /// Decides: whether a loss on processors is scaled by itself, or by the processor times.
 /// From: chosen: below, it is a small difference of large numbers.
@@ -25,7 +25,7 @@ const LARGEST_RATIO: f64 = 4.0;
 /// too.
 const SOLID: f64 = 0.1;
 
-/// The same in the traced run and in the clean ones, processor-seconds per unit of work.
+/// One quantity in the traced run and in the clean runs, in processor-seconds per unit of work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Both {
     pub(super) traced: f64,
@@ -33,45 +33,46 @@ pub(super) struct Both {
 }
 
 impl Both {
-    /// Clean for a traced second, where the traced run shows enough of it.
+    /// Clean seconds for one traced second, where the traced run shows enough of them.
     fn ratio(self) -> Option<f64> {
         let ratio = self.clean.max(0.0) / self.traced;
         (self.traced > 0.0 && ratio <= LARGEST_RATIO).then_some(ratio)
     }
 }
 
-/// How processor time beyond the useful is scaled.
+/// How processor time beyond the useful is scaled from traced to clean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TimeScale {
-    /// The differences to the smallest count, by this factor.
+    /// Scale the differences to the smallest count, by this factor.
     Differences(f64),
-    /// The processor times themselves, at both counts, before their differences are taken.
+    /// Scale the processor times themselves, at both counts, before their differences are taken.
     Times,
 }
 
-/// What one second stands for when only the whole loss of the clean runs is known: the losses' ratio where the traced
-/// loss is solid, else that of the times.
+/// What one second stands for when only the whole loss of the clean runs is known: the ratio of the losses where the
+/// traced loss is solid, else the ratio of the times.
 ///
-/// A traced run that lost something where the clean runs lost nothing was disturbed: its parts then count for nothing.
+/// A traced run that lost something where the clean runs lost nothing was disturbed: the factor is then 0.
 pub(super) fn whole(loss: Both, capacity: Both) -> f64 {
     let solid = loss.traced > SOLID * capacity.traced;
     loss.ratio().filter(|_| solid).unwrap_or_else(|| times(capacity))
 }
 
-/// The factor for idle processors, which were measured, not subtracted: it needs no solid part. With nearly nothing
-/// in the traced run it is that of the times.
+/// The factor for idle processors. They were measured, not obtained by subtraction, so the part need not be solid. With
+/// nearly nothing in the traced run it is the ratio of the times.
 pub(super) fn idle(idle: Both, capacity: Both) -> f64 {
     idle.ratio().unwrap_or_else(|| times(capacity))
 }
 
-/// How growth is scaled. Observing costs most where threads meet, so a solid growth is scaled as a difference: scaling
-/// the times would take from useful work what observing cost. A small one drowns in what both runs differ by otherwise.
+/// How growth is scaled. Observing costs most where threads interact, so solid growth is scaled as a difference:
+/// scaling the times would take the cost of observing from useful work. Small growth would drown in other differences
+/// of the runs.
 pub(super) fn growth(growth: Both, capacity: Both) -> TimeScale {
     let solid = growth.traced > SOLID * capacity.traced;
     growth.ratio().filter(|_| solid).map_or(TimeScale::Times, TimeScale::Differences)
 }
 
-/// Clean for traced time.
+/// Clean seconds for one traced second of time.
 pub(super) fn times(capacity: Both) -> f64 {
     let times = capacity.clean / capacity.traced;
     if times.is_finite() { times } else { 1.0 }

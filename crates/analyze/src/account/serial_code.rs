@@ -1,7 +1,7 @@
-//! Code that only ever runs while nothing else does: what a serial phase is made of, whatever the others wait at.
+//! Code that only ever runs while no other thread runs: it makes up a serial phase, whatever the other threads wait at.
 //!
-//! A barrier, a condition or a join only says where threads wait. Whether they wait for a slower part of the same work or
-//! for work that only one thread may do shows in what runs meanwhile.
+//! A barrier, a condition or a join only says where threads wait. What runs meanwhile shows whether they wait for a
+//! slower part of the same work or for work that only one thread may do.
 
 use super::criticality::{Criticality, SampleCounts};
 use crate::model::code::{Code, Owner};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Wrong if: a serial part takes only some samples each time: its edges are then more than a twentieth of it.
 const ALONE_SHARE: f64 = 0.95;
 
-/// Fewer samples of a function do not show that it never ran beside others.
+/// With fewer samples than this, it is not certain that a function never ran beside others.
 ///
 /// Decides: which functions have samples enough to be called serial.
 /// From: statistics: with 10, a function that runs beside others half of the time looks alone in one of a thousand cases.
@@ -27,8 +27,8 @@ const ALONE_SHARE: f64 = 0.95;
 /// that.
 const FEWEST_SAMPLES: u64 = 10;
 
-/// When less than this share of the CPU time was spent beside another running thread, everything runs alone (threads that
-/// hand something to each other), and nothing can be told from it.
+/// When less than this share of the CPU time was spent beside another running thread, all code runs alone (as in
+/// threads that hand something to each other), so that running alone says nothing.
 ///
 /// Decides: whether it is told at all which code runs alone.
 /// From: chosen; no measurement.
@@ -37,7 +37,7 @@ const FEWEST_SAMPLES: u64 = 10;
 /// barrier.
 const PARALLEL_SHARE: f64 = 0.1;
 
-/// A function, or a line of it: module, name (or none), and the line or address when it is one.
+/// A function, or a line of it: module, name (if any), and the line or address (if used).
 type CodePlace<'t> = (&'t str, Option<&'t str>, Option<u64>);
 
 /// The code of one run that runs alone.
@@ -49,7 +49,7 @@ pub struct SerialCode<'t> {
 }
 
 impl<'t> SerialCode<'t> {
-    /// Finds it. Empty when the run does not show enough.
+    /// Finds it; empty when the run does not show enough.
     pub fn new(stacks: &Stacks<'t>, meanwhile: &Criticality) -> SerialCode<'t> {
         let mut by_stack: BTreeMap<StackId, SampleCounts> = BTreeMap::new();
         let mut total = SampleCounts::default();
@@ -110,7 +110,7 @@ fn function<'t>(code: &Code<'t>) -> CodePlace<'t> {
     (code.module, code.name(), None)
 }
 
-/// The function and the line: one of them alone may be what only one thread runs. Without a name the address counts.
+/// The function and the line: either one may be what only one thread runs. Without a name, the address.
 fn places<'t>(code: &Code<'t>) -> Vec<CodePlace<'t>> {
     match (code.name(), code.frame.line) {
         (Some(name), Some(line)) => vec![function(code), (code.module, Some(name), Some(line.into()))],

@@ -1,9 +1,9 @@
 //! Where the processors' time went in one traced run, instant by instant.
 //!
-//! At each instant P processors could be used, and R are. What is missing, P − R, is charged to the threads that could
-//! have run and did not: to the first tier in equal parts, none more than itself, what is left to the second, what
-//! then is left to the shape of the program (serial phase, imbalance). The identity that holds by construction:
-//! capacity + surplus = on-CPU time + idle capacity, where the surplus is on-CPU time while R exceeds P.
+//! At each instant P processors could be used, and R are. The missing P − R are charged to the threads that could have
+//! run and did not: to the first tier in equal parts, at most one processor per thread; then to the second tier; the
+//! rest to the shape of the program (serial phase, imbalance). By construction: capacity + surplus = on-CPU time + idle
+//! capacity, where the surplus is on-CPU time while R exceeds P.
 
 use super::criticality::{Criticality, Idle, Instant};
 use super::lines::Shape;
@@ -13,7 +13,7 @@ use crate::model::Traced;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Below this weight nobody runs: fractions are what summed-up stretches leave.
+/// Below this weight of running threads, no thread counts as running: summed-up stretches leave fractions.
 ///
 /// Decides: whether a stretch of idle time is one in which no thread runs.
 /// From: chosen: a twentieth of a thread is what summed-up stretches leave; no measurement.
@@ -33,13 +33,13 @@ pub struct Split {
     pub surplus: f64,
     /// Capacity that was not used.
     pub idle: f64,
-    /// The part of it that threads are charged with, by what they did instead.
+    /// The part of `idle` that is charged to threads, by what they did instead of running.
     pub charged: BTreeMap<Activity, f64>,
-    /// All time of threads by what they did, thread-seconds, whether processors were idle meanwhile or not.
+    /// All thread-seconds by what threads did, whether or not processors were idle meanwhile.
     pub spent: BTreeMap<Activity, f64>,
-    /// The same as `charged` by wait, from blocking until running again.
+    /// The same as `charged`, by wait, from blocking until running again.
     pub by_wait: HashMap<WaitId, f64>,
-    /// The part of it that no thread could have used.
+    /// The part of `idle` that no thread could have used.
     pub shapes: BTreeMap<Shape, f64>,
     /// Who ran while capacity was idle.
     pub criticality: Criticality,
@@ -60,7 +60,7 @@ enum What {
     Sample,
 }
 
-/// Sweeps over the pieces of a run.
+/// Sweeps over the pieces of a run in the order of time.
 pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
     let (begin, end) = traced.measured;
     let mut sweep = Sweep::new(traced);
@@ -104,7 +104,7 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
     sweep.split
 }
 
-/// Threads that are no workers: the first, which starts the others, and those that hardly ever run.
+/// Threads that are no workers: the main thread, which starts the others, and helpers.
 pub fn others(traced: &Traced<'_>) -> BTreeSet<ThreadId> {
     let mut others = traced.helpers();
     others.extend(traced.main().map(|t| t.thread));
@@ -116,18 +116,18 @@ struct Sweep {
     now: u64,
     processors: i64,
     running: i64,
-    /// Weight of the pieces of threads that could run and have no processor.
+    /// Weight of the pieces of ready threads without a processor.
     ready: i64,
     first: i64,
     second: i64,
-    /// Weight of all pieces, and living threads × [`ONE`]: the difference is time that the recording does not cover.
+    /// Weight of all pieces. `alive` (living threads × [`ONE`]) minus this is what the recording does not cover.
     covered: i64,
     /// Weight of all pieces by kind.
     present: [i64; Activity::COUNT],
     alive: i64,
     workers: u64,
     ended: u64,
-    /// What a whole thread of each tier would have been charged with since the begin.
+    /// Processor-seconds that one whole thread of the tier would have been charged with since the begin.
     first_so_far: f64,
     second_so_far: f64,
     first_worker: Option<u64>,
@@ -165,7 +165,7 @@ impl Sweep {
         }
         let time = seconds(to - self.now) / ONE as f64;
         self.split.on_cpu += self.running as f64 * time;
-        // Of a second thread, which is a fraction of one where stretches are summed up.
+        // Time of a second thread, which may be a fraction of one where stretches are summed up.
         let second = |weight: i64| (weight - ONE).clamp(0, ONE) as f64 * time;
         self.split.together += second(self.running);
         self.split.together_wanted += second(self.running + self.ready);
@@ -205,7 +205,7 @@ impl Sweep {
         }
     }
 
-    /// What is idle now, and why, in whole processors.
+    /// What is idle now, and why, in processors.
     fn instant(&self) -> Instant {
         let one = ONE as f64;
         let running = self.running as f64 / one;
@@ -303,8 +303,9 @@ impl Sweep {
 }
 
 impl Split {
-    /// The share of the time for which two threads or more wanted processors in which they had them, 0 to 1: what threads
-    /// do to each other shows only there. `others`: seconds that other programs had the processors; nothing else is missing.
+    /// Of the time in which two threads or more wanted processors, the share in which they had them, 0 to 1. What
+    /// threads do to each other shows only while they run together. `others`: seconds that other programs had the
+    /// processors; only up to these can time together be missing.
     pub fn exposure(&self, others: f64) -> f64 {
         let missing = (self.together_wanted - self.together).clamp(0.0, others.max(0.0));
         if self.together + missing > 0.0 { self.together / (self.together + missing) } else { 1.0 }
@@ -319,7 +320,8 @@ impl Split {
         charge.copied().unwrap_or(0.0)
     }
 
-    /// Capacity + surplus − on-CPU time − idle capacity; and idle capacity − all charges. Both are 0 but for rounding.
+    /// Capacity + surplus − on-CPU time − idle capacity; and idle capacity − all charges. Both are 0 except for
+    /// rounding.
     pub fn imprecision(&self) -> (f64, f64) {
         let charged: f64 = self.charged.values().sum::<f64>() + self.shapes.values().sum::<f64>();
         (self.capacity + self.surplus - self.on_cpu - self.idle, self.idle - charged)

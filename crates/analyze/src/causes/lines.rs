@@ -1,5 +1,5 @@
-//! The lines of the account with their causes and their words: each line belongs to the cause whose meta claims it, and
-//! what no evidence explains has its words here.
+//! The lines of the account with their causes and their words: each line belongs to the cause whose [`Meta`] claims it.
+//! The words for what no evidence explains come from here.
 
 use super::shared::unexplained::unexplained;
 use super::{Meta, all};
@@ -8,7 +8,7 @@ use crate::answer;
 use crate::model::Model;
 use crate::words::said;
 
-/// The cause that claims a line; none for what no evidence explains.
+/// The cause that claims a line; `None` for what no evidence explains.
 pub fn owner(id: LineId) -> Option<&'static Meta> {
     all().find(|meta| (meta.lines)(id).is_some())
 }
@@ -22,7 +22,7 @@ pub fn words(model: &Model<'_>, id: LineId) -> String {
     }
 }
 
-/// An account as it is answered.
+/// An account in the form of the answer.
 pub fn told(model: &Model<'_>, ledger: &Ledger<'_, '_>) -> answer::Account {
     let account = &ledger.account;
     let lines = account.lines.iter().filter_map(|line| {
@@ -61,7 +61,7 @@ mod tests {
         }
     }
 
-    /// Recordings and thread counts are compared line by line, by what lines are called.
+    /// Recordings and thread counts are compared line by line, by the lines' words.
     #[test]
     fn no_two_lines_have_the_same_words() {
         let claimed = LineId::all().filter_map(|id| all().find_map(|d| (d.lines)(id)));

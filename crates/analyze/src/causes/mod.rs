@@ -1,4 +1,4 @@
-//! The causes, one folder each, and their registry: adding a cause is a folder, and a line here.
+//! The causes, one folder each, and their registry: to add a cause, add a folder and a line here.
 //!
 //! A cause is *found* with its culprit and evidence, *clear* when what was checked shows that it is not there, or
 //! *unsure* when evidence is missing. May import: `account`, `answer`, `curve`,
@@ -12,12 +12,12 @@ pub use shared::{Meta, Outcome};
 
 use crate::answer::CauseId;
 
-/// Declares a cause's folder for each name, and lists what they say of themselves.
+/// Declares a module for each cause, and lists their [`Meta`].
 macro_rules! causes {
     ($($folder:ident)*) => {
         $(pub mod $folder;)*
 
-        /// All causes but [`none`], which is what remains when none of them is found.
+        /// All causes but [`none`], which stands when none of them is found.
         pub const ALL: &[&Meta] = &[$(&$folder::META),*];
     };
 }
@@ -59,7 +59,7 @@ pub fn with_none() -> impl Iterator<Item = &'static Meta> {
     all().chain([&none::META])
 }
 
-/// What a cause says of itself.
+/// The description of a cause.
 pub fn describe(id: CauseId) -> Option<&'static Meta> {
     with_none().find(|meta| meta.id == id)
 }

@@ -1,4 +1,4 @@
-//! How fast one case of a sweep is against another whose runs were made in the same blocks.
+//! How fast one case of a sweep is compared with another whose runs were made in the same blocks.
 
 use crate::answer::Interval;
 use crate::curve::Clean;
@@ -14,12 +14,12 @@ pub struct Ratio {
     pub threads: u32,
     /// Median speed over the other's median speed.
     pub ratio: f64,
-    /// Its 95 % interval, from ratios inside blocks: what disturbed a block disturbed both cases.
+    /// Its 95 % interval, from ratios inside blocks: a disturbance of a block affects both cases.
     pub interval: Interval,
 }
 
-/// The ratios at every thread count that both have, ascending. None when one counts units of work and the other runs:
-/// these speeds have nothing in common.
+/// The ratios at every thread count that both have, ascending. Empty when one counts units of work and the other runs:
+/// such speeds cannot be compared.
 pub fn ratios(case: &Clean<'_>, other: &Clean<'_>) -> Vec<Ratio> {
     if case.by_throughput != other.by_throughput {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! What the timed runs of two interleaved cases count differently: processor time, context switches, page faults.
+//! Which counters differ between the timed runs of two interleaved cases: processor time, context switches, page
+//! faults.
 
 use crate::answer::{Change, Kind};
 use crate::curve::{Clean, median_of, seconds};
@@ -7,7 +8,7 @@ use crate::statistics::NORMAL_95;
 use crate::statistics::paired::{differences, paired};
 use recording::tables::Run;
 
-/// A counter of a run.
+/// A counter of a run: kind, name, value.
 type Counter = (Kind, &'static str, fn(&Run) -> f64);
 
 const COUNTERS: [Counter; 6] = [
@@ -19,8 +20,8 @@ const COUNTERS: [Counter; 6] = [
     (Kind::Counter, "page faults with input/output", |run| run.major_faults as f64),
 ];
 
-/// Counters that differ by more than the noise and by a share that matters, per unit of work. All of them together show
-/// a difference by chance at most with the probability `error`.
+/// Counters that differ, per unit of work, by more than the noise and by a share that matters. The probability that any
+/// of them shows a difference by chance is at most `error`.
 pub(crate) fn changes(a: &Clean<'_>, b: &Clean<'_>, threads: u32, error: f64) -> Vec<Change> {
     let each = error / COUNTERS.len() as f64;
     let changed = COUNTERS.iter().filter_map(|(kind, name, value)| {

@@ -1,24 +1,25 @@
-//! How far a machine moved by itself while a recording was made.
+//! How far the speed of a machine drifted by itself while a recording was made.
 //!
-//! Two recordings made one after the other do not share blocks, so a machine that gets slower looks like a program that
-//! did. Nothing in them tells what happened in between; but what drifts in between mostly drifts within them too. So the
-//! interval of a difference is widened by what the larger drift of the two would come to over the distance between them.
+//! Two recordings made one after the other share no blocks, so a machine that gets slower looks like a program that
+//! does. Nothing in them tells what happened in between, but a machine that drifts in between mostly drifts within them
+//! too. So the interval of a difference is widened by the larger drift of the two, extrapolated to the distance between
+//! the recordings.
 
 use crate::answer::{CurveChange, Judgement};
 use crate::curve::{Clean, median_of};
 use crate::statistics::median;
 use std::collections::BTreeMap;
 
-/// The share of the blocks at each end of a recording whose levels are compared: of five blocks two, so that one
-/// disturbed block at an end counts half.
+/// The share of a recording's blocks that are compared at each end: two of five, so that one disturbed block counts
+/// only half.
 ///
 /// Decides: which blocks are compared to see whether the machine drifts.
 /// From: chosen: two of five blocks.
 /// Wrong if: the machine changed for a while in the middle and came back.
 const END: f64 = 0.4;
 
-/// What a steady drift as large as that from a recording's begin to its end comes to from the middle of one recording to
-/// the middle of the next: a difference of logarithms, never negative. 0 with fewer than two blocks.
+/// How much a steady drift, as large as that from a recording's begin to its end, changes times from the middle of one
+/// recording to the middle of the next: a difference of logarithms, 0 or more. 0 with fewer than two blocks.
 pub(super) fn moved(clean: &Clean<'_>) -> f64 {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for threads in clean.counts() {
@@ -28,7 +29,7 @@ pub(super) fn moved(clean: &Clean<'_>) -> f64 {
             blocks.entry(run.block).or_default().push((run.value / usual).ln());
         }
     }
-    // The median of the counts: one disturbed run is no drift.
+    // A block's level is the median of its thread counts, so that one disturbed run is no drift.
     let levels: Vec<f64> = blocks.values().filter_map(|of_block| median(of_block)).collect();
     let end = ((END * levels.len() as f64).round() as usize).max(1);
     if levels.len() < 2 * end {
@@ -36,11 +37,12 @@ pub(super) fn moved(clean: &Clean<'_>) -> f64 {
     }
     let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
     let (first, last) = (mean(&levels[..end]), mean(&levels[levels.len() - end..]));
-    // The middles of the ends are this many blocks apart, those of two recordings at least as many as each has.
+    // The middles of the two ends are `levels.len() - end` blocks apart; the middles of two recordings, at least
+    // `levels.len()`.
     (last - first).abs() * levels.len() as f64 / (levels.len() - end) as f64
 }
 
-/// Said where drift alone keeps a difference from being told.
+/// The warning for differences that are unclear only because of drift.
 pub(super) fn warning(curve: &[CurveChange], moved: f64) -> Option<String> {
     let hidden = curve.iter().filter(|point| point.judgement == Judgement::Unclear).filter_map(|p| p.interval);
     let hidden = hidden.filter(|i| i.low * moved.exp() > 1.0 || i.high * (-moved).exp() < 1.0);

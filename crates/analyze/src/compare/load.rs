@@ -1,14 +1,15 @@
 //! What other programs may have done to each of two recordings.
 //!
-//! Two recordings made one after the other can differ by nothing but the load of the machine. The timed runs know which share of
-//! the processors others took. From it follows how much longer that can have made a run; a difference has to be larger.
+//! Two recordings made one after the other may differ only in the load of the machine. The timed runs record which
+//! share of the processors other programs took. This bounds how much longer a run can have become; a difference has to
+//! be larger.
 
 use crate::answer::CurveChange;
 use crate::curve::{Clean, median_of};
 use crate::disturbance::{beyond, taken};
 
-/// The largest share of a thread's processor that others are taken to have, as a bound for the estimate. Nine programs that
-/// compete for one processor take nine tenths of it (fair scheduling, sched(7)).
+/// The largest share of a thread's processor that others are assumed to take. Nine programs that compete for a thread's
+/// processor take nine tenths of it (fair scheduling, sched(7)).
 ///
 /// Decides: how far the interval of a difference is widened at most.
 /// From: fair shares; chosen for nine competitors a processor.
@@ -20,15 +21,15 @@ const MOST: f64 = 0.9;
 pub(super) struct Load {
     /// Share of all processors, median of the timed runs.
     pub(super) share: f64,
-    /// By how much that may have made runs longer: the logarithm of a ratio, 0 or more.
+    /// How much longer that may have made runs: the logarithm of a ratio, 0 or more.
     pub(super) longer: f64,
 }
 
-/// The load on the timed runs at a thread count, on a machine with so many processors.
+/// The load on the timed runs at a thread count, on a machine with this many processors.
 ///
-/// Others that take a share L of P processors meet n threads on min(n, P) of them, so in the worst case they take L·P/min(n, P) of
-/// each. A thread that gets 1 − x of a processor takes 1/(1 − x) as long; when it holds a lock or has the last share of the work,
-/// the others wait for it once more, so the bound is the square of that.
+/// Others that take a share L of P processors compete with n threads on min(n, P) of them, so in the worst case they
+/// take L·P/min(n, P) of each. A thread that gets 1 − x of a processor takes 1/(1 − x) times as long. If it holds a
+/// lock or has the last share of the work, the others also wait for it, so the bound is the square of that.
 pub(super) fn load(clean: &Clean<'_>, threads: u32, processors: u32) -> Load {
     let shares = clean.series(threads, |run| taken(run, processors).unwrap_or(0.0));
     let share = median_of(&shares).unwrap_or(0.0);
@@ -43,7 +44,7 @@ pub(super) fn allow_for(point: &mut CurveChange, before: Load, after: Load) {
         return;
     }
     if let Some(interval) = &mut point.interval {
-        // A loaded first recording makes the second look faster, and the other way round.
+        // Load on the first recording makes the second look faster, and vice versa.
         interval.high *= after.longer.exp();
         interval.low *= (-before.longer).exp();
     }
@@ -54,7 +55,7 @@ fn differ(before: Load, after: Load) -> bool {
     beyond(before.share.max(after.share), before.share.min(after.share))
 }
 
-/// Said where the load differed.
+/// The warning for recordings whose load differed.
 pub(super) fn warning(loads: &[(Load, Load)]) -> Option<String> {
     let distance = |(a, b): &(Load, Load)| (a.share - b.share).abs();
     let (before, after) = loads.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;

@@ -1,8 +1,8 @@
-//! What runs of two recordings, or of two cases of a sweep, say of each other.
+//! Comparisons between the runs of two recordings, or of two cases of a sweep.
 //!
-//! Rooms: `recordings` two recordings; [`blocks`] two cases whose runs were made in the same blocks; `counters` what such
-//! runs count differently; `drift` how far the machine itself moved; `load` what other programs may have done; `summary`
-//! the conclusion in words.
+//! Rooms: `recordings` two recordings; [`blocks`] two cases whose runs were made in the same blocks; `counters` which
+//! counters of such runs differ; `drift` how far the machine itself drifted; `load` what other programs may have done;
+//! `summary` the conclusion in words.
 //!
 //! May import: `account`, `amounts`, `answer`, `curve`, `disturbance`, `model`, `statistics`, `recording`.
 

@@ -14,21 +14,21 @@ use crate::statistics::{Measured, NORMAL_95};
 use recording::Tables;
 use std::collections::BTreeSet;
 
-/// Changes of things are told from this share of the time of a unit of work on: between two identical sweeps they differ
-/// by a few per cent, because each has one traced run a count.
+/// Changes of items are told if they are at least this share of the time of a unit of work: two identical sweeps differ
+/// by a few per cent, because each has one traced run per count.
 ///
 /// Decides: which changes of things are told by a comparison.
 /// From: the smallest loss that is called a cause.
 /// Wrong if: the one traced run a count is unlike the others.
 const TOLD: f64 = crate::statistics::MIN_SHARE;
 
-/// Compares what two recordings, made one after the other, say of each thread count that both have.
+/// Compares two recordings, made one after the other, at each thread count that both have.
 pub fn compare(before: &Tables, after: &Tables) -> Comparison {
     compared(before, after, Setup::Apart)
 }
 
-/// Compares two commands, A and B, whose timed runs were made in the same blocks: intervals are those of the differences
-/// inside blocks, so that what drifts or disturbs a block counts for neither.
+/// Compares two commands, A and B, whose timed runs were made in the same blocks. Intervals are those of differences
+/// inside blocks, so that drift and disturbances of a block cancel out.
 pub fn interleaved(a: &Tables, b: &Tables) -> Comparison {
     compared(a, b, Setup::Interleaved)
 }
@@ -68,7 +68,7 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
             let notes = tables.meta.notes.iter().cloned();
             notes.chain(disturbance::warnings(tables)).collect::<Vec<String>>()
         }) {
-            // What disturbed a block is mostly told by both.
+            // Both recordings mostly report the same disturbed block.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -87,7 +87,7 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
         warnings.push(format!("{} were timed only {which}", clean_before.counted.many(*threads)));
     }
     let both: Vec<u32> = of_before.intersection(&of_after).copied().collect();
-    // All counts together are wrong as seldom as one alone would be (Bonferroni).
+    // The error is divided among the counts, so that all together are wrong no more often than one alone (Bonferroni).
     let error = ERROR / both.len().max(1) as f64;
     let series = |clean: &Clean<'_>, threads| match alike || setup == Setup::Apart {
         true => clean.seconds_per_unit(threads),
@@ -140,7 +140,8 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     Comparison { setup, counted: clean_after.counted, summary, curve, changes, warnings }
 }
 
-/// The speed from two samples of runs, with what the machine may have moved in between (a difference of logarithms).
+/// The change of speed between two samples of runs. `moved`: how far the machine may have drifted in between, as a
+/// difference of logarithms.
 fn apart(threads: u32, before: &[Measured], after: &[Measured], error: f64, moved: f64) -> Option<CurveChange> {
     let (old, new) = (median_of(before)?, median_of(after)?);
     let interval = unpaired_ratio(after, before, error).map(|i| {
@@ -160,7 +161,7 @@ fn apart(threads: u32, before: &[Measured], after: &[Measured], error: f64, move
     })
 }
 
-/// The speed from ratios inside blocks, which are differences of logarithms.
+/// The change of speed from ratios inside blocks, computed as differences of logarithms.
 fn in_blocks(threads: u32, before: &[Measured], after: &[Measured], error: f64) -> Option<CurveChange> {
     let (old, new) = (median_of(before)?, median_of(after)?);
     let paired = paired(&differences(before, after, |a, b| (a / b).ln()), error)?;

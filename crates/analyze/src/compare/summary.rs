@@ -1,11 +1,11 @@
-//! What a comparison comes to, in words.
+//! The result of a comparison, in words.
 
 use crate::answer::{CurveChange, Interval, Judgement};
 use crate::statistics::intervals::runs_needed;
 use crate::statistics::paired::blocks_needed;
 use recording::meta::Counted;
 
-/// Half an interval's width as a share: that of 0.98 to 1.02 is 2 %.
+/// Half an interval's width as a share: 2 % for 0.98 to 1.02.
 pub(super) fn half(interval: Interval) -> f64 {
     (interval.high / interval.low).sqrt() - 1.0
 }
@@ -30,7 +30,7 @@ pub(super) fn of_change(curve: &[CurveChange], error: f64, counted: Counted) -> 
     }
 }
 
-/// What can be said of B against A.
+/// What can be said about B compared with A.
 pub(super) fn of_commands(curve: &[CurveChange], error: f64, counted: Counted) -> String {
     if curve.is_empty() {
         return format!("The two were not both timed with any {} count.", counted.word());
@@ -63,7 +63,7 @@ pub(super) fn of_commands(curve: &[CurveChange], error: f64, counted: Counted) -
     sentences.join(" ")
 }
 
-/// What the machine's noise lets be seen.
+/// Which differences can be seen in the machine's noise.
 pub(super) fn of_noise(curve: &[CurveChange], error: f64, counted: Counted) -> String {
     let Some(first) = curve.first() else { return format!("No {} count was timed twice.", counted.word()) };
     let with = |point: &CurveChange| match curve.len() {
@@ -105,7 +105,7 @@ fn range(interval: Interval) -> String {
     format!("{:.decimals$} to {:.decimals$}", interval.low, interval.high)
 }
 
-/// Two decimals show a difference of one per cent; narrower intervals get another.
+/// Two decimals show a difference of one per cent; narrower intervals get a third.
 fn decimals(resolution: Option<f64>) -> usize {
     if resolution.is_some_and(|r| r < 0.005) { 3 } else { 2 }
 }

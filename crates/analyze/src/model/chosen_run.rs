@@ -5,9 +5,9 @@ use crate::statistics::median;
 use recording::Tables;
 use recording::tables::{MarkKind, Run, RunKind, Trace};
 
-/// From the begin to the end of the load, where the program is a server that was asked for work; else from the first
-/// mark that begins the measured part to the last that ends it, inside the trace; absent without marks. A part that is
-/// never ended lasts to the end of the trace.
+/// The measured part of a run, in nanoseconds. For a server under load, the time of the load. Otherwise from the first
+/// mark that begins a part to the last that ends one, cut to the trace; `None` without marks. A part that is never
+/// ended lasts to the end of the trace.
 pub(super) fn measured(tables: &Tables, trace: &Trace) -> Option<(u64, u64)> {
     if let Some((begin, end)) = trace.load_begin_ns.zip(trace.load_end_ns) {
         let (begin, end) = (begin.max(trace.begin_ns), end.min(trace.end_ns));
@@ -34,11 +34,11 @@ pub(super) fn measured(tables: &Tables, trace: &Trace) -> Option<(u64, u64)> {
     (end > begin).then_some((begin, end))
 }
 
-/// How far a run is from the timed runs of its count: of its time for a unit of work |ln(time / median)|, and the share of
-/// the processors that other programs took beyond the usual.
+/// How far a run is from the timed runs of its count: |ln(time / median)| for the time of a unit of work, plus the
+/// share of the processors that other programs took beyond the usual.
 ///
-/// Contended programs can have two speeds. A sweep traces a count again when the first traced run fell into the other
-/// one, or was disturbed; here the one that shows what the timed runs show is taken.
+/// Contended programs can have two speeds. A sweep traces a count again when the first traced run had the other speed
+/// or was disturbed; the traced run most like the timed runs is analysed.
 pub(super) fn distance(tables: &Tables, run: &Run) -> f64 {
     let time = |r: &Run| match r.throughput {
         Some(units) => 1.0 / units,

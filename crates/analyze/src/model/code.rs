@@ -29,7 +29,7 @@ pub enum Owner {
     Own,
     /// A library or a language's run-time.
     Library,
-    /// The kernel, its pages in user space, or nobody known.
+    /// The kernel, its pages in user space, or unknown.
     System,
 }
 
@@ -48,13 +48,13 @@ pub struct Code<'t> {
     pub primitive: Option<Primitive>,
     /// What it is for, by its name.
     pub theme: Option<Theme>,
-    /// True for code that a virtual machine made and that is no function's.
+    /// True for code that a virtual machine generated and that belongs to no function of the program.
     pub stub: bool,
 }
 
 impl<'t> Code<'t> {
-    /// Judges a frame. `user`: what the user said of functions; it comes before what their names tell.
-    /// `carries_c_library`: the program has the C library inside (a static binary).
+    /// Judges a frame. `user`: what the user said about functions, which overrides what their names tell.
+    /// `carries_c_library`: the program is a static binary that contains the C library.
     pub fn new(
         frame: &'t Frame,
         module: Option<&'t Module>,
@@ -81,12 +81,12 @@ impl<'t> Code<'t> {
         let inside = carries_c_library && frame.file.is_none();
         let owner = match kind {
             ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,
-            // Code made at run time that has a name came from the program (a just-in-time compiler's map).
+            // Code made at run time that has a name is the program's: a just-in-time compiler named it.
             ModuleKind::Anonymous if name.is_none() || stub => Owner::System,
             ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
             ModuleKind::Library if runtimes::is_runtime_source(path) => Owner::Library,
             _ if runtime => Owner::Library,
-            // Of a static binary with lines, the library's part is what has a name and no lines.
+            // In a static binary with line tables, functions with a name but no lines are the C library's.
             ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
             _ => Owner::Own,
         };
@@ -106,7 +106,7 @@ impl<'t> Code<'t> {
             file: self.frame.file.as_deref().map(|f| file_name(f).to_owned()),
             path: self.frame.file.clone().filter(|f| f.contains('/')),
             line: self.frame.line,
-            // Where a method was put at run time says nothing: the next run puts it elsewhere.
+            // The address of a method made at run time says nothing: it differs from run to run.
             address: match (self.kind, &self.frame.function) {
                 (ModuleKind::Anonymous, Some(_)) => String::new(),
                 _ => format!("{:#x}", self.frame.address),

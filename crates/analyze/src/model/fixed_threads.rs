@@ -1,4 +1,4 @@
-//! Threads of a program that are there whatever its thread count: a runtime's collectors and compilers, timers, loggers.
+//! Threads whose number does not depend on the thread count: a runtime's collectors and compilers, timers, loggers.
 
 use recording::ThreadId;
 use recording::tables::Thread;
@@ -7,17 +7,19 @@ use std::collections::{BTreeMap, HashSet};
 /// The threads of a run.
 type Threads<'t> = BTreeMap<ThreadId, &'t Thread>;
 
-/// Of each run, given with its thread count and in ascending order of these, the threads whose number does not follow the
-/// count. They are told by their names, where numbers stand for any number: of some name there are more with more threads
-/// asked for, of theirs there are not.
+/// For each run, the threads whose number does not follow the thread count. `runs` are ascending by thread count.
+/// Threads are grouped by name, with any number in a name standing for all: a group that does not grow with the count
+/// is fixed.
 ///
-/// None where no name's number follows the count: then the count changes something else than threads, or all threads have
-/// one name. Names that do not `tell` are of threads that may follow the count and are not the program's.
+/// No thread is fixed where no group follows the count: the count then changes something other than threads, or names
+/// do not tell threads apart. Names for which `tells` is false are not counted: such threads may follow the count but
+/// are not the program's.
 pub(super) fn fixed_threads(runs: &[(u32, &Threads<'_>)], tells: impl Fn(&str) -> bool) -> Vec<HashSet<ThreadId>> {
     let nobody = || runs.iter().map(|_| HashSet::new()).collect();
     let (Some((few, small)), Some((many, large))) = (runs.first(), runs.last()) else { return nobody() };
     let (small, large) = (numbers(small, &tells), numbers(large, &tells));
-    // Half of what was asked for more: a pool may hold back a thread, and a runtime may add one by chance.
+    // Growth by half of the additional threads is enough: a pool may hold back a thread, a runtime may add one by
+    // chance.
     let asked = many.saturating_sub(*few) as usize;
     let follows = |name: &str| {
         let more = large.get(name).copied().unwrap_or(0).saturating_sub(small.get(name).copied().unwrap_or(0));
@@ -39,7 +41,7 @@ fn numbers(threads: &Threads<'_>, tells: impl Fn(&str) -> bool) -> BTreeMap<Stri
     numbers
 }
 
-/// A name with `#` for each number in it.
+/// A name with each number in it replaced by `#`.
 fn pattern(name: &str) -> String {
     let mut pattern = String::with_capacity(name.len());
     for letter in name.chars() {

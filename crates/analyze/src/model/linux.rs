@@ -12,13 +12,13 @@ pub struct SyscallNumbers {
     /// clone(2) and clone3(2).
     pub clone: [u32; 2],
     /// Calls that hand something over to whoever waits at the other end of a pipe, socket or eventfd: write(2),
-    /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2), readv(2),
-    /// recvfrom(2), recvmsg(2), which make room.
+    /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2),
+    /// readv(2), recvfrom(2), recvmsg(2), which make room.
     pub hand_over: [u32; 13],
 }
 
 impl SyscallNumbers {
-    /// Those of a machine, by what `uname -m` calls it. Unknown architectures share the generic table of the kernel's
+    /// Those of a machine, by its `uname -m` name. Unknown architectures share the generic table of the kernel's
     /// `asm-generic/unistd.h`, which aarch64 and riscv64 use.
     pub fn of(architecture: &str) -> SyscallNumbers {
         match architecture {
@@ -40,8 +40,8 @@ impl SyscallNumbers {
     }
 }
 
-/// True for the name of a thread of the kernel, as Linux has named them from 2.6 to 6.18: what runs after interrupts, work
-/// queues, RCU, memory reclaim, compaction, merging and access monitoring, journals.
+/// True for the name of a kernel thread, as in Linux 2.6 to 6.18: deferred interrupt work, work queues, RCU, memory
+/// reclaim, compaction, page merging, access monitoring, journals.
 pub fn is_kernel_thread(name: &str) -> bool {
     const NAMES: [&str; 20] = [
         "ksoftirqd/",

@@ -1,10 +1,11 @@
 //! What was observed, indexed and typed: runs, threads, waits, wakes, samples, stacks.
 //!
-//! Rooms: [`run`] one observed run; [`chosen_run`] which of several; [`code`] whose code a frame is; [`stacks`] and
-//! [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by who waits and who
-//! wakes; [`parked_tasks`] what its tasks waited for while a scheduler's thread slept; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime
-//! schedules tasks over threads; [`fixed_threads`] threads that do not follow the thread count; [`similar_threads`] threads
-//! that do the same; [`window`] which part of a run the printed rate is of; [`linux`] what is known of the kernel.
+//! Rooms: [`run`] one observed run; [`chosen_run`] which of several runs is analysed; [`code`] whose code a frame is;
+//! [`stacks`] and [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by
+//! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`]
+//! programs whose runtime schedules tasks on threads; [`fixed_threads`] threads whose number does not follow the thread
+//! count; [`similar_threads`] threads that do the same work; [`window`] which part of a run the printed rate covers;
+//! [`linux`] what is known of the kernel.
 //!
 //! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -48,13 +49,13 @@ pub struct Model<'t> {
     pub stacks: Stacks<'t>,
     /// What threads do to each other's memory.
     pub sharing: Sharing<'t>,
-    /// One traced run a thread count, ascending: of those that ended well the one nearest to the timed runs.
+    /// One traced run per thread count, ascending: of those that ended well, the one nearest to the timed runs.
     pub traced: Vec<Traced<'t>>,
     /// System-call numbers of its machine.
     pub numbers: SyscallNumbers,
-    /// What the printed rate is of.
+    /// Which part of a run the printed rate covers.
     pub part: Part,
-    /// Where threads wait for one of a few things, at any count.
+    /// Where threads wait for one of a few things, at any thread count.
     pub places: resources::Places<'t>,
 }
 
@@ -78,10 +79,10 @@ impl<'t> Model<'t> {
         let tasks_seen = parked_tasks::well_seen(tables);
         let observed = tables.runs.iter().filter(|r| r.kind == RunKind::Traced).count();
         let alone = observed == 1 && !tables.runs.iter().any(|r| r.kind == RunKind::Clean);
-        // What a single run's program was asked for, and how it ended, is its own business.
+        // A recording of a single run is analysed whatever its thread count and however it ended.
         let ended_well = |r: &Run| alone || (r.threads > 0 && r.exit_status.is_none_or(|s| s == 0));
         let whole = |r: &&Run| r.kind == RunKind::Traced && ended_well(r);
-        // Timed runs do not tell when their measured part was: only what they print is of that part alone.
+        // Timed runs do not record when their measured part was: only a printed rate is of that part alone.
         let by_marks = alone || Clean::new(tables).by_throughput;
         let mut candidates: Vec<(f64, &Run)> =
             tables.runs.iter().filter(whole).map(|r| (distance(tables, r), r)).collect();
@@ -121,7 +122,7 @@ impl<'t> Model<'t> {
         }
         let mut traced: Vec<Traced> = traced.into_values().collect();
         let place: HashMap<RunId, usize> = traced.iter().enumerate().map(|(i, t)| (t.run.run, i)).collect();
-        // Rows come in long stretches of one run: remembering the last saves a look-up for each of a million.
+        // Rows of one run come together: remembering the last run saves a look-up for each of a million rows.
         macro_rules! deal {
             ($rows:expr, |$traced:ident, $row:ident| $put:expr) => {
                 let mut last = None;
@@ -152,7 +153,8 @@ impl<'t> Model<'t> {
         });
         let numbers = SyscallNumbers::of(&tables.meta.machine.architecture);
         let runs: Vec<_> = traced.iter().map(|run| (run.run.threads, &run.threads)).collect();
-        // Where processors are counted, a runtime's own threads follow the count and do not tell of the program's.
+        // Where the sweep counts processors, a runtime's own threads follow the count, which says nothing about the
+        // program's.
         let tells = |name: &str| tables.meta.counted.is_threads() || runtimes::service_thread(name).is_none();
         let fixed = fixed_threads(&runs, tells);
         for (run, fixed) in traced.iter_mut().zip(fixed) {
@@ -194,7 +196,8 @@ impl<'t> Model<'t> {
     }
 }
 
-/// Threads that a runtime started for itself: by their names, or by the functions that those who wait started in.
+/// Threads that a runtime started for itself: by their names, or by a start function in the stack of one of their
+/// waits.
 fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service> {
     let threads = run.threads.values();
     let mut services: HashMap<ThreadId, Service> =
@@ -207,8 +210,8 @@ fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service>
     services
 }
 
-/// So much of the time that threads wait for pipes, sockets and events has to end by threads of the program itself before
-/// all of it is the program's own business.
+/// When threads of the program itself end at least this share of the waiting for pipes, sockets and events, all of that
+/// waiting is taken as waiting for the program's own threads.
 ///
 /// Decides: whether waiting for a socket is input and output, or waiting for another thread.
 /// From: two servers with their clients in one process (Go's net/http, Netty): more than 99 %. A program that asks another process is
@@ -217,8 +220,8 @@ fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service>
 /// Wrong if: a program talks to itself a lot and waits for somebody else now and then: that part is hidden then.
 const OWN_EVENTS: f64 = 0.9;
 
-/// True where a program talks to itself: a server and its clients in one process, event loops that wake each other. What
-/// ended with the process was waited for by nobody.
+/// True where a program talks to itself: a server and its clients in one process, event loops that wake each other.
+/// Waits that ended with the process or thread do not count.
 fn own_events(waits: &BTreeMap<WaitId, &Wait>, wakes: &HashMap<WaitId, Vec<&Wake>>, numbers: &SyscallNumbers) -> bool {
     let polls = waits.values().filter(|wait| matches!(wait.reason, Reason::Pipe | Reason::Poll));
     let ends = |wake: &&&Wake| wake.waker_syscall.is_some_and(|call| numbers.exit.contains(&call));
@@ -231,14 +234,14 @@ fn own_events(waits: &BTreeMap<WaitId, &Wait>, wakes: &HashMap<WaitId, Vec<&Wake
     all > 0.0 && own >= OWN_EVENTS * all
 }
 
-/// True for a wake-up by a thread of the same program in a call that hands something over.
+/// True for a wake-up by a thread of the same program in a system call that hands something over.
 fn by_own(wake: &Wake, numbers: &SyscallNumbers) -> bool {
     wake.waker.is_some() && wake.waker_syscall.is_some_and(|call| numbers.hand_over.contains(&call))
 }
 
-/// Waits most of whose blocked time ended when a thread of the same program was in a call that hands something over. An
-/// interrupt also wakes in the name of whatever thread it meets, but not just in such a call. Where the program talks to
-/// itself, all its waits for pipes, sockets and events are.
+/// Waits most of whose blocked time was ended by a thread of the same program in a system call that hands something
+/// over. An interrupt also wakes in the name of the thread that it interrupts, but that thread is rarely in such a
+/// call. Where the program talks to itself, all its waits for pipes, sockets and events are included.
 fn handed(
     waits: &BTreeMap<WaitId, &Wait>,
     wakes: &HashMap<WaitId, Vec<&Wake>>,

@@ -1,4 +1,4 @@
-//! One observed run with its rows at hand: its threads, what they waited for, who woke them, samples.
+//! One observed run with its rows: threads, what they waited for, who woke them, samples.
 
 use super::linux::is_kernel_thread;
 use super::task_sleeps::TaskSleeps;
@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Wrong if: never; no kernel has as many.
 const MOST_PROCESSORS: u32 = 1 << 16;
 
-/// A thread that is on a processor for less than this share of its life is no worker: a timer, a signal handler, a
-/// logger, a main thread that waits for the others.
+/// A thread that runs for less than this share of its life is no worker: a timer, a signal handler, a logger, a main
+/// thread that waits for the others.
 ///
 /// Decides: whose waiting counts for nothing, and whether a first thread is only a launcher.
 /// From: arithmetic: five of them could not make up the smallest loss that is called a cause.
@@ -30,8 +30,8 @@ const MOST_PROCESSORS: u32 = 1 << 16;
 /// the answer is not told.
 const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
 
-/// The same for a thread that is there whatever the thread count: it acts when it is called, as collectors and compilers
-/// of a run-time do.
+/// The same for a thread that exists whatever the thread count: it works only when called, like a runtime's collectors
+/// and compilers.
 ///
 /// Decides: whether such a thread is taken for a stage of the program, which others may wait for.
 /// From: chosen: the busiest of Java's ran for a twentieth of its life in a program that allocates little.
@@ -50,10 +50,11 @@ pub struct Traced<'t> {
     pub trace: &'t Trace,
     /// True when the recording holds this one run and no timed one: then the thread count is the program's own choice.
     pub is_only_run: bool,
-    /// What the count of its run is of.
+    /// What the count of its run counts: threads or processors.
     pub counted: Counted,
-    /// Begin and end of its measured part: the program's own when it marks one and prints what it did in it, else
-    /// that of its load, else the stretch that its rate is of where that is told, else the whole trace. Nanoseconds.
+    /// Begin and end of its measured part, nanoseconds: the time of its load; else the part that the program marks,
+    /// where it also prints a rate; else the stretch that its rate covers, where that could be inferred; else the whole
+    /// trace.
     pub measured: (u64, u64),
     /// Its threads, by handle.
     pub threads: BTreeMap<ThreadId, &'t Thread>,
@@ -65,7 +66,7 @@ pub struct Traced<'t> {
     pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
     /// Waits that the program's own threads and processes end, by writing or reading at the other end.
     pub handed: HashSet<WaitId>,
-    /// True where what threads wait for at pipes, sockets and events comes from the program's own threads.
+    /// True where waits for pipes, sockets and events are ended by the program's own threads.
     pub own_events: bool,
     /// Why threads of a task scheduler sleep.
     pub task_sleeps: TaskSleeps,
@@ -73,11 +74,12 @@ pub struct Traced<'t> {
     pub tasks: Tasks<'t>,
     /// Its waiting tasks were looked at often enough that a lock which they wait for would show.
     pub tasks_seen: bool,
-    /// Times at which fewer of them than processors had yet to run (see [`Tasks::fewer_than`]): begin and end, in order.
+    /// Times at which fewer tasks than processors were left to run (see [`Tasks::fewer_than`]): begin and end, in
+    /// order.
     pub few_tasks_left: Vec<(u64, u64)>,
-    /// Waits for a condition at which threads gather, as at a barrier.
+    /// Waits for a condition where threads gather, as at a barrier.
     pub gatherings: BTreeSet<WaitId>,
-    /// Threads that are there whatever the thread count, as far as names tell.
+    /// Threads that exist whatever the thread count, as far as names tell.
     pub fixed_threads: HashSet<ThreadId>,
     /// Threads that a runtime started for itself, and what they do.
     pub services: HashMap<ThreadId, Service>,
@@ -89,7 +91,7 @@ pub struct Traced<'t> {
     pub kernel_locks: Vec<&'t KernelLock>,
     /// Where its page faults came from.
     pub fault_sites: Vec<&'t FaultSite>,
-    /// Other programs that ran meanwhile.
+    /// Other programs that ran at the same time.
     pub foreign: Vec<&'t Foreign>,
     /// Its CPU samples.
     pub samples: Vec<&'t Sample>,
@@ -101,15 +103,15 @@ impl<'t> Traced<'t> {
         self.counted.many(self.run.threads)
     }
 
-    /// True where a load asked the program for work, and the measured part is the load's.
+    /// True where a load asked the program for work; the measured part is then the time of the load.
     pub fn loaded(&self) -> bool {
         self.trace.load_begin_ns.is_some()
     }
 
-    /// Processors that the program could have used: min(threads, processors), at least 1; for a run alone, whose
-    /// program chose its threads by itself, all of them; where processors are counted, those that it was given. A
-    /// program that used more than it was asked to (a pipeline of so many threads and two more) could have used those
-    /// of all its working threads.
+    /// Processors that the program could have used: min(threads, processors), at least 1. For a single run, whose
+    /// program chose its thread count itself, all processors; where the sweep counts processors, those that the program
+    /// was given. A program that used more than it was asked to (a pipeline of n threads plus two) could have used one
+    /// for each of its working threads.
     pub fn processors(&self) -> u32 {
         let threads = match self.is_only_run {
             true => self.trace.processors,
@@ -120,9 +122,9 @@ impl<'t> Traced<'t> {
         threads.min(self.trace.processors).clamp(1, MOST_PROCESSORS)
     }
 
-    /// True when the threads ran for more time than as many processors as threads that were asked for have, by more
-    /// than the smallest loss that is called a cause. What a runtime's own threads run beside them is not the program's.
-    /// Where processors are counted nobody asked for threads, and nothing runs on more of them.
+    /// True when the threads ran for more time than one processor per requested thread has, by more than the smallest
+    /// loss that is called a cause. The time of a runtime's own threads does not count. Always false where the sweep
+    /// counts processors: no threads were requested, and nothing can run on more processors.
     pub fn uses_more(&self) -> bool {
         if self.counted == Counted::Processors {
             return false;
@@ -133,8 +135,8 @@ impl<'t> Traced<'t> {
         ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)
     }
 
-    /// Threads that were asked for; where nobody asked for any (a run alone, a sweep that counts processors) the most that
-    /// lived at once and did more than wait, at least 1.
+    /// Threads that were asked for. Where no number was asked for (a single run, a sweep that counts processors), the
+    /// most that lived at once and did more than wait; at least 1.
     pub fn asked(&self) -> u32 {
         match self.is_only_run || self.counted == Counted::Processors {
             true => self.working(),
@@ -145,12 +147,12 @@ impl<'t> Traced<'t> {
     /// The most threads that lived at once and did more than wait, at least 1.
     fn working(&self) -> u32 {
         let helpers = self.helpers();
-        // In a short run a first thread that starts the others and then waits for them is no helper yet.
+        // In a short run, a first thread that starts the others and then waits for them does not count as a helper yet.
         let waits = |t: &Thread| t.blocked_ns > t.end_ns.saturating_sub(t.start_ns) / 2;
         let starter = self.main().filter(|t| waits(t)).map(|t| t.thread);
         let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread) && Some(t.thread) != starter);
         let mut changes: Vec<(u64, i32)> = workers.flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
-        // At the same instant ends come first: they sort below.
+        // At the same time, ends (-1) sort before starts (1).
         changes.sort_unstable();
         let mut alive = 0;
         let most = changes.into_iter().map(|(_, change)| {
@@ -160,8 +162,8 @@ impl<'t> Traced<'t> {
         most.max().and_then(|most| u32::try_from(most).ok()).unwrap_or(1).max(1)
     }
 
-    /// Threads that are no workers: a runtime's own, and those that hardly ever run. Where no thread of the program's
-    /// own does more, these are what it has for workers.
+    /// Threads that are no workers: a runtime's own, and those that hardly ever run. If all of the program's threads
+    /// hardly run, these count as workers.
     pub fn helpers(&self) -> BTreeSet<ThreadId> {
         let starter = self.starter();
         let idle = |t: &&&Thread| {
@@ -179,7 +181,8 @@ impl<'t> Traced<'t> {
         self.threads.values().filter(helps).map(|t| t.thread).collect()
     }
 
-    /// The first thread, from when it starts others that work; none where it starts nobody, or its times are not known.
+    /// The main thread, from when it starts the first thread that works; `None` where it starts none or never blocks
+    /// after that.
     fn starter(&self) -> Option<Starter> {
         let main = self.main()?;
         let others = self.threads.values().filter(|t| t.parent == Some(main.thread));
@@ -204,15 +207,15 @@ impl<'t> Traced<'t> {
         self.syscalls.iter().filter(|s| s.number == number).fold(0, |n, s| n.saturating_add(s.count))
     }
 
-    /// The process of a thread: futexes of several processes may share an address and still differ.
+    /// The process of a thread: the same futex address in two processes may be two futexes.
     pub fn pid(&self, thread: ThreadId) -> Option<u32> {
         self.threads.get(&thread).map(|t| t.pid)
     }
 
-    /// The thread that starts the others: the first one, or the only thread that it creates, when all it does itself is to
-    /// wait for that one's end, as the launcher of a Java program does.
+    /// The thread that starts the others: the first thread, or the only thread that it creates if it just waits for
+    /// that one to end, as the launcher of a Java program does.
     pub fn main(&self) -> Option<&'t Thread> {
-        // Threads that were there when observing began have one begin: the process's own comes first.
+        // Threads that existed when observing began have the same start time: the process's main thread comes first.
         let first = self.threads.values().copied().min_by_key(|t| (t.start_ns, t.tid != t.pid, t.thread))?;
         let mut created = self.threads.values().filter(|t| t.parent == Some(first.thread));
         let life = first.end_ns.saturating_sub(first.start_ns) as f64;
@@ -232,8 +235,8 @@ impl<'t> Traced<'t> {
         self.measured.1.saturating_sub(self.measured.0)
     }
 
-    /// Of the time that others had the processors, the share of the kernel's own threads, 0 to 1. They work off what
-    /// programs left behind, this one most of all: freed memory, writes, packets. Nobody can stop them.
+    /// The kernel threads' share of the time that others had the processors, 0 to 1. They do deferred work of programs,
+    /// of this one most of all: freed memory, writes, packets. They cannot be stopped.
     pub fn kernel_threads(&self) -> f64 {
         let (mut all, mut kernel) = (0.0, 0.0);
         for other in &self.foreign {
@@ -250,7 +253,7 @@ impl<'t> Traced<'t> {
     }
 }
 
-/// The thread that starts the others, since it did so. Nanoseconds.
+/// The thread that starts the others, from then on. Times are nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Starter {
     thread: ThreadId,
@@ -259,8 +262,8 @@ struct Starter {
     blocked: u64,
 }
 
-/// A first thread that has run for less than this share of its time since it started the others waits for them, whatever
-/// it waits in: an event loop, a channel, a condition.
+/// If the thread that starts the others has run for less than this share of its time since then, it only waits for
+/// them, whether in an event loop, at a channel or at a condition.
 ///
 /// Decides: whether the waiting of that thread counts for nothing.
 /// From: arithmetic: one thread that runs for less than the smallest loss that is called a cause could not bring one by

@@ -1,4 +1,4 @@
-//! Which threads do the same work, by the functions that they are seen in.
+//! Which threads do the same work, by the functions in their samples.
 
 use super::code::{Code, Owner};
 use super::stacks::Stacks;
@@ -6,8 +6,8 @@ use recording::tables::Sample;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Which of the program's functions called which, by the share of a thread's samples. Functions alone would not do:
-/// threads of different stages often start in one function and compute in another that they share.
+/// Calls (caller, callee) between the program's functions, with their share of a thread's samples. Functions alone are
+/// not enough: threads of different stages often start in one common function and compute in another.
 pub type Calls<'t> = BTreeMap<(Option<FunctionKey<'t>>, FunctionKey<'t>), f64>;
 
 /// A function by module and name, or by address where it has none.
@@ -19,7 +19,7 @@ pub fn calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId,
     for sample in samples {
         *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
     }
-    // In order: sums of fractions are to be the same each time.
+    // Sorted, so that sums of fractions are the same each time.
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable();
     let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();

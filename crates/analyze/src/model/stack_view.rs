@@ -17,7 +17,7 @@ use std::collections::HashSet;
 /// Wrong if: a lock of another make has one frame: the caller of the place that takes it is told.
 const STATIC_WRAPPERS: usize = 2;
 
-/// In a program without symbols that calls the C library's `syscall` itself: the lock's slow path (Rust's).
+/// The same in a program without symbols that calls the C library's `syscall` itself: the slow path of Rust's locks.
 ///
 /// Decides: the same, below the C library's `syscall`.
 /// From: the frame of Rust's locks.
@@ -25,32 +25,32 @@ const STATIC_WRAPPERS: usize = 2;
 /// Wrong if: the slow path of a lock of the program is inlined: the caller of the place that takes it is told.
 const SYSCALL_WRAPPERS: usize = 1;
 
-/// What a stack says about who waits or works there.
+/// What a stack says about the waiting or the work there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct View<'t> {
     /// The innermost function.
     pub leaf: Option<Code<'t>>,
-    /// The primitive that the stack is in, by the names between the innermost and the first own frame.
+    /// The primitive that the stack is in, by the names between the innermost frame and the first own one.
     pub primitive: Option<Primitive>,
-    /// The lock of a runtime itself that is taken, such as an interpreter's.
+    /// The runtime's own lock that is being taken, such as an interpreter's.
     pub runtime_lock: Option<&'static RuntimeLock>,
-    /// What a thread of a task scheduler had done before; absent for any other code.
+    /// Why a task scheduler's thread is parked; absent for any other code.
     pub parked: Option<Parked>,
-    /// What the library is busy with, by the same names; it says more than the primitive that it uses for that.
+    /// What the library is busy with, by the same names; this says more than the primitive that it uses.
     pub theme: Option<Theme>,
     /// The library's function that the program called: the outermost frame before the first own one.
     pub entry: Option<Code<'t>>,
     /// The first frame of the program's own code.
     pub own: Option<Code<'t>>,
-    /// True inside a virtual machine's own loop that waits for a call.
+    /// True inside a virtual machine's own loop that waits to be called.
     pub service: bool,
     /// Where nameless code made at run time called the library.
     pub nameless: Option<Code<'t>>,
 }
 
 impl<'t> View<'t> {
-    /// The library function that owns what happens here; absent when the entry is a primitive or has no name, because
-    /// then the program's own code is responsible.
+    /// The library function that is responsible for what happens here; absent when the entry is a primitive or has no
+    /// name, because then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {
         let wraps = |name: &str| {
             runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name) || runtimes::is_border(name)
@@ -59,28 +59,28 @@ impl<'t> View<'t> {
         self.entry.filter(|e| e.primitive.is_none() && e.name().is_some_and(owns))
     }
 
-    /// The library function that owns what happens here, else the program's own.
+    /// The responsible library function, else the program's own.
     pub fn responsible(&self) -> Option<Code<'t>> {
         self.library().or(self.own)
     }
 }
 
-/// A function as runtimes look at it.
+/// A function in the form that `runtimes` expects.
 pub(super) fn called<'t>(code: &Code<'t>) -> Called<'t> {
     Called { name: code.name().unwrap_or_default(), module: file_name(code.module) }
 }
 
-/// What a stack says. `in_call`: the innermost frame made a system call. `lock_calls`: where locks are taken whose slow path has
-/// the same return address.
+/// What a stack says. `in_call`: the innermost frame made a system call. `lock_calls`: frames that take or release a
+/// lock whose slow path is jumped to, and so has the same return address.
 pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &HashSet<FrameId>) -> View<'t> {
-    // Behind code that any method may run in, a method of the program tells more than that border.
+    // Past a stub, which may run for any method, the program's method behind it tells more than the stub.
     let stub = |c: &Code<'_>| is_made_at_run_time(c) && c.name().is_some();
     let border = frames.iter().position(|c| c.owner == Owner::Own || is_made_at_run_time(c));
     let method = |from: usize| {
         let rest = frames.iter().skip(from).take_while(|c| !is_made_at_run_time(c) || stub(c));
         rest.enumerate().find(|(_, c)| c.owner == Owner::Own && c.kind == ModuleKind::Anonymous).map(|(i, _)| from + i)
     };
-    // An interpreter's functions stand for any of its program's, where those have no names of their own.
+    // An interpreter's functions stand for its program's functions where those have no names.
     let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
     let first = match border {
         Some(at) if frames.get(at).is_some_and(|c| stub(c) || interpreter(c)) => method(at).or(border),
@@ -94,7 +94,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
     let entry = match first {
         Some(_) => before.iter().rev().find(|c| !stub(c) && !interpreter(c)),
-        // No own frame: the outermost with a name that is not a thread's start.
+        // No own frame: the outermost named frame that is not a thread's start function.
         None => before.iter().rev().find(|c| c.name().is_some_and(|n| !runtimes::is_thread_start(n))),
     };
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
@@ -123,8 +123,8 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     }
 }
 
-/// Code of the program that has no name because it was made at run time: what called into a library from there, and whatever
-/// runs around it, a virtual machine's own code mostly, says nothing about whose the code is.
+/// Code made at run time without a function's name. The frames around it are mostly a virtual machine's own, so they do
+/// not say whose code it is.
 fn is_made_at_run_time(code: &Code<'_>) -> bool {
     code.kind == ModuleKind::Anonymous && (code.name().is_none() || code.stub) && !code.module.is_empty()
 }
@@ -135,7 +135,7 @@ fn named_wrapper(frames: &[Code<'_>], at: usize) -> bool {
     own(at).and_then(Code::name).is_some_and(runtimes::is_futex_wrapper) && own(at + 1).is_some()
 }
 
-/// How many frames at the start of the program's code are a wrapper of the futex call, or its copy of a thread library's.
+/// How many of the program's innermost frames wrap the futex call or belong to a thread library linked into it.
 fn wrappers(frames: &[Code<'_>], at: usize) -> usize {
     let nameless = |i: usize| {
         let code = frames.get(i);
@@ -283,7 +283,7 @@ mod tests {
         });
     }
 
-    /// Where the interpreter tells the names of the program's functions, these are what the user looks for.
+    /// Where the interpreter gives the names of the program's functions, these are what the user looks for.
     #[test]
     fn a_function_of_the_program_comes_before_the_interpreter_s() {
         let stack = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@python3.12 < \
@@ -313,7 +313,7 @@ mod tests {
         assert!(!gil("sem_clockwait@libc.so.6 < PyThread_acquire_lock_timed@python3.11").0);
     }
 
-    /// `threading` makes all that it offers of one lock of the interpreter.
+    /// Python's `threading` builds all its primitives from one lock of the interpreter.
     #[test]
     fn what_python_waits_for_is_told_by_its_library() {
         let wait = "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < PyThread_acquire_lock_timed@libpython3.11.so.1.0";
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn without_symbols_the_lock_s_own_frames_are_skipped() {
         let address = |view: View<'_>| view.own.map(|c| c.frame.address);
-        // Frames are numbered from the outermost: sketches give equal texts one address, so name them apart.
+        // Sketches give equal texts one address, so the frames get different lines.
         check("syscall@libc.so.6 < ?@app a:1 < ?@app a:2 < ?@app a:3", |view, stacks| {
             let frames = stacks.frames(StackId(stacks.stacks.values().map(|s| s.stack.0).max().unwrap()));
             assert_eq!(address(view), Some(frames[2].frame.address));

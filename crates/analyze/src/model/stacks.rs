@@ -9,7 +9,7 @@ use recording::{FrameId, ModuleId, StackId, Tables};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// Frames looked at from the innermost outwards.
+/// How many frames of a stack are looked at, from the innermost outwards.
 ///
 /// Decides: where a stack ends, however it goes on.
 /// From: chosen: deeper than the collector unwinds (256, `DEPTH_LIMIT` of `resolve::unwind`); ends a cycle of parents.
@@ -23,10 +23,10 @@ pub struct Stacks<'t> {
     pub(super) stacks: HashMap<StackId, &'t Stack>,
     frames: HashMap<FrameId, Vec<Code<'t>>>,
     views: RefCell<HashMap<(StackId, bool), View<'t>>>,
-    /// Where locks are taken and released whose slow path is jumped to: it has the same return address as the function
-    /// with the name.
+    /// Frames that take or release a lock whose slow path is jumped to: it has the same return address as the named
+    /// function.
     lock_calls: HashSet<FrameId>,
-    /// Which classes are the program's own, where it has any.
+    /// Which classes are the program's own, if it has classes.
     classes: Option<OwnClasses>,
 }
 
@@ -102,8 +102,8 @@ fn is_method(code: &Code<'_>) -> bool {
     code.kind == ModuleKind::Anonymous && !code.stub && code.name().is_some()
 }
 
-/// What a method of the program's own classes calls in other packages is a library's. A stack without such a method is all the
-/// program's: its parts may have several owners.
+/// What a method of the program's own classes calls in other packages counts as a library. A stack without such a
+/// method is all the program's.
 fn below_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
     let own = |c: &Code<'_>| is_method(c) && c.name().is_some_and(|name| classes.hold(name));
     let Some(outermost) = frames.iter().rposition(own) else { return };
@@ -111,8 +111,8 @@ fn below_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
     called.for_each(|c| c.owner = Owner::Library);
 }
 
-/// An interpreter's functions stand for those of its program where these have no names. Where they have, the interpreter is a
-/// library, and so is what was installed for it.
+/// An interpreter's functions stand for those of its program where these have no names. Where they have names, the
+/// interpreter counts as a library, and so do the packages installed for it.
 fn behind_interpreter(frames: &mut [Code<'_>]) {
     let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
     if !frames.iter().any(is_method) || !frames.iter().any(interpreter) {

@@ -1,8 +1,8 @@
 //! Why the threads of a task scheduler sleep: what its tasks (goroutines, say) wait for.
 //!
 //! A task that waits leaves its thread to the scheduler, and the thread sleeps when no other task can run. The stack of
-//! such a sleep goes on with the task that the thread had run last. That task may go on elsewhere while the thread sleeps,
-//! so its name alone proves nothing: who wakes the thread has to fit.
+//! such a sleep ends in the task that the thread ran last. That task may run on another thread meanwhile, so its name
+//! alone proves nothing: the waker has to fit.
 
 use super::stack_view::View;
 use super::stacks::Stacks;
@@ -11,14 +11,14 @@ use recording::WaitId;
 use recording::tables::{self, Slice, State, Wait, Wake};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What a sleep of a thread of a task scheduler is put down to.
+/// Why a thread of a task scheduler sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepReason {
-    /// A task waits for this; who wakes the thread fits. The stack shows where.
+    /// A task waits for this, and the wakers fit. The stack shows where.
     Waits(Primitive),
-    /// The same, and the stack shows another task.
+    /// The same, but the stack shows another task.
     Elsewhere(Primitive),
-    /// There are fewer tasks than processors: others have ended, or wait for the end of others.
+    /// Fewer tasks than processors are left: others have ended, or wait for tasks to end.
     Ended,
     /// A task sleeps.
     Sleeps,
@@ -30,11 +30,11 @@ pub enum SleepReason {
     Unknown,
 }
 
-/// The sleeps of a run's threads of a task scheduler.
+/// Why the task scheduler's threads of a run sleep.
 #[derive(Debug, Default)]
 pub struct TaskSleeps {
     reasons: HashMap<WaitId, SleepReason>,
-    /// Single sleeps that ended otherwise than the rest of their wait, by their length in nanoseconds.
+    /// Single sleeps that ended in another way than the rest of their wait, by their length in nanoseconds.
     exceptions: HashSet<(WaitId, u64)>,
 }
 
@@ -59,7 +59,7 @@ impl TaskSleeps {
         for (wait, what, view) in &parked {
             let Parked::Waits(primitive) = *what else { continue };
             let fit = groups.entry(place(primitive, view)).or_default();
-            // A thread that looks for work sleeps by the clock now and then: who is on the processor when that ends
+            // A thread that looks for work also sleeps by the clock: the thread that is running when such a sleep ends
             // did not wake it.
             for wake in ends(wait).filter(|_| wait.reason == tables::Reason::Futex) {
                 match fits(wake, primitive, stacks, futex) {
@@ -102,8 +102,8 @@ impl TaskSleeps {
         found
     }
 
-    /// Puts sleeps of which nothing is known down to tasks that have ended, when most of their time lies in stretches in
-    /// which fewer are left than processors.
+    /// Explains sleeps of unknown reason by ended tasks, when most of their time lies where fewer tasks than processors
+    /// are left.
     pub fn settle(&mut self, slices: &[&Slice], few_left: &[(u64, u64)]) {
         if few_left.is_empty() {
             return;
@@ -113,7 +113,7 @@ impl TaskSleeps {
             let Some(wait) = slice.wait.filter(|w| self.reasons.get(w) == Some(&SleepReason::Unknown)) else {
                 continue;
             };
-            // Of a summed-up stretch only a part was slept so.
+            // In a summed-up slice only a part of the time was slept.
             let length = slice.end_ns - slice.start_ns;
             let within = overlap(few_left, (slice.start_ns, slice.end_ns));
             let spent = slice.spent_ns.min(length);
@@ -129,8 +129,8 @@ impl TaskSleeps {
         }
     }
 
-    /// What threads sleep for whose task went on elsewhere before they slept: what all tasks wait for mostly, by
-    /// the time of sleeps that are known and not.
+    /// The reason for threads whose task moved to another thread before they slept: what tasks mostly wait for, by
+    /// blocked time over all other sleeps, including those of unknown reason.
     fn usual(&self, parked: &[(&Wait, Parked, View<'_>)]) -> Option<SleepReason> {
         let others = parked
             .iter()
@@ -138,7 +138,7 @@ impl TaskSleeps {
         most(others.filter_map(|(wait, _, _)| Some((self.elsewhere(wait.wait)?, wait.blocked_ns))))
     }
 
-    /// The reason of a sleep, for one whose stack shows another task.
+    /// The reason of this sleep, for use with another sleep whose stack shows another task.
     fn elsewhere(&self, wait: WaitId) -> Option<SleepReason> {
         match self.reasons.get(&wait).copied()? {
             SleepReason::Waits(primitive) => Some(SleepReason::Elsewhere(primitive)),
@@ -146,8 +146,9 @@ impl TaskSleeps {
         }
     }
 
-    /// Why threads sleep whose task's time was up. Such a thread wakes another one, which takes the task, and
-    /// sleeps itself: what the other one had slept for is what there is still to wait for. The answer for most of them.
+    /// Why threads sleep whose task was preempted. Such a thread wakes another one, which takes the task, and then
+    /// sleeps itself. The reason for which the other had slept still holds. Returns the reason of most of them, by
+    /// wake-ups.
     fn passed_on(
         &self,
         parked: &[(&Wait, Parked, View<'_>)],
@@ -162,25 +163,25 @@ impl TaskSleeps {
         }))
     }
 
-    /// What a wait is put down to; none where its thread is none of a task scheduler.
+    /// The reason of a wait; `None` where it is not a sleep of a task scheduler's thread.
     pub fn reason(&self, wait: WaitId) -> Option<SleepReason> {
         self.reasons.get(&wait).copied()
     }
 
-    /// True for a single sleep that ended otherwise than the others of its wait.
+    /// True for a single sleep that ended in another way than the others of its wait.
     pub fn is_exception(&self, wait: WaitId, ns: u64) -> bool {
         self.exceptions.contains(&(wait, ns))
     }
 }
 
-/// How much of a stretch lies in others, which are in order, nanoseconds.
+/// How many nanoseconds of a stretch lie in `stretches`, which are in order.
 fn overlap(stretches: &[(u64, u64)], (start, end): (u64, u64)) -> u64 {
     let first = stretches.partition_point(|(_, to)| *to <= start);
     let inside = stretches.iter().skip(first).take_while(|(from, _)| *from < end);
     inside.map(|(from, to)| end.min(*to) - start.max(*from)).sum()
 }
 
-/// The reason that more than half of the weight is for.
+/// The reason that has more than half of the weight.
 fn most(weights: impl Iterator<Item = (SleepReason, u64)>) -> Option<SleepReason> {
     let mut sums: Vec<(SleepReason, u128)> = Vec::new();
     for (reason, weight) in weights {
@@ -193,11 +194,11 @@ fn most(weights: impl Iterator<Item = (SleepReason, u64)>) -> Option<SleepReason
     sums.into_iter().find(|(_, sum)| 2 * sum > all).map(|s| s.0)
 }
 
-/// Whether sleeps mostly ended by the clock, which calls nobody or the scheduler, and not by another task.
+/// Whether sleeps were mostly ended by the clock (no waker, or the scheduler) and not by another task.
 fn by_the_clock<'w>(ends: impl Iterator<Item = &'w Wake>, stacks: &Stacks<'_>, futex: u32) -> bool {
     let mut fit = Fit::default();
     for wake in ends {
-        // No primitive is that of a clock.
+        // The primitive does not matter: only a wake-up that tells nothing counts as the clock's.
         match fits(wake, Primitive::Join, stacks, futex) {
             None => fit.yes += u128::from(wake.blocked_ns),
             Some(_) => fit.no += u128::from(wake.blocked_ns),
@@ -206,14 +207,14 @@ fn by_the_clock<'w>(ends: impl Iterator<Item = &'w Wake>, stacks: &Stacks<'_>, f
     fit.holds()
 }
 
-/// Where tasks wait: what for, and the program's function that does.
+/// Where tasks wait: what for, and the program's function (module, name) that waits.
 type WaitPlace<'t> = (Primitive, Option<(&'t str, Option<&'t str>)>);
 
 fn place<'t>(primitive: Primitive, view: &View<'t>) -> WaitPlace<'t> {
     (primitive, view.own.map(|c| (c.module, c.name())))
 }
 
-/// Nanoseconds asleep that ended as they should, and otherwise.
+/// Nanoseconds of sleep whose end fits the supposed reason, and of sleep whose end does not.
 #[derive(Debug, Default)]
 struct Fit {
     yes: u128,
@@ -226,8 +227,8 @@ impl Fit {
     }
 }
 
-/// Whether a thread was woken by what its task waits for: a release for a lock, a message for a channel. None where
-/// the wake-up tells nothing: an interrupt, or the scheduler, which wakes the next one when it has found work.
+/// Whether a thread was woken by what its task waits for: a release for a lock, a message for a channel. `None` where
+/// the wake-up tells nothing: an interrupt, or the scheduler, which wakes the next thread when it has found work.
 fn fits(wake: &Wake, primitive: Primitive, stacks: &Stacks<'_>, futex: u32) -> Option<bool> {
     let view = stacks.view(wake.waker_stack, true);
     match wake.waker {

@@ -1,8 +1,8 @@
 //! Tasks of a scheduler (goroutines, say) as samples show them: when each was first and last seen to run.
 //!
-//! Go takes a goroutine off its thread after ten milliseconds whenever another processor is free, so one that is left alone
-//! wanders from thread to thread, and threads that sleep show only that it was taken from them. Which tasks have not run
-//! again since is what tells that they have ended.
+//! Go takes a goroutine off its thread after ten milliseconds whenever another processor is free. A goroutine that is
+//! left alone therefore moves from thread to thread, and sleeping threads show only that it was taken from them. That
+//! tasks have ended is told by their not having run again.
 
 use super::code::{Code, Owner};
 use super::stacks::Stacks;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The function that a task starts with, by module and name.
 pub type TaskStart<'t> = (&'t str, Option<&'t str>);
 
-/// The function that a task starts with, as far as it is the program's.
+/// The outermost function of the program in a task's stack.
 pub fn start<'t>(stacks: &Stacks<'t>, stack: Option<StackId>) -> Option<TaskStart<'t>> {
     let frames = stacks.frames(stack?);
     let own = |c: &&Code<'t>| c.owner == Owner::Own;
@@ -35,7 +35,7 @@ pub struct Task<'t> {
 }
 
 impl Task<'_> {
-    /// Whether it is one of the few that are left for most of that time. Stretches are in order and apart.
+    /// Whether it is left for most of the time in which few tasks are left. Stretches are in order and do not overlap.
     pub fn is_left_in(&self, few_left: &[(u64, u64)]) -> bool {
         let left = |(from, to): &(u64, u64)| self.last.min(*to).saturating_sub(self.first.max(*from));
         let all: u64 = few_left.iter().map(|(from, to)| to - from).sum();
@@ -43,8 +43,8 @@ impl Task<'_> {
     }
 }
 
-/// The tasks of a run that run the program's code, but for the first one. Those that were never met by a sample are
-/// not among them, and one whose record served another one of the same function before is one with that.
+/// The tasks of a run that run the program's code, except the first one. Tasks without a sample are missing. Two tasks
+/// of one function that used the same record one after the other count as one.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks<'t>(Vec<Task<'t>>);
 
@@ -77,13 +77,13 @@ impl<'t> Tasks<'t> {
         tasks
     }
 
-    /// Times at which fewer tasks than processors had yet to run, and each of them had run beside another one of its
-    /// function, which has ended: begin and end, in order.
+    /// Times at which fewer tasks than processors were left to run, and each of them had run beside another task of its
+    /// function that has ended: begin and end, in order.
     pub fn fewer_than(&self, processors: u32) -> Vec<(u64, u64)> {
         let ends = self.0.iter().enumerate().map(|(at, task)| (task.last, false, at));
         let begins = self.0.iter().enumerate().map(|(at, task)| (task.first, true, at));
         let mut changes: Vec<(u64, bool, usize)> = ends.chain(begins).collect();
-        // At one time ends come first; who was met once has neither.
+        // At the same time, ends sort before begins. A task with a single sample is never among those left.
         changes.sort_unstable();
         let mut left: BTreeSet<usize> = BTreeSet::new();
         let mut ended: HashMap<TaskStart, u64> = HashMap::new();
@@ -130,11 +130,11 @@ mod tests {
     #[test]
     fn what_is_left_when_others_of_its_function_have_ended() {
         assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 20)], 2), [(20, 100)]);
-        // Four processors: three, two, and one are fewer.
+        // With four processors, three, two or one task are fewer.
         let four = [(PRICE, 0, 100), (PRICE, 0, 80), (PRICE, 0, 60), (PRICE, 0, 20)];
         assert_eq!(few(&four, 4), [(20, 100)]);
         assert_eq!(few(&four, 2), [(80, 100)]);
-        // One that was met by a single sample.
+        // A task with a single sample.
         assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 5, 5)], 2), [(5, 100)]);
     }
 
@@ -152,7 +152,7 @@ mod tests {
         // It runs again in the end.
         assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 100)], 2), []);
         assert_eq!(few(&[(PRICE, 0, 100), (PRICE, 1, 20), (LOG, 2, 99)], 2), [(99, 100)]);
-        // There never was another one of its function, or not at its time.
+        // There was no other task of its function, or none at the same time.
         assert_eq!(few(&[(PRICE, 0, 100)], 2), []);
         assert_eq!(few(&[(PRICE, 0, 100), (LOG, 1, 20)], 2), []);
         assert_eq!(few(&[(PRICE, 0, 10), (PRICE, 20, 30), (PRICE, 40, 50)], 2), []);

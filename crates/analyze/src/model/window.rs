@@ -1,16 +1,16 @@
-//! The measured part of a program that marks none: which stretch of a run the printed rate is of.
+//! The measured part of a program that marks none: which stretch of a run the printed rate covers.
 //!
 //! Programs mostly print the rate of their parallel part and leave out what comes before and after: a runtime's start,
-//! imports, loading. Two readings of a rate are weighed against what the runs show: it is of the whole run, or of the stretch
-//! in which the worker threads live. Rate × length is the work done, so under the right reading it is the same in
-//! every run, whatever the runs' noise, and under the wrong one it changes as the rest of the run does.
+//! imports, loading. Two readings of a rate are checked against the runs: it covers the whole run, or the stretch in
+//! which the worker threads live. Rate × length is the work done. Under the right reading it is the same in every run,
+//! however noisy; under the wrong one it changes with the rest of the run.
 
 use super::run::Traced;
 use crate::statistics::{MIN_SHARE, median, quantile};
 use recording::Tables;
 use recording::tables::{Run, State, Thread};
 
-/// Lengths and rates agree with a reading when the work that they come to differs by less than this share.
+/// Lengths and rates agree with a reading when the work computed from them differs by no more than this share.
 ///
 /// Decides: whether the rate can be of a stretch, and whether it can be of the whole run.
 /// From: programs start their clock within a thread's creation of the first worker's start. In 15 sweeps (C++, Java, Python,
@@ -20,7 +20,8 @@ use recording::tables::{Run, State, Thread};
 /// Wrong if: a program's clock starts well before or after its workers: then neither reading fits, and it says so.
 const FITS: f64 = 0.02;
 
-/// What the start and the end of a process take by themselves, seconds: a run of that length more fits a reading, too.
+/// What the start and the end of a process take by themselves, seconds: a run may be longer by that and still fit a
+/// reading.
 ///
 /// Decides: how far rate × wall time of short runs may differ when the rate is of the whole.
 /// From: starting a process of a few libraries took 1 to 3 ms in the timed runs of the lab.
@@ -28,7 +29,7 @@ const FITS: f64 = 0.02;
 /// Wrong if: the loader alone takes longer, and how long differs from run to run.
 const PROCESS: f64 = 0.005;
 
-/// The rest of one run may differ from the rest of another by this share: a start is not the same twice.
+/// What lies outside the stretch may differ between runs by this share: no two starts take the same time.
 ///
 /// Decides: whether a smallest count without workers has the same parts outside as the others.
 /// From: chosen; in 13 sweeps the starts of two counts differed by up to 35 %, on a machine whose load changed, and by less than
@@ -37,7 +38,7 @@ const PROCESS: f64 = 0.005;
 /// Wrong if: what comes before the workers grows with their number.
 const SAME_REST: f64 = 0.25;
 
-/// This share of the runs must fit a reading: a run may be disturbed in its start alone.
+/// This share of the runs must fit a reading: some runs may be disturbed just in their start.
 ///
 /// Decides: whether the rate can be of whole runs.
 /// From: chosen: of five timed runs one may be unlike the others.
@@ -45,7 +46,7 @@ const SAME_REST: f64 = 0.25;
 /// Wrong if: more than a quarter of the runs were disturbed outside of what the rate is of.
 const MOST: f64 = 0.75;
 
-/// A stretch below this share of a run is too short to be told from chance.
+/// A stretch below this share of a run is too short to be used: it cannot be told from chance.
 ///
 /// Decides: which stretches are looked at.
 /// From: chosen: the smallest difference that [`FITS`] can tell.
@@ -53,19 +54,19 @@ const MOST: f64 = 0.75;
 /// Wrong if: a program works in parallel for less than a fiftieth of its run, and prints the rate of that.
 const SHORTEST: f64 = 0.02;
 
-/// What the printed rate is of.
+/// Which part of a run the printed rate covers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// The whole run, or no rate is printed, or nothing to speak of is outside.
+    /// The whole run; also where no rate is printed, or hardly anything is outside.
     Whole,
-    /// What the program marks; of a server what its load took.
+    /// The part that the program marks; for a server, the time of its load.
     Marked,
     /// The stretch of the worker threads.
     Workers {
         /// False when the whole run fits as well.
         certain: bool,
     },
-    /// Neither fits.
+    /// Neither reading fits.
     Open,
 }
 
@@ -74,13 +75,13 @@ pub enum Part {
 enum WindowKind {
     /// From the first worker's start to the last one's end.
     Workers,
-    /// From the first time that a task of the runtime was seen to run to the last.
+    /// From the first to the last sample of the runtime's tasks.
     Tasks,
     /// The longest stretch in which workers live.
     Longest,
-    /// The last such stretch.
+    /// The last stretch in which workers live.
     Last,
-    /// The longest stretch in which workers do not all wait.
+    /// The longest stretch in which at least one worker does not wait.
     Busy,
 }
 
@@ -111,7 +112,7 @@ struct TracedRate {
 /// A stretch of time, nanoseconds.
 type Stretch = (u64, u64);
 
-/// What the rate is of, and where that is in each run, in their order.
+/// Which part the rate covers, and that stretch in each run, in the order of `traced`.
 pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretch>) {
     let seen = |t: &Traced| Some(TracedRate { threads: t.run.threads, rate: t.run.throughput?, trace: trace(t) });
     let nothing = || (Part::Whole, traced.iter().map(trace).collect());
@@ -136,7 +137,7 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
         return nothing();
     }
     let whole = fits_whole(tables);
-    // Stretches that fit alike are taken in the order of their kinds.
+    // Among stretches that fit about equally well, the first kind in `KINDS` is taken.
     let best = fitting.iter().map(|f| f.0).fold(f64::INFINITY, f64::min);
     let as_whole: Vec<(TracedRate, Stretch)> = runs.iter().map(|r| (*r, r.trace)).collect();
     if whole && best > FITS / 4.0 && closest(&as_whole).is_some_and(|(off, _)| off < best / 2.0) {
@@ -149,7 +150,7 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
     }
 }
 
-/// What the reader should know about what is outside.
+/// What the reader should know about the time outside the measured part.
 pub(crate) fn warnings(part: &Part, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Vec<String> {
     match part {
         Part::Whole | Part::Marked => Vec::new(),
@@ -205,7 +206,7 @@ fn length((begin, end): Stretch) -> f64 {
     end.saturating_sub(begin) as f64 * 1e-9
 }
 
-/// What is the same in every run under a law, when this is the time that the rate is of.
+/// The quantity that is the same in every run under a law, if the rate covers `seconds`.
 fn constant(law: Law, threads: u32, rate: f64, seconds: f64) -> f64 {
     match law {
         Law::Total => rate * seconds,
@@ -214,8 +215,8 @@ fn constant(law: Law, threads: u32, rate: f64, seconds: f64) -> f64 {
     }
 }
 
-/// True when the rate can be of whole runs: under one law its constant is the same in all of them, and from count to
-/// count. All runs tell, the disturbed ones too: a run that takes longer has as much lower a rate.
+/// True when the rate can cover whole runs: under one law the constant is the same in most runs and from count to
+/// count. Disturbed runs count too: a run that takes longer has a rate lower in proportion.
 fn fits_whole(tables: &Tables) -> bool {
     let good = |r: &&Run| r.exit_status.is_none_or(|s| s == 0) && r.signal.is_none() && r.wall_ns > 0;
     let runs = || tables.runs.iter().filter(good).filter_map(|r| Some((r, r.throughput.filter(|t| *t > 0.0)?)));
@@ -244,8 +245,8 @@ fn range(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { most - least }
 }
 
-/// How well the rates fit to stretches of one kind, less being better, and all stretches; absent when they do not fit. A smallest
-/// count that has none, because its main thread does the work, gets what its rate says.
+/// How well the rates fit stretches of one kind (lower is better), and the stretch of each run; `None` when they do not
+/// fit. If the smallest count has no stretch, because its main thread does the work, its rate gives the length.
 fn fit(runs: &[TracedRate], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stretch>)> {
     let known: Vec<(TracedRate, Stretch)> = runs.iter().zip(found).filter_map(|(r, s)| Some((*r, (*s)?))).collect();
     let missing = runs.len() - known.len();
@@ -253,7 +254,8 @@ fn fit(runs: &[TracedRate], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stret
     if !first_only || known.is_empty() || known.iter().any(|(r, s)| length(*s) < SHORTEST * length(r.trace)) {
         return None;
     }
-    // One stretch alone fits any law. There the main thread works along, and may do so when the workers have ended.
+    // A single stretch fits any law. The main thread works too in such a run, and may go on after the workers have
+    // ended.
     if let [(run, stretch)] = known.as_slice()
         && length((stretch.1, run.trace.1)) > MIN_SHARE * length(run.trace)
     {
@@ -267,7 +269,7 @@ fn fit(runs: &[TracedRate], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stret
     Some((off, stretches.collect::<Option<Vec<_>>>()?))
 }
 
-/// The law that fits best, and how far its constant is apart.
+/// The law that fits best, and the range of the logarithm of its constant.
 fn closest(known: &[(TracedRate, Stretch)]) -> Option<(f64, Law)> {
     let off = |law: &Law| {
         let values = known.iter().map(|(r, s)| constant(*law, r.threads, r.rate, length(*s)).ln());
@@ -276,8 +278,8 @@ fn closest(known: &[(TracedRate, Stretch)]) -> Option<(f64, Law)> {
     LAWS.iter().map(off).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// Where the stretch of a run without workers of its own is: as long as its rate says, with what the other runs have before and
-/// after it in proportion. Absent when that rest is not like theirs.
+/// The stretch of a run without workers: as long as its rate says, with the rest split before and after it as in the
+/// other runs. `None` when that rest is too unlike theirs.
 fn placed(run: &TracedRate, law: Law, known: &[(TracedRate, Stretch)]) -> Option<Stretch> {
     let rest = |(seen, stretch): &(TracedRate, Stretch)| length(seen.trace) - length(*stretch);
     let usual = median(&known.iter().map(rest).collect::<Vec<_>>())?;
@@ -316,7 +318,7 @@ fn stretch(traced: &Traced<'_>, kind: WindowKind) -> Option<Stretch> {
     .map(cut)
 }
 
-/// Threads that do the program's work beside its main thread. Where threads follow the count, those that do.
+/// Threads that do the program's work beside its main thread. If some of them follow the thread count, only those.
 fn workers<'a>(traced: &'a Traced<'_>) -> impl Iterator<Item = &'a Thread> {
     let helpers = traced.helpers();
     let main = traced.main().map(|t| t.thread);
@@ -335,7 +337,7 @@ fn cover(stretches: impl Iterator<Item = Stretch>) -> Option<Stretch> {
     stretches.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Stretches that meet, or are no further apart than so many nanoseconds, as one; in order.
+/// Merges stretches that overlap or are at most `apart` nanoseconds apart; in order.
 fn joined(mut stretches: Vec<Stretch>, apart: u64) -> Vec<Stretch> {
     stretches.retain(|s| s.1 >= s.0);
     stretches.sort_unstable();

@@ -1,17 +1,17 @@
-//! What to try against what a runtime is known by name for: its locks, its allocator, its collector.
+//! What to try against costs that a runtime's names reveal: its locks, its allocator, its collector.
 
 use super::{ALL, allocators, glibc};
 
 pub use super::types::RuntimeLock;
 
-/// What to try for a lock that this function (a C name without underscores) owns; none when it is not known.
+/// What to try for a lock inside this function (a C name without leading underscores); `None` when unknown.
 pub fn for_function(name: &str) -> Option<Vec<String>> {
     let mut known = ALL.iter().flat_map(|runtime| runtime.advice());
     let advice = known.find(|a| a.functions.contains(&name))?;
     Some(list(advice.remedies))
 }
 
-/// What to try against the time of an allocator. `module`: the file name of its module, where known. `gives_back`: it
+/// What to try against time in an allocator. `module`: the file name of its module, where known. `gives_back`: it
 /// returns memory to the kernel.
 pub fn for_allocator(module: Option<&str>, gives_back: bool) -> Vec<String> {
     let mut remedies = list(&allocators::REMEDIES);
@@ -24,11 +24,11 @@ pub fn for_allocator(module: Option<&str>, gives_back: bool) -> Vec<String> {
     remedies
 }
 
-/// What would show that it is not the collector.
+/// What would show that the collector is not the cause.
 pub const COLLECTOR_DISPROVED: &str = "Give the program four times the heap, or let it log its collections (Java: -Xlog:gc, Go: GODEBUG=gctrace=1, \
                                        .NET: dotnet-counters): if pauses are a small part of the time, it is not the cause.";
 
-/// What to try against the time of a garbage collector.
+/// What to try against time in a garbage collector.
 pub fn for_collector() -> Vec<String> {
     list(&[
         "allocate less: reuse buffers, keep values instead of pointers",

@@ -24,7 +24,7 @@ pub(super) const REMEDIES: [&str; 2] = [
     "try an allocator with caches per thread: jemalloc, mimalloc or tcmalloc, by LD_PRELOAD for a first look",
 ];
 
-/// The functions that programs call, as far as their locks are known by their name.
+/// The functions that programs call, by which the locks inside are known.
 const FUNCTIONS: &[&str] = &[
     "malloc",
     "free",
@@ -64,7 +64,7 @@ static NAMES: Names = Names {
             "sdallocx",
         ],
     )],
-    // What allocators put in front of all their C functions.
+    // Prefixes that allocators give all their C functions.
     c_theme_prefixes: &[(
         Theme::Allocator,
         &["je_", "rjem_", "jemalloc_", "tc_malloc", "tc_free", "tc_new", "tc_delete", "mi_"],

@@ -1,4 +1,4 @@
-//! C++: its standard libraries (libstdc++, libc++), Abseil, Boost and other libraries that are compiled into programs.
+//! C++: its standard libraries (libstdc++, libc++), Abseil, Boost and other libraries compiled into programs.
 
 use super::names::Names;
 use super::runtime::Runtime;
@@ -38,12 +38,12 @@ static NAMES: Names = Names {
         "boost::asio::detail::scheduler::do_run_one",
         "asio::detail::scheduler::do_run_one",
     ],
-    // `operator new` and `operator delete`, as they are and mangled.
+    // `operator new` and `operator delete`, mangled and demangled.
     c_themes: &[(Theme::Allocator, &["Znwm", "Znam", "ZdlPv", "ZdaPv", "ZdlPvm", "ZdaPvm"])],
     path_themes: &[(Theme::Allocator, &["operator new", "operator delete"])],
     sources: &["/usr/local/include/", "/opt/homebrew/include/"],
-    // Where package managers and build tools put the sources of others: CMake's FetchContent, vcpkg, Conan; and what projects
-    // call the folder of code that they carry along.
+    // Where package managers and build tools put third-party sources (CMake's FetchContent, vcpkg, Conan), and the
+    // usual names of a project's folder of third-party code.
     source_folders: &[
         "/_deps/",
         "/vcpkg_installed/",

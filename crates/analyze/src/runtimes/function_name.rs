@@ -1,35 +1,36 @@
 //! A demangled function name of Rust, C++, Go, Java or C, taken apart.
 
-/// A function's name, taken apart once for all that ask.
+/// A function's name, parsed once for all look-ups.
 #[derive(Debug)]
 pub struct FunctionName<'n> {
-    /// The name as it is.
+    /// The whole name.
     pub name: &'n str,
     /// The C name in it (see [`plain`]).
     pub c_name: &'n str,
-    /// True when it is more than a C name: it has a path, or a suffix of the compiler's.
+    /// True when it is more than a C name: it has a path or a compiler's suffix.
     pub has_path: bool,
-    /// The paths that it is made of: one, or the type's and the trait's of `<Type as Trait>::function`.
+    /// Its paths: one, or those of the type and the trait of `<Type as Trait>::function`.
     pub paths: Vec<String>,
 }
 
 impl<'n> FunctionName<'n> {
-    /// Takes a name apart.
+    /// Parses a name.
     pub fn new(name: &'n str) -> FunctionName<'n> {
         let has_path = name.contains("::") || name.contains('.');
         FunctionName { name, c_name: plain(name), has_path, paths: paths(name) }
     }
 }
 
-/// A C name without its leading underscores, its version and what the compiler appended: `__random` and
-/// `random@@GLIBC_2.2.5` are `random`.
+/// A C name without leading underscores, symbol version and compiler suffixes: `__random` and `random@@GLIBC_2.2.5`
+/// become `random`.
 pub fn plain(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
     let end = [".constprop", ".part", ".isra", ".cold", ".lto_priv", ".llvm"].iter().filter_map(|s| name.find(s)).min();
     name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
 }
 
-/// A name as people say it: without type arguments, parameters and what compilers append. The whole name stays in the answer.
+/// A name as people write it: without type arguments, parameters and compiler suffixes. The answer also keeps the whole
+/// name.
 pub fn readable(name: &str) -> String {
     let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
     let name = &without_go_types(name);
@@ -38,7 +39,7 @@ pub fn readable(name: &str) -> String {
     }
     let name = closures_alone(&name.replace("(anonymous namespace)::", ""));
     let told = match paths(&name).as_slice() {
-        // The type says more than the trait, unless it is a parameter.
+        // The type says more than the trait, unless it is a type parameter.
         [of, by] if of.contains("::") => {
             let method = by.rsplit("::").next().unwrap_or_default();
             format!("{of}::{method}")
@@ -49,12 +50,13 @@ pub fn readable(name: &str) -> String {
     if told.is_empty() { name } else { told }
 }
 
-/// Go's methods have their receiver in brackets.
+/// True for Go's methods, whose receiver is in brackets.
 fn is_go(name: &str) -> bool {
     !name.contains("::") && name.contains(".(")
 }
 
-/// Without the type arguments of Go, which are in square brackets: `lru.(*Cache[go.shape.uint64]).Get`, `slices.SortFunc[...]`.
+/// Removes Go's type arguments, which are in square brackets: `lru.(*Cache[go.shape.uint64]).Get`,
+/// `slices.SortFunc[...]`.
 fn without_go_types(name: &str) -> String {
     if name.contains("::") || name.contains(['<', '{']) || !name.contains('.') {
         return name.to_owned();
@@ -71,12 +73,12 @@ fn without_go_types(name: &str) -> String {
     told
 }
 
-/// Without ` [clone .constprop.0]` and the like.
+/// Removes ` [clone .constprop.0]` and the like.
 fn without_notes(name: &str) -> &str {
     name.find(" [").and_then(|at| name.get(..at)).unwrap_or(name)
 }
 
-/// `{lambda(int, char)#1}` becomes `{lambda}`, and what a closure's call operator takes is left out.
+/// `{lambda(int, char)#1}` becomes `{lambda}`, without the parameters of its call operator.
 fn closures_alone(name: &str) -> String {
     let mut told = String::with_capacity(name.len());
     let mut rest = name;
@@ -88,8 +90,8 @@ fn closures_alone(name: &str) -> String {
     (told + rest).replace("{lambda}::operator()", "{lambda}")
 }
 
-/// The paths that a name is made of, without type arguments, parameters and return type: one, or the type's and the
-/// trait's of `<Type as Trait>::function`.
+/// The paths of a name, without type arguments, parameters and return type: one, or those of the type and the trait of
+/// `<Type as Trait>::function`.
 fn paths(name: &str) -> Vec<String> {
     let name = name.trim();
     if name.starts_with('<') {
@@ -104,7 +106,7 @@ fn paths(name: &str) -> Vec<String> {
     vec![bare(name)]
 }
 
-/// Index of the `>` that closes the `<` at the start. An arrow's `>` closes nothing.
+/// Index of the `>` that closes the `<` at the start. The `>` of an arrow closes nothing.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_i32;
     let mut previous = b' ';

@@ -1,4 +1,4 @@
-//! The GNU C library: its inner functions, and what to try against its locks.
+//! The GNU C library: its internal functions, and what to try against its locks.
 
 use super::names::Names;
 use super::runtime::Runtime;
@@ -30,7 +30,7 @@ pub(super) const KEEP_MEMORY: &str = "keep memory instead of giving it back: mal
      GLIBC_TUNABLES=glibc.malloc.trim_threshold=...";
 
 static NAMES: Names = Names {
-    // Low-level locks (sysdeps/nptl/lowlevellock.h), of older versions, too.
+    // Low-level locks (sysdeps/nptl/lowlevellock.h), including those of older versions.
     c_primitives: &[
         ("pthread_mutex_cond_lock", Primitive::Lock),
         ("lll_lock", Primitive::Lock),
@@ -105,7 +105,7 @@ const KNOWN: &[Advice] = &[
         remedies: &["read the environment once at the start and keep the values"],
     },
     Advice {
-        // glibc's time/tzset.c: one lock for all of them. `tz_convert` is inside localtime_r and gmtime_r.
+        // glibc's time/tzset.c: one lock for all of these. localtime_r and gmtime_r call `tz_convert`.
         functions: &[
             "localtime",
             "localtime_r",

@@ -1,7 +1,7 @@
 //! What is known of languages, their libraries and their virtual machines: one file or folder each, behind [`Runtime`].
 //!
 //! Everything outside this folder asks the functions below and names no runtime (`tests/runtime_names.rs`). Names only
-//! sharpen an answer: on most machines the inner functions of the C library have none.
+//! make an answer more precise: on most machines the C library's internal functions have none.
 //!
 //! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name
 //! apart; [`names`] the table that each runtime fills; [`advice`] what to try against what is known by name; [`user`]
@@ -30,7 +30,7 @@ use runtime::Runtime;
 use types::RuntimeLock;
 pub use types::{CallStack, Called, Parked, Primitive, Service, Theme};
 
-/// All of them. Where several know something of a stack, the first decides.
+/// All runtimes. If several recognise a stack, the first decides.
 const ALL: [&dyn Runtime; 12] = [
     &go::Go,
     &managed::cpython::CPython,
@@ -72,13 +72,14 @@ pub fn is_runtime(function: &FunctionName<'_>) -> bool {
     let known = |path: &str| tables().any(|names| names.has_path(path));
     match function.paths.as_slice() {
         [path] => known(path),
-        // `<Type as Trait>`: the program's when either is; a type without a path is a parameter and says nothing.
+        // `<Type as Trait>` is the program's if the type or the trait is; a type without a path is a type parameter and
+        // says nothing.
         [of, by] => known(by) && (known(of) || !of.contains("::")),
         _ => false,
     }
 }
 
-/// True for functions of the C library itself, for programs that carry it inside (static binaries).
+/// True for functions of the C library itself, for programs that contain it (static binaries).
 pub fn is_c_library(function: &FunctionName<'_>) -> bool {
     !function.name.contains("::") && tables().any(|names| names.is_carried(function))
 }
@@ -88,7 +89,8 @@ pub fn is_c_library_module(module: &str) -> bool {
     tables().any(|names| names.modules.iter().any(|start| module.starts_with(start)))
 }
 
-/// True for the module (file name) of a language's virtual machine or interpreter: what runs there is never the program's own.
+/// True for the module (file name) of a language's virtual machine or interpreter: code in it is never the program's
+/// own.
 pub fn is_runtime_module(module: &str) -> bool {
     tables().any(|names| names.has_module(module))
 }
@@ -103,30 +105,30 @@ pub fn is_runtime_source(file: &str) -> bool {
     tables().any(|names| names.has_source(file))
 }
 
-/// True for the outermost functions of a thread: never the owner of anything.
+/// True for the functions that every thread starts in: they are never blamed.
 pub fn is_thread_start(name: &str) -> bool {
     let c_name = function_name::plain(name);
     tables().any(|names| names.is_thread_start(name, c_name))
 }
 
-/// True for the function that starts the tasks of a program whose runtime schedules them over threads.
+/// True for the first task of a program whose runtime schedules tasks on threads, by its function.
 pub fn is_first_task(name: &str) -> bool {
     tables().any(|names| names.first_task == Some(name))
 }
 
-/// True for the loops in which a virtual machine's own threads wait to be called: for code to compile, operations, and the
-/// clock. What they wait for is no work of the program, and more processors are nothing to them.
+/// True for the loops in which a virtual machine's own threads wait for code to compile, for operations, and for the
+/// clock. This is not the program's work, and more processors would not help them.
 pub fn is_service_loop(name: &str) -> bool {
     tables().any(|names| names.service_loops.iter().any(|start| name.starts_with(start)))
 }
 
-/// True for a shell, and for a program that only starts another one.
+/// True for a shell, and for other programs that only start another one.
 pub fn is_launcher(program: &str) -> bool {
     tables().any(|names| names.launchers.contains(&program))
 }
 
-/// What a thread does that a runtime starts for itself, by the thread's name; none for the program's own threads. A shell that
-/// is still called so when it ends has done nothing but start programs.
+/// What a runtime's own thread does, by the thread's name; `None` for the program's threads. A thread that still has a
+/// shell's name when it ends only started programs.
 pub fn service_thread(name: &str) -> Option<Service> {
     if is_launcher(name) {
         return Some(Service::Other);
@@ -135,60 +137,62 @@ pub fn service_thread(name: &str) -> Option<Service> {
     known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, service)| *service)
 }
 
-/// The same by the function that such a thread started in.
+/// The same, by the function that the thread started in.
 pub fn service_start(name: &str) -> Option<Service> {
     let known = tables().flat_map(|names| names.service_starts);
     known.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, service)| *service)
 }
 
-/// True for code that a virtual machine made and that is no function's, by what the machine calls it.
+/// True for generated code that belongs to no function of the program, by the name that the virtual machine gives it.
 pub fn is_stub(name: &str) -> bool {
     ALL.iter().any(|runtime| runtime.is_stub(name))
 }
 
-/// True for the function that passes a system call through.
+/// True for the C library's `syscall`, which makes any system call.
 pub fn is_syscall_wrapper(name: &str) -> bool {
     posix::is_syscall_wrapper(name)
 }
 
-/// True for a function that passes calls of the program on to a virtual machine.
+/// True for a function that passes the program's calls on to a virtual machine.
 pub fn is_border(name: &str) -> bool {
     tables().any(|names| names.borders.iter().any(|start| name.starts_with(start)))
 }
 
-/// True for the usual names of a program's own function around the futex call: who calls it is to blame, not it.
+/// True for the usual names of a program's own wrapper of the futex call: its caller is to blame, not the wrapper.
 pub fn is_futex_wrapper(name: &str) -> bool {
     posix::is_futex_wrapper(name)
 }
 
-/// True for a library's function that takes something from a queue, and waits where there is nothing.
+/// True for a library's function that takes something from a queue, and waits if the queue is empty.
 pub fn takes_from_queue(name: &str) -> bool {
     tables().any(|names| names.queue_takers.iter().any(|part| name.ends_with(part)))
 }
 
-/// True for the functions that wait for a semaphore: a lock where those who wait also post, a queue where others do.
+/// True for the functions that wait for a semaphore: it is a lock if the waiting threads also post, a queue if others
+/// do.
 pub fn is_semaphore(name: &str) -> bool {
     posix::is_semaphore(name)
 }
 
-/// True for the function in which a worker of an executor waits when it has no task.
+/// True for the function in which an executor's worker waits when it has no task.
 pub fn is_worker_without_task(name: &str) -> bool {
     tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))
 }
 
-/// True for the module (file name) of a virtual machine whose heap a collector clears: who waits there for memory waits for it.
+/// True for the module (file name) of a virtual machine with a garbage collector: a wait for memory there is a wait for
+/// it.
 pub fn collects_garbage(module: &str) -> bool {
     managed::java::is_machine(module) || managed::dotnet::is_core(module)
 }
 
-/// What the collector is called that a function belongs to, and what to try against its pauses.
+/// The name of the collector to which a function belongs, and what to try against its pauses.
 pub fn collector(function: &str) -> Option<(&'static str, &'static str)> {
     let mut all = tables().flat_map(|names| names.collectors);
     all.find(|(part, ..)| function.contains(part)).map(|(_, name, remedy)| (*name, *remedy))
 }
 
-/// Which classes of a program are its own, by the names of all methods that a virtual machine made code of; none where its
-/// `modules` (file names) are of no virtual machine whose programs have packages.
+/// Which classes of a program are its own, by the names of all compiled methods; `None` where `modules` (file names)
+/// has no virtual machine whose programs have packages.
 pub fn own_classes<'n>(
     mut modules: impl Iterator<Item = &'n str>,
     methods: impl Iterator<Item = &'n str>,
@@ -197,46 +201,47 @@ pub fn own_classes<'n>(
     modules.any(managed::java::is_machine).then(|| OwnClasses::of(methods, library))
 }
 
-/// True for the module (file name) of an interpreter: its functions stand for any of its program's.
+/// True for the module (file name) of an interpreter: its functions stand for those of its program.
 pub fn is_interpreter(module: &str) -> bool {
     managed::cpython::is_module(module)
 }
 
-/// True for the functions of spin locks: who waits for one never sleeps.
+/// True for the functions of spin locks: a thread that waits for one never sleeps.
 pub fn is_spin_lock(name: &str) -> bool {
     posix::is_spin_lock(name)
 }
 
-/// What a thread of a task scheduler had done before it slept; none for any other thread.
+/// Why a task scheduler's thread sleeps; `None` for any other thread.
 pub fn parked(stack: &CallStack<'_>) -> Option<Parked> {
     first(|runtime| runtime.parked(stack))
 }
 
-/// True where every function is one of a task scheduler, and none of the program's or of another library.
+/// True where all functions are a task scheduler's own.
 pub fn is_scheduler_alone<'n>(mut functions: impl Iterator<Item = &'n str>) -> bool {
     let scheduler = |name: &str| tables().any(|names| names.scheduler.is_some_and(|start| name.starts_with(start)));
     functions.next().is_some_and(scheduler) && functions.all(scheduler)
 }
 
-/// The lock of a runtime itself that is taken in a stack, such as an interpreter's.
+/// The runtime's own lock that is being taken in a stack, such as an interpreter's.
 pub fn lock_taken(stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
     first(|runtime| runtime.lock_taken(stack))
 }
 
-/// The kind of lock that a runtime has for its programs and enters in this function, such as a monitor of a virtual machine.
+/// The kind of lock that a runtime provides for programs and that this function takes, such as a virtual machine's
+/// monitor.
 pub fn lock_entered(called: Called<'_>) -> Option<&'static RuntimeLock> {
     first(|runtime| runtime.lock_entered(called))
 }
 
-/// True for a function with which a runtime takes or releases locks by a jump: its caller's return address shows the lock
-/// where the slow path has no name.
+/// True for a function with which a runtime takes or releases locks, and which jumps to the slow path. The slow path,
+/// which may have no name, then has the same return address, which identifies the lock.
 pub fn takes_lock(called: Called<'_>) -> bool {
     ALL.iter().any(|runtime| runtime.takes_lock(called))
 }
 
 /// The primitive that a stack is in. `innermost`: the primitives of the functions before the program's own, in order.
 ///
-/// The innermost decides, but a lock, a barrier or a join around a condition is what it is used for.
+/// The innermost decides, except that a lock, a barrier or a join around a condition is what the condition is used for.
 pub fn primitive_of_stack(
     stack: &CallStack<'_>,
     mut innermost: impl Iterator<Item = Primitive> + Clone,

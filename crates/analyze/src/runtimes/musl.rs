@@ -1,4 +1,4 @@
-//! The musl C library, beyond what every C library has.
+//! The musl C library: what it has beyond other C libraries.
 
 use super::names::Names;
 use super::runtime::Runtime;

@@ -1,4 +1,4 @@
-//! The table that a runtime fills with its names, and how names are looked up in it.
+//! The table that a runtime fills with its names, and the look-ups in it.
 
 use super::function_name::FunctionName;
 use super::types::{Primitive, Service, Theme};
@@ -6,13 +6,14 @@ use super::types::{Primitive, Service, Theme};
 /// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// Starts of the paths where its code lies.
+    /// Starts of the paths of its functions.
     pub paths: &'static [&'static str],
     /// Primitives by the start of a C name, without leading underscores.
     pub c_primitives: &'static [(&'static str, Primitive)],
-    /// Primitives by a part of a path, in code that lies in `paths`. The first part that fits decides.
+    /// Primitives by a part of a path, for functions in `paths`. The first part that fits decides.
     pub path_primitives: &'static [(&'static str, Primitive)],
-    /// Primitives by a part of a path in code of these packages: a class library whose classes are built on each other.
+    /// Primitives by a part of a path, for functions in these packages of a class library whose classes build on each
+    /// other.
     pub class_packages: &'static [&'static str],
     pub class_primitives: &'static [(&'static str, Primitive)],
     /// Themes by whole C names, without leading underscores.
@@ -23,48 +24,49 @@ pub(super) struct Names {
     pub path_themes: &'static [(Theme, &'static [&'static str])],
     /// Themes by the start of a path that has a class in it.
     pub class_themes: &'static [(Theme, &'static [&'static str])],
-    /// C functions that are the library's even when it is part of the program (a static binary), without underscores.
+    /// C functions that are the library's even in a static binary, without leading underscores.
     pub carried: &'static [&'static str],
     /// The same by the start of the name, with or without underscores.
     pub carried_prefixes: &'static [&'static str],
-    /// Functions in which threads start, by whole C names without underscores.
+    /// Functions in which threads start, by whole C names without leading underscores.
     pub thread_starts: &'static [&'static str],
-    /// The same by the start of the name as it is.
+    /// The same by the start of the whole name.
     pub thread_start_prefixes: &'static [&'static str],
     /// Starts of the functions in which its own threads wait to be called.
     pub service_loops: &'static [&'static str],
-    /// Starts of the names of the threads that it starts for itself, as the kernel has them (15 letters), and what they do.
+    /// Starts of the names of its own threads, as the kernel keeps them (at most 15 bytes), and what these threads do.
     pub service_threads: &'static [(&'static str, Service)],
-    /// The same by the start of the function that they started in.
+    /// The same by the start of the name of the function that the thread started in.
     pub service_starts: &'static [(&'static str, Service)],
     /// Programs that only start others, such as shells.
     pub launchers: &'static [&'static str],
-    /// What a garbage collector is called, by a part of its functions' names, and what to try against its pauses.
+    /// Garbage collectors: a part of their functions' names, what they are called, and what to try against their
+    /// pauses.
     pub collectors: &'static [(&'static str, &'static str, &'static str)],
-    /// Starts of the functions in which a worker waits that has no task; workers wake each other.
+    /// Starts of the functions in which a worker without a task waits; workers wake each other.
     pub idle_workers: &'static [&'static str],
     /// Ends of the names of the functions that take something from a queue.
     pub queue_takers: &'static [&'static str],
-    /// The function that starts the tasks of a program.
+    /// The function of a program's first task.
     pub first_task: Option<&'static str>,
     /// The start of the names of its task scheduler's functions.
     pub scheduler: Option<&'static str>,
-    /// Starts of the functions through which programs call all that is in its modules: they own nothing.
+    /// Starts of the functions through which programs call everything in its modules: they are never responsible.
     pub borders: &'static [&'static str],
     /// Starts of the file names of its modules, for C libraries.
     pub modules: &'static [&'static str],
-    /// File names of its other modules: what runs in them is never the program's own. A `*` at the end stands for any rest.
+    /// File names of its other modules: code in them is never the program's own. A `*` at the end stands for any rest.
     pub own_modules: &'static [&'static str],
-    /// What its modules do that have no names inside, by file name as above.
+    /// What modules without function names do, by file name as above.
     pub module_themes: &'static [(Theme, &'static [&'static str])],
-    /// Where the sources of its library lie, as compilers record it.
+    /// Starts of the paths of its library's sources, as compilers record them.
     pub sources: &'static [&'static str],
-    /// Parts of the paths of such sources, which users install anywhere.
+    /// Parts of the paths of such sources, for what users may install anywhere.
     pub source_folders: &'static [&'static str],
 }
 
 impl Names {
-    /// No name at all, to be filled.
+    /// A table without names, to start from.
     pub(super) const NONE: Names = Names {
         paths: &[],
         c_primitives: &[],
@@ -101,7 +103,8 @@ impl Names {
         self.paths.iter().any(|start| path.starts_with(start))
     }
 
-    /// The primitive of a function with a path. Only the path counts: a closure's or a parameter's type may carry any name.
+    /// The primitive of a function with a path. Only the path counts: a closure's or a parameter's type may carry any
+    /// name.
     pub(super) fn primitive_by_path(&self, function: &FunctionName<'_>) -> Option<Primitive> {
         if self.path_primitives.is_empty() || !function.has_path || !function.paths.iter().any(|p| self.has_path(p)) {
             return None;
@@ -116,7 +119,7 @@ impl Names {
         found.map(|(_, primitive)| *primitive)
     }
 
-    /// The primitive that a method of a class library is, or is built on.
+    /// The primitive that a method of a class library is or uses.
     pub(super) fn primitive_by_class(&self, function: &FunctionName<'_>) -> Option<Primitive> {
         let in_package = |path: &&String| self.class_packages.iter().any(|package| path.starts_with(package));
         let method = function.paths.iter().find(in_package)?;
@@ -132,7 +135,7 @@ impl Names {
             let prefix = || self.c_theme_prefixes.iter().find(|(_, starts)| starts.iter().any(|s| c.starts_with(s)));
             return whole.or_else(prefix).map(|(theme, _)| *theme);
         }
-        // `operator new` is a name with a blank: what a path loses of it, the whole name keeps.
+        // `operator new` has a blank in its name, which paths lose; so the whole name is compared.
         let named = |start: &&str| start.contains(' ') && function.name.starts_with(*start);
         let starts = |start: &&str| named(start) || function.paths.iter().any(|p| p.starts_with(*start));
         let path = self.path_themes.iter().find(|(_, list)| list.iter().any(starts));
@@ -141,7 +144,7 @@ impl Names {
         found.map(|(theme, _)| *theme)
     }
 
-    /// True for a function of a library that may be part of the program.
+    /// True for a library's function that may be linked into the program.
     pub(super) fn is_carried(&self, function: &FunctionName<'_>) -> bool {
         let starts = |start: &&str| function.name.starts_with(*start) || function.c_name.starts_with(*start);
         self.carried.contains(&function.c_name) || self.carried_prefixes.iter().any(starts)

@@ -1,7 +1,7 @@
 //! OpenMP's runtimes: GCC's libgomp, LLVM's libomp, Intel's libiomp5.
 //!
-//! Their teams wait for their slowest member and for the next parallel part. The inner functions have no symbols in
-//! distributions, so a stack tells by its module and by the functions that have names.
+//! Their teams wait for the slowest member and for the next parallel part. Distributions ship no symbols for the
+//! internal functions, so a stack is judged by its module and by the functions that have names.
 
 use super::names::Names;
 use super::runtime::Runtime;
@@ -15,7 +15,7 @@ impl Runtime for OpenMp {
         &NAMES
     }
 
-    /// Taking the next share of a loop is no waiting; all else is a lock where the names say so, and a barrier.
+    /// Taking the next share of a loop is no wait. Anything else is a lock where names say so, else a barrier.
     fn primitive_without_name(&self, stack: &CallStack<'_>) -> Option<Primitive> {
         let mut runtime = stack.in_library().iter().filter(|c| is_module(c.module)).peekable();
         runtime.peek()?;

@@ -15,7 +15,7 @@ impl Runtime for Posix {
 }
 
 static NAMES: Names = Names {
-    // The shells of Debian's and Alpine's packages, and programs that run another one with something changed.
+    // The shells in Debian's and Alpine's packages, and programs that run another one with changed settings.
     launchers: &[
         "bash", "dash", "sh", "zsh", "ksh", "mksh", "fish", "env", "nice", "taskset", "timeout", "numactl", "busybox",
         "chrt", "make", "pyenv", "setsid", "stdbuf", "time",
@@ -102,7 +102,7 @@ static NAMES: Names = Names {
         "sem_wait",
         "sem_post",
     ],
-    // Names that are reserved to the implementation.
+    // Names reserved for the implementation.
     carried_prefixes: &["__", "pthread_"],
     thread_starts: &["clone", "clone3", "start", "main"],
     ..Names::NONE
@@ -117,7 +117,7 @@ pub(super) fn is_futex_wrapper(name: &str) -> bool {
     !c.contains("::") && ["futex", "sys_futex", "linux_futex"].iter().any(|start| c.starts_with(start))
 }
 
-/// `new_sem_wait` is glibc's inner one; C++ and Java have a class for it.
+/// `new_sem_wait` is glibc's internal function; C++ and Java have a class for semaphores.
 pub(super) fn is_semaphore(name: &str) -> bool {
     let c = plain(name);
     if ["std::counting_semaphore<", "java.util.concurrent.Semaphore."].iter().any(|start| c.starts_with(start)) {

@@ -1,4 +1,4 @@
-//! Rust: its standard library, and the crates that many programs wait in.
+//! Rust: its standard library, and crates in which many programs wait.
 
 use super::names::Names;
 use super::runtime::Runtime;

@@ -1,15 +1,15 @@
-//! What runtimes tell of threads, stacks and functions.
+//! What runtimes tell about threads, stacks and functions.
 
 /// A synchronisation primitive: what a function does to the thread that calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Primitive {
     /// Takes or releases a lock.
     Lock,
-    /// Takes one of several things of a kind, or gives it back. Only users name such functions.
+    /// Takes one of several things of a kind, or gives it back.
     Pool,
-    /// Waits for or signals a condition, a channel, or another thread's call to wake it.
+    /// Waits for or signals a condition or a channel, or waits for another thread to wake it.
     Condition,
-    /// Waits until all have arrived.
+    /// Waits until all threads have arrived.
     Barrier,
     /// Waits for a thread to end.
     Join,
@@ -19,9 +19,9 @@ pub enum Primitive {
 
 /// What a library is busy with.
 ///
-/// Each is one cause although its time shows as locks, system calls, page faults and plain code, so the theme of a stack
-/// comes before everything else that it shows. Where an allocator has no symbols its time is booked to what the kernel and
-/// the samples see.
+/// Each is one cause although its time shows as locks, system calls, page faults and plain code, so the theme of a
+/// stack comes before everything else in it. Where an allocator has no symbols, its time is booked to what the kernel
+/// and the samples show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Theme {
     /// Allocating and freeing memory.
@@ -41,14 +41,14 @@ pub enum Service {
     Compiler,
     /// Collects garbage.
     Collector,
-    /// Anything else: it carries out operations, looks at the clock, delivers signals.
+    /// Anything else: executes operations, watches the clock, delivers signals.
     Other,
 }
 
-/// What a sleeping thread had done before, where a runtime schedules its tasks (goroutines, say) over threads.
+/// Why a thread sleeps, by what it did before, where a runtime schedules tasks (such as goroutines) on threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Parked {
-    /// It runs no tasks: it watches the others, or gave its right to run them to another thread.
+    /// It runs no tasks: it watches the others, or has handed its right to run tasks to another thread.
     Spare,
     /// Its task ended.
     Ended,
@@ -60,11 +60,11 @@ pub enum Parked {
     Sleeps,
     /// Its task waits for a file or a socket.
     Polls,
-    /// Its task's time was up; another thread took it.
+    /// Its task was preempted, and another thread took it.
     Preempted,
-    /// Its task waited, and had gone on elsewhere before the thread slept.
+    /// Its task waited, but went on in another thread before this one slept.
     Moved,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
@@ -77,14 +77,14 @@ pub struct Called<'a> {
     pub module: &'a str,
 }
 
-/// A stack as runtimes look at it.
+/// A stack in the form that runtimes examine.
 #[derive(Debug, Clone, Copy)]
 pub struct CallStack<'a> {
     /// Its functions, the innermost first.
     pub functions: &'a [Called<'a>],
-    /// How many of them come before the program's first own.
+    /// How many of them come before the program's first own function.
     pub library: usize,
-    /// True when the program called from an address where a stack with names takes a lock ([`takes_lock`]).
+    /// True when the program called from an address at which another stack, with names, takes a lock ([`takes_lock`]).
     pub at_lock_call: bool,
 }
 
@@ -95,12 +95,12 @@ impl<'a> CallStack<'a> {
     }
 }
 
-/// A lock of a runtime itself, or of a kind that it has for its programs.
+/// A runtime's own lock, or a kind of lock that it provides for programs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RuntimeLock {
     /// What threads wait for: the end of a sentence.
     pub called: &'static str,
-    /// True when the program's function that takes it belongs into that sentence.
+    /// True when the sentence should name the program's function that takes it.
     pub taken_by_program: bool,
     /// What to try.
     pub remedies: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! The user's own table: functions of which the user said what they are.
+//! The user's own table: functions for which the user said what they are.
 
 use super::function_name::FunctionName;
 use super::types::Primitive;
@@ -10,12 +10,12 @@ use std::collections::HashMap;
 pub struct UserFunctions(HashMap<Vec<String>, FunctionKind>);
 
 impl UserFunctions {
-    /// Takes them over. Of two that say different things of a function the later holds.
+    /// Builds the table. If a function is named twice, the later entry counts.
     pub fn new(functions: &[NamedFunction]) -> UserFunctions {
         UserFunctions(functions.iter().map(|f| (FunctionName::new(&f.function).paths, f.kind)).collect())
     }
 
-    /// What the user said that a function is.
+    /// What kind of function the user said this is.
     pub fn kind(&self, function: &FunctionName<'_>) -> Option<FunctionKind> {
         if self.0.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! The accesses of a run by cache line: which thread uses which bytes.
+//! The accesses of a run, by cache line: which thread uses which bytes.
 
 use recording::tables::{Access, AccessKind, Confirmation};
 use recording::{RunId, Tables, ThreadId};
@@ -22,12 +22,13 @@ pub enum SharingKind {
     True,
 }
 
-/// Most samples of a stalled access are taken at the instruction after it, some at the access.
+/// True for a sample at an access or at the instruction after it: most samples of a stalled access are at the latter.
 pub(crate) fn is_near(distance: i32) -> bool {
     (-1..=0).contains(&distance)
 }
 
-/// Both threads must have hit the line in so many of the same trials, of 600 µs each: one that passes by hits in one.
+/// Both threads must have hit the line in this many common trials, of 600 µs each: a thread that uses it just once hits
+/// in one.
 ///
 /// Decides: whether two threads are said to use a line at the same time.
 /// From: measured: with prototypes, 120 runs of programs without sharing never reached it.
@@ -35,7 +36,7 @@ pub(crate) fn is_near(distance: i32) -> bool {
 /// Wrong if: two threads pass by a line at the same time now and then, in three of forty trials.
 const TRIALS: u32 = 3;
 
-/// Writes further apart than that many nanoseconds, at the lower quartile, move the line too seldom to matter.
+/// Writes further apart than this at the lower quartile, in nanoseconds, move the line too seldom to matter.
 ///
 /// Decides: whether a line is written often enough to be told.
 /// From: chosen: a transfer takes less than half a microsecond, a hundredth of that.
@@ -43,8 +44,8 @@ const TRIALS: u32 = 3;
 /// Wrong if: threads share a hundred lines, each written more seldom than that: together they cost, and none is told.
 const RARE_NS: u64 = 50_000;
 
-/// When threads never come closer to each other than that many nanoseconds, at the lower quartile, one hands the line on
-/// to the other.
+/// When accesses of different threads are further apart than this at the lower quartile, in nanoseconds, one thread
+/// hands the line on to the other.
 ///
 /// Decides: whether threads share a line, or one gives it to the other.
 /// From: measured: a trap takes up to 30 µs in a virtual machine, and is in the times.
@@ -52,7 +53,8 @@ const RARE_NS: u64 = 50_000;
 /// Wrong if: a trap costs more than 30 µs: threads that share a line then seem to hand it on.
 const APART_NS: u64 = 30_000;
 
-/// A thread uses a place in a line when that many of its samples show it, and that share of the line's.
+/// A thread uses a place in a line when at least this many of its samples show it, and at least [`SHARE`] of the line's
+/// samples.
 ///
 /// Decides: which threads are among those who share a line.
 /// From: chosen: who fills in the first values is not among them.
@@ -65,8 +67,8 @@ const FEWEST: usize = 3;
 /// Wrong if: more than a hundred threads share a line alike: none of them has a hundredth of its samples.
 const SHARE: f64 = 0.01;
 
-/// A thread that makes this part of its accesses to a line at bytes which others use too would wait for the line all the
-/// same with everything else moved out of it.
+/// If a thread makes at least this share of its accesses to a line at bytes that others use too, it would still wait
+/// for the line with everything else moved out of it.
 ///
 /// Decides: whether sharing is told as of the same bytes (true) or of different ones (false).
 /// From: chosen: whichever access comes first pays.
@@ -84,11 +86,11 @@ pub struct Use<'t> {
     pub offset: u64,
     /// Bytes.
     pub width: u64,
-    /// It writes them.
+    /// True if the thread writes them.
     pub writes: bool,
-    /// Another thread uses some of the same bytes.
+    /// True if another thread uses some of the same bytes and one of the two writes.
     pub overlaps: bool,
-    /// What its time there is due to.
+    /// The kind of sharing to which its time there is due.
     pub kind: SharingKind,
     /// The accesses.
     pub rows: Vec<&'t Access>,
@@ -108,9 +110,9 @@ pub struct SharedLine<'t> {
     pub run: RunId,
     /// The address of its first byte.
     pub address: u64,
-    /// Who uses what.
+    /// Which threads use which bytes.
     pub uses: Vec<Use<'t>>,
-    /// What breakpoints saw of it.
+    /// What breakpoints saw there.
     pub trials: Vec<&'t Confirmation>,
     /// Whether breakpoints proved that threads use it at the same time; else what is missing.
     pub confirmed: Result<(), String>,
@@ -126,7 +128,7 @@ impl SharedLine<'_> {
 /// Thread, offset, width.
 type AccessKey = (ThreadId, u64, u64);
 
-/// All lines of which different threads use parts, one of them writing.
+/// All lines that different threads use, at least one of them writing.
 pub(super) fn lines<'t>(tables: &'t Tables, process: &dyn Fn(RunId, ThreadId) -> u32) -> Vec<SharedLine<'t>> {
     let mut by_line: BTreeMap<(RunId, u32, u64), BTreeMap<AccessKey, Vec<&Access>>> = BTreeMap::new();
     for row in &tables.accesses {
@@ -168,9 +170,9 @@ fn writes(kind: AccessKind) -> bool {
     matches!(kind, AccessKind::Store | AccessKind::Update | AccessKind::Atomic)
 }
 
-/// The uses that share, each with its kind; none when nobody shares.
+/// The uses that share, each with its kind; `None` when there are none.
 fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
-    /// What the other uses of a line need to know of one.
+    /// What the other uses of a line need to know about one use.
     #[derive(Clone, Copy)]
     struct Seen {
         thread: ThreadId,
@@ -184,7 +186,8 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
     let mut shared: Vec<Use> = uses
         .into_iter()
         .filter_map(|mut used| {
-            // A thread that writes somewhere in the line loses it to whoever looks at it, and waits at all that it uses there.
+            // A thread that writes anywhere in the line loses it to any thread that reads it, and then waits at all its
+            // uses of the line.
             let writer = all.iter().any(|own| own.thread == used.thread && own.writes);
             let others: Vec<&Seen> = all.iter().filter(|other| other.thread != used.thread).collect();
             let loses = others.iter().any(|other| other.writes || writer);
@@ -194,7 +197,7 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
             loses.then_some(used)
         })
         .collect();
-    // Rows of each thread at what others use too, and all.
+    // For each thread: accesses to bytes that others use too, and all accesses.
     let mut threads: BTreeMap<ThreadId, (usize, usize)> = BTreeMap::new();
     for used in &shared {
         let rows = threads.entry(used.thread).or_default();
@@ -208,7 +211,7 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
     (!shared.is_empty()).then_some(shared)
 }
 
-/// Whether breakpoints proved it; what is missing, in words.
+/// Whether breakpoints proved that threads share the line; else what is missing, in words.
 fn confirmed(trials: &[&Confirmation]) -> Result<(), String> {
     let tried = trials.iter().map(|row| row.trials).max().unwrap_or(0);
     if tried == 0 {

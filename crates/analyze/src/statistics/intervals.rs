@@ -1,32 +1,32 @@
-//! Intervals of few values: of the centre that they scatter around, of a difference inside blocks, and of the shift between
-//! two samples.
+//! Intervals from few values: for the centre that they scatter around, for a difference inside blocks, and for the
+//! shift between two samples.
 //!
-//! Nothing here supposes bell-shaped noise, and nothing is resampled: from five runs a percentile bootstrap gives hardly
-//! more than their range, which misses the median once in sixteen times, and less than that for ratios. What is used:
+//! Nothing here assumes normal noise, and nothing is resampled: from five runs, a percentile bootstrap gives hardly
+//! more than their range, which misses the median once in sixteen times, and even less for ratios. The methods:
 //!
-//! - **Centre of n values**, each as likely above as below it (Thompson 1936, "On confidence ranges for the median"): the
-//!   k-th smallest to the k-th largest, where fair coins fall below k heads, or tails, seldom enough. No distribution
-//!   breaks this, and values of different scatter (drift, a disturbed block) do not either.
+//! - **Centre of n values**, each as likely above as below it (Thompson 1936, "On confidence ranges for the median"):
+//!   from the k-th smallest to the k-th largest, where n fair coins seldom enough give fewer than k heads, or tails.
+//!   This holds for any distribution, and for values of different scatter (drift, a disturbed block).
 //! - **Fewer values than that needs** (under 6 for 95 %): the range, widened at both ends by a share of its width
-//!   ([`widening`]). It holds for every distribution that is symmetric and has one peak, however heavy its tails; without
-//!   symmetry or with two peaks what remains certain is the range itself, which misses in 2^(1-n) of all cases: 6.25 %
-//!   with five values.
-//! - **Shift between two samples** that share no blocks: the shifts which the exact rank-sum test does not exclude (Mann &
-//!   Whitney 1947, "On a test of whether one of two random variables is stochastically larger than the other").
+//!   ([`widening`]). It holds for every symmetric distribution with one peak, however heavy its tails. Without symmetry
+//!   or with two peaks only the range itself is certain, which misses in 2^(1-n) of all cases: 6.25 % with five values.
+//! - **Shift between two samples** without common blocks: the shifts that the exact rank-sum test does not exclude
+//!   (Mann & Whitney 1947, "On a test of whether one of two random variables is stochastically larger than the other").
 
 use crate::answer::{Interval, Spread};
 use crate::statistics::paired::{ERROR, differences};
 use crate::statistics::{Measured, median, point};
 
-/// Samples are merged to this many values before they are ranked: 30 against 30 exclude chance far beyond any use.
+/// Samples are merged to at most this many values before they are ranked: 30 against 30 exclude chance far more than
+/// needed.
 ///
 /// Decides: how many values of each side a rank test gets.
 /// From: statistics: 30 against 30 exclude chance far beyond any use.
 /// Wrong if: neighbouring samples that are merged differ from each other systematically.
 const MOST_RANKED: usize = 30;
 
-/// The interval of the centre that values scatter around; `error` is the share of intervals that may miss it. None for
-/// fewer than two finite values.
+/// The interval of the centre that values scatter around; `error` is the share of intervals that may miss it. `None`
+/// for fewer than two finite values.
 pub fn centre(values: &[f64], error: f64) -> Option<Interval> {
     let sorted = sorted(values);
     if sorted.len() < 2 {
@@ -41,10 +41,10 @@ pub fn centre(values: &[f64], error: f64) -> Option<Interval> {
     Some(Interval { low: low - further, high: high + further })
 }
 
-/// What the centre of the second minus the first inside blocks is above, but for `error` of all cases: one end alone, for the
-/// question whether there is a difference in that direction at all. Five values of which none is below zero say so (one
-/// case in 32), however far apart they are; the interval of both ends is wider, and where a program has two speeds its lower
-/// end says little. With too few values the lower end of that interval. None where even that does not exist.
+/// A lower bound for the centre of second − first inside blocks, wrong in at most `error` of all cases: for the
+/// question whether there is a difference in that direction at all. Five values, none below 0, show that (chance: one
+/// in 32), however far apart they are. The two-sided interval is wider, and where a program has two speeds its lower
+/// end says little; with too few values that end is returned. `None` where even that does not exist.
 pub fn above(first: &[Measured], second: &[Measured], error: f64) -> Option<f64> {
     let inside = sorted(&differences(first, second, |a, b| b - a));
     let few = 2 * inside.len() < first.len().min(second.len());
@@ -54,20 +54,20 @@ pub fn above(first: &[Measured], second: &[Measured], error: f64) -> Option<f64>
     }
 }
 
-/// By which share of itself the range of `n` values must be widened at each end, so that it misses the centre in `error`
-/// of all cases at most: (1 / error)^(1/(n-1)) / 2 - 1, and never less than 0.
+/// The share of its width by which the range of `n` values must be widened at each end, so that it misses the centre in
+/// at most `error` of all cases: (1 / error)^(1/(n-1)) / 2 - 1, but at least 0.
 ///
-/// Why: let the differences from the centre be independent, symmetric and of one peak, each with a scatter of its own. The
-/// range misses the centre when all have one sign: 2^(1-n). The widened one misses it when, moreover, the smallest is more
-/// than the share q = w / (1 + w) of the largest. Given the largest, each other size lies anywhere below it with a
-/// density that falls, so it is above that share with a probability of at most 1 - q, and all of them with (1 - q)^(n-1).
-/// Together (2 (1 + w))^(1-n) = error. Even scatter over an interval attains the bound.
+/// Proof: let the differences from the centre be independent and symmetric with one peak, each with its own scatter.
+/// The range misses the centre when all have the same sign, with probability 2^(1-n). The range widened by w also needs
+/// the smallest difference to be more than the share q = w / (1 + w) of the largest. Given the largest, the others lie
+/// below it with a falling density, so each is above that share with a probability of at most 1 - q, and all are with
+/// (1 - q)^(n-1). Together: (2 (1 + w))^(1-n) = error. A uniform distribution attains the bound.
 fn widening(n: usize, error: f64) -> f64 {
     ((1.0 / error).powf(1.0 / (n as f64 - 1.0)) / 2.0 - 1.0).max(0.0)
 }
 
-/// The interval of the second minus the first inside blocks. Where the two have too few blocks in common (runs failed), each
-/// has an interval of its own, and the ends that are farthest apart count. None where even that does not exist.
+/// The interval of second − first inside blocks. Where the two have too few blocks in common (runs failed), each gets
+/// its own interval, and the ends furthest apart count. `None` where even that does not exist.
 pub fn difference(first: &[Measured], second: &[Measured], error: f64) -> Option<Interval> {
     let inside = differences(first, second, |a, b| b - a);
     if inside.len() >= 2 && 2 * inside.len() >= first.len().min(second.len()) {
@@ -78,13 +78,13 @@ pub fn difference(first: &[Measured], second: &[Measured], error: f64) -> Option
     Some(Interval { low: b.low - a.high, high: b.high - a.low })
 }
 
-/// The interval of the second over the first inside blocks, of positive values.
+/// The interval of second / first inside blocks, for positive values.
 pub fn ratio(first: &[Measured], second: &[Measured], error: f64) -> Option<Interval> {
     difference(&logarithms(first), &logarithms(second), error).map(exponential)
 }
 
-/// The interval of the second over the first where they share no blocks. None where there are too few values for any:
-/// see [`runs_needed`].
+/// The interval of second / first where they share no blocks. `None` where there are too few values: see
+/// [`runs_needed`].
 pub fn unpaired_ratio(first: &[Measured], second: &[Measured], error: f64) -> Option<Interval> {
     shift(&values(&logarithms(first)), &values(&logarithms(second)), error).map(exponential)
 }
@@ -94,18 +94,18 @@ pub fn spread(values: &[Measured]) -> Option<Spread> {
     let finite: Vec<f64> = values.iter().map(|m| m.value).filter(|v| v.is_finite()).collect();
     let median = median(&finite)?;
     let (min, max) = finite.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
-    // On the scale of logarithms, because noise multiplies times.
+    // In logarithms, because noise multiplies times.
     let logarithms: Vec<f64> = finite.iter().map(|v| v.ln()).collect();
     let Interval { low, high } = holding(centre(&logarithms, ERROR).map_or(point(median), exponential), median);
     Some(Spread { median, min, max, low, high })
 }
 
-/// The interval widened until it holds a value, so that no estimate lies outside of its own interval.
+/// The interval, widened to contain `value`, so that no estimate lies outside its own interval.
 pub fn holding(interval: Interval, value: f64) -> Interval {
     Interval { low: interval.low.min(value), high: interval.high.max(value) }
 }
 
-/// By how much the second sample is shifted against the first.
+/// The interval of the shift of the second sample relative to the first.
 fn shift(first: &[f64], second: &[f64], error: f64) -> Option<Interval> {
     let (first, second) = (merged(first), merged(second));
     let cut = cut_by_ranks(first.len(), second.len(), error).checked_sub(1)?;
@@ -114,15 +114,15 @@ fn shift(first: &[f64], second: &[f64], error: f64) -> Option<Interval> {
     Some(Interval { low: *all.get(cut)?, high: *all.get(all.len().checked_sub(cut + 1)?)? })
 }
 
-/// The fewest runs of each of two samples from which an interval of their shift exists.
+/// The fewest runs in each of two samples for which an interval of their shift exists.
 pub fn runs_needed(error: f64) -> usize {
     (1..=MOST_RANKED).find(|n| cut_by_ranks(*n, *n, error) > 0).unwrap_or(MOST_RANKED)
 }
 
-/// The largest k for which fewer than k heads, or fewer than k tails, of n fair coins are at most this probable; 0 when
-/// not even none is.
+/// The largest k for which n fair coins give fewer than k heads, or fewer than k tails, with a probability of at most
+/// `error`; 0 when there is none.
 fn cut_by_coins(n: usize, error: f64) -> usize {
-    // In logarithms, because 2^-n is no number any more for thousands of runs.
+    // In logarithms, because 2^-n underflows for thousands of runs.
     let mut term = -(n as f64) * std::f64::consts::LN_2;
     let mut below = 0.0;
     (0..n / 2 + 1)
@@ -134,11 +134,11 @@ fn cut_by_coins(n: usize, error: f64) -> usize {
         .count()
 }
 
-/// The same for the number of pairs in which the first sample's value is the larger one, when both are of one kind.
+/// The same for the number of pairs in which the first sample's value is larger, if both have the same distribution.
 fn cut_by_ranks(first: usize, second: usize, error: f64) -> usize {
     let most = first * second;
-    // Ways to choose so many of the ranks looked at so far, by what their sum exceeds the least one; the size stays that
-    // of a binomial coefficient of 60, far from what a double rounds badly.
+    // ways[chosen][sum]: in how many ways `chosen` of the ranks so far exceed their least sum by `sum`. At most a
+    // binomial coefficient of 60, which a double holds precisely enough.
     let mut ways = vec![vec![0.0; most + 1]; first + 1];
     ways[0][0] = 1.0;
     for rank in 0..first + second {
@@ -158,7 +158,7 @@ fn cut_by_ranks(first: usize, second: usize, error: f64) -> usize {
     rare.count().min(most.div_ceil(2))
 }
 
-/// Means of neighbours in time, so that at most [`MOST_RANKED`] are left.
+/// Means of neighbours in time, at most [`MOST_RANKED`] of them.
 fn merged(values: &[f64]) -> Vec<f64> {
     let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     let together = finite.len().div_ceil(MOST_RANKED).max(1);
@@ -208,13 +208,14 @@ mod tests {
         // Exact 95 % intervals of a median: the whole range up to 8 values, then the 2nd, 3rd ... on each side.
         let cuts = [5, 6, 8, 9, 11, 12, 14, 15, 17, 18, 20].map(|n| cut_by_coins(n, ERROR));
         assert_eq!(cuts, [0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 6]);
-        // Far beyond where 2^-n is a number: 1.96 standard deviations of the count of heads below its half.
+        // Far beyond where 2^-n underflows: 1.96 standard deviations of the number of heads below half.
         assert_eq!(cut_by_coins(10_000, ERROR), 4902);
     }
 
     #[test]
     fn rank_sums_are_those_of_the_published_tables() {
-        // Mann & Whitney's two-sided table at 5 %: the largest U that is rejected is 0, 2, 5, 8, 13, 17, 23 for n = 4 to 10.
+        // Mann & Whitney's two-sided table at 5 %: the largest U that is rejected is 0, 2, 5, 8, 13, 17, 23 for n = 4
+        // to 10.
         let table: Vec<usize> = (4..=10).map(|n| cut_by_ranks(n, n, 0.05) - 1).collect();
         assert_eq!(table, [0, 2, 5, 8, 13, 17, 23]);
         assert_eq!((cut_by_ranks(3, 3, 0.05), cut_by_ranks(3, 5, 0.05), cut_by_ranks(0, 5, 0.05)), (0, 1, 0));
@@ -224,7 +225,8 @@ mod tests {
     #[test]
     fn the_widened_range_misses_evenly_scattered_values_exactly_as_often_as_it_may() {
         for n in 2..=5 {
-            // All on one side, and the smallest above the share of the largest; others lie evenly below the largest.
+            // All on one side, and the smallest above that share of the largest; the others are uniform below the
+            // largest.
             let beyond = widening(n, ERROR);
             let share = beyond / (1.0 + beyond);
             let missed = 2.0_f64.powi(1 - n as i32) * (1.0 - share).powi(n as i32 - 1);
@@ -263,7 +265,7 @@ mod tests {
         let found = unpaired_ratio(&at(&[1.0; 5]), &at(&[2.0; 5]), ERROR).unwrap();
         assert!((found.low - 2.0).abs() < 1e-12 && (found.high - 2.0).abs() < 1e-12);
         assert_eq!(unpaired_ratio(&at(&[1.0; 3]), &at(&[2.0; 3]), ERROR), None);
-        // One run of five that is far off moves no end to where it is.
+        // One outlier of five runs does not move an end to itself.
         let wild =
             unpaired_ratio(&at(&[1.0, 1.01, 0.99, 1.02, 9.0]), &at(&[2.0, 2.01, 1.99, 2.02, 2.0]), ERROR).unwrap();
         assert!(wild.low < 1.0 && wild.high < 2.1, "{wild:?}");

@@ -1,9 +1,9 @@
-//! Medians and quantiles, and what they are taken of.
+//! Medians and quantiles, and the values that they are taken of.
 
 use crate::answer::Interval;
 
-/// A cause is called from this share of the capacity on. Between two identical sets of runs on a shared machine a
-/// difference of a few per cent is common, so the repair of a smaller loss could not be shown to work.
+/// A loss must exceed this share of the capacity to be called a cause. Two identical sets of runs on a shared machine
+/// often differ by a few per cent, so the repair of a smaller loss could not be shown to work.
 ///
 /// Decides: whether a loss is called a cause, and whether two things differ.
 /// From: chosen: identical sets of runs on a shared machine differ by a few per cent.
@@ -18,7 +18,7 @@ pub const MIN_SHARE: f64 = 0.05;
 /// Wrong if: few samples make the error, so that it is not normal.
 pub const NORMAL_95: f64 = 1.96;
 
-/// One measured value and the block of runs that it comes from.
+/// One measured value, and the block of runs that it comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// Block of the randomised order.
@@ -27,8 +27,8 @@ pub struct Measured {
     pub value: f64,
 }
 
-/// SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"): small, seeded, and the
-/// same on every machine, so that an answer can be repeated.
+/// SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"): small, seeded, and the same
+/// on every machine, so that answers are reproducible.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);
 
@@ -47,7 +47,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, which is at least 1. The bias of the high multiplication is below `end` / 2⁶⁴.
+    /// A number below `end`, which is at least 1. The bias of this multiplication method is below `end` / 2⁶⁴.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next_u64()) * end.max(1) as u128) >> 64) as usize
     }
@@ -60,7 +60,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(&finite, 0.5)
 }
 
-/// The quantile of sorted values, interpolated between neighbours; absent for no values.
+/// The quantile of sorted values, interpolated between neighbours; absent without values.
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = share.clamp(0.0, 1.0) * last as f64;
@@ -70,7 +70,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(if low == high { *low } else { low + (high - low) * (position - below as f64) })
 }
 
-/// The interval of a value that has none: itself at both ends.
+/// An interval of width 0, for a value without one.
 pub fn point(value: f64) -> Interval {
     Interval { low: value, high: value }
 }

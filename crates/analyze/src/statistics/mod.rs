@@ -1,6 +1,6 @@
-//! Statistics: medians, intervals of few values, differences inside blocks.
+//! Statistics: medians, intervals from few values, differences inside blocks.
 //!
-//! Rooms: `measured` medians and quantiles, and what they are taken of; [`intervals`] how uncertain they are; [`paired`]
+//! Rooms: `measured` medians, quantiles and measured values; [`intervals`] how uncertain they are; [`paired`]
 //! differences inside blocks.
 //!
 //! May import: `answer`.

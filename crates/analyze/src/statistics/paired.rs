@@ -1,13 +1,13 @@
-//! Differences inside blocks: one value a block, and what can be said of all of them.
+//! Differences inside blocks: one value per block, and what can be said about all of them.
 //!
-//! Where two cases are run in the same blocks, in an order drawn anew for each block, a case that does not differ from
-//! the other is as often the slower as the faster one in a block, whatever the machine did meanwhile (Fisher 1935, "The
-//! Design of Experiments"). So the *sign* of each block's difference is a fair coin, drift or not, and the exact
-//! distribution of the signed ranks (Wilcoxon 1945, "Individual comparisons by ranking methods") tells how seldom chance
-//! alone looks like a difference. The interval is the set of differences that this test does not exclude, and its centre
-//! the median of the means of all pairs of blocks (Hodges & Lehmann 1963, "Estimates of location based on rank tests").
-//! A bootstrap of five or ten blocks has no such guarantee: it claims about twice as many differences as it should.
-//! With fewer than 6 blocks see `intervals`.
+//! Two cases are run in the same blocks, in an order drawn anew for each block. If they do not differ, each is as often
+//! the slower as the faster one in a block, whatever the machine did meanwhile (Fisher 1935, "The Design of
+//! Experiments"). So the *sign* of each block's difference is a fair coin, with or without drift, and the exact
+//! distribution of the signed ranks (Wilcoxon 1945, "Individual comparisons by ranking methods") tells how seldom
+//! chance alone looks like a difference. The interval is the set of differences that this test does not exclude; its
+//! centre is the median of the means of all pairs of blocks (Hodges & Lehmann 1963, "Estimates of location based on
+//! rank tests"). A bootstrap of five or ten blocks has no such guarantee: it claims about twice as many differences as
+//! it should. For fewer than 6 blocks see `intervals`.
 
 use crate::answer::Interval;
 use crate::statistics::{Measured, quantile};
@@ -21,15 +21,15 @@ use std::collections::BTreeMap;
 /// Wrong if: the order of runs inside a block is not drawn at random.
 pub const ERROR: f64 = 0.05;
 
-/// More blocks are merged with their neighbours: 200 of them already exclude chance far beyond any use, and the pairs of
-/// blocks grow with the square of their number.
+/// If there are more blocks, neighbours are merged: 200 already exclude chance far more than needed, and the number of
+/// pairs grows with the square of that of blocks.
 ///
 /// Decides: how many blocks are told apart.
 /// From: statistics and time: pairs grow with the square of the number.
 /// Wrong if: neighbouring blocks that are merged differ from each other systematically.
 const MOST_BLOCKS: usize = 200;
 
-/// What blocks say of a difference.
+/// What blocks say about a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
     /// The difference.
@@ -40,7 +40,7 @@ pub struct Paired {
     pub blocks: usize,
 }
 
-/// One difference a block that both series have, in the order of the blocks.
+/// One difference for each block that both series have, in the order of the blocks.
 pub fn differences(a: &[Measured], b: &[Measured], difference: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let second: BTreeMap<u32, f64> = b.iter().map(|m| (m.block, m.value)).collect();
     let mut first: Vec<&Measured> = a.iter().collect();
@@ -49,8 +49,8 @@ pub fn differences(a: &[Measured], b: &[Measured], difference: impl Fn(f64, f64)
     both.filter(|difference| difference.is_finite()).collect()
 }
 
-/// Centre and interval of differences inside blocks. `error` is the share of intervals that may miss the truth. None
-/// without a block.
+/// Centre and interval of differences inside blocks. `error` is the share of intervals that may miss the truth. `None`
+/// without blocks.
 pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     let merged = merge(differences);
     let mut means: Vec<f64> = Vec::with_capacity(merged.len() * (merged.len() + 1) / 2);
@@ -64,13 +64,14 @@ pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     Some(Paired { centre, interval, blocks: differences.len() })
 }
 
-/// The fewest blocks from which an interval with this error exists: all of them on one side is the strongest evidence
-/// there is, and chance brings that once in 2^(blocks - 1) times.
+/// The fewest blocks for which an interval with this error exists. The strongest evidence is that all are on one side,
+/// which chance brings about once in 2^(blocks - 1) times.
 pub fn blocks_needed(error: f64) -> usize {
     (1..=MOST_BLOCKS).find(|blocks| cut(*blocks, error).is_some()).unwrap_or(MOST_BLOCKS)
 }
 
-/// Means of neighbours, so that at most [`MOST_BLOCKS`] are left. A mean of fair coins' signs is as fair as each.
+/// Means of neighbours, at most [`MOST_BLOCKS`] of them. If the signs of single differences are fair, so are those of
+/// means.
 fn merge(differences: &[f64]) -> Vec<f64> {
     let finite: Vec<f64> = differences.iter().copied().filter(|d| d.is_finite()).collect();
     let together = finite.len().div_ceil(MOST_BLOCKS).max(1);
@@ -78,10 +79,10 @@ fn merge(differences: &[f64]) -> Vec<f64> {
 }
 
 /// How many of the sorted means of pairs are cut off at each end, plus one: the largest `k` for which a signed-rank sum
-/// below `k`, on either side, has at most this probability. None when not even a sum of 0 is that rare.
+/// below `k`, on either side, has at most this probability. `None` when not even a sum of 0 is that rare.
 fn cut(blocks: usize, error: f64) -> Option<usize> {
     let most = blocks * (blocks + 1) / 2;
-    // Probability of each rank sum when every sign is a fair coin: one rank after the other is added or not.
+    // Probability of each rank sum if every sign is a fair coin: each rank is added or not.
     let mut probability = vec![0.0; most + 1];
     probability[0] = 1.0;
     for rank in 1..=blocks {
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!([0.05, 0.025, 0.0125].map(blocks_needed), [6, 7, 8]);
     }
 
-    /// All 2^n ways in which fair coins could have fallen, for blocks that are disturbed as differently as can be.
+    /// All 2^n outcomes of fair coins, for blocks that are disturbed in very different ways.
     #[test]
     fn chance_alone_is_called_a_difference_in_one_of_twenty_cases_at_most() {
         let sizes: [&[f64]; 4] = [

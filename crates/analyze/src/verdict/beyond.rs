@@ -1,11 +1,12 @@
-//! The worst count has its word: why a larger thread count than the one that the verdict is about collapses.
+//! Why a larger thread count than the one that the verdict is about collapses; told for the worst such count.
 
 use crate::answer::{Beyond, Cause, Culprit, Point};
 use crate::causes::{Meta, Outcome};
 use crate::facts::{Facts, has_loss};
 use crate::words::{percent, two_digits};
 
-/// A larger count that takes so many times as long as the one that the verdict is about has a cause of its own.
+/// A larger count that takes more than this many times as long as the one that the verdict is about gets its own
+/// causes.
 ///
 /// Decides: whether `verdict.beyond` says something.
 /// From: chosen: half as long again is what a reader sees in the curve without being told.
@@ -13,11 +14,11 @@ use crate::words::{percent, two_digits};
 /// Wrong if: a program is slower by less than that for a reason of its own; the causes of the first count are then all that is told.
 const COLLAPSE: f64 = 1.5;
 
-/// What the worst count beyond `threads` loses, and why; none where it is about as fast.
+/// What the worst count beyond that of the verdict loses, and why; `None` where no larger count is much slower.
 pub(crate) fn beyond(facts: &Facts<'_, '_>, causes: &[&Meta], first: Option<&Cause>) -> Option<Beyond> {
     let threads = first?.threads;
     let own = facts.points.iter().find(|p| p.threads == threads)?;
-    // Without the smallest count's run nothing is known of what grew.
+    // At the smallest count nothing is known about what grew.
     let base = facts.points.first()?.threads;
     let worst = |p: &&Point| p.threads > threads.max(base) && p.speedup > 0.0 && slower(own, p);
     let point = facts.points.iter().filter(worst).min_by(|a, b| a.speedup.total_cmp(&b.speedup))?;
@@ -43,7 +44,7 @@ pub(crate) fn beyond(facts: &Facts<'_, '_>, causes: &[&Meta], first: Option<&Cau
     Some(Beyond { threads: point.threads, slower, same, summary, causes: found })
 }
 
-/// True when a count is [`COLLAPSE`] times slower than another, and slower for certain.
+/// True when `other` is more than [`COLLAPSE`] times slower than `own`, and certainly slower.
 fn slower(own: &Point, other: &Point) -> bool {
     own.speedup > COLLAPSE * other.speedup && own.speedup_interval.low > other.speedup_interval.high
 }

@@ -16,15 +16,15 @@ use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
 use recording::words::LossKind;
 
-/// A traced run that took this much longer than the clean ones may have moved the verdict: the goal for tracing in the
-/// worst case, a storm of futex calls, is 1.35.
+/// A traced run that took this many times as long as the clean ones may have changed the verdict: 1.35 was the goal for
+/// tracing in the worst case, a storm of futex calls.
 ///
 /// Decides: whether the answer warns that the observed run was much slower, or much faster, than the timed ones.
 /// From: chosen: that goal. The goals in `README.md` are smaller now (1.02 to 1.20).
 /// Wrong if: observing slows all parts of a program alike: the warning is for nothing.
 const HEAVY_TRACE: f64 = 1.35;
 
-/// What was lost is told when it is more than this share.
+/// Lost events, samples or frames are reported when they are more than this share.
 ///
 /// Decides: whether the answer warns of events, samples or frames that were lost.
 /// From: arithmetic: a fifth of the smallest loss that is called a cause cannot turn a verdict.
@@ -32,7 +32,7 @@ const HEAVY_TRACE: f64 = 1.35;
 /// Wrong if: what was lost is all of one short phase, which is the one that matters.
 const SMALL_LOSS: f64 = crate::statistics::MIN_SHARE / 5.0;
 
-/// More than this share of the processors' time taken by other programs is worth a warning.
+/// Other programs that took more than this share of the processors' time are worth a warning.
 ///
 /// Decides: whether the answer warns of other programs during the timed runs.
 /// From: the smallest loss that is called a cause.
@@ -40,7 +40,8 @@ const SMALL_LOSS: f64 = crate::statistics::MIN_SHARE / 5.0;
 /// Wrong if: another program takes less, but always from the thread that all others wait for.
 const DISTURBED: f64 = crate::statistics::MIN_SHARE;
 
-/// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it too.
+/// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it as
+/// well.
 ///
 /// Decides: whether the answer warns that each run is taken to do the same work.
 /// From: chosen; no measurement.
@@ -49,7 +50,7 @@ const DISTURBED: f64 = crate::statistics::MIN_SHARE;
 /// Wrong if: the work grows by a fifth from one thread to two: that looks like a loss, and the reader is not told.
 const POOR_EFFICIENCY: f64 = 0.7;
 
-/// Looks for each of the causes and concludes.
+/// Looks for each of the causes and draws the conclusion.
 pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     let mut verdict = Verdict::default();
     for meta in causes {
@@ -72,7 +73,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
             }
         }
     }
-    // Seconds of different thread counts do not compare: those of the count that the verdict is about come first.
+    // Seconds at different thread counts cannot be compared: causes at the count that the verdict is about come first.
     let focus = facts.focus().map(|l| l.account.threads);
     let elsewhere = |c: &Cause| focus.is_some_and(|f| f != c.threads);
     verdict.causes.sort_by(|a, b| {
@@ -97,8 +98,8 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     verdict
 }
 
-/// A sentence on the program's own beside what the machine took at that count. Where nothing of its own is left, the machine
-/// is what there is to say.
+/// Puts what the machine took at that count before `second`, the sentence on the program's own cause. `own`: whether
+/// there is such a cause; without one only the machine is told.
 fn beside(machine: &[Condition], threads: Option<u32>, own: bool, second: String) -> String {
     let largest = machine.iter().filter(|c| own.then_some(c.threads) == threads || !own);
     let largest = largest.max_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)));
@@ -106,7 +107,7 @@ fn beside(machine: &[Condition], threads: Option<u32>, own: bool, second: String
     if !own {
         return format!("{} Nothing of its own was found beside that.", sentence(&condition.summary));
     }
-    // Whether the load set the pace, or waited for the server itself, is in its own sentence.
+    // The condition's own sentence says whether the load set the pace or itself waited for the server.
     if condition.id == CauseId::LOAD_LIMIT {
         return format!("{} Beside that: {second}", sentence(&condition.summary));
     }
@@ -131,7 +132,8 @@ fn decapitalised(title: &str) -> String {
     first + letters.as_str()
 }
 
-/// What stays unexplained, where it is more than the first cause: who reads of that alone would change the wrong thing.
+/// The sentence about the unexplained part, where it is larger than the first cause: otherwise readers would change the
+/// wrong thing.
 fn larger_open(facts: &Facts<'_, '_>, cause: &Cause) -> Option<String> {
     let ledger = facts.ledgers.iter().find(|l| l.account.threads == cause.threads)?;
     let unexplained = ledger.account.unexplained;
@@ -140,7 +142,7 @@ fn larger_open(facts: &Facts<'_, '_>, cause: &Cause) -> Option<String> {
         .then(|| format!("A larger part of it, {:.0} %, is not explained.", 100.0 * share(ledger, unexplained)))
 }
 
-/// The second cause, when it cannot be told from the first in size: each lies in the other's interval.
+/// The second cause, when its size cannot be told from that of the first: each lies in the other's interval.
 fn as_large(causes: &[Cause]) -> Option<&Cause> {
     let [first, second, ..] = causes else { return None };
     let inside = |a: &Cause, b: &Cause| (b.interval.low..=b.interval.high).contains(&a.lost_seconds);
@@ -179,7 +181,7 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
     }
 }
 
-/// Nobody reads a fraction of a speed: `1.7 times slower than`.
+/// A slow-down is easier to read than a speed-up below 1: `1.7 times slower than`.
 fn times(speedup: f64) -> String {
     let slower = two_digits(1.0 / speedup);
     match speedup > 0.0 && speedup < 1.0 {
@@ -189,7 +191,7 @@ fn times(speedup: f64) -> String {
     }
 }
 
-/// The interval of a speed-up that may as well be none: it holds both faster and slower.
+/// The interval of a speed-up, if it includes both faster and slower.
 fn uncertain(point: &Point) -> String {
     let Interval { low, high } = point.speedup_interval;
     let (low, high) = (two_digits(low), two_digits(high));
@@ -206,7 +208,7 @@ fn duration(seconds: f64) -> String {
 /// The second sentence: the cause, and its share.
 fn blame(cause: &Cause) -> String {
     let sentence = cause.summary.trim_end_matches('.');
-    // A second colon would hide what the share belongs to.
+    // With a second colon it would be unclear what the share refers to.
     let link = if sentence.contains(": ") { ". That is" } else { ":" };
     format!("{sentence}{link} {:.0} % of the lost processor time.", cause.share * 100.0)
 }
@@ -250,7 +252,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(meta.notes.iter().cloned());
     warnings.extend(facts.clean.warnings.iter().cloned());
     let tables = facts.model.tables;
-    // A run alone is never left out; how it ended stands in the notes.
+    // A single run is never left out; the notes say how it ended.
     let alone = facts.ledgers.iter().any(|l| l.traced.is_only_run);
     for run in tables.runs.iter().filter(|r| r.kind == RunKind::Traced && !alone) {
         if run.exit_status.is_some_and(|s| s != 0) {
@@ -272,9 +274,9 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings
 }
 
-/// What was lost in the traced runs: a sentence each kind, with the numbers of all counts.
+/// What was lost in the traced runs: one sentence per kind, with the numbers of all counts.
 fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
-    // Calls that are missing on the timeline are still in the sums, and no answer is drawn from that timeline.
+    // Calls left out of the timeline are still in the sums, and answers use only the sums.
     let thinned = |l: &Loss| l.kind() == LossKind::ThinnedCalls;
     let matters = |l: &&Loss| !thinned(l) && l.count as f64 > SMALL_LOSS * l.of.unwrap_or(0) as f64;
     let mut kinds: Vec<(&Loss, Vec<String>)> = Vec::new();

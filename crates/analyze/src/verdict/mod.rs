@@ -1,6 +1,7 @@
 //! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
 //!
-//! Rooms: `conclusion` puts it together; `beyond` what larger counts lose; `power` how much of a cause could have escaped.
+//! Rooms: `conclusion` puts it together; `beyond` what larger counts lose; `power` how much of a cause could have been
+//! missed.
 //!
 //! May import: `account`, `answer`, `causes`, `curve`, `disturbance`, `facts`, `load`, `model`, `statistics`, `words`, `recording`.
 

@@ -1,8 +1,8 @@
-//! How much of a cause could have escaped: what makes *clear* more than *not seen*.
+//! How much of a cause could have been missed: this makes *clear* mean more than *not seen*.
 //!
-//! A cause is bounded by what was booked to it, the error of that, and the samples that could have missed it. What threads
-//! do to each other shows only while they run at the same time: where other programs kept them apart, the bound grows by
-//! as much.
+//! The bound for a cause is the time booked to it, plus its error, plus the time that samples could have missed. What
+//! threads do to each other shows only while they run at the same time: where other programs kept them apart, the bound
+//! grows in proportion.
 
 use crate::account::{Booked, Ledger, LineId};
 use crate::answer::Power;
@@ -15,14 +15,15 @@ use crate::words::percent;
 use recording::meta::Counted;
 use recording::tables::{Run, RunKind};
 
-/// So many standard errors bound a value from one side with 95 % certainty.
+/// This many standard errors bound a value from one side with 95 % certainty.
 ///
 /// Decides: how much more than what was booked a cause may take.
 /// From: the normal distribution.
 /// Wrong if: few samples make the error of a charge, so that it is not normal.
 const ONE_SIDED_95: f64 = 1.645;
 
-/// Below this exposure threads ran together too rarely: what is seen in a tenth of the time is not to be multiplied by ten.
+/// Below this exposure threads ran together too rarely to extrapolate: what is seen in a tenth of the time cannot be
+/// multiplied by ten.
 ///
 /// Decides: whether anything can be excluded beside other programs.
 /// From: chosen: beside one program that computes all the time, two threads on two processors run together for a third.
@@ -30,13 +31,13 @@ const ONE_SIDED_95: f64 = 1.645;
 /// Wrong if: contention grows faster than the time that threads run together.
 const LEAST_EXPOSURE: f64 = 0.2;
 
-/// What could have escaped of a cause, at the count at which most could; absent where no run was observed.
+/// How much of a cause could have been missed, at the count at which that is most; absent where no run was observed.
 pub(super) fn power(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Power> {
     let counts = facts.in_order().into_iter().map(|ledger| at(facts, ledger, meta));
     counts.max_by(|a, b| a.at_most.total_cmp(&b.at_most))
 }
 
-/// Why so much is too much to call a cause clear; none where it is not.
+/// Why too much could have been missed to exclude a cause; `None` where it can be excluded.
 pub(super) fn too_weak(power: &Power, counted: Counted) -> Option<String> {
     if power.at_most <= MIN_SHARE {
         return None;
@@ -63,9 +64,9 @@ fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, meta: &Meta) -> Power {
     let seen = booked.max(0.0) + open + ONE_SIDED_95 * error.hypot(open_error) + meta.samples_needed as f64 * a_sample;
     let capacity = ledger.account.capacity.max(f64::MIN_POSITIVE);
     let bound = if exposure < LEAST_EXPOSURE { f64::INFINITY } else { seen / exposure };
-    // No cause takes more than all that is lost.
+    // No cause can take more than the whole loss.
     let most = ledger.account.loss_interval.high.max(ledger.loss).max(0.0);
-    // Nor more than what is missing to as many times the speed as there are more threads.
+    // Nor more than what is missing to a speed-up proportional to the threads.
     let most = match ledger.efficiency.filter(|_| ledger.scales()) {
         Some((_, low)) => most.min((1.0 - low).max(0.0) * capacity),
         None => most,
@@ -83,8 +84,8 @@ fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, meta: &Meta) -> Power {
     }
 }
 
-/// What may be the cause's beside its lines, and the standard error of that: what is too small for a line, and lines that
-/// others claim. What is significant of those was looked at: the cause would not be called clear without a reason.
+/// What may belong to the cause besides its lines, and its standard error: parts too small for a line, and lines that
+/// other causes claim. Significant lines of these are left out: they were judged before the cause was called clear.
 fn elsewhere(ledger: &Ledger<'_, '_>, meta: &Meta) -> (f64, f64) {
     let foreign = |id: LineId| meta.may_be_in.contains(&id) && !meta.claims(id);
     let part = |booked: &Booked| (booked.seconds, booked.sampling_error);
@@ -92,17 +93,17 @@ fn elsewhere(ledger: &Ledger<'_, '_>, meta: &Meta) -> (f64, f64) {
     let lines = ledger.account.lines.iter().filter(|b| foreign(b.id)).map(part);
     let lines = lines.filter(|line| !significant(ledger, *line)).chain([small(&foreign)]);
     let (own, (seconds, error)) = (small(&|id| meta.claims(id)), together(lines));
-    // Code takes no more than all code does: that the timed runs tell.
+    // Code cannot have grown more than all processor time, which the timed runs tell.
     let most = ledger.most_growth.unwrap_or(f64::INFINITY).max(0.0);
     (own.0 + seconds.min(most), own.1.hypot(error.min(most / ONE_SIDED_95)))
 }
 
-/// Parts of an account: what those sum to that are losses, and the standard error of all.
+/// The sum of those parts of an account that are losses, and the standard error of all parts.
 fn together(parts: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     parts.fold((0.0, 0.0), |sum, part| (sum.0 + part.0.max(0.0), f64::hypot(sum.1, part.1)))
 }
 
-/// Timed runs of a count that nothing disturbed.
+/// The number of undisturbed timed runs of a count.
 fn undisturbed(facts: &Facts<'_, '_>, threads: u32) -> u32 {
     let timed = |run: &&Run| run.kind == RunKind::Clean && run.threads == threads;
     let runs = || facts.model.tables.runs.iter().filter(timed);

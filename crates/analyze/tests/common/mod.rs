@@ -6,18 +6,18 @@ use recording::Tables;
 use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
 use recording::tables::Reason;
 
-/// Five timed runs around a time, 1 % apart.
+/// Five timed runs around a time, up to 1 % off.
 pub(crate) fn around(seconds: f64) -> Vec<f64> {
     [0.0, 0.01, -0.01, 0.005, -0.005].iter().map(|d| seconds * (1.0 + d)).collect()
 }
 
-/// The main thread of every sketch: it joins.
+/// The main thread of most sketches: it joins the others.
 pub(crate) fn main_joins(run: &mut RunSketch<'_>, ns: u64) {
     let stack = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
     run.thread("main").runs(ms(1), "main@app app.c:80").blocks(Reason::Futex, ns, stack);
 }
 
-/// The stacks of a program that takes a lock: where it waits, where it works with the lock, and where without.
+/// The stacks of a program that takes a lock: where it waits, and where it works with the lock and without.
 pub(crate) struct Stacks {
     /// Blocked, or in futex(2).
     pub(crate) wait: &'static str,
@@ -42,7 +42,7 @@ pub(crate) const STRIPPED: Stacks = Stacks {
     work: "?@birthday < ?@libc.so.6",
 };
 
-/// A Rust program around one mutex, the lock inlined.
+/// A Rust program around one mutex, whose `lock` is inlined.
 pub(crate) const RUST: Stacks = Stacks {
     wait: "syscall@libc.so.6 < std::sys::sync::mutex::futex::Mutex::lock_contended@tally /rustc/1/futex.rs:9 < \
            std::sync::poison::mutex::Mutex<T>::lock@tally /rustc/1/mutex.rs:3 < tally::count@tally src/main.rs:12 < \
@@ -51,8 +51,8 @@ pub(crate) const RUST: Stacks = Stacks {
     work: "tally::count@tally src/main.rs:15",
 };
 
-/// Workers that take turns: 2 ms in the owner's code, 1 ms elsewhere, 1 ms in futex(2), then as long blocked as the
-/// others need.
+/// Workers that take turns: 2 ms in the lock's code, 1 ms elsewhere, 1 ms in futex(2), then blocked until the others
+/// are done.
 fn contended(run: &mut RunSketch<'_>, workers: u64, rounds: u64, stacks: &Stacks) {
     let turn = 4;
     main_joins(run, ms(turn * workers * rounds));
@@ -72,7 +72,7 @@ fn contended(run: &mut RunSketch<'_>, workers: u64, rounds: u64, stacks: &Stacks
     }
 }
 
-/// Case 1: half as fast with two threads, one of which runs at a time.
+/// Slower with two threads, of which only one runs at a time.
 pub(crate) fn birthday(stacks: &Stacks) -> Tables {
     Sketch::new(2)
         .clean_cpu(1, &around(1.2), &around(1.2))
@@ -124,7 +124,7 @@ pub(crate) fn found(answer: &Answer, id: CauseId) -> Option<&Cause> {
     answer.verdict.causes.iter().find(|c| c.id == id)
 }
 
-/// What the machine took, by its name.
+/// What the machine took, by the name of the cause.
 pub(crate) fn condition(answer: &Answer, id: CauseId) -> Option<&Condition> {
     answer.verdict.machine.iter().find(|c| c.id == id)
 }
@@ -145,14 +145,14 @@ pub(crate) fn halved() -> Sketch {
     Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(0.5))
 }
 
-/// One thread alone for a second, as the base of a sweep.
+/// Adds a traced run of one thread for a second, as the base of a sweep.
 pub(crate) fn with_base(sketch: Sketch, work: &str) -> Sketch {
     sketch.traced(1, |run| {
         run.thread("main").runs(ms(1000), work);
     })
 }
 
-/// An answer as JSON whose numbers have four digits, so that a snapshot shows what matters.
+/// An answer as JSON with numbers rounded to four digits, so that snapshots show what matters.
 pub(crate) fn text(answer: &Answer) -> String {
     let mut json = serde_json::to_value(answer).unwrap();
     round(&mut json);
@@ -240,7 +240,7 @@ pub(crate) fn crowded() -> Tables {
             for (i, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
                 let mut thread = run.thread(name);
                 for slot in 0..32 {
-                    // Sixteen of thirty-two slots have two running threads, the others one or none.
+                    // In 8 of the 32 slots two threads run, in the others one.
                     let runs = slot % 4 == i || (slot % 4 == (i + 1) % 4 && slot % 16 < 4);
                     thread = if runs { thread.runs(ms(25), work) } else { thread.preempted(ms(25)) };
                 }

@@ -1,16 +1,16 @@
-//! A simulated machine: its runs scatter and drift in a given way, and are the same for the same seed.
+//! A simulated machine: its runs scatter and drift in a given way, reproducibly for a seed.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use analyze::statistics::SplitMix64;
 use recording::Tables;
 use recording::synthetic::Sketch;
 
-/// A machine that gets faster and slower by itself: runs are made one after the other, in random order inside a block.
+/// A machine that gets faster and slower by itself. Runs are made one after the other, in random order inside a block.
 pub(crate) struct Machine {
     pub(crate) random: SplitMix64,
-    /// What drift made of the runs so far: factors of their time.
+    /// By which factor drift changed the time of each run so far.
     pub(crate) factors: Vec<f64>,
-    /// The same of the last sweep, by case.
+    /// The same for the last sweep, by case.
     pub(crate) by_case: Vec<Vec<f64>>,
     /// Size of a run's own noise, a share: the standard deviation where it is normal.
     pub(crate) noise: f64,
@@ -24,17 +24,17 @@ pub(crate) enum Shape {
     Normal,
     /// Laplace: two exponential tails.
     Peaked,
-    /// Student's t with two degrees of freedom: no variance at all.
+    /// Student's t with two degrees of freedom, whose variance is infinite.
     HeavyTails,
     /// Exponential: runs are only ever delayed.
     Delays,
     /// One run in five takes half as long again.
     Spikes,
-    /// Three runs in ten are at another speed, half as long again: as programs are that meet at a lock or do not.
+    /// Three runs in ten take half as long again, as in programs whose threads sometimes contend for a lock.
     TwoSpeeds,
 }
 
-/// What the machine does to all runs alike, over the number of runs made.
+/// How the machine changes all runs, as a function of the number of runs made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Drift {
     None,
@@ -42,7 +42,7 @@ pub(crate) enum Drift {
     Warming,
     /// Up and down by a tenth.
     Waves,
-    /// A third slower from a run on.
+    /// A third slower from this run on.
     Step(usize),
     /// Every seventh run takes twice as long.
     Bursts,
@@ -64,7 +64,7 @@ impl Machine {
         self.random.next_u64() as f64 / u64::MAX as f64
     }
 
-    /// Roughly normal: the sum of twelve uniform numbers less six has a variance of 1.
+    /// Roughly normal: the sum of twelve uniform numbers minus six has a variance of 1.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
@@ -90,7 +90,7 @@ impl Machine {
         let logarithm = match self.shape {
             Shape::Normal | Shape::Peaked | Shape::HeavyTails => 0.0,
             Shape::Delays => 2.0 * self.noise * 2.0_f64.ln(),
-            // Where 5/8 and 5/7 of the normal noise of the fast runs lie below.
+            // The quantiles 5/8 and 5/7 of the normal noise of the fast runs.
             Shape::Spikes => 0.3186 * self.noise,
             Shape::TwoSpeeds => 0.5659 * self.noise,
         };
@@ -116,7 +116,7 @@ impl Machine {
         ideal * factor * self.own().exp()
     }
 
-    /// Times of so many cases, each once in every block, in an order drawn anew.
+    /// Times of all cases, each once in every block, in an order drawn anew for each block.
     pub(crate) fn sweep(&mut self, blocks: usize, ideal: &[f64]) -> Vec<Vec<f64>> {
         let mut times = vec![Vec::new(); ideal.len()];
         self.by_case = times.clone();
@@ -134,7 +134,7 @@ impl Machine {
         times
     }
 
-    /// Two cases of so many seconds, in so many blocks.
+    /// Two cases that take `ideal` seconds, in the same blocks.
     pub(crate) fn blocks(&mut self, blocks: usize, ideal: [f64; 2]) -> [Tables; 2] {
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..blocks {

@@ -1,8 +1,8 @@
-//! `allocator`: time goes to giving out and taking back memory, in the allocator's code, its locks, its system calls and
-//! the page faults that these bring, and in a garbage collector.
+//! `allocator`: time goes into allocating and freeing memory: the allocator's code, its locks, its system calls, the
+//! page faults that it causes, and a garbage collector.
 //!
-//! Evidence: all lines whose stacks pass through an allocator's functions between the innermost frame and the program's
-//! code; they are one cause, however many locks and calls the allocator uses.
+//! Evidence: all lines whose stacks have an allocator's function between the innermost frame and the program's code.
+//! They are one cause, however many locks and calls the allocator uses.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
@@ -90,7 +90,7 @@ fn explain<'t>(
     }])
 }
 
-/// Processor-seconds that threads waited for memory inside a virtual machine whose heap a collector clears.
+/// Processor-seconds charged to threads that waited for memory inside a virtual machine with a garbage collector.
 fn waits_for_collector(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> f64 {
     let inside = |wait: &Wait| {
         let frames = wait.user_stack.map(|stack| facts.model.stacks.frames(stack)).unwrap_or_default();
@@ -110,8 +110,8 @@ fn collector_seen<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<
     by_weight(seen).into_iter().next().map(|(found, _)| found)
 }
 
-/// The program's own place where most of the collector's work was called for, or waited for; none where only threads of the
-/// runtime's own were seen. The collector's functions are no place that anybody could change.
+/// The program's own place from which most of the collector's work was called or waited for; `None` where only the
+/// runtime's own threads were seen. The collector's functions are not named: users cannot change them.
 fn who_allocates<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, asks: &[(View<'t>, f64)]) -> Option<Culprit> {
     let mut views = sources(facts, ledger, |_| false, |d| d == Doing::Collector);
     views.extend(asks);
@@ -119,7 +119,7 @@ fn who_allocates<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, asks: &[(Vi
     culprit(&views, Blamed::Own)
 }
 
-/// Threads that allocate wait until the collector has made room.
+/// The sentence for threads that allocate and wait until the collector has made room.
 fn for_collector(culprit: Option<&Culprit>, name: Option<&str>) -> String {
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
     let caller = culprit.and_then(|c| c.callers.first()).map(|s| format!(", most in {}", place(s))).unwrap_or_default();

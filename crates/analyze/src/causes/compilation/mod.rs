@@ -1,7 +1,7 @@
 //! `compilation`: a runtime compiles the program while it runs, on the processors that its threads could use.
 //!
-//! Evidence: samples in the threads that a runtime starts to compile. With one thread they have the other processors; the more
-//! threads work, the fewer are left for them. It is no cause of the program's own, and fades the longer it runs.
+//! Evidence: samples in the threads that a runtime starts to compile. With one working thread they have the other
+//! processors; with more, fewer are left for them. This is not the program's own fault, and fades the longer it runs.
 //!
 //! May import: `account`, `answer`, `facts`, `shared`, `statistics`, `words`.
 

@@ -1,8 +1,8 @@
 //! `condition-wait`: threads wait until another thread hands them work, room or a result.
 //!
 //! Evidence: idle capacity charged to threads that wait for a condition, a queue or a semaphore, and the stage that was
-//! busy meanwhile: the one that sets the pace. A pool that waits while nothing in the program runs has no work, which is
-//! no fault of the program.
+//! busy meanwhile and so sets the pace. A pool that waits while nothing in the program runs has no work, which is not
+//! the program's fault.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `scaling`,
 //! `shared`, `recording`.
@@ -25,7 +25,7 @@ use crate::scaling::more_could_wait;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A stage sets the pace when most of the waiting fell into its running time: more than half, so that no other can.
+/// A stage sets the pace when more than half of the waiting fell into its running time: no other stage can have that.
 ///
 /// Decides: which stage is named, and whether most of the waiting is of one kind: nobody runs, tasks sleep, a scheduler
 /// finds no task.
@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: two stages are as busy as each other and share the waiting: neither is named as the one that sets the pace.
 const MOST: f64 = 0.5;
 
-/// From this utilisation on a stage is busy: what is left is what handing over costs it.
+/// A stage with at least this utilisation is busy: the rest is the cost of handing over.
 ///
 /// Decides: whether a stage is told as the one that the others wait for.
 /// From: chosen: what is left is what handing over costs it; no measurement.
@@ -75,11 +75,11 @@ pub const META: Meta = Meta {
 
 const SLEEPING: LineId = LineId::Blocked(Why::Sleep);
 
-/// What would disprove it where threads sleep.
+/// What would disprove the cause where threads sleep.
 const SLEEP_DISPROVED: &str =
     "Sleep for a shorter time, or wait for the event itself: if the time does not fall, sleeping is not the cause.";
 
-/// What would disprove it where threads wait for each other's answers.
+/// What would disprove the cause where threads wait for each other's answers.
 const HAND_OVER_DISPROVED: &str =
     "Hand over more at a time, or do the work without handing it over: if the time does not fall, it is not the cause.";
 
@@ -102,7 +102,7 @@ fn explain<'t>(
     let asleep = shared::line(ledger, SLEEPING);
     let rest = (lost.0 - asleep.0, lost.1);
     let mut causes = Vec::new();
-    // Who sleeps while it holds what others wait for is told with that.
+    // Threads that sleep while they hold what others wait for are told by the cause `resource-pool`.
     let held = significant(ledger, asleep) && held_asleep(facts, ledger);
     if significant(ledger, asleep) && unseen_asleep(facts, ledger) && more_could_wait(facts.points, facts.processors) {
         return Err("tasks or threads of an interpreter sleep, and more could sleep at the same time: what keeps them from that is not in the \
@@ -128,8 +128,8 @@ fn explain<'t>(
     }
 }
 
-/// The share of sleeping and waiting for work that happens in Go's scheduler for nobody knows what, 0 to 1. Goroutines do not
-/// wait on threads: whatever they wait for, a lock or a channel, their threads go to the scheduler.
+/// The share of sleeping and waiting for work that happens in Go's scheduler for an unknown reason, 0 to 1. Goroutines
+/// do not keep their threads while they wait: whether for a lock or a channel, the threads go to the scheduler.
 fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let stacks = &facts.model.stacks;
     let (mut inside, mut all) = (0.0, 0.0);
@@ -137,7 +137,8 @@ fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
         all += seconds;
         let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
         inside += match ledger.traced.task_sleeps.reason(wait.wait) {
-            // What a goroutine polls for is the work of other goroutines, where the program talks to itself.
+            // Polling counts as waiting for work where the program talks to itself: other goroutines then bring what is
+            // polled for.
             Some(SleepReason::Unknown | SleepReason::Polls) => seconds,
             Some(_) => 0.0,
             None if is_scheduler_alone(frames.iter().filter_map(Code::name)) => seconds,
@@ -147,7 +148,7 @@ fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     if all > 0.0 { inside / all } else { 0.0 }
 }
 
-/// True for waiting at a condition, before and after the wake-up.
+/// True for waiting at a condition, before the wake-up and after it.
 fn waiting(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Condition) | Activity::Woken(Why::Condition)))
 }
@@ -181,7 +182,7 @@ fn stage<'t>(
     let alone = busiest.share > MOST && busiest.utilisation >= BUSY;
     let waiters = waiters(ledger);
     let summary = match (alone, waiters.is_subset(&busiest.threads)) {
-        // Those that wait are those that run: they need each other's results.
+        // The threads that wait are also those that run: they need each other's results.
         (_, true) | (false, _) => format!(
             "Threads hand work to each other and wait for the answer: on average {:.1} run at a time, most in {what}.",
             average(ledger)
@@ -201,7 +202,7 @@ fn stage<'t>(
     Ok(Cause { summary, culprit, evidence, remedies: remedies(pipeline, many), ..cause })
 }
 
-/// The only thread of a stage, by its name where the program gave it one: threads inherit the name of the first.
+/// The only thread of a stage, by its name if the program gave it one: by default threads have the name of the first.
 fn one_thread(ledger: &Ledger<'_, '_>, threads: &BTreeSet<ThreadId>) -> String {
     let name = |thread: &ThreadId| ledger.traced.threads.get(thread).map(|t| t.name.as_str());
     let first = ledger.traced.threads.keys().next().and_then(name);
@@ -216,7 +217,7 @@ fn waiters(ledger: &Ledger<'_, '_>) -> BTreeSet<ThreadId> {
     waits(ledger, |w| w == Why::Condition).filter(|(_, s)| *s > 0.0).map(|(w, _)| w.thread).collect()
 }
 
-/// Threads that run on average.
+/// How many threads run on average.
 fn average(ledger: &Ledger<'_, '_>) -> f64 {
     ledger.split.on_cpu / (ledger.traced.length_ns() as f64 * 1e-9).max(f64::MIN_POSITIVE)
 }
@@ -231,7 +232,7 @@ struct Stage {
     utilisation: f64,
 }
 
-/// The stages that ran while others waited, the one that most waiting fell into first.
+/// The stages that ran while others waited, by the share of the waiting, largest first.
 fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(SeenAt, f64)]) -> Vec<Stage> {
     let mut ran: BTreeMap<ThreadId, f64> = BTreeMap::new();
     for (at, weight) in seen {
@@ -292,7 +293,7 @@ fn rows<'t>(
         }
     }
     let mut rows = Vec::new();
-    // Where no stage is busy, what says so of one would contradict the sentence.
+    // Where no stage is busy, these rows would contradict the summary.
     if pipeline {
         rows.push(evidence("utilisation of the busy stage", stage.utilisation, Unit::Share, "threads"));
         rows.push(evidence("share of the waiting while it ran", stage.share, Unit::Share, "samples"));
@@ -302,7 +303,7 @@ fn rows<'t>(
         evidence("times a thread waited", count as f64, Unit::Of("waits"), "waits"),
         evidence("time waited, all threads", blocked, Unit::Seconds, "waits"),
     ]);
-    // Threads of Go's runtime take whatever runs next: where the goroutines wait says more than which threads do.
+    // Threads of Go's runtime run any goroutine: where goroutines wait says more than which threads wait.
     if let Some((at, seconds)) = by_weight(goroutines).into_iter().next() {
         rows.push(evidence(format!("of that, goroutines wait in {at}"), seconds, Unit::Seconds, "waits"));
         wakers.clear();
@@ -334,8 +335,8 @@ fn remedies(pipeline: bool, threads: usize) -> Vec<String> {
     list.iter().map(|r| (*r).to_owned()).collect()
 }
 
-/// True when most of the sleeping is that of tasks which a runtime schedules over threads, or inside an interpreter: nobody
-/// sees what others of them wait for meanwhile.
+/// True when most of the sleeping is by tasks that a runtime schedules on threads, or inside an interpreter: what other
+/// tasks wait for meanwhile is not visible.
 fn unseen_asleep(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> bool {
     let (mut tasks, mut all) = (0.0, 0.0);
     for (wait, seconds) in waits(ledger, |w| w == Why::Sleep) {
@@ -348,7 +349,7 @@ fn unseen_asleep(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> bool {
     tasks > MOST * all
 }
 
-/// True when most of the sleeping is done by threads that hold one of a few resources, where waiting for these is a cause.
+/// True when most of the sleeping is by threads that hold one of a few resources, and waiting for these is a cause.
 fn held_asleep<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
     if !significant(ledger, shared::line(ledger, LineId::Blocked(Why::Pool))) {
         return false;

@@ -50,7 +50,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         if !large(ledger, lost) || lost <= NORMAL_95 * error {
             continue;
         }
-        // A run alone has no timed ones to compare with.
+        // A single run has no timed runs to compare with.
         let Some(clean) = foreign(facts, ledger).or(ledger.traced.is_only_run.then_some(lost)) else { continue };
         if large(ledger, lost.min(clean)) {
             return Outcome::Outside(condition(ledger, lost.min(clean), clean, meta));
@@ -59,8 +59,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     Outcome::Nothing
 }
 
-/// Processor-seconds per unit of work that other programs took of the timed runs, median; the kernel's own threads have
-/// the same share of it as in the traced run.
+/// Median processor-seconds per unit of work that other programs took from the timed runs, without kernel threads,
+/// whose share is that of the traced run.
 fn foreign(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<f64> {
     let others = facts.clean.foreign_per_unit(ledger.account.threads)?;
     Some(others * (1.0 - ledger.traced.kernel_threads()))

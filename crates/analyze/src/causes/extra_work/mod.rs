@@ -1,9 +1,9 @@
 //! `extra-work`: a unit of work needs more instructions or calls with more threads.
 //!
-//! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit of
-//! work; more instructions, where they are counted; a function that each thread runs for as long as one alone did, also with
-//! more threads than processors. More time in the same functions proves nothing alone: it may be memory, sharing, or a loop
-//! that waits.
+//! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit
+//! of work; more instructions, where counted; a function that each thread runs for as long as a single thread did, also
+//! with more threads than processors. More time in the same functions alone proves nothing: it may be memory, sharing,
+//! or a loop that waits.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
@@ -18,7 +18,7 @@ use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::{Facts, significant};
 
-/// The growth of instructions or calls explains the growth of time when it is at least half of it.
+/// The growth of instructions or calls explains the growth of time when it is more than half as large.
 ///
 /// Decides: whether more calls or more instructions are told as the reason of more time.
 /// From: chosen; no measurement.
@@ -88,7 +88,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// System calls of which a unit of work needs more.
+/// System calls that a unit of work makes more often.
 fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec<Cause> {
     let Some(base) = facts.ledgers.first().filter(|b| b.account.threads < ledger.account.threads) else {
         return Vec::new();
@@ -127,7 +127,7 @@ fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
     causes
 }
 
-/// Functions that do more, when that is shown.
+/// Functions that do more work, where the evidence shows it.
 fn functions<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -135,9 +135,9 @@ fn functions<'t>(
     meta: &Meta,
 ) -> Option<Cause> {
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
-    // Where instructions are counted they decide.
+    // Where instructions are counted, they decide.
     let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
-    // A loop that waits executes more instructions, too.
+    // A loop that waits executes more instructions too.
     if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
         return None;
     }

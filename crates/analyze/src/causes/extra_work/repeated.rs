@@ -1,8 +1,8 @@
-//! Work that each thread does for itself instead of its share: a function that, with what it calls, takes as long in each
-//! thread as in one alone, also with more threads than processors.
+//! Work that each thread repeats in full instead of sharing it: a function that, with what it calls, takes as long in
+//! each thread as in a single thread, also with more threads than processors.
 //!
-//! Memory, caches and execution units that are shared make code slower with more processors, and no slower with more threads
-//! on the same processors: then each thread's time falls from the one count to the other.
+//! Shared memory, caches and execution units make code slower with more processors, but not with more threads on the
+//! same processors: then each thread's time falls as the count grows.
 
 use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
 use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
@@ -17,7 +17,7 @@ use recording::StackId;
 use recording::tables::Mode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Each thread's time over that of one alone, at the least.
+/// The least ratio of each thread's time to that of a single thread.
 ///
 /// Decides: whether a function is one that each thread does all of.
 /// From: statistics: times come from samples, a tenth is what those of a hundred leave; and processors of a virtual
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Wrong if: a function repeats half of its work in each thread and shares the rest: that is more work, and stays unsure.
 const LEAST: f64 = 0.8;
 
-/// The same at the most.
+/// The greatest such ratio.
 ///
 /// Decides: whether a function takes longer in each thread for some other trouble.
 /// From: chosen: processors that are hardware threads of one core make each other's code up to 1.6 times as slow.
@@ -36,7 +36,7 @@ const LEAST: f64 = 0.8;
 /// stays unsure.
 const MOST: f64 = 1.6;
 
-/// The function's growth explains the growth of code when it is at least half of it.
+/// The function's growth explains the growth of all code when it is at least half of it.
 ///
 /// Decides: whether a repeated function is told as the reason.
 /// From: chosen; no measurement.
@@ -52,12 +52,12 @@ type Function<'t> = (Option<&'t str>, &'t str);
 pub(super) struct Repeated<'t> {
     /// The function, with what it calls.
     function: Function<'t>,
-    /// Each thread's time in it at the largest count, over that of one alone.
+    /// Each thread's time in it at the largest count, over that of a single thread.
     pub ratio: f64,
 }
 
 impl<'t> Repeated<'t> {
-    /// The function with the lines that lead to it.
+    /// The function as a culprit, with the lines that lead to it.
     pub(super) fn culprit(&self, facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<Culprit> {
         let stacks = &facts.model.stacks;
         let here = |at: &SeenAt| {
@@ -74,9 +74,9 @@ impl<'t> Repeated<'t> {
     }
 }
 
-/// The innermost function that each thread does all of, and that explains what code takes more; none where the counts do not
-/// tell (they need one within the processors and one above), and none where a loop that waits was found in it, or could be
-/// there unseen.
+/// The innermost function that each thread runs in full and that explains the growth of code. `None` where the counts
+/// do not tell (one within the processors and one above are needed), and where it has, or may have unseen, a loop that
+/// waits.
 pub(super) fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Repeated<'t>> {
     let base = facts.ledgers.first()?;
     let more = facts.ledgers.get(1..).unwrap_or_default();
@@ -90,14 +90,15 @@ pub(super) fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code:
         of.and_then(|(threads, times)| Some(times.get(function)? / f64::from(*threads))).unwrap_or(0.0)
     };
     let all = |l: &Ledger<'_, 't>, function: &Function<'t>| each(l, function) * f64::from(l.account.threads);
-    // Half-way between what is repeated (1) and what is as slow as its processors make it (fewer, the more share it).
+    // Halfway between repeated work (1: the time per thread stays) and shared work (the time per thread falls as
+    // threads increase).
     let falls = f64::midpoint(1.0, f64::from(within.account.threads) / f64::from(beyond.account.threads));
     let is_repeated = |function: &Function<'t>| {
         let same = |l: &Ledger<'_, 't>| (LEAST..=MOST).contains(&(each(l, function) / each(base, function)));
         more.iter().all(same) && each(beyond, function) > falls * each(within, function)
     };
     let explains = |function: &Function<'t>| all(ledger, function) - all(base, function) >= EXPLAINS * code.seconds.0;
-    // Where loops that wait would not be seen, what is small enough for one may be one.
+    // Where waiting loops are not observed, a function small enough to be one may be one.
     let seen = |f: &Function<'t>| facts.model.sharing.observed || size(facts, ledger, f) > LARGEST_WAITING_LOOP;
     let of_base = times.first().map(|(_, times)| times.keys().copied()).into_iter().flatten();
     let mut found: Vec<Function> =
@@ -107,8 +108,8 @@ pub(super) fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code:
     Some(Repeated { function, ratio: each(beyond, &function) / each(base, &function) })
 }
 
-/// CPU seconds per unit of work in each of the program's functions with what it calls, as the timed runs have them, and in
-/// the function `leaf` itself, whosever it is.
+/// CPU seconds per unit of work in each of the program's functions with what it calls, scaled to the timed runs; also
+/// in the function `leaf` itself, whoever owns it.
 fn times<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -133,13 +134,13 @@ fn times<'t>(
     samples.into_iter().map(|(function, count)| (function, count as f64 * each)).collect()
 }
 
-/// True for a sample in user space of code that does something: no lock's, no waiting, not held up by other threads.
+/// True for a user-space sample of code that does work: not in a lock, not waiting, not delayed by other threads.
 fn works<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stack: StackId) -> bool {
     let view = facts.model.stacks.view(Some(stack), false);
     if view.primitive.is_some() || facts.model.sharing.held(&facts.model.stacks, Some(stack)).is_some() {
         return false;
     }
-    // What the account has as a function anywhere, or as the allocator's code, it does not have as a lock's.
+    // Code that the account counts as a function, or as the allocator's, is not lock code.
     let counted = |leaf: Code<'t>| ledger.profile.counts.contains_key(&Doing::Function(leaf.name(), leaf.module));
     view.theme == Some(Theme::Allocator) || view.leaf.is_some_and(counted)
 }

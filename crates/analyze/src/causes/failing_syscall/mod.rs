@@ -1,7 +1,7 @@
-//! `failing-syscall`: a call that fails is made again and again, and costs time.
+//! `failing-syscall`: a system call that fails is made again and again, which costs time.
 //!
-//! Evidence: the results of system calls by call site, and the share of the kernel time that failing ones take. A call
-//! that says "not yet" (EAGAIN, EINTR and their kin) does not fail. Many failing calls that cost next to nothing are no
+//! Evidence: the results of system calls by call site, and the share of kernel time that failing calls take. A call
+//! that says "not yet" (EAGAIN, EINTR and the like) does not fail. Many failing calls that cost next to nothing are no
 //! cause.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`, `recording`.
@@ -44,7 +44,7 @@ pub const META: Meta = Meta {
 };
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
-    // Without results nothing is known, however little the account books.
+    // Without results of calls nothing is known, even if the account books no time to failing calls.
     let known = facts.ledgers.iter().any(|l| !l.traced.call_sites.is_empty());
     match by_lines(facts, meta, explain) {
         Outcome::Clear(_) if !known && facts.ledgers.iter().any(|l| has_loss(l) && large(l, in_calls(l))) => {
@@ -60,7 +60,7 @@ fn in_calls(ledger: &Ledger<'_, '_>) -> f64 {
     shared::blame::on_cpu(ledger, |d| matches!(d, Doing::Call(_))) * ledger.on_cpu_scale
 }
 
-/// Numbers of asm-generic/errno-base.h and errno.h that failing calls on hot paths return.
+/// Error numbers (asm-generic/errno-base.h and errno.h) that calls on hot paths return.
 const NAMES: &[(u32, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),

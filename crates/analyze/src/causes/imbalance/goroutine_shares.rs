@@ -1,7 +1,8 @@
 //! Unequal shares among goroutines.
 //!
-//! Goroutines move between threads, so neither a thread's end nor its time tells that a goroutine had more to do than the
-//! others. What runs while processors idle because goroutines have ended does: one of several that had run side by side.
+//! Goroutines move between threads, so neither a thread's end nor its time tells that a goroutine had more to do than
+//! the others. The goroutine that runs while processors are idle because others have ended tells it, if several of its
+//! kind had run side by side.
 
 use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::{Meta, evidence, found};
@@ -20,7 +21,7 @@ use crate::statistics::{MIN_SHARE, median};
 use recording::{StackId, ThreadId};
 use std::collections::BTreeMap;
 
-/// One function is what the goroutines run that are left when it is more than half of what runs then: no other can be.
+/// The goroutines that are left run one function when it is more than half of what runs then: no other can be.
 ///
 /// Decides: whether the function of the goroutines that are left is named.
 /// From: the definition of a majority.
@@ -29,7 +30,7 @@ use std::collections::BTreeMap;
 /// is named.
 const MOST: f64 = 0.5;
 
-/// Several goroutines run a function when at least this share of its time is that of two or more at once.
+/// Several goroutines run a function when, for at least this share of its time, two or more run it at once.
 ///
 /// Decides: whether goroutines that are left had a larger share, or are what starts the others.
 /// From: chosen: the same bound as `PARALLEL_SHARE` of `account/serial_code.rs`, below which a program counts as one that runs
@@ -39,7 +40,8 @@ const MOST: f64 = 0.5;
 /// goroutines.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// And at least so many samples of it: what one that moves to another thread leaves at the edges is one.
+/// And when that time is at least this many samples long: a goroutine that moves to another thread overlaps with itself
+/// by one.
 ///
 /// Decides: the same, where goroutines were seen side by side only for a moment.
 /// From: chosen: more than what one that moves to another thread leaves at the edges, which is one sample.
@@ -47,7 +49,7 @@ const SIDE_BY_SIDE: f64 = 0.1;
 /// Wrong if: all goroutines but the last are done within ten milliseconds: that they ran side by side does not count.
 const FEWEST_SAMPLES: f64 = 10.0;
 
-/// Samples of one thread that are not farther apart than this many usual distances are of one stretch.
+/// Samples of one thread belong to one stretch if they are at most this many sampling periods apart.
 ///
 /// Decides: for how long a thread is taken to have run a function.
 /// From: chosen; no measurement.
@@ -56,8 +58,8 @@ const FEWEST_SAMPLES: f64 = 10.0;
 /// side is missed.
 const NEAR: f64 = 1.5;
 
-/// A goroutine that waits for something and one that has ended leave the same idle processor behind. Where at most this
-/// share of the sleeping is known to be for something else, goroutines have ended.
+/// A goroutine that waits and one that has ended both leave a processor idle. Goroutines have ended where sleeping
+/// known to be for something else is at most this share of the sleeping for ended goroutines.
 ///
 /// Decides: whether idle processors are put down to goroutines that have ended.
 /// From: the smallest loss that is called a cause: less could not make up one.
@@ -70,7 +72,7 @@ fn ended(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Ended) | Activity::Woken(Why::Ended)))
 }
 
-/// The cause, or why it can't be told.
+/// The cause, or why it is not certain.
 pub(super) fn explain<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -144,12 +146,12 @@ pub(super) fn explain<'t>(
     })
 }
 
-/// How long goroutines that start with a function were seen to run, seconds.
+/// How long goroutines that start with one function were seen to run, seconds.
 struct Together {
     /// Two or more at once.
     several: f64,
     any: f64,
-    /// Time from one sample of a thread to the next.
+    /// Median time between two samples of a thread, seconds.
     sample: f64,
 }
 
@@ -179,7 +181,7 @@ fn together<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, function: TaskStart<'t
     Together { several: several as f64 * 1e-9, any: any as f64 * 1e-9, sample: sample * 1e-9 }
 }
 
-/// How long threads of Go's scheduler slept because goroutines had ended, and because others wait for something, nanoseconds.
+/// How many nanoseconds threads of Go's scheduler slept because goroutines had ended, and because goroutines waited.
 fn sleeping(traced: &Traced<'_>, stacks: &Stacks<'_>) -> (f64, f64) {
     let (mut ends, mut waits) = (0.0, 0.0);
     for wait in traced.waits.values() {

@@ -1,8 +1,8 @@
-//! `imbalance`: threads that are done wait for one that is not, at the end or at a barrier.
+//! `imbalance`: threads that have finished wait for one that has not, at the end or at a barrier.
 //!
 //! Evidence: idle capacity while workers have ended or wait at a barrier, and code of the parallel part ran meanwhile;
-//! who was last, and that it had more to do: a thread that is late because it was kept from the processor shows
-//! something else.
+//! which thread was last, and that it had more to do. A thread that was late because it was kept from the processor
+//! does not count.
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `recording`.
 
@@ -74,8 +74,8 @@ fn explain<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
-    // Threads that do the same work end apart when one processor of a virtual machine is slower for a while, and one
-    // observed run cannot tell that from unequal shares. Those are unequal in each run.
+    // Threads with equal work also end at different times when one processor of a virtual machine is slower for a
+    // while. One observed run cannot tell this from unequal shares, but these are unequal in every run.
     if let Some(least) = ledger.least_idle.filter(|least| !significant(ledger, (lost.0.min(*least), lost.1))) {
         return Err(format!(
             "in the observed run threads waited for the last one for {}, but not every timed run left processors idle for \
@@ -89,9 +89,9 @@ fn explain<'t>(
     let ended = line(ledger, GOROUTINES_ENDED);
     let no_task = line(ledger, NO_TASK);
     let (mut causes, mut missing) = (Vec::new(), None);
-    // The barrier's code goes with its waits: both are what the line of the last thread costs.
+    // The barrier's code belongs to its waits: the wait for the last thread costs both.
     let rest = [finished, ended, no_task].into_iter().fold(lost, without);
-    // What is no other cause's yet.
+    // The part that no cause has been given yet.
     let mut lost = lost;
     if significant(ledger, no_task) {
         let only = ![finished, ended, rest].into_iter().any(|part| significant(ledger, part));
@@ -133,14 +133,15 @@ fn explain<'t>(
     }
 }
 
-/// What is left of a charge without a part of it, both with their standard errors.
+/// A charge minus a part of it, both with their standard errors.
 fn without(charge: (f64, f64), part: (f64, f64)) -> (f64, f64) {
     (charge.0 - part.0, (charge.1.powi(2) - part.1.powi(2)).max(0.0).sqrt())
 }
 
-/// Why waiting at barriers may be no matter of shares. Other programs held threads back for as long as others waited, and
-/// the thread that was waited for most did not run for so much longer that it explains half of the waiting. (Who is held
-/// back runs as long as the others; where work is taken in parts, shorter.) Or its processor was slower.
+/// Why waiting at barriers may have another reason than unequal shares. Either other programs held threads back for at
+/// least as long as threads waited, and the thread that was waited for most did not run long enough to explain half of
+/// the waiting. (A thread that is held back runs as long as the others, or shorter where work is taken in parts.) Or
+/// its processor was slower.
 fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
     let pressure = ledger.to_others().0 + ledger.disturbed;
     let traced = ledger.traced;
@@ -157,18 +158,18 @@ fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
             duration(pressure)
         ));
     }
-    // Where another thread is last each time, none runs for so much longer.
+    // If a different thread is last each time, none runs for that much longer.
     let slower = more >= waited / 2.0 && last.is_some_and(|last| slower_processor(ledger, &workers, last));
     slower.then(|| format!("threads waited {} at barriers, but {SLOWER}", duration(waited)))
 }
 
-/// What is missing when the last thread may have had a slower processor.
+/// What is missing if the last thread may have had a slower processor.
 const SLOWER: &str = "those that waited ran as long as a fair share of the work takes with the smallest count, or nearly as \
                       long as the last one, and what that one ran beyond them is processor time that the work does not \
                       take there: its processor may have been the slower one; repeat it at another time";
 
-/// How near the middle thread's time has to be to that of a fair share, and how near two threads' times are that one
-/// processor may have made different.
+/// How near the median thread's time must be to a fair share, and how near the times of two threads must be, for a
+/// slower processor to be a possible reason.
 ///
 /// Decides: whether the last thread may only have had a slower processor.
 /// From: chosen: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and now and
@@ -178,15 +179,17 @@ const SLOWER: &str = "those that waited ran as long as a fair share of the work 
 /// its core.
 const FAIR: f64 = 0.15;
 
-/// Whether the last thread may only have had a slower processor: a virtual machine's differ for seconds or minutes, when
-/// their neighbours on the same core are busy. Unequal shares are unequal around a fair share, and all of them together take
-/// no more processor time; on a slower processor an equal share takes longer than elsewhere, and longer than it took alone.
-/// Where all threads take longer than alone, the processors were slower, and one of them may well have been by a little more.
+/// Whether the last thread may just have had a slower processor: processors of a virtual machine differ for seconds or
+/// minutes when neighbours on the same core are busy. Unequal shares lie around a fair share and take no more processor
+/// time in all. On a slower processor an equal share takes longer than on the others, and longer than in a single
+/// thread. Where all threads take longer than that, all processors were slower, and one may have been a little slower
+/// still.
 fn slower_processor(ledger: &Ledger<'_, '_>, group: &[&Thread], last: &Thread) -> bool {
     let others: Vec<f64> = group.iter().filter(|t| t.thread != last.thread).map(|t| seconds(t.running_ns)).collect();
     let Some(middle) = median(&others) else { return false };
     let fair = ledger.account.useful * ledger.work / group.len() as f64;
-    // What sharing or locks cost is no processor's doing: only what the same code takes more, for no known reason.
+    // A slower processor does not explain the cost of sharing or locks, only growth of the same code without a known
+    // reason.
     let grown = line(ledger, LineId::SameFunctions).0;
     let more = (seconds(last.running_ns) - middle) * ledger.on_cpu_scale;
     let alike = (middle - fair).abs() <= FAIR * fair || seconds(last.running_ns) <= (1.0 + FAIR) * middle;
@@ -197,7 +200,7 @@ fn at_barrier(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Barrier) | Activity::Woken(Why::Barrier)))
 }
 
-/// Who ran while others waited for it, by thread, and where.
+/// Which threads ran while others waited for them, and where.
 struct Late {
     threads: BTreeMap<ThreadId, f64>,
     seen: Vec<(SeenAt, f64)>,
@@ -221,7 +224,7 @@ impl Late {
         Some((*thread, if all > 0.0 { weight / all } else { 0.0 }))
     }
 
-    /// What that thread ran, or what all ran.
+    /// What that thread ran, or without one, what all of them ran.
     fn culprit(&self, facts: &Facts<'_, '_>, thread: Option<ThreadId>) -> Option<Culprit> {
         let of = |(at, _): &&(SeenAt, f64)| thread.is_none_or(|t| t == at.thread);
         running(facts, &self.seen.iter().filter(of).copied().collect::<Vec<_>>(), |_| None).map(|r| r.culprit)
@@ -292,8 +295,8 @@ fn stragglers<'t>(
     })
 }
 
-/// How finely to cut the work, from the measured spread: the largest part may not take longer than the smallest loss
-/// that is worth a word, of a thread's fair share.
+/// How finely to divide the work, from the measured spread: the largest part should take no longer than the smallest
+/// loss that counts, as a share of a thread's fair share.
 fn division(threads: usize, largest_share: f64) -> Vec<String> {
     let parts = (threads as f64 * largest_share.max(1.0) / MIN_SHARE).ceil();
     vec![

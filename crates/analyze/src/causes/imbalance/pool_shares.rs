@@ -1,7 +1,7 @@
 //! Unequal tasks of a pool of threads.
 //!
-//! What a thread of a pool has to do depends on the tasks that it takes: those that find none left wait while the last one
-//! is busy.
+//! How much a thread of a pool has to do depends on the tasks that it takes. Threads that find no task left wait while
+//! the last one is busy.
 
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::{Meta, evidence, found};
@@ -14,7 +14,7 @@ use crate::facts::Facts;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A thread is the one that others wait for when more than half of their waiting falls into its running time.
+/// The others wait for a thread when more than half of their waiting falls into its running time.
 ///
 /// Decides: whether the thread with the large task is named in the evidence.
 /// From: the definition of a majority.

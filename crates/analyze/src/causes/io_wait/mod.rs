@@ -1,7 +1,7 @@
 //! `io-wait`: threads wait for files, devices, pipes or sockets.
 //!
 //! Evidence: idle capacity charged to such waits, what was waited for, and where. Whether a device is slow or the cache
-//! was cold shows only in part: reads that need a device while the timed runs needed none were cold.
+//! was cold is only partly visible: if reads needed a device but did not in the timed runs, the cache was cold.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 

@@ -8,11 +8,11 @@ pub(super) struct Known {
     /// What it protects.
     pub meaning: &'static str,
     remedies: &'static [&'static str],
-    /// What to try besides where this call, or [`FAULTS`], takes it.
+    /// What else to try where this system call, or [`FAULTS`], takes it.
     by_way: &'static [(&'static str, &'static str)],
 }
 
-/// What needs a lock where no system call does.
+/// Stands for page faults where a system call's name is expected.
 pub(super) const FAULTS: &str = "page faults";
 
 const REUSE_THREADS: &str = "create fewer threads: reuse them";
@@ -94,7 +94,7 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// What a lock is, by the name under which tracing shows it.
+/// Finds a lock by the name under which tracing shows it.
 pub(super) fn known(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|k| k.names.iter().any(|n| name.contains(n)))
 }

@@ -1,7 +1,7 @@
 //! `kernel-lock`: threads wait for a lock that the kernel takes on their behalf.
 //!
-//! Evidence: idle capacity charged to waits inside the kernel's locks, CPU time spent getting them, and the table of
-//! locks: which one, in which system call or page fault, called from where.
+//! Evidence: idle capacity charged to waits for kernel locks, CPU time spent taking them, and the table of locks: which
+//! one, in which system call or page fault, called from where.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`, `statistics`, `words`, `recording`.
 
@@ -77,26 +77,27 @@ fn explain<'t>(
     }])
 }
 
-/// The locks of a run that are not the allocator's or thread creation's business, put together.
+/// The kernel locks of a run, summed up, without those taken by the allocator or by thread creation.
 #[derive(Default)]
 struct Locks<'t> {
     /// The lock with most waiting time.
     name: Option<String>,
-    /// Of that lock: the system calls and faults that needed it, with the seconds waited.
+    /// For that lock: the system calls and faults that took it, with the seconds waited.
     ways: Vec<(String, f64)>,
-    /// Of that lock: where.
+    /// For that lock: where it was taken, with weights.
     views: Vec<(View<'t>, f64)>,
-    /// Of that lock: waits, seconds waited and of that blocked, longest wait in seconds.
+    /// For that lock: waits, seconds waited, seconds of these blocked, longest wait in seconds.
     waits: f64,
     waited: f64,
     blocked: f64,
     longest: f64,
-    /// Seconds waited for others.
+    /// Seconds waited for other locks.
     others: f64,
 }
 
 impl<'t> Locks<'t> {
-    /// The ways to the lock that are worth a word: who waits less in one than makes a cause could gain nothing there.
+    /// The main ways to the lock. Ways with less waiting than makes a cause are left out: changing them would gain
+    /// nothing.
     fn main_ways(&self) -> impl Iterator<Item = &(String, f64)> {
         self.ways.iter().take(3).filter(|(_, seconds)| *seconds > MIN_SHARE * self.waited)
     }
@@ -137,7 +138,7 @@ impl<'t> Locks<'t> {
     }
 }
 
-/// The lock's name as the waits have it.
+/// The lock's name in the table of waits.
 fn named_by_waits(ledger: &Ledger<'_, '_>) -> Option<String> {
     let mut names: BTreeMap<&str, f64> = BTreeMap::new();
     for (wait, seconds) in waits(ledger, |w| w == Why::KernelLock) {
@@ -154,7 +155,7 @@ fn summary(culprit: Option<&Culprit>, name: Option<&str>, known: Option<&Known>,
         (None, Some(name)) => format!("a lock inside the kernel ({name})"),
         _ => "a lock inside the kernel".to_owned(),
     };
-    // One call takes it; several, and page faults, take it.
+    // Singular for one system call; plural for several, and for page faults.
     let take = if ways.len() == 1 && !ways.iter().any(|way| way == FAULTS) { "takes" } else { "take" };
     let through = if ways.is_empty() { String::new() } else { format!(", which {} {take}", listed(ways)) };
     let at = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `load`: what asks a server for work had the processors that the server could have used.
+//! `load`: the load of a server had the processors that the server could have used.
 //!
 //! Evidence: the server's threads were ready to run while the load had a processor that the server may use.
 //!
@@ -39,7 +39,7 @@ pub const META: Meta = Meta {
     judge,
 };
 
-/// Processors that the load of a run took.
+/// How many processors the load of a run took.
 pub(super) fn took(run: &Run) -> f64 {
     run.load_ns.map_or(f64::NAN, seconds) / seconds(run.wall_ns)
 }

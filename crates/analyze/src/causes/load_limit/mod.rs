@@ -1,7 +1,7 @@
-//! `load-limit`: the server waited for what asks it for work.
+//! `load-limit`: the server waited for requests of its load.
 //!
-//! Evidence: processors were idle while threads of the server waited at sockets and events, in the load's time; and how busy the
-//! load itself was.
+//! Evidence: processors were idle while threads of the server waited at sockets and events during the load; and how
+//! busy the load itself was.
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `load`, `shared`, `statistics`, `words`.
 
@@ -68,19 +68,20 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
     let had = facts.clean.median(threads, |run| run.load_threads.map_or(f64::NAN, f64::from)).unwrap_or(1.0);
     let pinned = tables.load.as_ref().map_or(0, |load| load.processors.len());
     let room = if pinned > 0 { pinned as f64 } else { f64::from(tables.machine.usable_processors) };
-    // A load of one thread has one processor, whatever there is.
+    // A load with one thread can use one processor, however many there are.
     let most = had.min(room).max(1.0);
     let share = waited / ledger.account.capacity.max(f64::MIN_POSITIVE);
     let busy = ran >= BUSY * most;
     let ran_on = format!("{} of {}", two_digits(ran), processors(most));
     let (waited_for, percent) = ("the server waited for the load's requests for", percent(share));
-    // Requests a second × the seconds of one: as many are under way at a time (Little's law).
+    // Requests per second × seconds per request = requests under way at a time (Little's law).
     let under_way = facts.clean.median(threads, |run| {
         let latency = run.latency_median_ns.map_or(f64::NAN, seconds);
         run.throughput.unwrap_or(f64::NAN) * latency
     });
     let could = f64::from(ledger.traced.processors());
-    // A load that waits for processors is late by itself: what is under way then says nothing of the server.
+    // A load that waits for processors is itself late: the number of requests under way then says nothing about the
+    // server.
     let others = facts.clean.median(threads, |run| {
         run.foreign_ns.map_or(0.0, seconds) / (seconds(run.wall_ns) * f64::from(tables.machine.usable_processors.max(1)))
     });
@@ -133,7 +134,7 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
     }
 }
 
-/// What to do, by what the load did.
+/// What to do, by how busy the load was.
 const LARGER: &str =
     "give the load more threads, and processors of its own (--load-processors), or let it run on another machine";
 const MORE: &str =

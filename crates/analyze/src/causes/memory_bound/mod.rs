@@ -1,8 +1,8 @@
 //! `memory-bound`: the same code does the same work in more time, because the processors share caches or memory.
 //!
-//! Evidence, only with hardware counters: as many instructions per unit of work as with the smallest count, more time,
-//! and more cache misses. Without counters it cannot be told from variables that threads share, or from hardware
-//! threads of one core, and stays unsure.
+//! Evidence, only with hardware counters: as many instructions per unit of work as at the smallest count, more time,
+//! and more cache misses. Without counters it cannot be told from shared variables, or from hardware threads that share
+//! a core, and stays unsure.
 //!
 //! May import: `answer`, `facts`, `shared`, `statistics`.
 
@@ -13,7 +13,7 @@ use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::Facts;
 use crate::statistics::MIN_SHARE;
 
-/// The growth of instructions may explain at most this part of the growth of time.
+/// For the work to count as the same, instructions may grow by at most this part of the growth of time.
 ///
 /// Decides: whether slower code does the same work as with the smallest count.
 /// From: chosen; no measurement.
@@ -21,7 +21,7 @@ use crate::statistics::MIN_SHARE;
 /// Wrong if: threads wait for memory, and do somewhat more work as well: the memory is not told.
 const SAME_WORK: f64 = 0.2;
 
-/// Cache misses grow when there are this many times as many.
+/// Cache misses have grown when there are this many times as many.
 ///
 /// Decides: whether slower code is told to wait for memory.
 /// From: chosen: runs of one program differ by some per cent.

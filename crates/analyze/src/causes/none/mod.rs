@@ -36,7 +36,7 @@ pub const META: Meta = Meta {
 
 /// The cause that stands for the absence of causes.
 pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
-    // What is lost without a proven cause is told of the count that loses it.
+    // A loss without a proven cause is told for the count that has it.
     let lossy = facts.focus();
     let point = match lossy {
         Some(ledger) => facts.points.iter().find(|p| p.threads == ledger.account.threads),
@@ -81,15 +81,16 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     }
 }
 
-/// A count keeps more processors busy than it has threads where it keeps this many times as many busy.
+/// A count keeps more processors busy than it has threads if the busy processors are more than this many times its
+/// threads.
 ///
 /// Decides: whether an answer without a cause says that the smallest count uses several processors already.
 /// From: chosen: what a runtime's own threads take beside one thread stays below a quarter in most programs.
 /// Wrong if: a collector takes more: it is said of what the program's own threads do not use.
 const BUSIER: f64 = 1.25;
 
-/// What keeps the processors busy besides the program's own code and its libraries', largest first: less of it makes the
-/// program faster at any thread count. Shares below the smallest loss that is called a cause are not worth a line.
+/// What keeps the processors busy besides code of the program and its libraries, largest first: less of it would make
+/// the program faster at any thread count. Shares below the smallest loss that is called a cause are left out.
 fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
     let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
     for (doing, samples) in &ledger.profile.counts {
@@ -112,7 +113,7 @@ fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
     large.map(|(group, share)| evidence(format!("processor time in {group}"), share, Unit::Share, "samples")).collect()
 }
 
-/// A loss that would be a cause's if it were certain, within the processors.
+/// A loss at a count within the processors that is large enough for a cause but not certain.
 fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors && !facts.overtaken(l));
     let ledger = more.rev().find(|l| large(l, l.own_loss()))?;
@@ -122,7 +123,8 @@ fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     ))
 }
 
-/// Where the smallest count keeps more processors busy than it has threads, a speed-up of as many as processors cannot be.
+/// The sentence for a smallest count that keeps more processors busy than it has threads: the speed-up then cannot
+/// reach the number of processors.
 fn busy_already(facts: &Facts<'_, '_>) -> String {
     let first = facts.points.first().filter(|first| first.processors_used > BUSIER * f64::from(first.threads));
     let told = first.filter(|first| first.threads < facts.processors).map(|first| {
@@ -155,7 +157,7 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
             }
         };
     };
-    // What the machine took is told beside this.
+    // Losses from outside the program are told elsewhere.
     let mut own = ledger.account.lines.iter().filter(|line| !line.id.is_outside());
     let largest = own.find(|l| l.seconds > ledger.account.unexplained.max(0.0));
     let mostly = match largest.map(|l| l.id) {

@@ -1,7 +1,7 @@
-//! `oversubscription`: more threads than processors, and the work takes longer for it.
+//! `oversubscription`: there are more threads than processors, which makes the work take longer.
 //!
-//! Evidence: at a count above the processors a unit of work takes clearly longer than at the best count within them, and
-//! threads that were ready to run are charged with the loss. Having more threads than processors is harmless by itself.
+//! Evidence: at a count above the processors, a unit of work takes clearly longer than at the best count within them,
+//! and the loss is charged to threads that were ready to run. More threads than processors are harmless in themselves.
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `shared`, `statistics`, `words`, `recording`.
 
@@ -81,8 +81,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// Where the processors change and the threads do not, more threads than processors cost as much at every count: a sweep shows
-/// nothing of it.
+/// For a sweep that changes the processors but not the threads: it cannot show what too many threads cost.
 fn unchanged(facts: &Facts<'_, '_>) -> Outcome {
     match facts.ledgers.iter().any(|l| l.traced.asked() > l.traced.processors()) {
         true => Outcome::Unsure(

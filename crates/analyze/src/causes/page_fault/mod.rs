@@ -1,8 +1,8 @@
-//! `page-fault`: time goes to bringing in, clearing or copying pages of memory.
+//! `page-fault`: time goes into mapping, clearing or copying pages of memory.
 //!
-//! Evidence: CPU time in the kernel's fault handling beyond the smallest count, waits for pages that need no device, and
-//! the places whose code meets the faults. Faults inside the allocator belong to `allocator`, faults that read from a
-//! device to `io-wait`.
+//! Evidence: CPU time in the kernel's fault handling beyond that of the smallest count, waits for pages that need no
+//! device, and the places whose code causes the faults. Faults inside the allocator belong to `allocator`, faults that
+//! read from a device to `io-wait`.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 

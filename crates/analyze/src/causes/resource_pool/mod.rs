@@ -1,7 +1,8 @@
-//! `resource-pool`: threads wait for one of a few things (connections, permits, buffers, slots) that other threads hold.
+//! `resource-pool`: threads wait for one of a few things (connections, permits, buffers, slots) that other threads
+//! hold.
 //!
-//! Evidence: idle capacity charged to waits at places where who waits is woken by who returns one (`model::resources`), how
-//! many were held at once, for how long, and what the holders did meanwhile.
+//! Evidence: idle capacity charged to waits at places where a thread that returns one of the things wakes a waiter
+//! (`model::resources`); how many were held at once and for how long; and what the holders did meanwhile.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
@@ -70,7 +71,7 @@ fn explain<'t>(
     let charged = |waits: &mut dyn Iterator<Item = &recording::WaitId>| {
         waits.filter_map(|w| ledger.split.by_wait.get(w)).sum::<f64>()
     };
-    // Some waits are a pool's by name alone.
+    // Some waits belong to a pool by name alone.
     let all: f64 = blame::waits(ledger, |w| w == Why::Pool).map(|(_, seconds)| seconds).sum();
     let part = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };
     let mut told: Vec<Cause> = Vec::new();
@@ -82,7 +83,7 @@ fn explain<'t>(
         }
     }
     if told.is_empty() {
-        // Together they matter, and none alone: the largest stands for all.
+        // The pools matter only together: the largest stands for all.
         let seconds = |pool: &&Pool<'_>| charged(&mut pool.waits.iter());
         let heaviest = pools.iter().max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
         told.push(tell(facts, ledger, heaviest, lost, meta));
@@ -90,7 +91,7 @@ fn explain<'t>(
     Ok(told)
 }
 
-/// Why a place that looks like it is none for certain, where enough time is lost there.
+/// Why a place that looks like a limited resource is not certainly one, where enough time is lost there.
 fn doubt(ledger: &Ledger<'_, '_>, found: &Resources<'_>) -> Option<String> {
     found.doubts.iter().find_map(|doubt| {
         let traced: f64 = doubt.waits.iter().filter_map(|w| ledger.split.by_wait.get(w)).sum();
@@ -104,7 +105,7 @@ fn doubt(ledger: &Ledger<'_, '_>, found: &Resources<'_>) -> Option<String> {
     })
 }
 
-/// What nobody can see: where the tasks of an executor or of an event loop, and the threads of an interpreter, wait.
+/// What a recording cannot show: where tasks of an executor or an event loop, and threads of an interpreter, wait.
 fn unseen(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<String> {
     hidden::behind_tasks(facts, ledger).map(|seconds| {
         format!(

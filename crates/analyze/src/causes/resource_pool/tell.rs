@@ -12,7 +12,7 @@ use crate::model::stack_view::View;
 use crate::runtimes::function_name::readable;
 use recording::tables::Wait;
 
-/// The cause of a pool; without one, of waits that are a pool's by name alone.
+/// The cause for a pool; without one, for waits that belong to a pool by name alone.
 pub(super) fn tell<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -51,7 +51,7 @@ pub(super) fn tell<'t>(
     }
 }
 
-/// Where the program gets one: its own place, and the library's function that it calls there.
+/// Where the program acquires one: its own place, and the library function that it calls there.
 fn through(views: &[(View<'_>, f64)], culprit: Option<&Culprit>) -> Option<String> {
     let own = culprit?;
     let library = blame::heaviest(views, blame::Blamed::Responsible).filter(|(library, _)| *library);

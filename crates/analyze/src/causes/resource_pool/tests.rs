@@ -1,4 +1,4 @@
-//! Sketches of pools, and what is told of them.
+//! Sketches of pools, and what the answer says about them.
 
 use super::*;
 use crate::answer::Answer;
@@ -12,7 +12,7 @@ const WAIT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < acquire@app pool
 const RELEASE: &str = "?@libc.so.6 < release@app pool.c:20 < work@app app.c:7";
 const QUERY: &str = "?@libc.so.6 < usleep@libc.so.6 < query@app db.c:3 < work@app app.c:6";
 
-/// Three threads share one thing, and hold it for 4 ms each; `holds`: what they do meanwhile.
+/// Three threads share one thing and hold it for 4 ms each; `asleep`: whether they sleep or run meanwhile.
 fn one_for_three(asleep: bool) -> Tables {
     let used = if asleep { 0.01 } else { 1.0 };
     let cpu: Vec<f64> = around(1.2).iter().map(|s| s * used).collect();
@@ -61,7 +61,7 @@ fn who_sleeps_with_the_only_one_is_told_with_it() {
     assert!(cause.summary.contains("acquire (pool.c:10)") && cause.summary.contains("only one"), "{}", cause.summary);
     assert!(cause.summary.contains("4.0 ms asleep in usleep, called from query (db.c:3)"), "{}", cause.summary);
     assert!(cause.remedies[0].contains("more than one"), "{:?}", cause.remedies);
-    // The sleeping is not told as a pause after which threads look again.
+    // The sleeping is not told as polling with pauses.
     assert!(found(&answer, CauseId::new("condition-wait")).is_none(), "{:#?}", answer.verdict);
 }
 
@@ -73,7 +73,7 @@ fn who_computes_with_the_only_one_is_told_to_do_less() {
     assert!(cause.remedies[0].contains("do less while holding one"), "{:?}", cause.remedies);
 }
 
-/// Threads look again for a while before they sleep: what that takes is the pool's, as the waiting is.
+/// Threads spin for a while before they sleep: that time belongs to the pool, as the waiting does.
 #[test]
 fn code_that_acquires_is_the_pool_s() {
     let mut tables = one_for_three(false);

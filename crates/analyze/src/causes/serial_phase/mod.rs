@@ -1,7 +1,7 @@
 //! `serial-phase`: only one thread has anything to do.
 //!
-//! Evidence: idle capacity before the first worker, after the last, between groups of workers; and at barriers,
-//! conditions and the end, where the code that ran meanwhile is code that never runs beside other code.
+//! Evidence: idle capacity before the first worker, after the last, and between groups of workers; also at barriers,
+//! conditions and the end, where the code that ran meanwhile never runs beside other code.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
@@ -49,7 +49,7 @@ pub const META: Meta = Meta {
     judge,
 };
 
-/// What is missing to exclude a serial phase where the printed rate fits both readings.
+/// What is missing to exclude a serial phase where the printed rate may or may not cover the whole run.
 const OUTSIDE: &str = "whether the printed rate counts what is outside of the workers' lives cannot be told: runs whose speed \
                        differs would tell, or marks";
 
@@ -61,7 +61,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// So few samples of what runs while others wait for it do not tell whether only ever one thread runs that code.
+/// With fewer samples of what runs while others wait, it is not known whether only one thread ever runs that code.
 ///
 /// Decides: whether waiting at barriers and conditions excludes a serial phase.
 /// From: twice the samples that a function needs to be known to run alone (`account::serial_code`): it may have half of them.
@@ -69,7 +69,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 /// Wrong if: what runs alone is spread over more functions that have no caller in common.
 const TOLD_BY: u64 = 20;
 
-/// What is missing where threads wait for others, and too few samples say what those did.
+/// What is missing where threads wait for others, but too few samples show what those did.
 fn hardly_sampled(ledger: &Ledger<'_, '_>) -> Option<String> {
     let waits = [Why::Barrier, Why::Condition, Why::Ended, Why::Task].map(LineId::blocked);
     let waited = ledger.sum(|id| waits.contains(&id) || id == LineId::Shape(Shape::Finished));
@@ -88,9 +88,9 @@ fn hardly_sampled(ledger: &Ledger<'_, '_>) -> Option<String> {
 
 /// A part of the run in which one thread is alone.
 struct Phase {
-    /// The shape of the program at that time; none where others wait for the one that is alone.
+    /// The shape of the program at that time; `None` where others wait for the one that runs alone.
     shape: Option<Shape>,
-    /// When it is, as a sentence goes on with it.
+    /// When it is, as a part of a sentence.
     when: &'static str,
 }
 
@@ -109,7 +109,7 @@ const PHASES: &[Phase] = &[
     Phase { shape: None, when: "while the others wait for it" },
 ];
 
-/// Where nobody runs for more than this share of a phase, more of it shows that threads wait than that one is at work.
+/// If no thread runs for more than this share of a phase, it shows waiting threads and not one at work.
 ///
 /// Decides: whether time in which few threads have work is a serial phase.
 /// From: chosen: the larger half.
@@ -117,11 +117,11 @@ const PHASES: &[Phase] = &[
 /// Wrong if: one thread alone reads from a slow device for most of its phase.
 const MOSTLY: f64 = 0.5;
 
-/// What is missing where threads that hardly run are all that there is.
+/// What is missing where the only threads with work hardly run.
 const WAITING: &str = "while fewer threads than processors have work, mostly none of them runs: what they wait for is not known";
 
-/// True unless few threads are left that have work and mostly none of them runs: then they wait, and none of them
-/// keeps the others waiting by what it does.
+/// False when few threads have work and mostly none of them runs: they wait too, so their work is not what keeps the
+/// others waiting.
 fn one_runs(ledger: &Ledger<'_, '_>, phase: &Phase) -> bool {
     let Some(shape @ (Shape::TooFew | Shape::Tail)) = phase.shape else { return true };
     let nobody = ledger.split.criticality.nobody.get(&Idle::Shape(shape)).copied().unwrap_or(0.0);
@@ -142,7 +142,7 @@ fn explain<'t>(
     }
     let large: Vec<_> = parts.iter().filter(|(_, part)| significant(ledger, *part)).collect();
     if large.is_empty() {
-        // Several short phases: together they are the cause, and the longest stands for them.
+        // Several short phases together are the cause; the longest stands for them.
         let longest = parts.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
         return Ok(longest.map(|(phase, _)| cause(facts, ledger, phase, lost, meta)).into_iter().collect());
     }
@@ -190,7 +190,7 @@ fn cause<'t>(
             "samples",
         ));
     }
-    // Who mostly waits itself does not run alone.
+    // A thread that itself mostly waits does not count as running alone.
     let nobody = ledger.split.criticality.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
     let charged = lost.0 / ledger.scale.max(f64::MIN_POSITIVE);
     let runs = ran_alone.as_ref().filter(|_| nobody < charged / 2.0);
@@ -208,8 +208,8 @@ fn samples(ledger: &Ledger<'_, '_>, ran: impl Fn(Idle) -> bool) -> f64 {
     samples.map(|(_, n)| *n as f64).sum()
 }
 
-/// The function that ran alone: of code that only ever runs alone the one found there, else the innermost function of
-/// the program that holds most of the phase.
+/// The function that ran alone: where others wait for it, the one known to run only alone; else the innermost function
+/// of the program that holds most of the phase.
 fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during: &[(SeenAt, f64)]) -> Option<Ran> {
     match phase.shape {
         Some(_) => running(facts, during, |_| None),

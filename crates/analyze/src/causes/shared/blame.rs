@@ -11,17 +11,17 @@ use crate::model::stack_view::View;
 use recording::tables::{ModuleKind, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Call sites named in an answer: more than a reader follows up.
+/// The most call sites that an answer names: more than a reader follows up.
 ///
 /// Decides: how many call sites of a culprit an answer names.
 /// From: chosen: more than a reader follows up.
 /// Wrong if: a lock is taken at nine places alike, and the ninth is the one that is easy to change.
 const MOST_CALLERS: usize = 8;
 
-/// What a culprit is.
+/// What is taken as the culprit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blamed {
-    /// The library function that the program called where that owns what happens, else the program's line.
+    /// The library function that the program called, if it is responsible, else the program's line.
     Responsible,
     /// The program's line, whatever library does it.
     Own,
@@ -61,17 +61,18 @@ pub fn heaviest(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<(bool, Site
             let library = code.owner == Owner::Library;
             let mut site = code.site();
             if library {
-                // Of a library its function counts, not the place in it.
+                // For a library, the function counts, not the place in it.
                 (site.file, site.path, site.line, site.address) = (None, None, None, String::new());
             } else if code.kind == ModuleKind::Anonymous && site.function.is_some() {
-                // One method is compiled several times, and its code moves.
+                // A method may be compiled several times, at different addresses.
                 site.address.clear();
             }
             *functions.entry((library, whole(&site))).or_default() += weight;
             *responsible.entry((library, site)).or_default() += weight;
         }
     }
-    // First the function, then the place in it: a function with many lines counts as much as one with a single line.
+    // First the function, then the place in it, so that a function with many lines has the same chance as one with a
+    // single line.
     let (function, _) = by_weight(functions).into_iter().next()?;
     by_weight(responsible)
         .into_iter()
@@ -87,7 +88,7 @@ fn whole(site: &Site) -> Site {
     }
 }
 
-/// The function that is named holds this share of the samples: the innermost one that explains nearly all of them.
+/// The named function is the innermost one that holds this share of the samples: it explains nearly all of them.
 ///
 /// Decides: which function is told as the one that runs, and whether it is said to run alone.
 /// From: chosen; no measurement.
@@ -101,7 +102,7 @@ const MOST: f64 = 0.8;
 pub struct Ran {
     /// The function, with the functions around it as callers.
     pub culprit: Culprit,
-    /// The share of what was seen in which it ran or had called what ran, 0 to 1.
+    /// The share of what was seen in which it, or a function that it called, ran; 0 to 1.
     pub share: f64,
 }
 
@@ -112,8 +113,8 @@ impl Ran {
     }
 }
 
-/// Who ran, from what was seen: the function that `known` gives for a stack, else the innermost function of the program
-/// that holds [`MOST`] of the weight, else the one that holds the most, the innermost of several.
+/// Who ran, from what was seen: the function that `known` gives for a stack; else the innermost function of the program
+/// that holds [`MOST`] of the weight; else the one that holds the most, and of several the innermost.
 pub fn running<'t>(
     facts: &Facts<'_, 't>,
     seen: &[(SeenAt, f64)],
@@ -190,7 +191,7 @@ pub(crate) fn by_weight<K: Ord>(weights: BTreeMap<K, f64>) -> Vec<(K, f64)> {
     list
 }
 
-/// Sites that differ only in their address are one line of source: the heaviest's address stands for all.
+/// Merges sites that differ only in their address, as one line of source: the address of the heaviest is kept.
 fn merged(sites: Vec<(Site, f64)>) -> Vec<Site> {
     let mut weights: BTreeMap<Site, (f64, Site)> = BTreeMap::new();
     for (site, weight) in sites {
@@ -205,7 +206,7 @@ fn merged(sites: Vec<(Site, f64)>) -> Vec<Site> {
     list.into_iter().map(|(_, site)| site).collect()
 }
 
-/// The waits of an account that are for this, with the idle processor-seconds of the traced run charged to each.
+/// The waits of an account for which `fits` holds, with the idle processor-seconds of the traced run charged to each.
 pub fn waits<'l, 't>(
     ledger: &'l Ledger<'_, 't>,
     fits: impl Fn(Why) -> bool + 'l,
@@ -215,7 +216,7 @@ pub fn waits<'l, 't>(
     waits.map(|w| (*w, ledger.split.by_wait.get(&w.wait).copied().unwrap_or(0.0)))
 }
 
-/// The stacks behind a cause: where threads waited for it, and where they were on a processor for it, weighted by
+/// The stacks behind a cause: where threads waited because of it and where they ran because of it, weighted by
 /// processor-seconds of the traced run.
 pub fn sources<'t>(
     facts: &Facts<'_, 't>,
@@ -236,7 +237,7 @@ pub fn seconds_a_sample(ledger: &Ledger<'_, '_>) -> f64 {
     ledger.split.on_cpu / ledger.profile.total.max(1) as f64
 }
 
-/// On-CPU seconds of the traced run in what fits.
+/// On-CPU seconds of the traced run for which `fits` holds.
 pub fn on_cpu<'t>(ledger: &Ledger<'_, 't>, fits: impl Fn(Doing<'t>) -> bool) -> f64 {
     let samples: u64 = ledger.profile.counts.iter().filter(|(d, _)| fits(**d)).map(|(_, n)| n).sum();
     samples as f64 * seconds_a_sample(ledger)

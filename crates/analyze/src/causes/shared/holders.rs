@@ -1,5 +1,5 @@
-//! What threads do while they hold something that others wait for: from their timelines between getting it and
-//! handing it on.
+//! What threads do while they hold something that others wait for, from their timelines between getting it and handing
+//! it on.
 
 use super::blame::{by_weight, named, running};
 use super::judging::{duration, evidence};
@@ -43,7 +43,7 @@ pub enum Act {
     Pools,
     /// It waits for another thread.
     Others,
-    /// It waits for something else, in the kernel mostly.
+    /// It waits for something else, mostly in the kernel.
     Else,
     /// It waits for a processor.
     Ready,
@@ -56,26 +56,26 @@ pub struct Holders {
     pub count: usize,
     /// How long they took, seconds.
     pub seconds: f64,
-    /// What was done in that time, most first: with where, and the seconds.
+    /// What they did in that time, where, and for how many seconds; largest first.
     pub parts: Vec<(Act, Option<String>, f64)>,
-    /// Who ran.
+    /// What ran.
     pub ran: Option<Culprit>,
 }
 
 impl Holders {
-    /// What most of the time is spent with.
+    /// What most of the time is spent on.
     pub fn mostly(&self) -> Option<Act> {
         let mut acts: BTreeMap<Act, f64> = BTreeMap::new();
         self.parts.iter().for_each(|(act, _, seconds)| *acts.entry(*act).or_default() += seconds);
         by_weight(acts).first().map(|(act, _)| *act)
     }
 
-    /// How much of the time is spent so, seconds.
+    /// Seconds spent on `wanted`.
     pub fn spent(&self, wanted: Act) -> f64 {
         self.parts.iter().filter(|(act, _, _)| *act == wanted).map(|(_, _, seconds)| seconds).sum()
     }
 
-    /// Where most of that is.
+    /// Where most of that time is spent.
     pub fn place_of(&self, wanted: Act) -> Option<&str> {
         let here = self.parts.iter().find(|(act, place, _)| *act == wanted && place.is_some());
         here.and_then(|(_, place, _)| place.as_deref())
@@ -97,7 +97,7 @@ impl Holders {
         }
     }
 
-    /// The same as rows.
+    /// The same as rows of evidence.
     pub fn rows(&self) -> Vec<Evidence> {
         let mut rows = vec![
             evidence("held at a time, on average", self.mean(self.seconds) * 1e3, Unit::Milliseconds, "slices"),
@@ -128,7 +128,7 @@ fn told(act: Act, at: Option<&str>) -> String {
     at.map_or_else(|| what.to_owned(), |at| format!("{what} in {at}"))
 }
 
-/// What threads did in these holds; none where too few are known.
+/// What threads did in these holds; `None` where too few are known.
 pub fn holders(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, holds: &[Hold]) -> Option<Holders> {
     let (begin, end) = ledger.traced.measured;
     let inside: Vec<Hold> = holds.iter().copied().filter(|h| h.start >= begin && h.end <= end).collect();
@@ -176,7 +176,7 @@ fn act(ledger: &Ledger<'_, '_>, wait: Option<WaitId>) -> Act {
     let row = wait.and_then(|w| ledger.traced.waits.get(&w));
     let why = wait.and_then(|w| ledger.reasons.get(&w)).copied().unwrap_or(Why::Unknown);
     match (row.map(|w| w.reason), why) {
-        // Whoever brings the answer: the holder waits for it at a descriptor.
+        // Whoever sends the answer, the holder waits for it at a file descriptor.
         (Some(Reason::Pipe | Reason::Poll), Why::Condition | Why::Poll | Why::Request) => Act::Answers,
         (_, Why::Sleep) => Act::Sleeps,
         (_, Why::Io) => Act::Files,

@@ -1,4 +1,4 @@
-//! What most causes need to judge: what is booked to them, whether it is enough, the frame of an answer.
+//! What most causes need for judging: what is booked to them, whether it is enough, and the frame of an answer.
 
 use super::meta::{Meta, Outcome};
 use crate::account::{Ledger, LineId};
@@ -7,14 +7,14 @@ use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::statistics::MIN_SHARE;
 use crate::words::said;
 
-/// What was never seen in n samples may still be in 3 of n with 95 % certainty.
+/// Something never seen in n samples may still take up to 3 / n of the time, at 95 % confidence.
 ///
 /// Decides: how much of a cause without samples may have escaped.
 /// From: the rule of three (Hanley & Lippman-Hand 1983, JAMA 249).
 /// Wrong if: samples are not independent of what runs.
 pub const UNSEEN: u64 = 3;
 
-/// Memory is watched for sharing where so many samples stand.
+/// Memory is observed for sharing where there are at least this many samples.
 ///
 /// Decides: how much sharing may have escaped.
 /// From: measured with `bench/sharing`: lines with fewer samples are mostly not nominated for a trial.
@@ -26,7 +26,7 @@ pub fn evidence(what: impl Into<String>, value: f64, unit: Unit, source: &'stati
     Evidence { what: said(what.into(), || format!("{} of {source}", unit.name())), value, unit, source }
 }
 
-/// A cause with its numbers, to be completed by words, culprit and evidence.
+/// A cause with its numbers, to be completed with words, culprit and evidence.
 pub fn found(ledger: &Ledger<'_, '_>, meta: &Meta, lost: (f64, f64)) -> Cause {
     Cause {
         id: meta.id,
@@ -42,7 +42,7 @@ pub fn found(ledger: &Ledger<'_, '_>, meta: &Meta, lost: (f64, f64)) -> Cause {
     }
 }
 
-/// Looks for a cause that lines of the account carry: at each count at which they are significant, `explain` says what
+/// Looks for a cause that has lines in the account: at each count at which these are significant, `explain` says what
 /// it is, or what is missing to call it found.
 pub fn by_lines<'t>(
     facts: &Facts<'_, 't>,
@@ -67,7 +67,7 @@ pub fn by_lines<'t>(
     missing.map_or_else(|| not_significant(facts, meta), Outcome::Unsure)
 }
 
-/// What is said about a cause that lines carry and that is not significant at any count.
+/// What is said about a cause whose lines are not significant at any count.
 pub fn not_significant(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match heaviest(facts, meta) {
         Some((ledger, charged)) if facts.any_loss() && large(ledger, charged) => Outcome::Unsure(format!(
@@ -78,7 +78,7 @@ pub fn not_significant(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// A line of an account, with the standard error from sampling.
+/// The seconds of a line of an account, with the standard error from sampling.
 pub fn line(ledger: &Ledger<'_, '_>, id: LineId) -> (f64, f64) {
     ledger.sum(|line| line == id)
 }
@@ -89,7 +89,7 @@ pub fn heaviest<'a, 't>(facts: &Facts<'a, 't>, meta: &Meta) -> Option<(&'a Ledge
     charged.max_by(|a, b| (a.1 / a.0.account.capacity).total_cmp(&(b.1 / b.0.account.capacity)))
 }
 
-/// Rounded to what a sentence needs: `320 ms`, `1.5 s`.
+/// A duration, rounded as a sentence needs it: `320 ms`, `1.5 s`.
 pub fn duration(seconds: f64) -> String {
     match seconds.abs() {
         s if s < 0.95e-3 => format!("{:.0} µs", seconds * 1e6),
@@ -100,5 +100,5 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// What every cause says that needs a traced run and has none.
+/// What every cause says that needs a traced run where there is none.
 pub const NOT_TRACED: &str = "no run was traced, so nothing is known about where the time went";

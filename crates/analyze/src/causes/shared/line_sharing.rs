@@ -1,5 +1,5 @@
-//! What `false-sharing` and `true-sharing` do alike: lines of memory that threads really use at the same time, and the
-//! time at the instructions that use them beyond what they take with the smallest count.
+//! What `false-sharing` and `true-sharing` have in common: cache lines that threads really use at the same time, and
+//! the time at the instructions that use them beyond that at the smallest count.
 
 use super::blame::{Blamed, by_weight, culprit as blame_culprit, named, sources};
 use super::shared_memory::{LinePart, open, places, seconds, source, thread};
@@ -13,14 +13,14 @@ use crate::sharing::{LINE, SharedLine, SharingKind, Use, is_near};
 use crate::words::listed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines and call sites that are told one by one.
+/// How many lines and call sites are told one by one.
 ///
 /// Decides: how many lines, places in them, threads and call sites an answer lists.
 /// From: chosen; no measurement.
 /// Wrong if: five cache lines are shared alike, and the fifth is the one that is easy to change.
 const TOLD: usize = 4;
 
-/// What one of both causes says in its own words.
+/// What differs between the two causes.
 pub(crate) struct Words {
     /// How the threads share.
     pub(crate) kind: SharingKind,
@@ -67,7 +67,7 @@ fn confirmed_lines<'a, 't>(
     lines
 }
 
-/// One run tells what is shared, but not what it costs: the same code takes time with one thread, too.
+/// A single run shows what is shared, but not what that costs: the same code takes time with one thread too.
 fn in_the_only_run<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &Words) -> Outcome {
     let enough = |line: &&&SharedLine| large(ledger, seconds(ledger, line.samples(words.kind) as u64));
     let lines = confirmed_lines(facts, ledger, words.kind);
@@ -84,11 +84,11 @@ fn in_the_only_run<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, words: &W
     }
 }
 
-/// Lines at which much time is spent, and of which no breakpoint proved that threads use them at the same time.
+/// Lines at which much time is spent, but for which no breakpoint proved that threads use them at the same time.
 fn suspected(facts: &Facts<'_, '_>, kind: SharingKind) -> Option<String> {
     for ledger in facts.in_order() {
         let run = ledger.traced.run.run;
-        // With the smallest count it is not known to cost anything.
+        // At one thread it is not known to cost anything.
         if ledger.account.threads < 2 || !crate::facts::has_loss(ledger) {
             continue;
         }
@@ -107,14 +107,14 @@ fn suspected(facts: &Facts<'_, '_>, kind: SharingKind) -> Option<String> {
     None
 }
 
-/// Of what is shared in one way, what should be named: of the same bytes those, not what else the thread uses beside.
+/// Which uses of a line are named. For true sharing, only bytes that several threads use, not other bytes of the line.
 fn is_named(used: &Use<'_>, kind: SharingKind) -> bool {
     used.kind == kind && (used.overlaps || kind == SharingKind::False)
 }
 
 /// What threads use in a line, in words.
 fn variables(facts: &Facts<'_, '_>, line: &SharedLine<'_>, kind: SharingKind) -> String {
-    // One address used with several widths is one place; the same member of several objects is told once.
+    // An address used with several widths is one place; the same member of several objects is named once.
     let mut named: Vec<(String, bool, BTreeSet<u64>)> = Vec::new();
     for place in places(facts, line.run, line.address, line.uses.iter().filter(|used| is_named(used, kind))) {
         match named.iter_mut().find(|(name, ..)| *name == place.plain) {
@@ -149,7 +149,7 @@ fn cause<'t>(
     let at = who.as_ref().map_or_else(
         || "code without a name".to_owned(),
         |who| match (&who.line, who.callers.first()) {
-            // A library's function, with the program's line that calls it.
+            // A library function, with the program's line that calls it.
             (None, Some(_)) => named(who),
             (_, first) => {
                 place(&Site { address: first.map(|site| site.address.clone()).unwrap_or_default(), ..who.site() })
@@ -166,8 +166,8 @@ fn cause<'t>(
     }
 }
 
-/// The source line with most samples at accesses to these lines, and who calls it. Where all that uses them is a library's, the
-/// library's function that the program calls.
+/// The source line with most samples at accesses to these lines, and its callers. Where only library code uses them,
+/// the library function that the program calls.
 fn culprit<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,

@@ -1,4 +1,4 @@
-//! What a cause says of itself, and what looking for it comes to.
+//! The description of a cause, and the outcome of looking for it.
 
 use crate::account::{Ledger, LineId, Unexplained};
 use crate::answer::{Cause, CauseId, Condition};
@@ -6,26 +6,26 @@ use crate::facts::Facts;
 use crate::model::Model;
 use crate::words::said;
 
-/// What stands in a line's words for the name of the system call.
+/// The placeholder for a system call's name in a line's words.
 pub(crate) const CALL: &str = "{call}";
 
-/// What looking for a cause came to.
+/// The outcome of looking for a cause.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It is there: once, or once for each culprit.
     Found(Vec<Cause>),
-    /// It is not there: what was checked.
+    /// It is not there; the text says what was checked.
     Clear(String),
-    /// It can be neither claimed nor excluded: what is missing.
+    /// It can be neither claimed nor excluded; the text says what is missing.
     Unsure(String),
-    /// It comes from outside, and is there.
+    /// It comes from outside the program, and is there.
     Outside(Condition),
-    /// It comes from outside, and is not there or not known: no fault of the program in any case.
+    /// It comes from outside the program, and is not there or not known: in either case not the program's fault.
     Nothing,
 }
 
 impl Outcome {
-    /// The same, in tests that replace all words without its own.
+    /// The same without its words, in tests that replace all words.
     pub(crate) fn said(self) -> Outcome {
         let instead = |words: String| said(words, || "said".to_owned());
         let all = |words: Vec<String>| words.into_iter().map(instead).collect();
@@ -53,15 +53,15 @@ impl Outcome {
     }
 }
 
-/// What a cause says of itself. Whatever is told of it elsewhere, its title on a page, its colour, the names that a schema
-/// allows, comes from here.
+/// The description of a cause. Everything said about it elsewhere (its title on a page, its colour, the names that a
+/// schema allows) comes from here.
 #[derive(Debug, Clone, Copy)]
 pub struct Meta {
     /// Its name in answers.
     pub id: CauseId,
-    /// Its colour in drawings, as CSS has it.
+    /// Its colour in drawings, in CSS syntax.
     pub colour: &'static str,
-    /// Its one name for people.
+    /// Its name for people.
     pub title: &'static str,
     /// What it is.
     pub what: &'static str,
@@ -71,15 +71,16 @@ pub struct Meta {
     pub example: &'static str,
     /// What observation would show that a verdict of this cause is wrong.
     pub disproved_by: &'static str,
-    /// The lines of the account that are its own, with what they are called. `{call}` stands for the name of a system call.
+    /// The words for the account's lines that belong to it; `None` for others. `{call}` stands for the name of a system
+    /// call.
     pub lines: fn(LineId) -> Option<&'static str>,
-    /// The unexplained parts of an account that its time may be among when nothing was booked to it.
+    /// The unexplained parts of an account in which its time may be hidden when nothing was booked to it.
     pub hides_in: &'static [Unexplained],
-    /// Lines of other causes that are its own where too little was seen to tell.
+    /// Lines of other causes that may be due to it where too little was seen to tell.
     pub may_be_in: &'static [LineId],
-    /// True for what comes from outside of the program and is no fault of it.
+    /// True for what comes from outside the program and is not its fault.
     pub outside: bool,
-    /// So many samples have to be of it before it is seen: what fewer stand for may have escaped.
+    /// How many samples of it are needed to see it: the time that fewer samples stand for may have been missed.
     pub samples_needed: u64,
     /// Looks for it.
     pub judge: fn(&Facts<'_, '_>, &Meta) -> Outcome,
@@ -91,12 +92,12 @@ impl Meta {
         (self.lines)(id).is_some()
     }
 
-    /// What the lines of this cause sum to in an account, and the standard error from sampling.
+    /// The sum of this cause's lines in an account, and its standard error from sampling.
     pub fn charged(&self, ledger: &Ledger<'_, '_>) -> (f64, f64) {
         ledger.sum(|id| self.claims(id))
     }
 
-    /// What a line of this cause is called; empty for a line that is not its own.
+    /// The words for a line of this cause; empty for other lines.
     pub fn words(&self, model: &Model<'_>, id: LineId) -> String {
         let words = (self.lines)(id).unwrap_or_default();
         let words = match id {

@@ -1,4 +1,4 @@
-//! What causes are built of, and what several of them do alike.
+//! What causes are built from, and what several of them have in common.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `sharing`, `statistics`, `words`, `recording`.
 

@@ -1,4 +1,4 @@
-//! What false sharing, true sharing and waiting loops have in common: what is said of memory, and what stays open.
+//! What false sharing, true sharing and waiting loops have in common: how memory is named, and what stays open.
 
 use super::{Meta, slower_code};
 use crate::account::Ledger;
@@ -23,7 +23,7 @@ pub(crate) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64)
         Some(Variable { name: Some(name), member: Some(member), .. }) => format!("{name}{member}"),
         Some(Variable { name: Some(name), offset: Some(0), size: Some(size), .. }) if *size <= width => name.clone(),
         Some(Variable { name: Some(name), offset: Some(offset), .. }) => format!("{} of {name}", range(*offset)),
-        // Objects of one type differ by their addresses only: who calls tells them apart where that matters.
+        // Objects of one type differ only in their addresses; the caller tells them apart where that matters.
         Some(Variable { type_name: Some(of), member, offset: Some(offset), size: Some(size), .. }) => match member {
             Some(member) => format!("{of}{member}"),
             None if *offset > 0 && *size > width => format!("{of} +{offset}"),
@@ -38,7 +38,7 @@ pub(crate) fn bytes(facts: &Facts<'_, '_>, run: RunId, address: u64, width: u64)
     }
 }
 
-/// What is known of memory that has no name.
+/// What is known about memory without a name.
 fn unnamed(facts: &Facts<'_, '_>, run: RunId, address: u64) -> Option<String> {
     match facts.model.sharing.variable(run, address) {
         Some(Variable { name: Some(_), .. } | Variable { type_name: Some(_), .. }) => None,
@@ -53,11 +53,11 @@ fn unnamed(facts: &Facts<'_, '_>, run: RunId, address: u64) -> Option<String> {
 
 /// A place in a cache line that threads use.
 pub(crate) struct LinePart {
-    /// In words, by which it is told from the other places of the line.
+    /// In words that tell it from the other places of the line.
     pub(crate) name: String,
-    /// The same words without an address: the same member of several objects has the same.
+    /// The same without an address: equal for the same member of several objects.
     pub(crate) plain: String,
-    /// Whether it has a name of its own, not only that of the memory that it lies in.
+    /// Whether it has its own name, not just that of the memory around it.
     pub(crate) named: bool,
     /// First byte, in the line.
     pub(crate) offset: u64,
@@ -105,16 +105,16 @@ pub(crate) fn thread(ledger: &Ledger<'_, '_>, thread: ThreadId) -> String {
     ledger.traced.threads.get(&thread).map_or_else(|| thread.to_string(), |row| format!("{} ({})", row.name, row.tid))
 }
 
-/// The line of source of an instruction, of the program where it has inlined a library's code.
+/// The source line of an instruction; the program's line where library code was inlined into it.
 pub(crate) fn source(facts: &Facts<'_, '_>, frame: FrameId) -> Option<crate::answer::Site> {
     let codes = facts.model.stacks.code(frame);
     let own = codes.iter().find(|code| code.owner == Owner::Own);
     own.or(codes.first()).map(crate::model::code::Code::site)
 }
 
-/// Why a cause of this kind can be neither found nor excluded, when nothing was found; none when it can be excluded.
+/// Why a cause of this kind cannot be excluded although nothing was found; `None` when it can be excluded.
 pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
-    // What the account books itself: sched_yield to spinning.
+    // Time that the account itself books to the cause, such as sched_yield to spinning.
     let booked = |l: &&Ledger| {
         let (seconds, error) = meta.charged(l);
         large(l, seconds) && seconds > NORMAL_95 * error
@@ -135,8 +135,8 @@ pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
         ));
     }
     if facts.model.sharing.observed {
-        // Loops show in the code itself. A line shows when threads were sampled at it together: where other programs
-        // kept them apart, or its samples were few, nothing was nominated, and that is no proof.
+        // Waiting loops show in the code itself. A shared line shows only if several threads were sampled at it: where
+        // other programs kept them apart, or samples were few, no line was nominated, which proves nothing.
         let slower = slower_code::open(facts).filter(|_| meta.id != CauseId::SPIN_WAIT)?;
         return Some(format!("{slower}; no cache line was seen there that threads share"));
     }
@@ -144,14 +144,14 @@ pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
     Some(format!("{open}; what would tell sharing and spinning from slower work is missing"))
 }
 
-/// A loss that nothing explains may hide anything.
+/// An unexplained loss, which may hide anything.
 fn unexplained(facts: &Facts<'_, '_>) -> Option<String> {
     let open = |l: &&Ledger| has_loss(l) && large(l, l.account.unexplained);
     let ledger = facts.ledgers.iter().find(open)?;
     Some(format!("{} stays unexplained", in_proportion(ledger, ledger.account.unexplained)))
 }
 
-/// Seconds per unit of work that so many samples of a run stand for, in the unit of the lines.
+/// Clean seconds per unit of work that this many samples of a run stand for, as in the lines.
 pub(crate) fn seconds(ledger: &Ledger<'_, '_>, samples: u64) -> f64 {
     crate::causes::shared::blame::seconds_a_sample(ledger) * samples as f64 * ledger.on_cpu_scale
 }

@@ -1,5 +1,5 @@
 //! User-space code that takes more time per unit of work than at the smallest count: what `extra-work` and
-//! `memory-bound` look at, and what neither of them can tell alone.
+//! `memory-bound` examine, and what neither can decide alone.
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
@@ -12,7 +12,7 @@ use recording::StackId;
 use recording::tables::Mode;
 use std::collections::BTreeMap;
 
-/// A loop that only waits is small: code whose samples need more addresses than that does something.
+/// A loop that only waits is small: code whose samples are at more addresses than this does work.
 ///
 /// Decides: whether code that takes more time may be a loop that waits.
 /// From: chosen: 40 instructions are more than any lock's or queue's waiting loop has (a test, a pause and a back-off).
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// instructions.
 pub const LARGEST_WAITING_LOOP: usize = 40;
 
-/// Share of a function's samples that decides how many addresses it needs; the rest are stray.
+/// How many addresses a function runs at is counted for this share of its samples; the rest are stray.
 ///
 /// Decides: how many addresses a function is taken to run at.
 /// From: chosen; no measurement.
@@ -31,7 +31,7 @@ pub const LARGEST_WAITING_LOOP: usize = 40;
 /// Wrong if: a large function spends nine tenths of its time in one short loop that works: more work in it stays unsure.
 const NEARLY_ALL: f64 = 0.9;
 
-/// What grew.
+/// Code that grew.
 #[derive(Debug, Clone)]
 pub struct SlowerCode<'t> {
     /// Seconds per unit of work beyond the smallest count, of all functions together, and their standard error.
@@ -149,7 +149,7 @@ pub fn culprit<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &Slower
     crate::causes::shared::blame::running(facts, &seen, |_| None).map(|r| r.culprit)
 }
 
-/// What the growth of user-space code means for causes that cannot be proven from it.
+/// What growth of user-space code means for causes that it cannot prove.
 pub fn open(facts: &Facts<'_, '_>) -> Option<String> {
     let ledger = facts.in_order().into_iter().find(|l| at(facts, l).is_some())?;
     let code = at(facts, ledger)?;
@@ -165,8 +165,8 @@ pub fn open(facts: &Facts<'_, '_>) -> Option<String> {
     Some(format!("{}{counted}{}{siblings}", code.words(ledger), beyond(facts).unwrap_or_default()))
 }
 
-/// What a count above the processors adds: sharing of memory and caches ends with the processors that share, more work
-/// for each thread does not.
+/// What a count above the processors adds: sharing of memory and caches does not grow beyond the number of processors;
+/// extra work for each thread does.
 fn beyond(facts: &Facts<'_, '_>) -> Option<String> {
     let within = facts.ledgers.iter().rfind(|l| l.account.threads <= facts.processors)?;
     let beyond = facts.ledgers.iter().find(|l| l.account.threads > facts.processors)?;

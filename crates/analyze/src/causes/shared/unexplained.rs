@@ -1,8 +1,8 @@
-//! What the parts of an account are called that no evidence explains.
+//! The words for the unexplained parts of an account.
 
 use crate::account::Unexplained;
 
-/// What a part that no evidence explains is called.
+/// The words for an unexplained part.
 pub fn unexplained(what: Unexplained) -> &'static str {
     match what {
         Unexplained::Ready => "ready to run while a processor was free",

@@ -1,7 +1,7 @@
 //! `spin-wait`: threads read a variable again and again until another thread writes it.
 //!
-//! Evidence: samples in small loops that do nothing but look (no store, nothing carried from round to round), and
-//! breakpoints that saw another thread write what they look at.
+//! Evidence: samples in small loops that only read (no store, nothing carried from round to round), and breakpoints
+//! that saw another thread write what they read.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`, `sharing`.
 
@@ -16,7 +16,7 @@ use crate::model::code::place;
 use crate::sharing::Waiting;
 use std::collections::BTreeMap;
 
-/// Loops that are told one by one.
+/// How many loops are told one by one.
 ///
 /// Decides: how many loops, and writers of each, an answer lists.
 /// From: chosen; no measurement.
@@ -84,7 +84,7 @@ fn confirmed_loops<'a, 't>(facts: &Facts<'a, 't>, ledger: &Ledger<'_, 't>) -> Ve
     loops
 }
 
-/// Loops that look like waiting, and whose variable nobody was seen to write.
+/// Loops that look like waiting, but whose variable no thread was seen to write.
 fn suspected(facts: &Facts<'_, '_>) -> Option<String> {
     facts.in_order().into_iter().filter(|l| has_loss(l)).find_map(|ledger| {
         let run = ledger.traced.run.run;
@@ -118,7 +118,7 @@ fn cause<'t>(
     });
     let mut at = site.as_ref().map_or_else(|| "a place without a name".to_owned(), place);
     match (&mut who, &site) {
-        // Of a loop inside a library, the program's line is what can be changed.
+        // For a loop inside a library, the program's line is what can be changed.
         (Some(who), Some(_)) if inside => at = format!("{at}, called from {}", named(who)),
         (Some(who), Some(site)) => {
             (who.function, who.module) = (site.function.clone(), site.module.clone());

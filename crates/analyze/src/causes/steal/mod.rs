@@ -1,6 +1,6 @@
 //! `steal`: the hypervisor gave processors of this machine to other virtual machines.
 //!
-//! Evidence: the stolen time that the hypervisor tells, in the timed runs.
+//! Evidence: the stolen time that the hypervisor reports, in the timed runs.
 //!
 //! May import: `answer`, `curve`, `facts`, `shared`, `words`.
 

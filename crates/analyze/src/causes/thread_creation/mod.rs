@@ -1,7 +1,7 @@
-//! `thread-creation`: time goes to creating and ending threads.
+//! `thread-creation`: time goes into creating and ending threads.
 //!
-//! Evidence: CPU time and waiting in the creation of threads, in what the C library does at their end, and idle capacity
-//! while one thread creates or ends the others.
+//! Evidence: CPU time and waiting in the creation of threads and in what the C library does at their end, and idle
+//! capacity while one thread creates or ends the others.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `statistics`.
 

@@ -1,8 +1,8 @@
-//! Lock waits put together to locks.
+//! Groups lock waits into locks.
 //!
 //! Waits at one shared address are one lock. Waits in the same library function called from the same line, or at the
-//! same line of the program's own code, are one lock or a family of locks of the same make (arenas, buckets, parking
-//! locks, whose futex is the thread's and not the lock's). Where threads spin and never block, CPU samples in lock code
+//! same line of the program's own code, are one lock or a family of locks of one kind (arenas, buckets, parking locks,
+//! whose futex belongs to the thread and not to the lock). Where threads spin and never block, CPU samples in lock code
 //! show the lock.
 
 use crate::causes::shared::blame::{self, Blamed};
@@ -18,7 +18,7 @@ use recording::ThreadId;
 use recording::tables::ModuleKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An object is *the* lock of a group when this share of the blocked time was spent at it.
+/// An object is *the* lock of a group when more than this share of the blocked time was spent at it.
 ///
 /// Decides: whether a cause tells the address, and so the name, of its lock.
 /// From: chosen: with more than half there is no second one.
@@ -29,14 +29,14 @@ const DOMINANT: f64 = 0.5;
 /// What samples in lock code show.
 const LOCK_CODE: Doing<'_> = Doing::Synchronising(Why::Lock);
 
-/// Waits for one lock, or for locks of one make.
+/// Waits for one lock, or for locks of one kind.
 #[derive(Debug, Default)]
 pub struct Group<'g, 't> {
-    /// Its waits. None where threads spin for the lock and never block.
+    /// Its waits; empty where threads spin for the lock and never block.
     pub waits: Vec<&'g FutexWait<'t>>,
-    /// The stacks that show it, each with its weight: nanoseconds blocked, or samples where it is awake.
+    /// The stacks that show it, weighted by nanoseconds blocked, or by samples where `awake`.
     pub views: Vec<(View<'t>, f64)>,
-    /// True when what it costs is the time of its code: threads slept for it never, or for too little to be a cause.
+    /// True when its cost is the time of its code: threads never slept for it, or too little to be a cause.
     pub awake: bool,
     /// Processor-seconds per unit of work lost to it.
     pub seconds: f64,
@@ -47,7 +47,7 @@ pub struct Group<'g, 't> {
 }
 
 impl Group<'_, '_> {
-    /// Times that a thread blocked.
+    /// How often a thread blocked.
     pub fn count(&self) -> u64 {
         self.waits.iter().fold(0, |n, w| n.saturating_add(w.wait.count))
     }
@@ -62,7 +62,7 @@ impl Group<'_, '_> {
         blame::heaviest(&self.views, Blamed::Responsible).is_some_and(|(library, _)| library)
     }
 
-    /// True for the lock of an interpreter, which all code of its program takes.
+    /// True for the lock of an interpreter, which all code of the program takes.
     pub fn is_interpreter_s(&self) -> bool {
         self.views.iter().any(|(view, _)| view.runtime_lock.is_some_and(|lock| !lock.taken_by_program))
     }
@@ -80,8 +80,8 @@ impl Group<'_, '_> {
     }
 }
 
-/// Where a lock is taken, to tell locks of different make apart, and whether it is a runtime's own: an interpreter's lock is
-/// waited for at every line, also where the program takes one of its own.
+/// Where a lock is taken, to tell kinds of locks apart. The first field says whether it is a runtime's own: threads
+/// wait for an interpreter's lock at any line, also where the program takes a lock of its own.
 type Make<'t> = (bool, Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
 
 fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
@@ -89,7 +89,7 @@ fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
     let function = wait.view.library().and_then(|c| c.name());
     let at = own.or(wait.view.leaf)?;
     let (file, line) = (at.frame.file.as_deref(), at.frame.line);
-    // A method that was made at run time has several addresses.
+    // A method compiled at run time has several addresses, so its name is used.
     let method = at.name().filter(|_| at.kind == ModuleKind::Anonymous);
     let address = if line.is_some() || method.is_some() { 0 } else { at.frame.address };
     Some((wait.view.runtime_lock.is_some(), function, at.module, file, line, address, method))
@@ -129,7 +129,8 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
     if groups.is_empty() {
-        // A function that takes a lock releases it too, at another place and by another function of the library.
+        // A function takes and releases a lock at different places and through different library functions, so samples
+        // are grouped by the program's function.
         let mut of_function: BTreeMap<_, Group> = BTreeMap::new();
         for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
             let (library, own) = spot(&view);
@@ -161,7 +162,7 @@ fn join(leader: &mut [usize], a: usize, b: usize) {
     }
 }
 
-/// The lines of the account that are of locks, with what they are called.
+/// The words for the account's lines about locks; `None` for other lines.
 pub fn lines(id: LineId) -> Option<&'static str> {
     Some(match id {
             LineId::Blocked(Why::Lock) => "waiting for locks",
@@ -171,14 +172,15 @@ pub fn lines(id: LineId) -> Option<&'static str> {
         })
 }
 
-/// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by samples.
+/// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by
+/// samples.
 fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
     let booked = || ledger.account.lines.iter().filter(|l| lines(l.id).is_some());
     let code: f64 = booked().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
     let idle: f64 = booked().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
     let charged = |g: &Group| -> f64 { g.waits.iter().filter_map(|w| ledger.split.by_wait.get(&w.wait.wait)).sum() };
     let waited: Vec<f64> = groups.iter().map(charged).collect();
-    // A release is called elsewhere than the wait: then the library's function decides alone.
+    // A lock is released at another place than it is waited for: the library function alone then decides.
     let (mut exact, mut by_function) = (BTreeMap::new(), BTreeMap::new());
     for (at, group) in groups.iter().enumerate() {
         for (view, _) in &group.views {

@@ -1,7 +1,7 @@
 //! `user-lock`: threads wait for each other at a lock of the program or of its libraries.
 //!
-//! Evidence: futex waits that are classified as a lock's, the idle capacity that the account charges to them, and the
-//! CPU time that lock and futex code takes beyond the smallest count.
+//! Evidence: futex waits classified as waits for a lock, the idle capacity that the account charges to them, and the
+//! CPU time that lock and futex code takes beyond that at the smallest count.
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `sharing`, `statistics`, `words`,
 //! `recording`.
@@ -94,14 +94,15 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// Why it is clear.
+/// Why the cause is excluded.
 fn little() -> String {
     let share = MIN_SHARE * 100.0;
     format!("waiting for locks and lock code take less than {share:.0} % of the capacity at every count")
 }
 
-/// What is missing where a task may wait for a lock, and its thread goes on with another. Which release ended such sleeps is no
-/// proof, because the task may have waited for a part of them only, but it is where to look first.
+/// What is missing where a task may wait for a lock while its thread runs another task. The lock release that ended
+/// such a sleep is no proof, because the task may have waited for only a part of the sleep, but it is the place to look
+/// first.
 fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
     let (traced, stacks) = (ledger.traced, &facts.model.stacks);
     let sleeps = traced.waits.values().filter(|wait| is_hidden(traced, stacks, wait));
@@ -138,7 +139,7 @@ fn found<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
         .map(|g| cause(facts, ledger, Some(g), part(g), meta))
         .collect();
     if causes.is_empty() {
-        // Many locks, each too small to be shown: together they are the cause, and the largest stands for them.
+        // Many locks, each too small to be shown, are the cause together; the largest stands for them.
         causes.push(cause(facts, ledger, groups.first(), (total, error), meta));
     }
     causes
@@ -175,7 +176,7 @@ fn cause<'t>(
     let words = held.as_ref().map_or_else(|| Some(awake()), |h| h.words.clone());
     evidence.extend(held.into_iter().flat_map(|h| h.evidence));
     let meanwhile = group.filter(|g| !g.awake).and_then(|g| while_held(facts, ledger, g));
-    // How long it is held says more than what the holder does.
+    // How long the lock is held says more than what the holder does.
     let words = match &meanwhile {
         Some(m) if matches!(style, Style::Long | Style::HolderWaits(_)) => words.map_or_else(
             || Some(format!("it is {}", m.words())),
@@ -197,14 +198,14 @@ fn cause<'t>(
     }
 }
 
-/// A culprit at the program's own place where it takes the lock, in place of the runtime's function that does it.
+/// Replaces a runtime's function as culprit by the program's own place that takes the lock.
 fn at_own_place(culprit: Culprit) -> Culprit {
     let Some(site) = culprit.callers.first().cloned() else { return culprit };
     let Site { function, module, file, path, line, .. } = site;
     Culprit { function, module, file, path, line, ..culprit }
 }
 
-/// Who has an interpreter's lock: the function of its program that runs most, whoever waits for it meanwhile.
+/// The likely holder of an interpreter's lock: the function of the program that runs most.
 fn interpreted(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<Culprit> {
     let mut samples: BTreeMap<StackId, u64> = BTreeMap::new();
     for stack in ledger.traced.samples.iter().filter_map(|sample| sample.user_stack) {
@@ -246,7 +247,7 @@ fn summary(
         (Some(function), true) => {
             let called = caller.map(|c| format!(", called from {c}")).unwrap_or_default();
             let function = readable(plain(function));
-            // A path says by itself whose it is, and such a library is mostly a part of the program's file.
+            // A function's path already names its library, which is mostly linked into the program's file.
             let whose = if function.contains(['.', ':']) { String::new() } else { format!("{}'s ", library_name(&culprit.module)) };
             format!("Threads wait for the lock inside {whose}{function}{called}.")
         }
@@ -261,7 +262,7 @@ fn summary(
     }
 }
 
-/// The lock of a language's runtime that the threads wait for, where it is one.
+/// The lock of a language's runtime that the threads wait for, if it is one.
 fn runtime_lock(group: Option<&Group<'_, '_>>, culprit: Option<&Culprit>) -> Option<&'static RuntimeLock> {
     let entered = |c: &Culprit| runtimes::lock_entered(Called { name: c.function.as_deref()?, module: &c.module });
     let taken = group.and_then(|g| g.views.iter().find_map(|(view, _)| view.runtime_lock));
@@ -319,7 +320,7 @@ fn switches(traced: &Traced<'_>) -> f64 {
     if length > 0.0 { all as f64 / length } else { 0.0 }
 }
 
-/// Where the holder released the lock that most of the blocked time was spent at.
+/// Where holders released the lock, by the blocked time that ended there.
 fn releaser(facts: &Facts<'_, '_>, traced: &Traced<'_>, group: &Group<'_, '_>) -> Option<Evidence> {
     let mut releases = BTreeMap::new();
     for wake in group.waits.iter().filter_map(|w| traced.wakes.get(&w.wait.wait)).flatten() {

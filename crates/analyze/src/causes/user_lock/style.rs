@@ -1,4 +1,5 @@
-//! How a lock costs its time: held for long, taken too often, handed over to sleepers, or held by a thread that waits.
+//! How a lock costs time: held for long, taken too often, handed over to sleeping threads, or held by a thread that
+//! waits.
 
 use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::evidence;
@@ -14,7 +15,7 @@ use crate::runtimes::Primitive;
 use recording::ThreadId;
 use std::collections::BTreeMap;
 
-/// Threads that wait longer than this on average, nanoseconds, wait for what the holder does, not for the hand-over.
+/// Threads that wait longer than this on average (nanoseconds) wait for the holder's work, not for the hand-over.
 ///
 /// Decides: whether a lock is told to be held for long or to be taken too often.
 /// From: chosen: ten times what a hand-over between threads takes, which is two context switches at about 3 µs.
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 /// holding.
 const LONG_WAIT_NS: f64 = 30_000.0;
 
-/// When nobody ran for most of the time in which threads waited: more than half, so that what ran cannot be the reason.
+/// When no thread ran for more than this share of the waiting, what ran cannot be the reason.
 ///
 /// Decides: whether a lock is told as a convoy, or as held by a thread that waits itself.
 /// From: the definition of a majority.
@@ -31,25 +32,25 @@ const LONG_WAIT_NS: f64 = 30_000.0;
 /// Wrong if: a program has two locks, one of them a convoy and one held for long: the share is that of both together.
 const MOST: f64 = 0.5;
 
-/// How a lock costs its time.
+/// How a lock costs time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// The holder works with it for long.
+    /// The holder works for a long time while it holds it.
     Long,
-    /// It is held shortly and taken often.
+    /// It is held for short times and taken often.
     Short,
-    /// It is handed to threads that sleep: most of the time nobody runs because the next one is still waking up.
+    /// It is handed to sleeping threads: most of the time no thread runs, because the next holder is still waking up.
     Convoy,
     /// The holder itself waits for something.
     HolderWaits(Why),
-    /// Nobody sleeps for it.
+    /// No thread sleeps for it.
     Awake,
 }
 
-/// How a lock costs its time, with the numbers behind it and advice.
+/// How a lock costs time, with words and evidence.
 #[derive(Debug, Clone)]
 pub struct LockCost {
-    /// How.
+    /// The style.
     pub style: Style,
     /// What to add to the cause's sentence.
     pub words: Option<String>,
@@ -61,7 +62,7 @@ fn of_lock(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Lock) | Activity::Woken(Why::Lock)))
 }
 
-/// How the locks of a group cost their time.
+/// How the locks of a group cost time.
 pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_, 't>) -> LockCost {
     let meanwhile = &ledger.split.criticality;
     let holders = holders(ledger, group);
@@ -192,7 +193,7 @@ fn meaning(why: Why) -> &'static str {
     }
 }
 
-/// What to try against a lock whose owner is not known by name.
+/// What to try against a lock about which no runtime knows more.
 pub fn remedies(style: Style) -> Vec<String> {
     let list: &[&str] = match style {
         Style::Long => &[

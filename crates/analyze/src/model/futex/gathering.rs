@@ -1,7 +1,9 @@
-//! Barriers that programs build of a lock and a condition: who comes last wakes all others, in the function where they wait.
+//! Barriers that programs build from a lock and a condition: the last thread to arrive wakes all others, in the
+//! function where they wait.
 //!
-//! A queue is fed in one function and emptied in another; threads that take turns are woken together too, and all but one
-//! wait again at once. One thread that is always the last never waits, so that who waits does not tell.
+//! A queue differs: it is filled in one function and emptied in another. Threads that take turns differ: they are woken
+//! together too, but all but one wait again at once. A thread that always arrives last never waits, so the set of
+//! waiters alone does not tell.
 
 use super::places::MOST;
 use super::traffic::AT_ONCE_NS;
@@ -16,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A function of a module.
 type ModuleFunction<'t> = (&'t str, &'t str);
 
-/// Threads that take part, at the least: of two, each may as well hand something to the other.
+/// The fewest threads that can show a barrier: two may simply hand something to each other.
 ///
 /// Decides: at how many threads a function is looked at; at other counts it is then the same.
 /// From: arithmetic: with two, one waits and one wakes, as at a queue.
@@ -24,7 +26,7 @@ type ModuleFunction<'t> = (&'t str, &'t str);
 /// Wrong if: only two threads ever meet there: the answer is that one waits for the stage that the other is.
 const FEWEST: usize = 3;
 
-/// Rounds that were seen, at the least.
+/// The fewest rounds that must have been seen.
 ///
 /// Decides: whether waking all at once is a habit.
 /// From: chosen: all of three threads are woken at once by chance in one round, hardly in four.
@@ -32,7 +34,7 @@ const FEWEST: usize = 3;
 /// Wrong if: a program has three phases with barriers between them: it is then told as threads that wait for a stage.
 const ROUNDS: usize = 4;
 
-/// The waits of one run at such functions, which are looked for in all runs.
+/// For each run, its waits in functions where threads gather in any of the runs.
 pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<WaitId>> {
     let functions: BTreeSet<ModuleFunction<'t>> = runs.iter().flat_map(|run| of_run(run, stacks)).collect();
     let there = |wait: &&&Wait| place(stacks, wait).is_some_and(|f| functions.contains(&f));
@@ -77,7 +79,8 @@ fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: ModuleFunction<'t>, wa
     threads.len() >= FEWEST && within > MOST * known && meets(run, waits, threads.len())
 }
 
-/// True when most blocks end together with those of all others but the last, and hardly anybody waits again at once.
+/// True when most blocks end together with those of all other threads but the last one, and hardly any thread waits
+/// again at once.
 fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
     let single = run.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1);
     let mut blocks: Vec<(u64, u64, ThreadId)> = single

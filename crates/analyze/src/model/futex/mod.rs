@@ -1,11 +1,11 @@
-//! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or nobody knows.
-//! Rooms: [`traffic`] what happened at one address, and what that tells; [`places`] the same at one place of the code;
-//! [`gathering`] barriers that programs build themselves.
-//! May import: `code`, `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or something unknown. Rooms:
+//! [`traffic`] what happened at one address, and what that tells; [`places`] the same at one place of the code;
+//! [`gathering`] barriers that programs build themselves. May import: `code`, `linux`, `run`, `stack_view`, `stacks`,
+//! `task_sleeps`, `runtimes`, `recording`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
-//! which threads wake them, where those had waited themselves, and which value the futex was expected to have. The threads
-//! that wait for a lock are the threads that release it; those that wait for work are woken by those that bring it.
+//! which threads wake them, where the wakers had waited before, and which value the futex was expected to have. Threads
+//! that wait for a lock also release it; threads that wait for work are woken by those that bring it.
 
 mod gathering;
 mod places;
@@ -82,7 +82,7 @@ pub fn classify<'t>(
     let mut found = BTreeMap::new();
     for (object, at) in &traffic {
         let places: BTreeSet<(&str, u64)> = at.waits.iter().map(|w| place(w)).collect();
-        // Many objects share their places: put together once, or it would be quadratic in them.
+        // Many objects share the same places. Summing these once keeps this from being quadratic in the objects.
         let around = together.entry(places).or_insert_with_key(|places| {
             let mut sum = FutexPlace::default();
             places.iter().filter_map(|p| places_of_code.get(p)).for_each(|p| sum.add(p));
@@ -93,7 +93,7 @@ pub fn classify<'t>(
         for wait in &at.waits {
             let view = stacks.view(wait.user_stack, true);
             let (purpose, ground) = match (view.primitive, structure, named) {
-                // Threads of a task scheduler hand nothing to each other: their tasks do.
+                // In a task scheduler, tasks hand things to each other, not threads.
                 _ if view.parked.is_some() => of_task(traced, wait),
                 _ if traced.gatherings.contains(&wait.wait) => (Purpose::Barrier, Ground::Structure),
                 (Some(primitive), _, _) => (primitive.into(), Ground::Name),
@@ -122,7 +122,7 @@ mod tests {
     use recording::Tables;
     use recording::synthetic::{Sketch, ms, us};
 
-    /// Nothing but libc without names above the own code.
+    /// Only nameless frames of libc between the system call and the program's own code.
     const NAMELESS: &str = "?@libc.so.6 < ?@libc.so.6 < work@app app.c:7";
 
     fn purposes(tables: &Tables) -> Vec<(Purpose, Ground)> {
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(purposes(&of(named)), [(Purpose::Lock, Ground::Name); 2]);
     }
 
-    /// What the wake-ups of a pair that waits for each other show.
+    /// What the wake-ups of two threads that wait for each other show.
     #[derive(Clone, Copy)]
     struct Shown {
         waited_here: bool,
@@ -204,7 +204,7 @@ mod tests {
         expected: fn(u64) -> u32,
     }
 
-    /// Two threads of which each waits for the other at every turn, at so many futexes.
+    /// Two threads that wait for each other in turns, `count` turns in all, at `futexes` futexes.
     fn turns(count: u64, futexes: u64, shown: Shown) -> Vec<(Purpose, Ground)> {
         let mut tables = Sketch::new(2)
             .traced(2, |run| {
@@ -230,16 +230,16 @@ mod tests {
     #[test]
     fn who_had_waited_for_something_else_releases_no_lock() {
         let rows = Shown { waited_here: false, many: true, expected: |n| 128 * n as u32 };
-        // A ring of seven counters: both threads come to wait at each of them. And a counter for each row.
+        // A ring of seven counters, where both threads wait at each sooner or later. Then one counter for each turn.
         assert_eq!(turns(100, 7, rows), [CONDITION]);
         assert_eq!(turns(100, 100, rows), [CONDITION]);
-        // A counter may have a lock's value when a thread first waits for it.
+        // A counter may happen to have a lock's value when a thread first waits for it.
         let by_chance = |n: u64| if n % 7 == 2 { 2 } else { 128 * n as u32 };
         assert_eq!(turns(100, 7, Shown { expected: by_chance, ..rows }), [CONDITION]);
-        // The near misses: a lock's threads had waited for it, and what forty rows show may be chance.
+        // Near misses: the wakers had waited at the same futex, as at a lock; and forty turns may show this by chance.
         assert_eq!(turns(100, 7, Shown { waited_here: true, ..rows }), [UNKNOWN]);
         assert_eq!(turns(40, 7, rows), [UNKNOWN]);
-        // Two futexes, each with one thread that waits at it: a parking lock's are like that.
+        // Two futexes, each with one thread that waits at it, as in a parking lock.
         assert_eq!(turns(100, 2, rows), [UNKNOWN]);
     }
 
@@ -248,8 +248,8 @@ mod tests {
         let lock = Shown { waited_here: true, many: false, expected: |_| 1 };
         assert_eq!(turns(100, 1, lock), [LOCK]);
         assert_eq!(turns(100, 7, lock), [LOCK]);
-        // The near misses: a barrier's generation, which starts at one, a flag, whose turn it is, and many locks that hardly
-        // anybody waits for, which nobody can tell from mailboxes.
+        // Near misses: a barrier's generation, which starts at one; a flag; a word that says whose turn it is; and many
+        // locks with little contention, which cannot be told from mailboxes.
         assert_eq!(turns(100, 1, Shown { many: true, ..lock }), [UNKNOWN]);
         assert_eq!(turns(100, 1, Shown { expected: |_| 0, ..lock }), [UNKNOWN]);
         assert_eq!(turns(100, 1, Shown { expected: |n| 1 + n as u32 % 2, ..lock }), [UNKNOWN]);
@@ -274,7 +274,7 @@ mod tests {
             found
         };
         assert_eq!(lock(false), [LOCK]);
-        // The same ends of waits are a barrier's where one call wakes all.
+        // The same ends of waits show a barrier where one call wakes all.
         assert_eq!(lock(true), [(Purpose::Barrier, Ground::Structure)]);
     }
 

@@ -1,6 +1,7 @@
-//! What happens at one place of the code that waits at futexes, over all futexes that are waited at there.
+//! What happens at one place of the code that waits at futexes, summed over all futexes that are waited at there.
 //!
-//! One futex alone rarely shows what it is for: a counter comes by a lock's value, a parking lock's futex is one thread's.
+//! One futex alone rarely shows what it is for: a counter passes through a lock's value, and each thread has its own
+//! futex in a parking lock.
 
 use recording::ThreadId;
 use recording::tables::{Wait, Wake};
@@ -16,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: one futex is used for two purposes in turn: the one that takes more time is told for both.
 pub(super) const MOST: f64 = 0.5;
 
-/// Where few of the wake-ups at a place come from a thread whose own latest wait was at the address that it wakes, the
-/// place takes no lock. Whoever had to wait for a lock wakes the next one there; a thread that uses k locks alike has
-/// waited for the one that it releases in at least one of k cases. Few is less than half of that, and this at the least.
+/// The least value of "few". A place takes no lock when few of its wake-ups come from a thread whose own latest wait
+/// was at the address that it wakes. A thread that had to wait for a lock wakes the next waiter there; one that uses k
+/// locks equally has waited for the lock that it releases in at least one of k cases. Few is less than half of that.
 ///
 /// Decides: whether a place with many futexes is a condition, and no lock.
 /// From: arithmetic: with 20 such locks two threads are in each other's way for less than a twentieth of the time that
@@ -27,7 +28,7 @@ pub(super) const MOST: f64 = 0.5;
 /// Wrong if: many threads take some of a hundred locks of one make: who releases one had hardly ever waited for it.
 const FEW_AT_LEAST: f64 = 0.05;
 
-/// And this at the most.
+/// The greatest value of "few"; see [`FEW_AT_LEAST`].
 ///
 /// Decides: the same, for a place with one futex.
 /// From: chosen: threads that wait at other futexes in between have the latest wait there as often.
@@ -35,8 +36,8 @@ const FEW_AT_LEAST: f64 = 0.05;
 /// Wrong if: a lock's threads wait at several other futexes between two waits for it: it then looks like a condition.
 const FEW_AT_MOST: f64 = 0.25;
 
-/// A lock that keeps a queue of its own has one futex for each thread that waits, or one for each depth of its stack. A
-/// place whose threads wait at more addresses than this is no such lock.
+/// A lock that keeps its own queue has one futex for each waiting thread, or one for each stack depth at which it
+/// waits. A place whose threads wait at more addresses each than this is no such lock.
 ///
 /// Decides: whether a futex that only one thread waits at may be of a lock.
 /// From: chosen: one for each thread, and some depths of its stack; no measurement.
@@ -47,19 +48,19 @@ const FUTEXES_OF_A_THREAD: usize = 3;
 /// An address in a process.
 pub type Object = (u32, u64);
 
-/// What happened at one place of the code, over all futexes that are waited at there.
+/// What happened at one place of the code, summed over all futexes that are waited at there.
 #[derive(Debug, Default)]
 pub(super) struct FutexPlace {
     pub(super) waiters: BTreeSet<ThreadId>,
     /// The futexes of each thread, and of all.
     futexes: BTreeSet<(ThreadId, Object)>,
     words: BTreeSet<Object>,
-    /// Values that they were expected to have.
+    /// Values that the futexes were expected to have.
     expected: BTreeSet<Option<u32>>,
-    /// Blocked time, and that of it with a lock's value.
+    /// Blocked nanoseconds, and those of waits that expected a lock's value.
     pub(super) blocked: f64,
     pub(super) lock_value: f64,
-    /// Nanoseconds that a thread waited there until another ended it.
+    /// Nanoseconds that a waiter (first) was blocked there until a waker (second) ended it.
     ended: BTreeMap<(ThreadId, ThreadId), f64>,
     /// Wake-ups by a thread whose own latest wait was at the same address, and by any other.
     returned: u64,
@@ -107,8 +108,8 @@ impl FutexPlace {
         self.single = self.single.saturating_add(other.single);
     }
 
-    /// True when those that wake had waited for something else, for certain: the upper end of a 95 % interval of how many
-    /// had not (of a Poisson count n it is below n + 2 sqrt(n) + 3) is still seldom.
+    /// True when wakers certainly had last waited elsewhere: even the upper end of a 95 % interval for those that had
+    /// waited here is few. For a Poisson count n that end is below n + 2 sqrt(n) + 3.
     pub(super) fn passes_on(&self) -> bool {
         let returned = self.returned as f64;
         let most = returned + 2.0 * returned.sqrt() + 3.0;
@@ -116,9 +117,9 @@ impl FutexPlace {
         most < few * (returned + self.passed_on as f64)
     }
 
-    /// True when each wake-up is for one thread, and all wait for one and the same value, which is not zero, to go away: the
-    /// word says that something is taken. A barrier, a turn and a counter change the value that is waited for, and a flag
-    /// and a count of tasks are waited for while they are zero.
+    /// True when each call wakes one thread and all waits expect the same value, which is not 0: the word says that
+    /// something is taken. At a barrier, a turn or a counter the expected value changes; a flag or a count of tasks is
+    /// waited for while it is 0.
     pub(super) fn is_taken(&self) -> bool {
         let value = self.expected.len() == 1 && self.expected.iter().all(|v| v.is_some_and(|v| v != 0));
         value && self.single > 0 && !self.may_wake_all()
@@ -130,9 +131,9 @@ impl FutexPlace {
         all == 0 || self.many as f64 > MOST * all as f64
     }
 
-    /// True when two threads that wait there may be in each other's way at a lock. While one waits for it, others hold it one
-    /// after the other, and whoever holds it waits at no futex: of k threads nobody waits for longer than k − 1 times as long
-    /// as the one that ends it does anything else. `elsewhere`: how long that is, nanoseconds.
+    /// True when two threads that wait there may contend for one lock. While one waits, the others hold the lock one
+    /// after the other, and a holder waits at no futex. With k threads, no wait ended by a waker can be longer in all
+    /// than k − 1 times the nanoseconds that this waker spends outside futex waits, which `elsewhere` gives.
     pub(super) fn may_share_a_lock(&self, one: ThreadId, other: ThreadId, elsewhere: impl Fn(ThreadId) -> f64) -> bool {
         let others = self.waiters.len().saturating_sub(1) as f64;
         let waited = |waiter, waker| self.ended.get(&(waiter, waker)).copied().unwrap_or(0.0);
@@ -140,7 +141,7 @@ impl FutexPlace {
         self.waiters.contains(&one) && self.waiters.contains(&other) && holds(one, other) && holds(other, one)
     }
 
-    /// The queue of a lock that keeps one itself, or two threads that hand work to each other.
+    /// True for few futexes per thread: a lock that keeps its own queue, or two threads that hand work to each other.
     pub(super) fn one_futex_each(&self) -> bool {
         self.futexes.len() <= FUTEXES_OF_A_THREAD * self.waiters.len()
     }

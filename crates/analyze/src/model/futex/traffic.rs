@@ -1,4 +1,4 @@
-//! What happened at one futex address, over all threads, and what that tells of its purpose without any name.
+//! What happened at one futex address, over all threads, and what that tells about its purpose without any names.
 
 use super::places::{FutexPlace, MOST, Object};
 use crate::model::linux::SyscallNumbers;
@@ -46,7 +46,7 @@ impl From<Primitive> for Purpose {
 /// Wrong if: a program's own counter is 2 when threads wait for it; the place of the code then has to tell.
 const LOCKED_WITH_WAITERS: u32 = 2;
 
-/// Bit 31 of a futex word that holds its owner's thread id: others wait.
+/// Bit 31 of a futex word that holds its owner's thread id: other threads wait.
 ///
 /// Decides: whether a wait expected a lock's value.
 /// From: FUTEX_WAITERS of futex(2); musl, robust and priority-inheriting mutexes.
@@ -79,16 +79,17 @@ pub(super) struct Traffic<'t> {
     /// Blocked time ended at a thread's end.
     by_exit: f64,
     outsiders: BTreeMap<ThreadId, f64>,
-    /// Blocked time ended by a thread that is known, however.
+    /// Blocked time ended by any known thread.
     by_known: f64,
-    /// Wake-ups, and those of them whose thread is known.
+    /// Wake-ups, and those whose waker is known.
     wakes: u64,
     known: u64,
 }
 
 impl Traffic<'_> {
-    /// The blocked time of which a share says who wakes. Wake-ups that an interrupt passed on have no thread, and
-    /// their waits are the longest where others have the processors; when most wake-ups are known, these speak for all.
+    /// The blocked time against which shares of wakers are taken. Wake-ups passed on by an interrupt have no waker, and
+    /// their waits are the longest where other programs have the processors. When most wakers are known, only waits
+    /// with a known waker count.
     fn woken(&self) -> f64 {
         let mostly = self.known as f64 > MOST * self.wakes as f64;
         if mostly && self.by_known > 0.0 { self.by_known } else { self.blocked }
@@ -138,7 +139,7 @@ pub(super) fn traffic<'t>(
     traffic
 }
 
-/// True when the futex was expected to have a value as locks have it, or is a semaphore.
+/// True when the wait expected a value that locks use, or is at a semaphore.
 pub(super) fn has_lock_value(wait: &Wait, stacks: &Stacks<'_>) -> bool {
     let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
     let value = |v: u32| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0;
@@ -153,9 +154,9 @@ pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
     }
 }
 
-/// What a futex is for, by who waits and who wakes there. `around`: the same over all futexes that are waited at in the same
-/// places of the code; `elsewhere`: nanoseconds that a thread does not wait at futexes; `tids`: numbers of the run's threads;
-/// `crowd`: see [`crowds`].
+/// What a futex is for, by who waits and who wakes there. `around`: the same for all futexes that are waited at in the
+/// same places of the code; `elsewhere`: nanoseconds that a thread spends outside futex waits; `tids`: thread ids of
+/// the run; `crowd`: see [`crowds`].
 pub(super) fn by_structure(
     at: &Traffic<'_>,
     around: &FutexPlace,
@@ -175,15 +176,15 @@ pub(super) fn by_structure(
     }
     if most_woken(at.by_waiter) {
         return match () {
-            // At the place, too: a counter comes by a lock's value.
+            // The place must show it too: a counter may pass through a lock's value.
             () if most(at.lock_value) && around.lock_value > MOST * around.blocked => Purpose::Lock,
-            // All but the last of three or more are woken together: nothing but a barrier does that again and again.
+            // All but the last of three or more threads are woken together: only a barrier does that again and again.
             () if at.waiters.len() > 2 && crowd > MOST && around.may_wake_all() => Purpose::Barrier,
             () => shared_by_waiters(around),
         };
     }
-    // A futex a thread is how parking locks work: whoever wakes it waits at the same place of the code at other times.
-    // That is no queue, and without a name it cannot be told from two threads that hand work to each other.
+    // Parking locks have one futex per thread: its waker waits at the same place of the code at other times. That is no
+    // queue, and without a name it cannot be told from two threads that hand work to each other.
     let shares = |waker: ThreadId| at.waiters.iter().any(|waiter| around.may_share_a_lock(*waiter, waker, elsewhere));
     let alike: f64 = at.outsiders.iter().filter(|(waker, _)| shares(**waker)).map(|(_, ns)| ns).sum();
     let alike = alike > MOST * at.by_outsider;
@@ -194,8 +195,8 @@ pub(super) fn by_structure(
     }
 }
 
-/// What futexes are for that the same threads wait at and wake others at. Locks that are hardly ever contended look like
-/// something that is passed on; nobody knows then.
+/// What futexes are for when the same threads wait and wake there. Locks with little contention look like something
+/// that is handed on; the purpose is then unknown.
 fn shared_by_waiters(around: &FutexPlace) -> Purpose {
     match (around.is_taken(), around.passes_on()) {
         (true, false) => Purpose::Lock,
@@ -204,7 +205,8 @@ fn shared_by_waiters(around: &FutexPlace) -> Purpose {
     }
 }
 
-/// What most of the time at an object was for, by the names in the stacks of other waits there: not every wait has one.
+/// What most of the blocked time at an object was for, by the names in the stacks of its waits: not every wait has
+/// names.
 pub(super) fn by_neighbour(at: &Traffic<'_>, stacks: &Stacks<'_>) -> Option<Primitive> {
     let mut roles: BTreeMap<Primitive, f64> = BTreeMap::new();
     for wait in &at.waits {
@@ -215,7 +217,7 @@ pub(super) fn by_neighbour(at: &Traffic<'_>, stacks: &Stacks<'_>) -> Option<Prim
     roles.into_iter().find(|(_, blocked)| *blocked > MOST * at.blocked).map(|(role, _)| role)
 }
 
-/// For each object: the share of its blocks that ended at once with those of all other waiters but one.
+/// For each object: the share of its blocks that ended at the same time as those of all other waiters but one.
 pub(super) fn crowds(traced: &Traced<'_>) -> BTreeMap<Object, f64> {
     let mut ends: BTreeMap<Object, Vec<(u64, ThreadId)>> = BTreeMap::new();
     for slice in traced.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1) {

@@ -19,9 +19,9 @@ const NOT_EXCEEDED: f64 = 0.95;
 /// How many are held while somebody waits.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct HeldAtOnce {
-    /// The most, but for what handing over takes.
+    /// The most, ignoring short excesses while one is handed over.
     pub(super) most: usize,
-    /// Share of the time in which as many, or one less, are held.
+    /// Share of that time, 0 to 1, in which `most` or one less are held.
     pub(super) steady: f64,
 }
 
@@ -32,13 +32,13 @@ impl HeldAtOnce {
     }
 }
 
-/// How many are held, as far as holds are known.
+/// How many are held at once, from the known holds.
 pub(super) fn held(events: &HandOvers) -> HeldAtOnce {
     let mut changes: Vec<(u64, i32, i32)> = Vec::new();
     for (start, end, _) in &events.blocks {
         changes.extend([(*start, 0, 1), (*end, 0, -1)]);
     }
-    // What happened before the first and after the last known hold says nothing.
+    // Before the first known hold ends and after the last one begins, too little is known.
     let first = events.holds.iter().map(|h| h.end).min().unwrap_or(u64::MAX);
     let last = events.holds.iter().map(|h| h.start).max().unwrap_or(0);
     for hold in events.holds.iter().chain(&events.ends) {

@@ -1,6 +1,5 @@
-//! Who handed one of the things to whom, and when: from the timelines of those that waited and of those that woke
-//! them. A recording sums wake-ups up by place. When each happened is the end of the waiter's block, and whoever woke
-//! it was on a processor then.
+//! Who handed one of the things to whom, and when, from the timelines of waiters and wakers. A recording sums wake-ups
+//! up by place. The time of each is the end of the waiter's block, and the waker was on a processor then.
 
 use crate::model::run::Traced;
 use recording::tables::{Reason, Slice, State, Wake};
@@ -13,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: more threads than this hold one; some holds are then not seen.
 const MOST_LOOKED_AT: usize = 256;
 
-/// A thread holds something from when it was handed over until it hands it on. Nanoseconds.
+/// A thread holds one of the things. Times are nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
     /// Who.
     pub thread: ThreadId,
-    /// From the end of its wait.
+    /// The end of its wait, as a rule.
     pub start: u64,
-    /// Until it woke the next one.
+    /// When it woke the next thread, as a rule.
     pub end: u64,
 }
 
@@ -62,15 +61,15 @@ pub(super) struct HandOver {
 /// What happened at one place.
 #[derive(Debug, Default)]
 pub struct HandOvers {
-    /// Blocks of single waits there: begin, end, thread; by their ends.
+    /// Blocked slices of one wait each: begin, end, thread; ordered by end.
     pub(super) blocks: Vec<(u64, u64, ThreadId)>,
-    /// Of those, the ones whose waker is known.
+    /// The ends of blocks whose waker is known.
     pub(super) passed: Vec<HandOver>,
-    /// Times that a thread was woken and waited again at once: another one was quicker.
+    /// How often a thread was woken and waited again without having got one: another thread was quicker.
     pub(super) in_vain: usize,
     /// Holds whose both ends are known.
     pub holds: Vec<Hold>,
-    /// The last parts of holds that began while nobody waited: nobody knows when.
+    /// The last parts of holds whose begin is unknown, because it was while no thread waited.
     pub(super) ends: Vec<Hold>,
 }
 
@@ -99,7 +98,7 @@ pub fn hand_overs(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeS
         }
         let by = wait.and_then(|w| wakers.get(&w)).into_iter().flatten().copied();
         let ran: Vec<ThreadId> = by.filter(|t| *t != to && timelines.runs_at(*t, time)).collect();
-        // Of several that run it is the one that has something to give back.
+        // If several possible wakers were running, it is the one that holds something.
         let from = only(ran.iter().copied()).or_else(|| only(ran.iter().copied().filter(|t| holding.contains(t))));
         if let Some(from) = from {
             holding.remove(&from);
@@ -111,7 +110,8 @@ pub fn hand_overs(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeS
     found
 }
 
-/// When a thread's last wait for the clock, a file, a device or an answer ended in a stretch. A lock may be a part of acquiring.
+/// When a thread's last wait for the clock, a file, a device or an answer ended in a stretch, nanoseconds. Waits for
+/// locks do not count: acquiring may take a lock.
 fn last_rest(
     traced: &Traced<'_>,
     timelines: &Timelines<'_>,
@@ -125,13 +125,13 @@ fn last_rest(
     timelines.within(thread, start, end).filter(elsewhere).map(|s| s.end_ns).max()
 }
 
-/// The only one there is.
+/// The first thread, if there is exactly one.
 fn only(mut of: impl Iterator<Item = ThreadId>) -> Option<ThreadId> {
     let first = of.next();
     first.filter(|_| of.next().is_none())
 }
 
-/// What a thread does with one of the things, by time.
+/// What a thread does with one of the things. The order decides between steps at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Release,
@@ -139,18 +139,18 @@ enum Step {
     Acquire,
 }
 
-/// Somebody gave one back that it had got without waiting.
+/// A thread gave one back that it had got without waiting.
 #[derive(Debug, Clone, Copy)]
 struct Unwaited {
     thread: ThreadId,
-    /// It got it after this.
+    /// It got it after this time.
     after: u64,
     end: u64,
 }
 
-/// Holds between a wait and a release, those that began without a wait, and how many were woken in vain.
+/// Finds holds from a wait to a release, holds that began without a wait, and how many wake-ups were in vain.
 ///
-/// `rested`: until when a thread waited elsewhere in a stretch.
+/// `rested`: when a thread's last wait elsewhere in a stretch ended, if it had one.
 fn find_holds(found: &mut HandOvers, rested: impl Fn(ThreadId, u64, u64) -> Option<u64>) {
     let (blocks, passed) = (&found.blocks, &found.passed);
     let mut steps: Vec<(ThreadId, u64, Step)> = Vec::with_capacity(2 * blocks.len() + passed.len());
@@ -172,7 +172,7 @@ fn find_holds(found: &mut HandOvers, rested: impl Fn(ThreadId, u64, u64) -> Opti
                 unwaited.push(Unwaited { thread, after, end: time });
             }
             (None, Step::Release) => unwaited.push(Unwaited { thread, after: 0, end: time }),
-            // Who waited elsewhere meanwhile had got one, and gave it back unseen, after that.
+            // A thread that waited elsewhere in between had got one, and gave it back unseen after that wait.
             (Some((_, start, Step::Acquire)), Step::Wait) => match rested(thread, start, time) {
                 Some(end) => holds.push(Hold { thread, start, end }),
                 None => in_vain.push((time, start, thread)),
@@ -189,8 +189,8 @@ fn find_holds(found: &mut HandOvers, rested: impl Fn(ThreadId, u64, u64) -> Opti
     found.holds = holds;
 }
 
-/// Who was woken and waits again found nothing: another thread had got it without waiting, the one that had released it
-/// most likely, and holds it since then at the latest. The holds, and what is left.
+/// A thread that was woken and waits again found nothing: another thread, most likely the releaser, took it without
+/// waiting and has held it since then at the latest. Returns these holds and the releases that are left.
 fn taken_before(
     mut unwaited: Vec<Unwaited>,
     mut in_vain: Vec<(u64, u64, ThreadId)>,
@@ -218,8 +218,8 @@ fn taken_before(
     (found, rest.collect())
 }
 
-/// While others wait nobody gets one without waiting, but for those that are quicker than one that is woken. Who gives one
-/// back that it had not waited for has therefore held it since the others began to wait.
+/// While others wait, no thread gets one without waiting, unless it is quicker than a woken thread. A thread that gives
+/// one back without having waited for it has therefore held it since the others began to wait.
 fn begun_alone(unwaited: Vec<Unwaited>, blocks: &[(u64, u64, ThreadId)]) -> Vec<Hold> {
     let mut by_start: Vec<(u64, u64)> = blocks.iter().map(|b| (b.0, b.1)).collect();
     by_start.sort_unstable();

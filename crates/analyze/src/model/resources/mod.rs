@@ -1,15 +1,15 @@
-//! Limited resources: places at which threads wait for one of a few things that others of them hold, whatever the things
-//! are and whatever the waiting is made of.
+//! Limited resources: places where threads wait for one of a few things that other threads hold, whatever the things
+//! are and however the waiting is done.
 //!
-//! Rooms: [`sites`] waits put together by the place that acquires; [`hand_over`] who handed one to whom and when, from the
-//! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource; [`pool`] such a resource; [`queue`] those that wait behind
-//! one that waits. May import: `code`, `futex`,
-//! `linux`, `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! Rooms: [`sites`] waits grouped by the place that acquires; [`hand_over`] who handed one to whom and when, from the
+//! timelines; [`count`] how many are held at once; [`structure`] whether a place is such a resource; [`pool`] such a
+//! resource; [`queue`] threads behind one that holds a lock while it waits. May import: `code`, `futex`, `linux`,
+//! `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
-//! The model. A thread acquires, holds, releases. Who finds nothing free waits at the place that acquires, and whoever
-//! releases wakes one of those that wait there: it had acquired at the same place itself. While anybody waits, all of them
-//! are held. A queue is fed by others than those that wait at it; a barrier lets all go at once; stages of a pipeline wake
-//! the stage behind them and never the one before.
+//! The model. A thread acquires, holds, releases. If none is free, it waits at the place that acquires. A thread that
+//! releases wakes one of those that wait there; it had acquired at the same place itself. While any thread waits, all
+//! of the things are held. Other structures differ: a queue is fed by threads that do not wait at it; a barrier lets
+//! all go at once; stages of a pipeline wake the next stage and never the one before.
 
 mod count;
 pub mod hand_over;
@@ -35,7 +35,7 @@ use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
 use structure::{Finding, finding};
 
-/// A place that looks like it, and why it is not called one.
+/// A place that looks like a limited resource, and why it is not called one.
 #[derive(Debug)]
 pub struct Doubt<'t> {
     /// The program's function that acquires.
@@ -49,24 +49,24 @@ pub struct Doubt<'t> {
 /// The limited resources of a run.
 #[derive(Debug, Default)]
 pub struct Resources<'t> {
-    /// Waits for locks that have a futex for each waiter, so that only their place tells what they are.
+    /// Waits for locks that have a futex for each waiter, so that only the place in the code shows that they are locks.
     pub locks: BTreeSet<WaitId>,
-    /// Those that are certain, by the place.
+    /// Limited resources that are certain, by place.
     pub pools: Vec<Pool<'t>>,
-    /// Those that are not.
+    /// Places that are not certain.
     pub doubts: Vec<Doubt<'t>>,
 }
 
-/// Functions that acquire for certain, at some thread count.
+/// Functions that certainly acquire, at some thread count.
 #[derive(Debug, Default)]
 pub struct Places<'t> {
-    /// One of a few things.
+    /// Those that acquire one of a few things.
     pub pools: BTreeSet<AcquireFunction<'t>>,
-    /// A lock that has a futex for each waiter.
+    /// Those that acquire a lock that has a futex for each waiter.
     pub locks: BTreeSet<AcquireFunction<'t>>,
 }
 
-/// Where threads wait for one of a few things for certain, at any of the thread counts.
+/// Where threads certainly wait for one of a few things, or for such a lock, at any of the thread counts.
 pub fn places<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>, numbers: SyscallNumbers) -> Places<'t> {
     let mut known = Places::default();
     for run in runs {
@@ -128,7 +128,7 @@ pub fn resources<'t>(
     found
 }
 
-/// How many there are, where enough holds show it.
+/// How many of the things there are, where the holds show it.
 fn size(site: &AcquireSite<'_>, held: &HeldAtOnce) -> Option<usize> {
     let told = held.is_told() || (site.said == Said::ByUser && held.most > 0);
     told.then_some(held.most)

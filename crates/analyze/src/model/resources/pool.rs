@@ -14,16 +14,16 @@ pub struct Pool<'t> {
     pub waits: BTreeSet<WaitId>,
     /// Threads that waited.
     pub waiters: BTreeSet<ThreadId>,
-    /// How many were held at once while others waited; none where too few holds could be told.
+    /// How many were held at once while others waited; `None` where the holds do not show it.
     pub size: Option<usize>,
     /// When threads held one, as far as that could be told.
     pub holds: Vec<Hold>,
 }
 
-/// A function of a module; without a name its address.
+/// Module, function name, and the address (0 for a function with a name).
 pub type AcquireFunction<'t> = (&'t str, Option<&'t str>, u64);
 
-/// How such a place is called.
+/// The key of a place that acquires.
 pub fn function<'t>(code: &Code<'t>) -> AcquireFunction<'t> {
     (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
 }

@@ -1,4 +1,5 @@
-//! A lock in front of a pool: who waits for one of a few things keeps it meanwhile, and the others wait behind.
+//! A lock in front of a pool: its holder keeps it while it waits for one of a few things, and other threads wait for
+//! the lock.
 
 use super::hand_over::{Timelines, hand_overs};
 use super::pool::{Pool, function};
@@ -14,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: the lock is held for long for other reasons, too: then making the pool larger helps less than is said.
 const MOST: f64 = 0.5;
 
-/// Adds the waits for a lock that the function that acquires takes first, where its holder mostly waits for the pool.
+/// Adds the waits for a lock that the acquiring function takes first, where the lock's holder mostly waits for the
+/// pool.
 pub(super) fn add<'t>(
     pool: &mut Pool<'t>,
     traced: &Traced<'t>,
@@ -56,8 +58,8 @@ mod tests {
     const LOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < checkout@app pool.c:52 < work@app app.c:5";
     const TAKE: &str = "read@libc.so.6 < checkout@app pool.c:53 < work@app app.c:5";
 
-    /// Two threads that take the lock in turn, and so many milliseconds of the time with it are spent waiting for a thing:
-    /// the waits that the pool of those is left with.
+    /// Two threads take the lock in turn and wait for a thing for `waiting` milliseconds while they hold it. Returns
+    /// how many waits the pool then has.
     fn waits(waiting: u64) -> usize {
         let tables = Sketch::new(2)
             .traced(2, |run| {

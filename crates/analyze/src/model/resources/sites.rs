@@ -1,4 +1,4 @@
-//! Waits put together by the place of the program that acquires.
+//! Waits grouped by the place of the program that acquires.
 
 use crate::model::code::{Code, Owner, file_name};
 use crate::model::futex::{FutexWait, Ground, Object, Purpose, object};
@@ -17,18 +17,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: two pools lie side by side in an array; then they are told as one, and n is their sum.
 const ONE_OBJECT: u64 = 128;
 
-/// What names say of a place.
+/// What names say about a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
-    /// The user: it takes one of several things.
+    /// The user said that it takes one of several things.
     ByUser,
-    /// It waits at a semaphore, which is a number of things.
+    /// It waits at a semaphore, which counts things.
     Semaphore,
-    /// It waits at a condition, a queue, a channel.
+    /// It waits at a condition, a queue or a channel.
     Condition,
     /// It may be a lock.
     MayBeLock,
-    /// The place is an interpreter's function, which all of its programs wait in.
+    /// The place is a function of an interpreter, in which all of its programs wait.
     Hidden,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct AcquireSite<'t> {
     pub(super) place: Code<'t>,
     pub(super) said: Said,
     pub(super) waits: Vec<&'t Wait>,
-    /// True when threads wait at futexes of their own and not at a common one.
+    /// True when each thread waits at its own futexes and not at a common one.
     pub(super) private: bool,
 }
 
@@ -49,11 +49,11 @@ impl AcquireSite<'_> {
     }
 }
 
-/// What the names of a wait allow; none where it is for something else.
+/// What the names in a wait's stack say; `None` where it waits for something else.
 fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWait<'_>>) -> Option<Said> {
     let hidden = runtimes::is_interpreter(file_name(own.module));
     let Some(futex) = futex else {
-        // Who polls waits for any of many things, who reads a pipe for one of those that are put into it.
+        // A thread that polls waits for any of many things. One that reads a pipe waits for something put into it.
         let handed = wait.reason == Reason::Pipe && traced.handed.contains(&wait.wait);
         return handed.then_some(if hidden { Said::Hidden } else { Said::Condition });
     };
@@ -68,22 +68,22 @@ fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWa
         (None | Some(Primitive::Lock | Primitive::Condition), _) if semaphore => Some(Said::Semaphore),
         (Some(Primitive::Condition), _) => Some(Said::Condition),
         (Some(_), _) => None,
-        // What other waits at the address are called.
+        // Named by other waits at the same address.
         (None, purpose) if futex.ground == Ground::Name => (purpose == Purpose::Condition).then_some(Said::Condition),
         (None, Purpose::Lock | Purpose::Unknown | Purpose::Condition) => Some(Said::MayBeLock),
         (None, Purpose::Barrier | Purpose::Join | Purpose::Sleep) => None,
     }
 }
 
-/// True for a worker of an executor that has no task: workers wake each other when they find some.
+/// True for an executor's worker without a task: workers wake each other when they find tasks.
 fn waits_for_tasks(stacks: &Stacks<'_>, wait: &Wait) -> bool {
     let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
     let library = frames.iter().take_while(|c| c.owner != Owner::Own);
     library.filter_map(Code::name).any(runtimes::is_worker_without_task)
 }
 
-/// True for a wait behind which a task may wait for one of a few things, and nobody can see it: the thread has no task that
-/// could go on, it polls as an event loop does, or it waits in an interpreter.
+/// True for a wait that may hide a task waiting for one of a few things: the thread has no task that can run, it polls
+/// as an event loop does, or it waits in an interpreter.
 pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
     match traced.task_sleeps.reason(wait.wait) {
         Some(SleepReason::Ended | SleepReason::Spare) => false,
@@ -98,10 +98,10 @@ pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool 
     }
 }
 
-/// The program's function, in a process.
+/// The program's function: process id, module, name, address, and the kind of wait.
 type SitePlace<'t> = (u32, &'t str, Option<&'t str>, u64, WaitKind);
 
-/// Waits of different kinds at one place are not for the same.
+/// Waits of different kinds at one place are for different things.
 type WaitKind = (bool, bool);
 
 /// The places at which threads may wait for one of a few things.
@@ -128,10 +128,10 @@ pub(super) fn sites<'t>(
     places.into_values().flat_map(|(place, said, waits)| by_object(traced, place, said, waits)).collect()
 }
 
-/// The waits of a place, by what they wait at where threads have that in common.
+/// The waits of a place, by the object waited at where threads share it.
 fn by_object<'t>(traced: &Traced<'t>, place: Code<'t>, said: Said, waits: Vec<&'t Wait>) -> Vec<AcquireSite<'t>> {
     let key = |wait: &Wait| -> Option<Object> {
-        // A descriptor's number is the same for all threads.
+        // A file descriptor's number is the same in all threads of a process.
         match wait.object {
             Some(_) if wait.reason == Reason::Futex => Some(object(traced, wait)),
             other => other.map(|number| (traced.pid(wait.thread).unwrap_or(0), number)),
@@ -163,7 +163,7 @@ fn by_object<'t>(traced: &Traced<'t>, place: Code<'t>, said: Said, waits: Vec<&'
     let (shared, own): (Vec<_>, Vec<_>) =
         near.into_iter().map(|(_, waits)| waits).partition(|waits| threads(waits) > 1);
     let blocked = |waits: &[Vec<&Wait>]| waits.iter().flatten().map(|w| w.blocked_ns as f64).sum::<f64>();
-    // Who queues with a futex of its own stack may find another one's address by chance.
+    // A thread that queues with a futex on its own stack may by chance use another thread's address.
     let mostly_own = blocked(&own) > blocked(&shared) || (shared.len() > 2 && threads_each(&shared) < 3.0);
     let site = |waits: Vec<&'t Wait>, private| AcquireSite { place, said, waits, private };
     match mostly_own {
@@ -172,7 +172,7 @@ fn by_object<'t>(traced: &Traced<'t>, place: Code<'t>, said: Said, waits: Vec<&'
     }
 }
 
-/// Threads at an object, on average.
+/// Average number of threads per object.
 fn threads_each(objects: &[Vec<&Wait>]) -> f64 {
     let threads = |waits: &Vec<&Wait>| waits.iter().map(|w| w.thread).collect::<BTreeSet<_>>().len();
     objects.iter().map(threads).sum::<usize>() as f64 / objects.len().max(1) as f64

@@ -63,15 +63,16 @@ const ROUND: f64 = 0.8;
 pub(super) enum Finding {
     /// Threads take one of a few things there.
     Pool,
-    /// It looks like it: what is missing.
+    /// It looks like a pool; the text says what speaks against it.
     Doubt(&'static str),
-    /// It looks like it, and how many hold one changes. What other counts show of the same place decides.
+    /// It looks like a pool, but the number held at once changes. Other thread counts decide about the place.
     Unsteady,
-    /// It looks like it, and two threads may as well take turns. What other counts show of the same place decides.
+    /// It looks like a pool, but has two threads, which may just take turns. Other thread counts decide about the
+    /// place.
     Few,
     /// Threads take a lock there.
     Lock,
-    /// As [`Finding::Few`], of a lock.
+    /// As [`Finding::Few`], for a lock.
     FewOrLock,
     /// Something else.
     Other,
@@ -96,14 +97,14 @@ pub(super) fn finding(
         return Finding::Other;
     }
     let herd = wakes_all(traced, site, events, &waiters);
-    // Of those that are all woken, few get one, and the others wait again.
+    // If all are woken for a few things, few threads get one and the others wait again.
     if herd && events.in_vain as f64 <= MOST * events.blocks.len() as f64 {
         return Finding::Other;
     }
     if events.passed.len() < FEWEST || events.holds.len() < FEWEST {
         return Finding::Doubt("too few threads were seen to hand one on");
     }
-    // A lock is held by one, and a semaphore of one around a piece of code is a lock.
+    // A lock has one holder. A semaphore of one that the same function takes and gives back is a lock.
     let is_lock = || match site.said {
         Said::MayBeLock => true,
         Said::Semaphore => !given_back_elsewhere(traced, stacks, site),
@@ -123,7 +124,7 @@ pub(super) fn finding(
             "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell",
         ),
         () if waiters.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
-        // Who puts back what it took from a queue keeps the others waiting in whatever order they come.
+        // At a queue, threads that put back what they took make the others wait, even if the order never changes.
         () if site.private && !from_queue(stacks, site) && takes_turns(events) => {
             Finding::Doubt("each thread wakes always the same next one, as threads that take turns do")
         }
@@ -131,8 +132,8 @@ pub(super) fn finding(
     }
 }
 
-/// Whether a place that looks like a lock's is one. One futex that all wait at has told it by itself; where each waiter has its
-/// own, threads that take turns look the same at each of them.
+/// Whether a place that looks like a lock's is one. A futex that all wait at has been classified by itself. Where each
+/// waiter has its own futex, threads that take turns look the same as a lock at each of them.
 fn lock(site: &AcquireSite<'_>, events: &HandOvers, held: &HeldAtOnce, waiters: &BTreeSet<ThreadId>) -> Finding {
     if !site.private || site.said != Said::MayBeLock || !held.is_told() {
         return Finding::Other;
@@ -144,7 +145,7 @@ fn lock(site: &AcquireSite<'_>, events: &HandOvers, held: &HeldAtOnce, waiters: 
     }
 }
 
-/// True when most waits are for something to come into a queue: whoever ends them has put back what it took there.
+/// True when most of the waiting is for a queue to get an item: the waker has put back what it took there.
 fn from_queue(stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
     let takes = |wait: &&&Wait| {
         let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
@@ -156,7 +157,7 @@ fn from_queue(stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
     site.waits.iter().filter(takes).map(blocked).sum::<f64>() > MOST * all
 }
 
-/// True when those that end the waits wait there themselves.
+/// True when the wakers wait there themselves at other times.
 fn woken_by_peers(traced: &Traced<'_>, site: &AcquireSite<'_>, waiters: &BTreeSet<ThreadId>) -> bool {
     let (mut peers, mut known, mut all) = (0.0, 0.0, 0.0);
     for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
@@ -168,7 +169,7 @@ fn woken_by_peers(traced: &Traced<'_>, site: &AcquireSite<'_>, waiters: &BTreeSe
     known >= KNOWN * all && peers >= PEERS * known
 }
 
-/// True when another function of the program gives one back than the one that takes it.
+/// True when the program gives one back in another function than it takes one.
 fn given_back_elsewhere(traced: &Traced<'_>, stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
     let (mut elsewhere, mut all) = (0.0, 0.0);
     for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
@@ -200,8 +201,8 @@ fn wakes_all(traced: &Traced<'_>, site: &AcquireSite<'_>, events: &HandOvers, wa
     many > single || together as f64 > MOST * events.blocks.len() as f64
 }
 
-/// True when what is handed over comes round: most of it is between threads of which each gets, on some way, from each other
-/// what it gives. A pipeline hands on in one direction.
+/// True when what is handed over comes round: most hand-overs are among threads that each reach, and are reached by,
+/// the busiest giver. A pipeline hands on in one direction.
 fn goes_round(events: &HandOvers) -> bool {
     let mut pairs: BTreeMap<(ThreadId, ThreadId), usize> = BTreeMap::new();
     let mut by: BTreeMap<ThreadId, usize> = BTreeMap::new();
@@ -228,8 +229,8 @@ fn goes_round(events: &HandOvers) -> bool {
     inside as f64 >= ROUND * events.passed.len() as f64
 }
 
-/// True when threads of two kinds wake each other, which call the place from different functions: who asks and who answers wait
-/// in the same function, for each other.
+/// True when two kinds of threads, which call the place from different functions, wake each other: those that ask and
+/// those that answer wait in the same function.
 fn asks_and_answers(stacks: &Stacks<'_>, site: &AcquireSite<'_>, events: &HandOvers) -> bool {
     let caller = |wait: &Wait| {
         let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
@@ -248,7 +249,7 @@ fn asks_and_answers(stacks: &Stacks<'_>, site: &AcquireSite<'_>, events: &HandOv
     across.count() as f64 >= TURNS * events.passed.len().max(1) as f64
 }
 
-/// True when nearly each thread wakes always the same next one.
+/// True when nearly every thread always wakes the same next one.
 fn takes_turns(events: &HandOvers) -> bool {
     let mut next: BTreeMap<ThreadId, BTreeMap<ThreadId, usize>> = BTreeMap::new();
     for passed in &events.passed {

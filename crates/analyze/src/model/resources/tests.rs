@@ -1,4 +1,4 @@
-//! Sketches of limited resources, and of what nearly is one.
+//! Sketches of limited resources and near misses.
 
 use super::*;
 use crate::model::Model;
@@ -13,7 +13,7 @@ const SEMAPHORE: &str = "?@libc.so.6 < sem_wait@libc.so.6 < acquire@app pool.c:1
 const RELEASE: &str = "?@libc.so.6 < release@app pool.c:20 < work@app app.c:7";
 const QUERY: &str = "?@libc.so.6 < usleep@libc.so.6 < query@app db.c:3 < work@app app.c:6";
 
-/// What a thread of a simulated program does, with its length.
+/// What a thread of a simulated program does, and for how many nanoseconds.
 #[derive(Debug, Clone)]
 enum Did {
     Works(u64),
@@ -21,7 +21,7 @@ enum Did {
     Holds(u64),
 }
 
-/// Threads that take one of so many things; each thread's and each round's times differ a little.
+/// Threads that each take one of `things` things. Times, in nanoseconds, differ a little by thread and round.
 #[derive(Debug, Clone, Copy)]
 struct Shop {
     threads: usize,
@@ -29,14 +29,14 @@ struct Shop {
     rounds: usize,
     work: u64,
     hold: u64,
-    /// First come, first served; else anybody is next.
+    /// First come, first served; otherwise any thread may be next.
     fair: bool,
 }
 
 impl Shop {
     fn run(self) -> Vec<Vec<Did>> {
         let mut did: Vec<Vec<Did>> = vec![Vec::new(); self.threads];
-        // When each thread comes for one, and how often it still will.
+        // When each thread comes for one, the thread, and its round.
         let late = |thread: usize, round: usize| us(((thread * 7 + round * 13) % 11) as u64 * 150);
         let mut coming: Vec<(u64, usize, usize)> = (0..self.threads).map(|t| (self.work + late(t, 0), t, 0)).collect();
         coming.iter().for_each(|(at, t, _)| did[*t].push(Did::Works(*at)));
@@ -64,7 +64,7 @@ impl Shop {
                     did[waiter].push(Did::Holds(until - at));
                     holding.push((until, waiter, its));
                 }
-                // It gives it back on a processor.
+                // It runs on a processor to give it back.
                 let back = self.work + late(thread, round + 1);
                 did[thread].push(Did::Works(back));
                 if round + 1 < self.rounds {
@@ -96,7 +96,7 @@ impl Shop {
 
 const SHOP: Shop = Shop { threads: 8, things: 2, rounds: 20, work: 100_000, hold: 4_000_000, fair: true };
 
-/// What is found, as the sizes of pools and the reasons of doubts.
+/// What is found: the size of each pool, and the number of doubts.
 fn found(tables: &Tables) -> (Vec<Option<usize>>, usize) {
     let model = Model::new(tables);
     let run = &model.traced[0];
@@ -134,7 +134,7 @@ fn a_plain_lock_is_no_pool() {
     assert_eq!(found(&shop.tables(nameless, |_| 0x100, QUERY)), (vec![], 0));
 }
 
-/// Waits that are told to be for a lock.
+/// How many waits are found to be for a lock.
 fn locks(tables: &Tables, known: bool) -> usize {
     let model = Model::new(tables);
     let run = &model.traced[0];
@@ -150,7 +150,7 @@ fn a_lock_with_a_futex_for_each_waiter_is_told_by_its_place() {
     let shop = Shop { things: 1, fair: false, ..SHOP };
     assert!(locks(&shop.tables(nameless, own, QUERY), false) > 0);
     assert_eq!(found(&shop.tables(nameless, own, QUERY)), (vec![], 0));
-    // The near misses: turns, and two threads, of which nobody knows.
+    // Near misses: threads that take turns, and two threads, which cannot be told from that.
     assert_eq!(locks(&handed_on(4, nameless, |t| 0x1000 * (t + 1), |t| (t + 3) % 4), false), 0);
     let two = Shop { threads: 2, ..shop }.tables(nameless, own, QUERY);
     assert_eq!(locks(&two, true), 0);
@@ -172,7 +172,7 @@ fn two_threads_may_as_well_take_turns() {
     assert_eq!(found(&shop.tables(SEMAPHORE, |_| 0x100, QUERY)), (vec![Some(1)], 0));
 }
 
-/// So many threads that each wait for a definite other one, whoever that is, again and again.
+/// Threads that each wait again and again for one other thread, which `waker` gives.
 fn handed_on(threads: u64, wait: &str, object: impl Fn(u64) -> u64, waker: impl Fn(u64) -> u64) -> Tables {
     Sketch::new(2)
         .traced(threads as u32, |run| {
@@ -204,7 +204,7 @@ fn a_queue_is_filled_by_others() {
 
 #[test]
 fn stages_hand_on_in_one_direction() {
-    // Each stage waits in the same function for the one before it; the first one for nobody.
+    // Each stage waits in the same function for the one before it.
     let tables = handed_on(6, CONDITION, |t| 0x1000 * (t + 1), |t| t.saturating_sub(1));
     assert_eq!(found(&tables), (vec![], 0));
 }
@@ -259,7 +259,7 @@ fn an_interpreter_hides_the_place() {
 fn who_asks_and_who_answers_in_one_function_share_nothing() {
     let wait =
         |from: &str| format!("?@libc.so.6 < pthread_cond_wait@libc.so.6 < exchange@app io.c:10 < {from}@app app.c:5");
-    // Of one kind, any of which may wake any other: a pool.
+    // Threads of one kind, each of which may wake any other: a pool.
     assert_eq!(found(&SHOP.tables(&wait("ask"), |t| 0x1000 * (1 + t as u64), QUERY)).0, [Some(2)]);
     // Two that ask and two that answer: each wakes one of the other kind.
     let pairs = Sketch::new(2)
@@ -268,7 +268,7 @@ fn who_asks_and_who_answers_in_one_function_share_nothing() {
                 let thread = run.thread(&format!("t{at}")).runs(ms(1) * (at + 1), "work@app app.c:5");
                 (0..20)
                     .fold(thread, |thread, round| {
-                        // Askers are answered by either; so nobody wakes always the same.
+                        // Either answerer may answer, so no thread always wakes the same one.
                         let by = (at + 1 + 2 * (round % 2)) % 4;
                         thread
                             .locks(0x1000 * (at + 1), ms(3), &wait(kind), &format!("t{by}"))

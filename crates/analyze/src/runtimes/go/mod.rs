@@ -1,6 +1,6 @@
-//! Go: its standard library and its runtime, which schedules goroutines over threads. May import: `names`, `runtimes`.
+//! Go: its standard library and its runtime, which schedules goroutines on threads. May import: `names`, `runtimes`.
 //!
-//! [`parked`] tells what a thread of the scheduler had done before it slept.
+//! [`parked`] tells why a thread of the scheduler sleeps.
 
 mod parked;
 
@@ -66,8 +66,8 @@ static NAMES: Names = Names {
     first_task: Some("main.main"),
     scheduler: Some("runtime."),
     sources: &["/usr/local/go/src/", "/usr/lib/go"],
-    // Modules have their version in their folder (`go help mod download`), also where `-trimpath` cuts what is before.
-    // What cgo writes stands between a program and the C function that it calls.
+    // A module's folder has the version in its name (`go help mod download`), also where `-trimpath` cuts the path
+    // before it. Code that cgo generates is between a program and the C function that it calls.
     source_folders: &[
         "cgo-gcc-prolog",
         "_cgo_gotypes.go",

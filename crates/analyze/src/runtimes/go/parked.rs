@@ -1,14 +1,15 @@
-//! What a thread of Go's runtime had done before it slept (runtime/proc.go, Go 1.26).
+//! Why a thread of Go's runtime sleeps, by what it did before (runtime/proc.go, Go 1.26).
 //!
-//! A goroutine that waits leaves its thread to the scheduler by `mcall`, which gives the goroutine's stack up: in a recording
-//! the goroutine's functions follow those of the scheduler.
+//! A goroutine that waits leaves its thread to the scheduler with `mcall`, which switches to another stack. In a
+//! recording the goroutine's functions follow those of the scheduler.
 
 use crate::runtimes::function_name::{FunctionName, readable};
 use crate::runtimes::names::Names;
 use crate::runtimes::types::{CallStack, Parked, Primitive};
 
-/// Functions in which a goroutine waits for one of a few things, by the ends of their names: connections of `database/sql`,
-/// go-redis, pgx (puddle), redigo and the MongoDB driver, and weighted semaphores. Each waits for a channel or a semaphore inside.
+/// Functions in which a goroutine waits for one of a few things, by the ends of their names: connections of
+/// `database/sql`, go-redis, pgx (puddle), redigo and the MongoDB driver, and weighted semaphores. Inside, each waits
+/// at a channel or a semaphore.
 const POOLS: [&str; 8] = [
     "database/sql.(*DB).conn",
     "/internal/pool.(*ConnPool).waitTurn",
@@ -20,7 +21,7 @@ const POOLS: [&str; 8] = [
     "golang.org/x/sync/semaphore.(*Weighted).Acquire",
 ];
 
-/// What a thread of Go's runtime had done before it slept, from the names in its stack. None for any other thread.
+/// Why a thread of Go's runtime sleeps, from the names in its stack; `None` for any other thread.
 pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     let functions = stack.functions;
     let at = |name: &str| functions.iter().position(|f| f.name == name);
@@ -30,7 +31,7 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     // Where goroutines were looked at, a stack is a goroutine's own.
     let itself = at("runtime.gopark") == Some(0);
     let switch = at("runtime.mcall").or(itself.then_some(0));
-    // A goroutine also gives way where it would grow its stack, which is no call of mcall.
+    // A goroutine can also be preempted where it would grow its stack, which does not go through mcall.
     let inside = |names: &[&str]| {
         let inner = functions.get(..switch.unwrap_or(functions.len())).unwrap_or_default();
         inner.iter().any(|f| names.contains(&f.name))
@@ -39,7 +40,7 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
     if switch.is_none() && !gave_way && !inside(&["runtime.findRunnable", "runtime.schedule"]) {
         return None;
     }
-    // Any other caller has handed its right to run goroutines over.
+    // A thread stopped by any caller but findRunnable has handed over its right to run goroutines.
     let stopped = at("runtime.stopm").map(|stop| functions.get(stop + 1).map(|f| f.name));
     if stopped.is_some_and(|by| by != Some("runtime.findRunnable")) {
         return Some(Parked::Spare);
@@ -55,7 +56,7 @@ pub(super) fn parked(stack: &CallStack<'_>, names: &Names) -> Option<Parked> {
         return Some(Parked::Moved);
     }
     let waiting = functions.get(switch + 1..stack.library).unwrap_or_default();
-    // The outermost says what the inner ones are used for: a WaitGroup waits at a semaphore.
+    // The outermost function says what the inner ones are used for: a WaitGroup waits at a semaphore.
     let primitive = waiting.iter().rev().find_map(|f| names.primitive_by_path(&FunctionName::new(f.name)));
     let in_pool = || waiting.iter().any(|f| POOLS.iter().any(|pool| readable(f.name).ends_with(pool)));
     let begins = |start: &str| waiting.iter().any(|f| f.name.starts_with(start));
@@ -109,11 +110,11 @@ mod tests {
                 "runtime.selectgo < database/sql.(*DB).conn < database/sql.(*Stmt).connStmt < main.f".to_owned(),
                 Parked::Waits(Primitive::Pool),
             ),
-            // The near miss: a pool's own goroutine that waits for a message.
+            // Near miss: a pool's own goroutine waits for a message.
             ("runtime.selectgo < database/sql.(*DB).connectionOpener".to_owned(), Parked::Waits(Primitive::Condition)),
             ("time.Sleep < main.f".to_owned(), Parked::Sleeps),
             ("internal/poll.runtime_pollWait < internal/poll.(*FD).Read < main.f".to_owned(), Parked::Polls),
-            // The lock is another function's business: the goroutine waits for a message.
+            // The lock belongs to an outer function; the goroutine waits for a message.
             ("runtime.chanrecv < main.f < sync.(*Mutex).Lock < main.g".to_owned(), Parked::Waits(Primitive::Condition)),
             ("runtime.bgsweep".to_owned(), Parked::Unknown),
         ] {

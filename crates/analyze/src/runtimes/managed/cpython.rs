@@ -14,8 +14,8 @@ impl Runtime for CPython {
         &NAMES
     }
 
-    /// The global lock is taken with a timed wait at a condition (take_gil in Python/ceval_gil.c), and no other condition
-    /// is waited for with a time: its own locks are semaphores. The function has no symbol in most distributions.
+    /// The global lock is taken with a timed wait at a condition (take_gil in Python/ceval_gil.c). Nothing else in
+    /// CPython makes such a wait: its other locks are semaphores. `take_gil` has no symbol in most distributions.
     fn lock_taken(&self, stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
         let timed = |c: &Called<'_>| {
             let name = plain(c.name);
@@ -27,8 +27,8 @@ impl Runtime for CPython {
         takes.then_some(&GLOBAL_LOCK)
     }
 
-    /// All that `threading` offers waits for a lock of the interpreter's own, which it makes of a semaphore: what for is told by
-    /// the function of `threading` around it (Lib/threading.py). Functions have their class in their names from 3.11 on.
+    /// Everything in `threading` waits at one of the interpreter's locks, which are semaphores. The function of
+    /// `threading` around it tells what for (Lib/threading.py). Names of functions include the class since Python 3.11.
     fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
         let library = stack.functions.get(..stack.library)?;
         if !library.iter().any(|c| is_module(c.module)) {
@@ -40,9 +40,9 @@ impl Runtime for CPython {
     }
 }
 
-/// What functions of `threading` and `queue` wait for, and those that take a connection of a pool: of SQLAlchemy, psycopg, urllib3
-/// (and so requests), redis-py, MySQL Connector and PyMongo. A
-/// barrier, a thread's end and a pool wait for a condition inside.
+/// What functions of `threading` and `queue` wait for, and functions that take a connection from a pool: SQLAlchemy,
+/// psycopg, urllib3 (and so requests), redis-py, MySQL Connector, PyMongo. Conditions come last: a barrier, a join and
+/// a pool wait at a condition inside.
 const WAITS: [(&[&str], Primitive); 4] = [
     (
         &[
@@ -85,7 +85,8 @@ static NAMES: Names = Names {
         (Theme::Collector, &["PyGC_Collect", "gc_collect_main", "gc_collect_region", "deduce_unreachable"]),
     ],
     queue_takers: &["Queue.get", "_queue_SimpleQueue_get_impl"],
-    // In angle brackets is what no file holds: frozen modules, what libraries generate (`<string>`, `<template>`).
+    // Code without a file has a name in angle brackets: frozen modules, and code that libraries generate (`<string>`,
+    // `<template>`).
     sources: &["<"],
     source_folders: &["/lib/python3.", "/site-packages/", "/dist-packages/"],
     ..Names::NONE

@@ -1,5 +1,5 @@
-//! .NET: its class library and CoreCLR. Methods have names where the program writes a map file; CoreCLR's own functions have
-//! names in some builds and none in others; its modules always have.
+//! .NET: its class library and CoreCLR. Methods have names where the program writes a map file. CoreCLR's own functions
+//! have names only in some builds; its modules always have.
 
 use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
@@ -19,8 +19,8 @@ impl Runtime for DotNet {
         STUBS.iter().any(|stub| name.contains(stub))
     }
 
-    /// Threads wait in one function for locks, queues and all else. The outermost method of the class library says what for;
-    /// where nothing on the way has a name, nothing does.
+    /// Threads wait in one function for locks, queues and everything else. The outermost method of the class library
+    /// says what for. Where no function on the way has a name, this is unknown.
     fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
         let before = stack.in_library();
         let mut inside = before.iter().filter(|c| is_core(c.module)).peekable();
@@ -63,7 +63,7 @@ const MONITOR_FUNCTIONS: [&str; 5] = [
     "Object::TryEnterObjMonitor",
 ];
 
-/// Code that the runtime makes for calls between parts of a program (perfmap.cpp).
+/// Code that the runtime generates for calls between parts of a program (perfmap.cpp).
 const STUBS: [&str; 3] = ["stub<", "ILStubClass.", "dynamicClass.IL_STUB"];
 
 static NAMES: Names = Names {
@@ -109,7 +109,7 @@ static NAMES: Names = Names {
         ("Threading.WaitHandle.", Primitive::Condition),
         ("Concurrent.BlockingCollection.", Primitive::Condition),
     ],
-    // Allocating with a helper of the compiler's, and waiting for the end of a collection (gchelpers.cpp, gc.cpp).
+    // Allocating with helpers of the compiler, compiling, and collecting (gchelpers.cpp, gc.cpp).
     c_theme_prefixes: &[(Theme::Allocator, &["JIT_New"]), (Theme::Compiler, &["UnsafeJitFunction", "ThePreStub"])],
     path_themes: &[
         (
@@ -142,7 +142,7 @@ static NAMES: Names = Names {
         (Theme::Compiler, &["MethodDesc::DoPrestub", "TieredCompilationManager::", "TieredCompilation::"]),
         (Theme::Creation, &["ThreadNative::Start", "Thread::CreateNewThread", "Thread::CreateNewOSThread"]),
     ],
-    // CoreCLR's, of .NET 6 to 9 (tieredcompilation.cpp, gcenv.ee.cpp, finalizerthread.cpp).
+    // CoreCLR's threads in .NET 6 to 9 (tieredcompilation.cpp, gcenv.ee.cpp, finalizerthread.cpp).
     service_threads: &[
         (".NET Tiered Com", Service::Compiler),
         (".NET Server GC", Service::Collector),
@@ -157,7 +157,7 @@ static NAMES: Names = Names {
         (".NET ThreadPool Gate", Service::Other),
         (".NET Timer", Service::Other),
     ],
-    // The same of builds that have symbols and give their threads no names (.NET Core 3.1).
+    // The same for builds that have symbols but give their threads no names (.NET Core 3.1).
     service_starts: &[
         ("WKS::gc_heap::bgc_thread_stub", Service::Collector),
         ("SVR::gc_heap::bgc_thread_stub", Service::Collector),
@@ -176,7 +176,7 @@ static NAMES: Names = Names {
         "System.Threading.PortableThreadPool.",
         "CLRLifoSemaphore::WaitForSignal(",
     ],
-    // CoreCLR itself may have no names; the compiler and, where it is one, the collector are libraries of their own.
+    // Functions of CoreCLR may have no names. The compiler and, in some builds, the collector are separate libraries.
     own_modules: &[
         "dotnet",
         "libcoreclr.so",

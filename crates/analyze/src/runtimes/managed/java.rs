@@ -18,8 +18,8 @@ impl Runtime for Java {
         name.ends_with(" (HotSpot)") || STUBS.iter().any(|stub| name.starts_with(stub))
     }
 
-    /// Threads wait in one function for locks, queues and all else, and only methods' names tell which: the outermost
-    /// class says what the inner ones are used for.
+    /// Threads wait in one function for locks, queues and everything else. Only names of methods tell which: the
+    /// outermost class says what the inner ones are used for.
     fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
         let before = stack.in_library();
         let parks = |c: &Called<'_>| PARK.iter().any(|f| c.name.starts_with(f));
@@ -27,8 +27,8 @@ impl Runtime for Java {
         before.iter().any(parks).then(|| before.iter().rev().find_map(method))
     }
 
-    /// A monitor (`synchronized`), by the machine's own C++ code (ObjectMonitor, ObjectSynchronizer,
-    /// SharedRuntime::complete_monitor_locking_C); its internal mutexes are none.
+    /// A monitor (`synchronized`), by the virtual machine's C++ functions (ObjectMonitor, ObjectSynchronizer,
+    /// SharedRuntime::complete_monitor_locking_C); its internal mutexes do not count.
     fn lock_entered(&self, called: Called<'_>) -> Option<&'static RuntimeLock> {
         let parts = ["ObjectMonitor", "ObjectSynchronizer", "complete_monitor", "monitorenter"];
         let enters = is_machine(called.module) && parts.iter().any(|part| called.name.contains(part));
@@ -55,14 +55,14 @@ static MONITOR: RuntimeLock = RuntimeLock {
     ],
 };
 
-/// What the virtual machine calls code that it makes for no method.
+/// The virtual machine's names for generated code that belongs to no method.
 const STUBS: [&str; 5] = ["Interpreter", "StubRoutines", "call_stub", "I2C/C2I adapters", "MethodHandlesAdapterBlob"];
 
-/// Where threads wait for all that the class library offers, and wake each other.
+/// Where threads wait for everything in the class library, and wake each other.
 const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Unsafe_Unpark"];
 
 static NAMES: Names = Names {
-    // HotSpot's gc/ folders of JDK 11 to 25.
+    // The folders below HotSpot's gc/ in JDK 11 to 25.
     collectors: &[
         (
             "DefNew",
@@ -133,7 +133,7 @@ static NAMES: Names = Names {
         ("lang.Object.wait", Primitive::Condition),
     ],
     path_themes: &[
-        // Who finds the heap full waits for the collector, in the call that allocates.
+        // A thread that finds the heap full waits for the collector inside the allocating call.
         (
             Theme::Allocator,
             &[
@@ -143,7 +143,7 @@ static NAMES: Names = Names {
                 "G1CollectedHeap::mem_allocate",
             ],
         ),
-        // Starting and ending threads, and the list of all of them (thread.cpp, threadSMR.cpp, jvm.cpp).
+        // Starting and ending threads, and the list of all threads (thread.cpp, threadSMR.cpp, jvm.cpp).
         (
             Theme::Creation,
             &[
@@ -175,7 +175,7 @@ static NAMES: Names = Names {
         ],
     )],
     thread_starts: &["ThreadJavaMain"],
-    // Up to their parameters (os_linux.cpp, thread.cpp).
+    // Names up to their parameters (os_linux.cpp, thread.cpp).
     thread_start_prefixes: &[
         "thread_native_entry(",
         "Thread::call_run(",
@@ -189,7 +189,7 @@ static NAMES: Names = Names {
         "MonitorDeflationThread::",
         "WatcherThread::",
     ],
-    // HotSpot's, of JDK 11 to 21 (compileBroker.cpp, workerThread.cpp, vmThread.cpp, g1*, z*, shenandoah*).
+    // HotSpot's threads in JDK 11 to 21 (compileBroker.cpp, workerThread.cpp, vmThread.cpp, g1*, z*, shenandoah*).
     service_threads: &[
         ("C1 CompilerThre", Service::Compiler),
         ("C2 CompilerThre", Service::Compiler),
@@ -218,7 +218,7 @@ static NAMES: Names = Names {
         "BlockingDeque.takeLast",
         "BlockingDeque.pollFirst",
     ],
-    // Any wait for a condition goes through ForkJoinPool.managedBlock.
+    // `ForkJoinPool.managedBlock` is left out: any wait for a condition goes through it.
     idle_workers: &[
         "java.util.concurrent.ForkJoinPool.awaitWork",
         "java.util.concurrent.ForkJoinPool.runWorker",

@@ -1,4 +1,4 @@
-//! Virtual machines and interpreters: they start threads for themselves, and run code that no file has. One file each.
+//! Virtual machines and interpreters: they start their own threads, and run code that is in no file. One file each.
 //! May import: `function_name`, `names`, `runtime`, `types`.
 
 pub(super) mod cpython;

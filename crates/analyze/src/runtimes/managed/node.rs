@@ -12,13 +12,13 @@ impl Runtime for Node {
         &NAMES
     }
 
-    /// `Atomics.wait` waits at a condition of V8's, whatever the program makes of it: a lock most of all, as the name of the
-    /// function that waits may say.
+    /// `Atomics.wait` waits at a condition inside V8, whatever the program builds on it: mostly a lock, if the name of
+    /// the function that waits says so.
     fn primitive_behind(&self, stack: &CallStack<'_>) -> Option<Option<Primitive>> {
         let waits = |c: &Called<'_>| c.name.starts_with("v8::internal::FutexEmulation::");
         let inside = stack.in_library().iter().rposition(waits)?;
         let method = |c: &Called<'_>| c.name.rsplit('.').next().is_some_and(|name| LOCKS.contains(&name));
-        // The program's own, or that of a package: the first function that is no builtin.
+        // The first function that is no builtin: the program's own or a package's.
         let mut outside = stack.functions.iter().skip(inside);
         let script = outside.find(|c| !c.name.contains("::") && !c.name.starts_with("Builtin"));
         Some(script.is_some_and(method).then_some(Primitive::Lock))
@@ -29,10 +29,11 @@ impl Runtime for Node {
     }
 }
 
-/// What people call the function that takes a lock, in JavaScript, which has none of its own.
+/// Usual names of functions that take a lock in JavaScript, which has no locks of its own.
 const LOCKS: [&str; 5] = ["lock", "lockSync", "acquireLock", "takeLock", "lockMutex"];
 
-/// What V8 calls code that it makes for no function of the program (`LogEventListener::CodeTag`, builtins of the library).
+/// V8's names for generated code that is no function of the program (`LogEventListener::CodeTag`, builtins of the
+/// library).
 const STUBS: [&str; 6] = ["Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Callback:"];
 
 static NAMES: Names = Names {
@@ -40,8 +41,8 @@ static NAMES: Names = Names {
     own_modules: &["node", "nodejs", "libnode.so*"],
     sources: &["node:"],
     source_folders: &["/node_modules/"],
-    // Of Node.js 18 to 22 (node_platform.cc; V8's heap/ and compiler/). What the threads of the platform do beside collecting
-    // shows in their functions.
+    // Node.js 18 to 22 (node_platform.cc; V8's heap/ and compiler/). Work of the platform's threads other than
+    // collecting is told by their functions.
     service_starts: &[
         ("node::(anonymous namespace)::PlatformWorkerThread(", Service::Collector),
         ("node::WorkerThreadsTaskRunner::DelayedTaskScheduler::", Service::Other),
@@ -81,7 +82,7 @@ mod tests {
 
     fn primitive(stack: &str) -> Option<Option<Primitive>> {
         let functions: Vec<Called> = stack.split(" < ").map(|name| Called { name, module: "node" }).collect();
-        // Of these stacks five functions are libraries'.
+        // The first five functions of these stacks are libraries'.
         let library = functions.len().min(5);
         Node.primitive_behind(&CallStack { functions: &functions, library, at_lock_call: false })
     }
@@ -92,7 +93,7 @@ mod tests {
                     v8::internal::Builtin_AtomicsWait < Builtins_CEntry_Return1";
         assert_eq!(primitive(&format!("{wait} < lock < book")), Some(Some(Primitive::Lock)));
         assert_eq!(primitive(&format!("{wait} < Mutex.acquireLock < book")), Some(Some(Primitive::Lock)));
-        // The near misses: who takes from a queue, and a lock farther out.
+        // Near misses: a function that takes from a queue, and a lock further out.
         assert_eq!(primitive(&format!("{wait} < take < lock")), Some(None));
         assert_eq!(primitive(&format!("{wait} < unlock < book")), Some(None));
         assert_eq!(primitive("pthread_cond_wait < uv_cond_wait < worker < lock"), None);

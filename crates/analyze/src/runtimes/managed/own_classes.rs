@@ -1,5 +1,5 @@
-//! Which classes of a Java program are its author's, and which a library's: all are made at run time alike, and jar files are
-//! not in a recording.
+//! Which classes of a Java program are its author's, and which a library's. All are compiled at run time, and a
+//! recording does not name jar files.
 
 /// The packages that a program's classes are in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct OwnClasses {
     bare: bool,
 }
 
-/// So many parts of a package's name say whose it is: by convention a domain, turned around, which is its owner's
+/// How many parts of a package's name say whose it is: by convention they are the owner's internet domain, reversed
 /// (Java Language Specification, 6.1).
 ///
 /// Decides: which methods of a Java program are told as its own, and which as a library's that it calls.
@@ -24,8 +24,8 @@ const OWNER: usize = 2;
 const LAUNCHERS: [&str; 2] = ["org.springframework.boot.loader.", "org.codehaus.mojo.exec."];
 
 impl OwnClasses {
-    /// From the names of all methods that a recording tells: where `main` is, the program is. `library`: true for those of
-    /// the class library.
+    /// From the names of all methods in a recording: the package of a class with `main` is the program's. `library`:
+    /// true for classes of the class library.
     pub(crate) fn of<'n>(methods: impl Iterator<Item = &'n str>, library: impl Fn(&str) -> bool) -> OwnClasses {
         let mut own = OwnClasses::default();
         let starts = |name: &str, list: &[&str]| list.iter().any(|start| name.starts_with(start));
@@ -46,7 +46,7 @@ impl OwnClasses {
         own
     }
 
-    /// True for a method of the program's own.
+    /// True for the program's own methods.
     pub fn hold(&self, method: &str) -> bool {
         let bare = || method.split('.').count() == 2;
         self.starts.iter().any(|start| method.starts_with(start.as_str())) || (self.bare && bare())
