@@ -140,6 +140,7 @@ fn traced(tables: &mut Tables, threads: u32, processors: u32, plans: &[Plan], sa
         idle_ns: 0,
         foreign_ns: salt % 50_000_000,
         observer_ns: 0,
+        listens: None,
         load_begin_ns: None,
         load_end_ns: None,
         load_ns: None,

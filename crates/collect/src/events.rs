@@ -39,7 +39,7 @@ pub(crate) enum Event {
     Faults { thread: ThreadId, user_stack: Option<StackId>, sampled: u64, period: u64 },
     /// A thread was found on a processor.
     Sample(CpuSample),
-    /// Tasks of a runtime's scheduler that waited at one moment, by where. Given once for each stack.
+    /// Tasks of a runtime's scheduler that waited at one moment, by where: one event for each stack.
     Parked { time_ns: u64, user_stack: Option<StackId>, count: u32 },
     /// The program made a mark.
     Mark { thread: ThreadId, time_ns: u64, kind: MarkKind, name: Option<String>, amount: Option<u64> },

@@ -300,6 +300,7 @@ impl Profile {
             idle_ns: 0,
             foreign_ns: 0,
             observer_ns: 0,
+            listens: None,
             load_begin_ns: None,
             load_end_ns: None,
             load_ns: None,

@@ -354,6 +354,7 @@ impl<'a> RunSketch<'a> {
             idle_ns: (end_ns * u64::from(processors)).saturating_sub(running),
             foreign_ns: 0,
             observer_ns: 0,
+            listens: None,
             load_begin_ns: None,
             load_end_ns: None,
             load_ns: None,

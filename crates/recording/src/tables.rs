@@ -101,6 +101,8 @@ tables! {
         load_end_ns: Option<u64>,
         /// Time of the load on those processors.
         load_ns: Option<u64>,
+        /// For a process that ran before it was observed: whether it listened at a socket then, as servers do; since format 1.9.
+        listens: Option<bool>,
     }
     /// One thread of a traced run. Its four times add up to its life.
     pub struct Thread in "threads" {

@@ -157,7 +157,7 @@ pub fn why_in_words(why: Why) -> &'static str {
         Why::Sleep => "the clock",
         Why::Io => "file or device",
         Why::Poll => "pipe, socket or event",
-        Why::Request => "the load's next request",
+        Why::Request => "the next request",
         Why::Child => "child process",
         Why::Helper => "a call to act",
         Why::Fault => "page",

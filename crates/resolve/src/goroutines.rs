@@ -64,10 +64,15 @@ impl ParkedGoroutines {
         let looked = length.min(AT_ONCE);
         let begin = if self.next < length { self.next } else { 0 };
         self.next = (begin + looked) % length;
-        for at in 0..looked {
-            let place = first.wrapping_add((begin + at) % length * 8);
-            if let Some((record, registers, stack)) = self.memory.word(place).and_then(|record| self.parked(record)) {
-                each(record, registers, &stack);
+        // At most to the list's end, then from its start.
+        let upto_end = looked.min(length - begin);
+        for (at, count) in [(begin, upto_end), (0, looked - upto_end)] {
+            let place = first.wrapping_add(at.wrapping_mul(8));
+            let Some(records) = self.memory.some(place, 8 * count as usize) else { continue };
+            for record in records.as_chunks().0.iter().copied().map(u64::from_le_bytes) {
+                if let Some((record, registers, stack)) = self.parked(record) {
+                    each(record, registers, &stack);
+                }
             }
         }
         true

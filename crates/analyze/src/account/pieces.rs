@@ -275,7 +275,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         return match of_task(reason) {
             // What the program sends to itself comes from its own threads, so the wait is for one of them.
             Why::Poll if traced.own_events => Why::Condition,
-            Why::Poll if traced.loaded() => Why::Request,
+            Why::Poll if traced.serves() => Why::Request,
             other => other,
         };
     }
@@ -296,7 +296,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         // Whatever the program's own threads bring is work handed on, by whichever means.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
         // A pipe connects processes of one program: requests of a load do not come through it.
-        Reason::Pipe | Reason::Poll if traced.loaded() && wait.what.as_deref() != Some(PIPE) => Why::Request,
+        Reason::Pipe | Reason::Poll if traced.serves() && wait.what.as_deref() != Some(PIPE) => Why::Request,
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
         Reason::Fault | Reason::Reclaim => Why::Fault,

@@ -108,6 +108,11 @@ impl<'t> Traced<'t> {
         self.trace.load_begin_ns.is_some()
     }
 
+    /// True for a server: a load asked it for work, or it ran already and listened at a socket.
+    pub fn serves(&self) -> bool {
+        self.loaded() || self.trace.listens == Some(true)
+    }
+
     /// Processors that the program could have used: min(threads, processors), at least 1. For a single run, whose
     /// program chose its thread count itself, all processors; where the sweep counts processors, those that the program
     /// was given. A program that used more than it was asked to (a pipeline of n threads plus two) could have used one

@@ -45,11 +45,19 @@ pub(crate) struct Builder {
     totals: Totals,
     /// The load, where the target is a server.
     load: Option<Loaded>,
+    listens: Option<bool>,
 }
 
 impl Builder {
     pub(crate) fn new(run: RunId) -> Builder {
-        Builder { run, rows: Rows::default(), timeline: Timeline::new(run), totals: Totals::default(), load: None }
+        Builder {
+            run,
+            rows: Rows::default(),
+            timeline: Timeline::new(run),
+            totals: Totals::default(),
+            load: None,
+            listens: None,
+        }
     }
 
     pub(crate) fn run(&self) -> RunId {
@@ -65,6 +73,11 @@ impl Builder {
     /// before the run's summary is added.
     pub(crate) fn leave_out(&mut self, load: &Loaded) {
         self.load = Some(load.clone());
+    }
+
+    /// Whether a process that was running when observing began listened at a socket. To be told before the run's summary.
+    pub(crate) fn set_listens(&mut self, listens: Option<bool>) {
+        self.listens = listens;
     }
 
     /// Takes an event.
@@ -177,6 +190,7 @@ impl Builder {
             load_begin_ns: load.map(|load| load.begin_ns),
             load_end_ns: load.map(|load| load.end_ns),
             load_ns: load.map(|load| load.here_ns),
+            listens: self.listens,
         });
     }
 }

@@ -14,3 +14,4 @@ mod sockets;
 pub use ready::{LineTest, Ready, is_line};
 pub(crate) use serve::serve;
 pub use serve::{Loading, Server, Serving, run_clean_under};
+pub(crate) use sockets::listens;

@@ -26,6 +26,11 @@ pub(super) fn listeners(pid: &str) -> Vec<Listener> {
     found
 }
 
+/// Whether a process listens at a socket; `None` where its descriptors cannot be read.
+pub(crate) fn listens(pid: u32) -> Option<bool> {
+    owned(&[pid], &listeners(&pid.to_string())).map(|own| !own.is_empty())
+}
+
 /// Which of these sockets are open in one of these processes; `None` where no descriptor of theirs can be read.
 pub(super) fn owned<'l>(pids: &[u32], listeners: &'l [Listener]) -> Option<Vec<&'l Listener>> {
     let mut known = false;

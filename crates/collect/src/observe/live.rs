@@ -307,6 +307,7 @@ fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sa
         idle_ns: 0,
         foreign_ns: 0,
         observer_ns: 0,
+        listens: None,
         load_begin_ns: None,
         load_end_ns: None,
         load_ns: None,

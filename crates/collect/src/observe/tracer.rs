@@ -6,6 +6,7 @@ use crate::bpf::{Enrolment, Programs};
 use crate::error::Error;
 use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions, pidfd_open};
+use crate::load::listens;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::rights;
 use crate::sources::bpf::BpfSource;
@@ -113,6 +114,7 @@ impl Tracer {
         let mut observation = Observation::new(run_id, BpfSource::new(programs), stacks, writer);
         let threads = procfs::threads(pid).len();
         let (source, stacks, rows) = observation.parts();
+        rows.set_listens(listens(pid));
         source.attached(pid, start, stacks, rows);
 
         let end = loop {

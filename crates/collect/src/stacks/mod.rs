@@ -22,11 +22,11 @@ pub(crate) use python::{PythonCall, PythonMap};
 use crate::events::Event;
 use crate::sharing::{ImageCode, SharedRows, SharingSampler};
 use image::Image;
-use parked::Parked;
+use parked::Looks;
 use recording::tables::{Frame, Module, Stack};
 use recording::{FrameId, RunId, StackId, ThreadId};
 use resolve::ModuleCache;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use variables::{ImageData, Variables};
 
@@ -38,6 +38,7 @@ pub(crate) struct Stacks<'a> {
     variables: Variables,
     /// Images whose memory map has changed since the source last asked.
     moved: Vec<u32>,
+    looks: Looks,
     /// How many stacks were unwound, and how many of them lack their outermost frames.
     unwound: u64,
     cut: u64,
@@ -51,6 +52,7 @@ impl<'a> Stacks<'a> {
             images: HashMap::new(),
             variables: Variables::default(),
             moved: Vec::new(),
+            looks: Looks::default(),
             unwound: 0,
             cut: 0,
         }
@@ -132,15 +134,10 @@ impl<'a> Stacks<'a> {
         self.images.get_mut(&image)?.goroutine(pid, registers, stack_pointer)
     }
 
-    /// Where the tasks of all images (goroutines) wait now, and how many at each stack; none where no image has tasks that
-    /// can be read.
-    pub(crate) fn parked(&mut self, now_ns: u64) -> Option<BTreeMap<StackId, u32>> {
-        let Stacks { images, interner, .. } = self;
-        let looks = images.values_mut().filter_map(|image| Parked::look(image, interner, now_ns));
-        looks.reduce(|mut all, of_image| {
-            of_image.into_iter().for_each(|(stack, count)| *all.entry(stack).or_default() += count);
-            all
-        })
+    /// Where the tasks of a runtime's scheduler (goroutines) wait now; nothing where none can be read, or the last look took
+    /// long.
+    pub(crate) fn look_at_tasks(&mut self) -> Vec<Event> {
+        self.looks.look(self.images.values_mut(), self.interner)
     }
 
     /// What is known of the code and data of an image.

@@ -40,7 +40,7 @@ pub const META: Meta = Meta {
     disproved_by: "Let more clients ask, or give the load more processors: if the throughput stays, the load is not the limit.",
     lines: |id| {
         Some(match id {
-            LineId::Blocked(Why::Request) => "waiting for the load's next request",
+            LineId::Blocked(Why::Request) => "waiting for the next request",
             _ => return None,
         })
     },
@@ -61,7 +61,29 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     Outcome::Nothing
 }
 
+/// Of a server that ran already: nothing is known of who asks it for work.
+fn attached(ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
+    let share = waited / ledger.account.capacity.max(f64::MIN_POSITIVE);
+    let summary = format!(
+        "the server waited for requests, or for replies of other services, for {} of the processor time",
+        percent(share)
+    );
+    Condition {
+        id: meta.id,
+        threads: ledger.account.threads,
+        seconds: Some(waited),
+        share: Some(share),
+        by: Vec::new(),
+        summary,
+        evidence: Vec::new(),
+        remedies: vec![ATTACHED.to_owned()],
+    }
+}
+
 fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
+    if !ledger.traced.loaded() {
+        return attached(ledger, waited, meta);
+    }
     let threads = ledger.account.threads;
     let tables = &facts.model.tables.meta;
     let ran = facts.clean.median(threads, took).unwrap_or(0.0);
@@ -139,6 +161,8 @@ const LARGER: &str =
     "give the load more threads, and processors of its own (--load-processors), or let it run on another machine";
 const MORE: &str =
     "let it ask for more at a time, by more connections or clients: --param clients=4,16,64 with {clients} in --load";
+const ATTACHED: &str =
+    "knee sweep --load 'COMMAND' -- SERVER tells whether the load or the server is the limit";
 const INSIDE: &str = "look at the waits of the tasks, coroutines or other services that requests go through";
 
 fn processors(most: f64) -> String {

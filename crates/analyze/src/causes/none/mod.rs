@@ -1,6 +1,8 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 //!
-//! May import: `account`, `answer`, `facts`, `shared`, `statistics`.
+//! May import: `account`, `answer`, `facts`, `shared`, `statistics`, `words`, `recording`.
+
+mod next_limit;
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
@@ -153,7 +155,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
                 facts.processors
             ),
             false => {
-                format!("Nothing but the number of processors ({}) limits it{}.", facts.processors, busy_already(facts))
+                let next = next_limit::sentence(facts).map(|next| format!(" {next}")).unwrap_or_default();
+                let busy = busy_already(facts);
+                format!("Nothing but the number of processors ({}) limits it{busy}.{next}", facts.processors)
             }
         };
     };

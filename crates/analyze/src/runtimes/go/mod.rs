@@ -83,5 +83,6 @@ static NAMES: Names = Names {
         "@v8.",
         "@v9.",
     ],
+    thread_start_prefixes: &["runtime.goexit", "runtime.mstart", "runtime.mcall"],
     ..Names::NONE
 };

@@ -42,6 +42,7 @@ impl Batch {
         self.threads.append(&mut more.threads);
         self.pending.places.append(&mut more.pending.places);
         self.pending.edges.append(&mut more.pending.edges);
+        self.pending.open.append(&mut more.pending.open);
         self.calls.append(&mut more.calls);
     }
 }
@@ -73,7 +74,7 @@ impl EndedThreads {
         for cached in record.syscalls.iter().filter(|cached| cached.count > 0) {
             *self.fresh.calls.entry((record.thread, cached.number)).or_default() += u64::from(cached.count);
         }
-        self.fresh.pending.add_pending(record);
+        self.fresh.pending.add_pending(record, life.end_ns);
         self.fresh.threads.push(Ended { thread: record.thread, pid: record.pid, number: record.inner_tid });
         self.pids.insert(record.pid);
         for (operation, count) in record.futexes.iter().enumerate().filter(|(_, count)| **count > 0) {

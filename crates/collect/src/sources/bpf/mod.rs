@@ -2,7 +2,7 @@
 //!
 //! It polls: events never wake it, so that a storm of events does not become a storm of wake-ups. Rooms: `intake` takes
 //! events as they come; `thread_time` are times of threads, `places` where they waited, `thread` what their records
-//! hold; `tasks` looks at tasks of a runtime's scheduler that wait. `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended
+//! hold. `tables` takes rows out of the kernel's tables and `sums` makes events of them, for threads that have ended
 //! (`ended`) or at the end. `timing` decides when system calls are timed and `estimate` how many there were; `sleepers`
 //! knows who slept before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room
 //! `sharing`.
@@ -21,7 +21,6 @@ mod sleepers;
 mod summary;
 mod sums;
 mod tables;
-mod tasks;
 mod thread;
 mod thread_time;
 mod timing;
@@ -43,7 +42,6 @@ use std::mem::offset_of;
 use summary::Beginning;
 use sums::CallTiming;
 use tables::TableRows;
-use tasks::TaskLooks;
 use thread_time::thread_id;
 use timing::CallClock;
 
@@ -66,7 +64,6 @@ pub(crate) struct BpfSource {
     clock: CallClock,
     /// Absent where the code of this architecture is not decoded.
     sharing: Option<SharingSampler>,
-    tasks: TaskLooks,
     sampled: u64,
     untimed_calls: u64,
     polls: u32,
@@ -87,7 +84,6 @@ impl BpfSource {
             live: false,
             clock: CallClock::new(),
             sharing: SharingSampler::can_decode().then(|| SharingSampler::new(true)),
-            tasks: TaskLooks::default(),
             sampled: 0,
             untimed_calls: 0,
             polls: 0,
@@ -248,7 +244,7 @@ impl Source for BpfSource {
         }
         self.intake(stacks, to).settle_images();
         if !self.live {
-            self.tasks.look(stacks, to);
+            stacks.look_at_tasks().into_iter().for_each(|event| to.add(event));
         }
         self.polls += 1;
         // The ring is empty now, so it has no more events of the threads whose records were read before.

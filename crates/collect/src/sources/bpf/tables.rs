@@ -18,6 +18,9 @@ pub(super) struct TableRows {
     pub(super) living: HashMap<u32, u32>,
     /// Addresses of the locks of memory maps, whoever waited for them.
     pub(super) mmap_locks: HashSet<u64>,
+    /// Places at which a thread still waits when observing ends, and since how long, nanoseconds. The kernel side sums up a
+    /// wait when it ends.
+    pub(super) open: Vec<(u32, u64)>,
 }
 
 /// The threads whose rows are taken out.
@@ -84,12 +87,17 @@ impl TableRows {
             locks,
             syscalls: programs.syscalls.iter().flatten().collect(),
             living: HashMap::new(),
+            open: Vec::new(),
         }
     }
 
-    /// Takes what a thread's record holds but the tables do not yet.
-    pub(super) fn add_pending(&mut self, record: &ThreadRecord) {
+    /// Takes what a thread's record holds but the tables do not yet. `end_ns`: when the thread ended, or observing did.
+    pub(super) fn add_pending(&mut self, record: &ThreadRecord, end_ns: u64) {
         let (wait, edge) = (&record.wait, &record.edge);
+        let waits = record.state != THREAD_ENDED && record.phase == PHASE_BLOCKED && record.was_preempted == 0;
+        if waits && record.place != 0 {
+            self.open.push((record.place, end_ns.saturating_sub(record.off_ns)));
+        }
         if wait.place != 0 && wait.count > 0 {
             let key = PlaceKey { thread: record.thread, kind: wait.kind, object: wait.object, path: wait.path };
             let value = PlaceValue {
@@ -129,6 +137,13 @@ impl TableRows {
                 *bar += more;
             }
         });
+        for (place, blocked_ns) in pending.open {
+            if let Some((_, sum)) = self.places.iter_mut().find(|(_, value)| value.place == place) {
+                sum.count += 1;
+                sum.blocked_ns += blocked_ns;
+                sum.longest_ns = sum.longest_ns.max(blocked_ns);
+            }
+        }
         self.edges = sum_up(pending.edges, |sum, value: &EdgeValue| {
             sum.count += value.count;
             sum.blocked_ns += value.blocked_ns;
@@ -151,4 +166,24 @@ fn sum_up<K: Eq + Hash, V>(rows: Vec<(K, V)>, add: impl Fn(&mut V, &V)) -> Vec<(
         }
     }
     sums.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel side sums up a wait when it ends: one that goes on when observing ends would have no row else.
+    #[test]
+    fn a_wait_under_way_counts_until_the_end() {
+        let place = |place| {
+            let key = PlaceKey { thread: 1, kind: 0, object: 64, path: u64::from(place) };
+            (key, PlaceValue { place, count: 0, ..PlaceValue::default() })
+        };
+        let table = TableRows { places: vec![place(6), place(7)], ..TableRows::default() };
+        let pending = TableRows { open: vec![(7, 500)], ..TableRows::default() };
+        let mut rows = table.with(pending).places;
+        rows.sort_by_key(|(_, value)| value.place);
+        let sums = |at: usize| rows.get(at).map(|(_, value)| (value.count, value.blocked_ns, value.longest_ns));
+        assert_eq!((sums(0), sums(1)), (Some((0, 0, 0)), Some((1, 500, 500))));
+    }
 }

@@ -1,0 +1,81 @@
+//! What would limit a program next that loses nothing on these processors: a thread that is always busy, and that others wait
+//! for.
+
+use crate::account::Ledger;
+use crate::account::criticality::SeenAt;
+use crate::account::lines::Why;
+use crate::causes::shared::blame::{by_weight, named, running};
+use crate::facts::Facts;
+use crate::words::percent;
+use recording::ThreadId;
+use recording::tables::Mode;
+use std::collections::BTreeMap;
+
+/// A thread is always busy that runs or waits for a processor for this part of its life.
+///
+/// Decides: whether one thread is told as the next limit of a program that loses nothing.
+/// From: chosen: as the limit of a load that is always busy; the rest are the pauses of a pipeline that starts and ends.
+/// Shown by: `a_stage_that_is_always_busy_is_the_next_limit`.
+/// Wrong if: it polls: it is busy, and would not be the limit.
+const BUSY: f64 = 0.9;
+
+/// And others wait for it for this part of their lives.
+///
+/// Decides: the same.
+/// From: chosen: with a tenth, it would cost a program with more processors as much as makes a cause, twice.
+/// Shown by: `a_stage_that_is_always_busy_is_the_next_limit`; the near miss is `equal_threads_have_no_next_limit`.
+/// Wrong if: others wait for it only because there are too few processors now.
+const WAITED: f64 = 0.1;
+
+/// The sentence; none where there is no such thread.
+pub(super) fn sentence(facts: &Facts<'_, '_>) -> Option<String> {
+    let ledger = facts.ledgers.last().filter(|ledger| !ledger.traced.is_only_run)?;
+    let (thread, busy) = thread(ledger)?;
+    let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
+    for sample in ledger.traced.samples.iter().filter(|sample| sample.thread == thread) {
+        let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);
+        *seen.entry(SeenAt { thread, stack: sample.user_stack, syscall }).or_default() += 1.0;
+    }
+    let culprit = running(facts, &by_weight(seen), |_| None)?.culprit;
+    Some(format!(
+        "With more processors, one thread would be the next limit, most in {}: it runs or waits for a processor for {} of the \
+         time with {}, and others wait for it.",
+        named(&culprit),
+        percent(busy),
+        ledger.traced.count()
+    ))
+}
+
+/// The thread, and the part of its life in which it is busy.
+fn thread(ledger: &Ledger<'_, '_>) -> Option<(ThreadId, f64)> {
+    let traced = ledger.traced;
+    let helpers = traced.helpers();
+    let own = |thread: &ThreadId| !helpers.contains(thread) && !traced.services.contains_key(thread);
+    let life = |thread: &ThreadId| traced.threads.get(thread).map_or(0, |t| t.end_ns.saturating_sub(t.start_ns));
+    let mut waited: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    let mut waiters: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    for wait in traced.waits.values().filter(|wait| own(&wait.thread)) {
+        let brought = ledger
+            .reasons
+            .get(&wait.wait)
+            .is_some_and(|why| matches!(why, Why::Condition | Why::Lock | Why::Pool | Why::Task));
+        for wake in traced.wakes.get(&wait.wait).into_iter().flatten().filter(|_| brought) {
+            let Some(waker) = wake.waker.filter(|waker| *waker != wait.thread) else { continue };
+            let sum = waited.entry(waker).or_default();
+            *sum = sum.saturating_add(wake.blocked_ns);
+            waiters.insert(wait.thread, life(&wait.thread));
+        }
+    }
+    let busy = |thread: &ThreadId| {
+        let t = traced.threads.get(thread)?;
+        let busy = t.running_ns.saturating_add(t.runnable_ns).saturating_add(t.preempted_ns);
+        Some(busy as f64 / life(thread).max(1) as f64)
+    };
+    let length = traced.length_ns();
+    let always = |thread: &&ThreadId| 2 * life(thread) > length && busy(thread).is_some_and(|busy| busy > BUSY);
+    let mut candidates = traced.threads.keys().filter(|thread| own(thread)).filter(always);
+    let (only, None) = (candidates.next()?, candidates.next()) else { return None };
+    let others: u64 = waiters.iter().filter(|(thread, _)| *thread != only).map(|(_, life)| life).sum();
+    let long = waited.get(only).is_some_and(|waited| *waited as f64 > WAITED * others.max(1) as f64);
+    Some((*only, busy(only)?)).filter(|_| long)
+}

@@ -1,0 +1,57 @@
+//! Programs that lose nothing on these processors: what would limit them on more.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use analyze::answer_for;
+use common::*;
+use recording::synthetic::{RunSketch, Sketch, ms};
+
+const PUT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < put@app app.c:30 < rater@app app.c:60";
+const RATE: &str = "rate@app app.c:50 < rater@app app.c:61";
+const ARCHIVE: &str = "compress@app app.c:70 < archive@app app.c:75";
+
+fn sentence(two: impl FnOnce(&mut RunSketch<'_>)) -> String {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.5), &around(1.0));
+    answer_for(&with_base(sketch, RATE).traced(2, two).tables()).verdict.summary
+}
+
+/// Two threads that hand work to a third one.
+fn raters(run: &mut RunSketch<'_>, waits: u64) {
+    for name in ["a", "b"] {
+        (0..10).fold(run.thread(name), |thread, _| {
+            thread.runs(ms(50 - waits), RATE).locks(0x100, ms(waits), PUT, "archive")
+        });
+    }
+}
+
+#[test]
+fn a_stage_that_is_always_busy_is_the_next_limit() {
+    let told = sentence(|run| {
+        run.thread("archive").runs(ms(500), ARCHIVE);
+        raters(run, 25);
+    });
+    assert!(told.contains("Nothing but the number of processors (2) limits it."), "{told}");
+    assert!(told.contains("one thread would be the next limit, most in compress (app.c:70)"), "{told}");
+}
+
+#[test]
+fn equal_threads_have_no_next_limit() {
+    let told = sentence(|run| {
+        run.thread("a").runs(ms(500), RATE);
+        run.thread("b").runs(ms(500), RATE);
+    });
+    assert!(told.ends_with("limits it."), "{told}");
+}
+
+/// Others wait, and the stage pauses, too: it is not what they wait for most.
+#[test]
+fn a_stage_with_pauses_is_no_next_limit() {
+    let told = sentence(|run| {
+        let pause = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app app.c:33 < archive@app app.c:75";
+        (0..10).fold(run.thread("archive"), |thread, _| thread.runs(ms(40), ARCHIVE).locks(0x200, ms(10), pause, "a"));
+        raters(run, 20);
+    });
+    assert!(!told.contains("next limit"), "{told}");
+}
