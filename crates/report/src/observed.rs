@@ -36,10 +36,10 @@ impl<'a, 't> Observed<'a, 't> {
         })
     }
 
-    /// The traced run at a thread count; without one the run at the largest.
+    /// The traced run at a thread count of the answer; without one the run at the largest.
     pub fn at(analysis: &'a Analysis<'_, 't>, threads: Option<u32>) -> Option<Observed<'a, 't>> {
         match threads {
-            Some(threads) => Observed::all(analysis).find(|o| o.traced.run.threads == threads),
+            Some(threads) => Observed::all(analysis).find(|o| o.traced.told_count() == threads),
             None => Observed::all(analysis).next_back(),
         }
     }
