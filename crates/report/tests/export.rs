@@ -1,6 +1,7 @@
 //! Exports, read by the tools that they are for where a package registry has them.
 
 #[path = "common/hostile.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod hostile;
 
 use analyze::model::Model;
