@@ -3,7 +3,7 @@
 //!
 //! Rooms: [`sites`] waits put together by the place that acquires; [`hand_over`] who handed one to whom and when, from the
 //! timelines; [`count`] how many hold at once; [`structure`] whether it is such a resource; [`pool`] such a resource; [`queue`] those that wait behind
-//! one that waits. May import: `code`, `futex`,
+//! one that waits; [`usage`] how busy such a thing, or a lock, is. May import: `code`, `futex`,
 //! `linux`, `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! The model. A thread acquires, holds, releases. Who finds nothing free waits at the place that acquires, and whoever
@@ -19,6 +19,7 @@ mod sites;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use super::code::Code;
 use super::futex::{FutexWait, classify};
@@ -34,6 +35,7 @@ pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
 use structure::{Finding, finding};
+pub use usage::{Usage, usage};
 
 /// A place that looks like it, and why it is not called one.
 #[derive(Debug)]
