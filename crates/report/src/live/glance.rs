@@ -103,7 +103,8 @@ pub fn glance(moment: &Moment<'_>) -> Glance {
         panels.push(threads(&observed, moment, seconds));
         panels.push(code(&observed, moment.sees_code));
         panels.push(named("waits", waits::waits(&observed, Pick::default())));
-        panels.push(locks(&observed, moment.now));
+        let waits = moment.now.iter().filter(|(_, state, _)| *state == State::Waits);
+        panels.push(locks(&observed, &waits.filter_map(|(_, _, wait)| *wait).collect()));
     }
     Glance {
         title: moment.title.to_owned(),

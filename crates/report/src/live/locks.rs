@@ -1,6 +1,5 @@
 //! The locks that threads waited for in the last seconds, the program's and the kernel's, most waiting first.
 
-use super::glance::State;
 use crate::observed::{Observed, place_of};
 use crate::show::view::{Cell, View, column};
 use analyze::account::lines::Why;
@@ -26,8 +25,8 @@ struct LockSum {
     place: (u64, String, String),
 }
 
-/// One row a lock. `now`: what the threads do at this moment.
-pub(super) fn locks(observed: &Observed<'_, '_>, now: &[(ThreadId, State, Option<WaitId>)]) -> View {
+/// One row a lock. `waiting`: what threads wait in at this moment.
+pub(super) fn locks(observed: &Observed<'_, '_>, waiting: &BTreeSet<WaitId>) -> View {
     let mut view = View::new(
         "locks",
         &[
@@ -40,7 +39,6 @@ pub(super) fn locks(observed: &Observed<'_, '_>, now: &[(ThreadId, State, Option
             column("blocked_s", "waited", "Time waited in the last seconds, all threads."),
         ],
     );
-    let waiting: BTreeSet<WaitId> = now.iter().filter(|n| n.1 == State::Waits).filter_map(|n| n.2).collect();
     let mut found: BTreeMap<LockName<'_>, LockSum> = BTreeMap::new();
     for wait in observed.traced.waits.values() {
         let Some(name) = name(observed, wait) else { continue };
