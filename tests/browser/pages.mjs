@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { beyond, broken, frames, KNEE_BINARY, KNEE_PAGES, labels, open, pages, pale, picture as file, settled } from "./harness.mjs";
 
-const wanted = ["hostile", "many", "empty", "cases", "cases-map", "cases-hostile",
+const wanted = ["hostile", "many", "alone", "empty", "cases", "cases-map", "cases-hostile",
   "birthday", "pagesum", "pagesum-pipeline", "list", "wavefront", "spawn"];
 for (const name of wanted) assert.ok(pages.has(name), `no page ${name} among ${[...pages.keys()]}`);
 
@@ -52,7 +52,8 @@ test("nothing of a hostile recording runs or leaves its place", async () => {
   assert.ok(await page.locator("#run").isVisible(), "a comment or a style sheet would hide what follows");
   for (const cell of await page.locator("table.data th button").all()) await cell.click();
   await page.locator(".lanes .body canvas").hover();
-  await page.locator(".flame canvas").hover();
+  await page.locator("#flame canvas").hover();
+  await page.locator("#flame-waits canvas").hover();
   await page.getByLabel("search the lanes").fill("<img");
   assert.notEqual(await page.title(), "owned");
   assert.deepEqual(complaints, []);
@@ -188,12 +189,39 @@ test("tables are sorted and filtered, the flame graph zooms", async () => {
   assert.equal(await first(), "worker 9");
   await page.getByLabel("filter threads").fill("worker 63");
   assert.equal(await table.locator("tbody tr:not([hidden])").count(), 1);
-  const flame = page.locator(".flame canvas");
+  const flame = page.locator("#flame canvas");
   const before = await flame.evaluate((canvas) => canvas.toDataURL());
   const box = await flame.boundingBox();
   await flame.click({ position: { x: box.width / 3, y: 19 * 2 + 8 } });
   await page.evaluate(() => new Promise((done) => setTimeout(done, 100)));
   assert.notEqual(await flame.evaluate((canvas) => canvas.toDataURL()), before);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the page of a run alone has both flame graphs, and tells what was waited for", async () => {
+  const { page, complaints, close } = await open("alone");
+  const titles = await page.locator("section h2").allInnerTexts();
+  assert.deepEqual(titles, ["The answer", "Where the time went", "Threads over time", "Functions and call paths", "Locks, waits, system calls, threads", "The run"]);
+  for (const [place, expected] of [["#flame", /of processor time/], ["#flame-waits", /of waiting/]]) {
+    const canvas = page.locator(`${place} canvas`);
+    await canvas.scrollIntoViewIfNeeded();
+    const box = await canvas.boundingBox();
+    // One run has nothing to be compared with.
+    assert.equal(await page.locator(`${place} select`).count(), 1);
+    await canvas.hover({ position: { x: box.width / 2, y: 8 } });
+    assert.match(await page.locator(`${place} .readout`).innerText(), expected);
+  }
+  // What is waited for is the innermost of a path, as wide as its time.
+  const waits = page.locator("#flame-waits canvas");
+  const box = await waits.boundingBox();
+  const read = new Set();
+  for (let y = 8; y < box.height; y += 19)
+    for (const x of [0.2, 0.8]) {
+      await waits.hover({ position: { x: box.width * x, y } });
+      read.add(await page.locator("#flame-waits .readout").innerText());
+    }
+  assert.ok([...read].some((words) => words.startsWith("[lock]: 1.00 s of waiting, 50 %")), [...read].join("\n"));
   assert.deepEqual(complaints, []);
   await close();
 });

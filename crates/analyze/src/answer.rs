@@ -38,6 +38,9 @@ pub struct Answer {
     pub account: Vec<Account>,
     /// What takes more per unit of work with more threads, by kind, largest growth first.
     pub growth: Vec<Growth>,
+    /// Locks and pools as queues, of the observed run of each thread count, the busiest first. Of those alone whose holds were seen
+    /// often enough.
+    pub queues: Vec<Queue>,
     /// Why the program does not get faster.
     pub verdict: Verdict,
     /// What could not be seen.
@@ -471,6 +474,81 @@ pub struct At {
     pub threads: u32,
     /// Seconds or calls per unit of work.
     pub per_unit: f64,
+}
+
+/// What is waited for in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueKind {
+    /// A lock of the program or of its libraries.
+    Lock,
+    /// One of a few things.
+    Pool,
+}
+
+/// A lock or a pool as a queue: how busy it is, and how many would wait if more came. Who gets it without waiting leaves no trace, so
+/// that how busy it is, and how many come, are worked out (see `statistics::queueing`) from how many waited and how long each
+/// held it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Queue {
+    /// The thread count of the run.
+    pub threads: u32,
+    /// What it is.
+    pub kind: QueueKind,
+    /// How many can hold one at once: 1 for a lock.
+    pub size: usize,
+    /// The lock's address; null for a pool.
+    pub object: Option<String>,
+    /// Its variable, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object_name: Option<String>,
+    /// The process that has it.
+    #[serde(skip)]
+    pub pid: u32,
+    /// Where the program acquires it; null where no stack tells.
+    pub site: Option<Site>,
+    /// Share of the time that it is held, 0 to 1; of a pool, of all that it has.
+    pub utilisation: f64,
+    /// Its 95 % interval, from how many waits and holds were seen.
+    pub utilisation_interval: Interval,
+    /// How long it was looked at, seconds.
+    pub observed_seconds: f64,
+    /// Times a second that a thread acquires it, with or without waiting.
+    pub arrivals_per_second: f64,
+    /// How long it is held, mean, seconds.
+    pub hold_seconds: f64,
+    /// Its 95 % interval.
+    pub hold_interval: Interval,
+    /// Variance of the holds over their mean squared: 0 where all are equal, 1 where they are exponential.
+    pub hold_variation: f64,
+    /// Holds seen from begin to end, which that is from.
+    pub holds: usize,
+    /// Threads that waited for it.
+    pub waiters: usize,
+    /// Times a second that one had to wait.
+    pub waits_per_second: f64,
+    /// How long each of these waited, mean, seconds.
+    pub wait_seconds: f64,
+    /// Threads that waited at a time, mean.
+    pub waiting: f64,
+    /// Threads that would wait at a time if twice as many came; null where it would be too many to serve.
+    pub waiting_at_twice: Option<Bounded>,
+    /// How many times the load it is the limit at: 1 over the utilisation.
+    pub limit_at: f64,
+    /// The same in a sentence, where the run was one of a server or alone and it is near its limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// A mean with its 95 % interval, which may have no upper end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounded {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end; null where there is none.
+    pub high: Option<f64>,
 }
 
 /// How the runs of two recordings were made, which decides what may be concluded from them.

@@ -47,6 +47,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
             ..Verdict::default()
         },
         growth,
+        queues: Vec::new(),
         limitations: limitations(from),
         warnings,
     }

@@ -3,9 +3,10 @@
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`runtimes`] what is
 //! known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one folder per cause; [`verdict`] the conclusion in words;
-//! [`amounts`] and [`growth`] the same items at several thread counts; [`compare`] two recordings, or two cases of a
-//! sweep; [`disturbance`] what came from outside; `imported` what another tool's profile tells; [`load`] what asked a
-//! server for work. Pure: no clock, no files, no environment. The same recording gives the same answer.
+//! [`amounts`] and [`growth`] the same items at several thread counts; [`queues`] locks and pools as queues;
+//! [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from outside; `imported` what another
+//! tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The same
+//! recording gives the same answer.
 //!
 //! May import: `recording`, serde.
 
@@ -22,6 +23,7 @@ mod imported;
 pub mod knee;
 pub mod load;
 pub mod model;
+pub mod queues;
 pub mod runtimes;
 mod scaling;
 pub mod sharing;
@@ -101,6 +103,7 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
         throughput: tables.meta.throughput.clone().filter(|_| clean.by_throughput),
         knee_at: knee::knee(clean),
         growth: growth::growth(&facts),
+        queues: ledgers.iter().flat_map(|ledger| queues::queues(model, ledger)).collect(),
         verdict: verdict::verdict(&facts, causes),
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),

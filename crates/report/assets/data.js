@@ -7,8 +7,8 @@
  * Of a run `each` is the seconds per unit of work that a sample stands for.
  * @typedef {{threads: number, length: number, processors: number, lanes: string[], left_out: number, kinds: Kind[],
  *   levels: Level[], samples: string, sample_ns: number, each: number, tasks: Task[]}} Run
- * @typedef {{runs: Run[], classes: [number, string, string][], flame: number[][], names: string[], focus: number | null,
- *   counted: string}} Index what `threads` of a run counts: thread, processor
+ * @typedef {{runs: Run[], classes: [number, string, string][], flame: number[][], waited: number[][], names: string[],
+ *   focus: number | null, counted: string}} Index what `threads` of a run counts: thread, processor
  * @typedef {{start: Float64Array, end: Float64Array, kind: Uint32Array, mixed: Uint8Array | null}} Spans of one lane
  * @typedef {{time: Float64Array, name: Uint32Array}} Samples of one lane
  * @typedef {{spans: Spans[], exact: boolean}} View lanes, each span as it was recorded or what took most of a bucket

@@ -1,26 +1,34 @@
-// The flame graph: call paths from the thread's start at the top to the innermost function, as wide as their processor
-// time at one thread count, coloured by their growth since another.
+// The flame graphs: call paths from the thread's start at the top to the innermost function, as wide as their processor
+// time, or the time that threads waited there, at one thread count, and coloured by their growth since another.
 
 /** Part of the whole growth from which a call path has full colour. */
 const FULL = 0.25;
-/** Standard errors within which a change may be chance: see grew.rs. */
+/** Standard errors within which a change may be chance: see growth.rs. */
 const ERRORS = 1.96;
 /** What stands below while nothing is pointed at. */
 const FLAME_HINT = "Point at a call path for its numbers; a click zooms into it, one on the topmost zooms out.";
 
 const FLAME_ROW = 19;
 
+/**
+ * What a flame graph is of.
+ * @typedef {{nodes: number[][], title: string, what: string, called: string, sampled: boolean}} Tree its heading, what its
+ *   time is, what it is called to those who do not see it, and whether its times are estimated from samples
+ */
+
 class Flame {
   /**
    * @param {HTMLElement} place
    * @param {Index} index
+   * @param {Tree} tree
    */
-  constructor(place, index) {
+  constructor(place, index, tree) {
     this.index = index;
+    this.tree = tree;
     this.place = place;
     /** @type {number[][]} */
-    this.children = index.flame.map(() => []);
-    index.flame.forEach((node, i) => {
+    this.children = tree.nodes.map(() => []);
+    tree.nodes.forEach((node, i) => {
       const parent = node[0];
       if (parent !== null && parent !== undefined) this.children[parent]?.push(i);
     });
@@ -37,20 +45,20 @@ class Flame {
       index.runs.forEach((run, i) => select.append(el("option", { value: i, selected: i === selected }, run.threads > 0 ? plural(run.threads, index.counted) : "one run")));
       return select;
     };
-    const search = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: "search a function", "aria-label": "search the flame graph",
+    const search = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: "search a function", "aria-label": `search the ${tree.called}`,
       input: () => { this.wanted = search.value.trim().toLowerCase(); this.draw(); } }));
-    this.canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: 0, role: "img", "aria-label": "Flame graph; the table below has the same numbers" }));
+    this.canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: 0, role: "img", "aria-label": `Call paths as a ${tree.called}; the table below has the numbers by function and place` }));
     this.readout = el("p", { class: "readout" }, el("span", { class: "faint" }, FLAME_HINT));
     const two = index.runs.length > 1;
-    place.append(el("h3", {}, "Call paths"), el("div", { class: "tools" },
-      el("span", { class: "group" }, "width:", chooser(this.now, `${index.counted} count shown`, (i) => (this.now = i))),
-      ...(two ? [el("span", { class: "group" }, "colour: against", chooser(0, `${index.counted} count compared with`, (i) => (this.base = i)))] : []),
+    place.append(el("h3", {}, tree.title), el("div", { class: "tools" },
+      el("span", { class: "group" }, "width:", chooser(this.now, `${index.counted} count shown in the ${tree.called}`, (i) => (this.now = i))),
+      ...(two ? [el("span", { class: "group" }, "colour: against", chooser(0, `${index.counted} count compared with in the ${tree.called}`, (i) => (this.base = i)))] : []),
       search, el("button", { type: "button", click: () => this.go(0) }, "whole tree"), el("span", { class: "spring" }),
-      ...(two ? [el("span", { class: "scale" }, "less", el("span", { class: "swatch d-less" }), el("span", { class: "swatch d-same" }), el("span", { class: "swatch d-more" }), "more; grey: may be chance; full colour: a quarter of the whole change")] : [])),
+      ...(two ? [el("span", { class: "scale" }, "less", el("span", { class: "swatch d-less" }), el("span", { class: "swatch d-same" }), el("span", { class: "swatch d-more" }), `more; ${tree.sampled ? "grey: may be chance; " : ""}full colour: a quarter of the whole change`)] : [])),
       el("div", { class: "flame" }, el("div", { class: "box" }, this.canvas)), this.readout);
     this.canvas.addEventListener("click", (event) => {
       const box = this.at(event);
-      if (box) this.go(box.node === this.root ? Math.max(0, this.index.flame[box.node]?.[0] ?? 0) : box.node);
+      if (box) this.go(box.node === this.root ? Math.max(0, this.tree.nodes[box.node]?.[0] ?? 0) : box.node);
     });
     this.canvas.addEventListener("pointermove", (event) => {
       const box = this.at(event);
@@ -78,18 +86,18 @@ class Flame {
    * @param {number} run
    */
   spent(node, run) {
-    return this.index.flame[node]?.[2 + run] ?? 0;
+    return this.tree.nodes[node]?.[2 + run] ?? 0;
   }
 
   /** @param {number} node */
   name(node) {
-    return this.index.names[this.index.flame[node]?.[1] ?? 0] ?? "";
+    return this.index.names[this.tree.nodes[node]?.[1] ?? 0] ?? "";
   }
 
   /** @param {number} node */
   words(node) {
     const [now, base] = [this.spent(node, this.now), this.spent(node, this.base)];
-    let words = `${this.name(node)}: ${time(now * 1e9)} of processor time, ${percent(now / (this.spent(0, this.now) || 1))}`;
+    let words = `${this.name(node)}: ${time(now * 1e9)} ${this.tree.what}, ${percent(now / (this.spent(0, this.now) || 1))}`;
     if (this.now !== this.base) words += `; was ${time(base * 1e9)}, ${now >= base ? "+" : "−"}${time(Math.abs(now - base) * 1e9)}`;
     return words;
   }
@@ -98,7 +106,8 @@ class Flame {
   colour(node) {
     if (this.now === this.base) return ["same", 1];
     const grown = this.spent(node, this.now) - this.spent(node, this.base);
-    const [now, base] = [this.index.runs[this.now]?.each ?? 0, this.index.runs[this.base]?.each ?? 0];
+    const each = (/** @type {number} */ run) => (this.tree.sampled ? this.index.runs[run]?.each ?? 0 : 0);
+    const [now, base] = [each(this.now), each(this.base)];
     const error = Math.sqrt(this.spent(node, this.now) * now + this.spent(node, this.base) * base);
     if (Math.abs(grown) < ERRORS * error) return ["same", 1];
     // Relative to the whole growth: a function that explains a quarter of it gets full colour.

@@ -26,7 +26,6 @@ function start() {
   });
   const index = readIndex();
   const lanes = document.getElementById("lanes-view");
-  const flame = document.getElementById("flame");
   if (typeof DecompressionStream === "undefined" || !index.runs) return;
   /** @type {{draw: () => void}[]} */
   const views = [];
@@ -36,9 +35,16 @@ function start() {
     const still = document.getElementById("lanes-still");
     if (still) still.hidden = true;
   }
-  if (flame && index.flame.length > 1) {
+  /** @type {[string, Tree][]} */
+  const trees = [
+    ["flame", { nodes: index.flame, title: "Call paths", what: "of processor time", called: "flame graph", sampled: true }],
+    ["flame-waits", { nodes: index.waited, title: "Waits by call path", what: "of waiting", called: "flame graph of waits", sampled: false }],
+  ];
+  for (const [id, tree] of trees) {
+    const flame = document.getElementById(id);
+    if (!flame || tree.nodes.length < 2) continue;
     flame.hidden = false;
-    views.push(new Flame(flame, index));
+    views.push(new Flame(flame, index, tree));
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     colours.known.clear();

@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, tables) in [
         ("hostile", hostile::hostile()),
         ("many", hostile::many(64, 400)),
+        ("alone", hostile::alone()),
         ("empty", recording::Tables::empty(recording::synthetic::meta(2))),
     ] {
         let model = analyze::model::Model::new(&tables);

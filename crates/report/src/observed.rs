@@ -2,6 +2,7 @@
 
 use analyze::Analysis;
 use analyze::account::lines::Why;
+use analyze::answer::Queue;
 use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
 use analyze::model::{Model, Traced};
@@ -22,6 +23,8 @@ pub struct Observed<'a, 't> {
     pub reasons: &'a HashMap<WaitId, Why>,
     /// Units of work that it did; 1 when the run is the unit.
     pub work: f64,
+    /// Locks and pools as queues, of all runs of the recording.
+    pub queues: &'a [Queue],
 }
 
 impl<'a, 't> Observed<'a, 't> {
@@ -33,13 +36,14 @@ impl<'a, 't> Observed<'a, 't> {
             futexes: &ledger.futexes,
             reasons: &ledger.reasons,
             work: ledger.work,
+            queues: &analysis.answer.queues,
         })
     }
 
-    /// The traced run at a thread count; without a count, the run at the largest.
+    /// The traced run at a thread count of the answer; without one the run at the largest.
     pub fn at(analysis: &'a Analysis<'_, 't>, threads: Option<u32>) -> Option<Observed<'a, 't>> {
         match threads {
-            Some(threads) => Observed::all(analysis).find(|o| o.traced.run.threads == threads),
+            Some(threads) => Observed::all(analysis).find(|o| o.traced.told_count() == threads),
             None => Observed::all(analysis).next_back(),
         }
     }
@@ -56,6 +60,11 @@ pub(crate) fn place_of(code: Option<Code<'_>>) -> String {
 }
 
 impl<'t> Observed<'_, 't> {
+    /// Its own locks and pools as queues.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.queues.iter().filter(|queue| queue.threads == self.traced.told_count())
+    }
+
     /// A thread as people tell it from others: its name and its id.
     pub fn thread(&self, thread: ThreadId) -> String {
         match self.traced.threads.get(&thread) {

@@ -216,6 +216,11 @@ pub fn number(value: f64, decimals: i32) -> String {
     rounded(value, decimals)
 }
 
+/// A mean number of things: one decimal where the number is small.
+pub fn mean(value: f64) -> String {
+    rounded(value, if value < 9.95 { 1 } else { 0 })
+}
+
 /// The unit of work in words that follow "per": `run`, `million operations` for Mops/s, `request` for requests/s.
 pub fn unit_of_work(throughput: Option<&Throughput>) -> String {
     let Some(throughput) = throughput else { return "run".to_owned() };

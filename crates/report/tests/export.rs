@@ -1,6 +1,7 @@
 //! Exports, read by the tools that they are made for, as far as a package registry has them.
 
 #[path = "common/hostile.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod hostile;
 
 use analyze::model::Model;

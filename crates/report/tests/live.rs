@@ -3,7 +3,7 @@
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
 use recording::synthetic::{Sketch, ms};
-use recording::tables::Reason;
+use recording::tables::{Mark, MarkKind, Reason};
 use recording::{Tables, ThreadId, WaitId};
 use report::live::{Glance, Key, Look, Moment, State, glance, plain};
 
@@ -117,6 +117,65 @@ fn as_text_it_is_the_same_and_harmless() {
     let text = String::from_utf8(out).expect("UTF-8");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
     insta::assert_snapshot!(text);
+}
+
+/// A lock with many short waits stands below one with a long wait, the kernel's among the program's.
+#[test]
+fn locks_are_ranked_by_the_waiting_for_them() {
+    let often = "pthread_mutex_lock@libc.so.6 < often@app app.c:1";
+    let mut tables = Sketch::new(2)
+        .traced(2, |run| {
+            let a = run.thread("a").locks(0x100, ms(300), "pthread_mutex_lock@libc.so.6 < long@app app.c:2", "b");
+            (0..20).fold(a, |a, _| a.locks(0x200, ms(10), often, "b")).waits_for(
+                Reason::KernelLock,
+                "lock mmap_lock",
+                Some(11),
+                ms(250),
+                "munmap@libc.so.6 < unmap@app app.c:3",
+            );
+            run.thread("b").runs(ms(750), "work@app app.c:20");
+        })
+        .tables();
+    tables.traces.iter_mut().for_each(|trace| (trace.begin_ns, trace.end_ns) = (0, ms(1000)));
+    let last = tables.waits.iter().find(|w| w.reason == Reason::KernelLock).map(|w| w.wait);
+    let now = [(ThreadId(0), State::Waits, last), (ThreadId(1), State::Runs, None)];
+    let moment = Moment { title: "app", tables: &tables, now: &now, used: &[1.0], sees_code: true };
+    let glance = glance::glance(&moment);
+    let locks = glance.panels.last().expect("four tables");
+    let shown: Vec<Vec<String>> = locks.rows.iter().map(|row| row.iter().map(|cell| cell.shown()).collect()).collect();
+    let brief: Vec<[&str; 3]> = shown.iter().map(|row| [row[0].as_str(), &row[2], &row[3]]).collect();
+    assert_eq!(
+        brief,
+        [
+            ["0x100", "long (app.c:2)", "0"],
+            ["lock mmap_lock", "unmap (app.c:3)", "1"],
+            ["0x200", "often (app.c:1)", "0"]
+        ]
+    );
+    // What the threads do instead is in no row.
+    assert_eq!(locks.rows.len(), 3);
+}
+
+/// Units of work where the program counts them, else tasks; nothing where it says nothing.
+#[test]
+fn what_the_program_counts_is_told_a_second() {
+    let mut tables = tables();
+    let headline = |tables: &Tables| {
+        let mut out = Vec::new();
+        plain::render(&seen(tables, true), 1.0, 200, true, &mut out).expect("a vector takes everything");
+        String::from_utf8(out).expect("UTF-8").lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(!headline(&tables).contains("/s"), "{}", headline(&tables));
+    let mark =
+        |kind, amount| Mark { run: tables.traces[0].run, thread: ThreadId(1), time_ns: 5, kind, name: None, amount };
+    let (begun, ended, work) =
+        (mark(MarkKind::TaskBegin, None), mark(MarkKind::TaskEnd, None), mark(MarkKind::Work, Some(40)));
+    tables.marks = vec![begun.clone()];
+    assert!(!headline(&tables).contains("/s"), "what began is not done: {}", headline(&tables));
+    tables.marks = vec![begun, ended.clone(), ended];
+    assert!(headline(&tables).contains("2.10 of 2 processors, 2 tasks/s, 4 threads"), "{}", headline(&tables));
+    tables.marks.extend([work.clone(), work]);
+    assert!(headline(&tables).contains(", 80 units of work/s, "), "{}", headline(&tables));
 }
 
 #[test]

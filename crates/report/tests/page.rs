@@ -100,6 +100,46 @@ fn a_recording_without_rows_has_a_page() {
     assert!(page.contains("id=\"answer\"") && page.ends_with("</body></html>\n"));
 }
 
+/// Whatever was recorded of a run alone is in its page: only what compares counts is not. The answer tells of the two
+/// threads that work, while three lived at once.
+#[test]
+fn a_run_alone_has_every_section_but_those_that_compare_counts() {
+    let headings = |tables: &Tables| -> Vec<String> {
+        let page = page(tables);
+        let after = page.split("<h2 ").chain(page.split("<h3>").skip(1)).skip(1);
+        after.filter_map(|rest| Some(rest.split_once('<')?.0.rsplit('>').next()?.to_owned())).collect()
+    };
+    let (alone, swept) = (headings(&hostile::alone()), headings(&hostile::many(4, 40)));
+    let only_of_a_sweep: Vec<&str> = swept.iter().filter(|title| !alone.contains(title)).map(String::as_str).collect();
+    assert_eq!(only_of_a_sweep, ["Scaling", "What grew"], "{alone:#?}");
+    for title in ["Functions and call paths", "Locks", "Waits", "Wait graph", "System calls", "Threads"] {
+        assert!(alone.iter().any(|found| found == title), "{title}: {alone:#?}");
+    }
+    let page = page(&hostile::alone());
+    assert!(page.contains("Of the observed run with 2 threads.") && !page.contains("with 3 threads"));
+    assert!(page.contains("id=\"flame\"") && page.contains("id=\"flame-waits\""));
+}
+
+/// The tree of waits: call paths as they were called, and innermost what was waited for. Time on a processor is not in it.
+#[test]
+fn waits_are_a_call_tree_of_their_own() {
+    let page = page(&hostile::alone());
+    let index = page.split("id=\"index\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    let index: serde_json::Value = serde_json::from_str(index.expect("there is an index")).expect("it is JSON");
+    let name = |node: &serde_json::Value| index["names"][node[1].as_u64().unwrap_or(0) as usize].clone();
+    let nodes = index["waited"].as_array().expect("nodes");
+    let lock = nodes.iter().find(|node| name(node) == "[lock]").expect("the lock is waited for");
+    // Each of the two threads waits for the other half of the time.
+    assert!((lock[2].as_f64().expect("seconds") - 1.0).abs() < 1e-6, "{lock}");
+    let above = &nodes[lock[0].as_u64().expect("a parent") as usize];
+    assert_eq!(
+        (name(above), name(&nodes[above[0].as_u64().expect("a parent") as usize])),
+        ("pthread_mutex_lock".into(), "update".into())
+    );
+    assert!(nodes.iter().all(|node| name(node) != "work"), "who works waits for nothing");
+    assert!((nodes[0][2].as_f64().expect("seconds") - 1.999).abs() < 1e-6, "{}", nodes[0]);
+}
+
 #[test]
 fn a_served_page_asks_its_own_server_only() {
     let tables = hostile::many(4, 10);

@@ -4,7 +4,7 @@
 
 mod common;
 
-use analyze::answer::Answer;
+use analyze::answer::{Answer, Bounded, Queue, QueueKind};
 use analyze::causes::with_none;
 use serde_json::Value;
 use std::{env, fs};
@@ -28,6 +28,24 @@ fn every_answer_fits_the_schema() {
             schema.iter_errors(&json(&answer)).map(|e| format!("{} {e}", e.instance_path())).collect();
         assert!(problems.is_empty(), "{problems:#?}");
     }
+}
+
+#[test]
+fn queues_fit_the_schema_with_and_without_an_end() {
+    let schema = jsonschema::draft202012::options().build(&schema()).unwrap();
+    let mut answer = common::user_lock();
+    let site = answer.verdict.causes[0].culprit.as_ref().unwrap().callers[0].clone();
+    let without_end = common::busy_lock(4, site);
+    let bounded = |high| Some(Bounded { mean: 2.0, low: 1.0, high });
+    answer.queues = vec![
+        Queue { summary: Some("x".to_owned()), ..without_end.clone() },
+        Queue { waiting_at_twice: bounded(None), ..without_end.clone() },
+        Queue { waiting_at_twice: bounded(Some(3.0)), kind: QueueKind::Pool, object: None, site: None, ..without_end },
+    ];
+    let value = json(&answer);
+    let problems: Vec<String> = schema.iter_errors(&value).map(|e| format!("{} {e}", e.instance_path())).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    walk(&value, &self::schema(), &self::schema(), "");
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     Lines {
         account: Balance {
-            threads: if traced.is_only_run { traced.asked() } else { threads },
+            threads: traced.told_count(),
             capacity,
             useful,
             unexplained: loss - explained,

@@ -100,7 +100,13 @@ pub struct Traced<'t> {
 impl<'t> Traced<'t> {
     /// The count of its run in words: "4 threads", or "4 processors" where these are counted.
     pub fn count(&self) -> String {
-        self.counted.many(self.run.threads)
+        self.counted.many(self.told_count())
+    }
+
+    /// The count that the answer has for its run: the one that was asked for; of a run alone, which nobody asked for a number of
+    /// threads, those that did more than wait.
+    pub fn told_count(&self) -> u32 {
+        if self.is_only_run { self.asked() } else { self.run.threads }
     }
 
     /// True where a load asked the program for work; the measured part is then the time of the load.

@@ -1,7 +1,7 @@
 //! A live view: what the threads of a program did since the last look, again and again; nothing is kept.
 //!
-//! With eBPF it shows what a recording holds except wakers, shared memory and system calls; with /proc alone also no
-//! running code. The target is not disturbed: it goes on when the view ends.
+//! With eBPF it shows what a recording holds but wakers, shared memory and counts of system calls; with /proc alone also no
+//! code that runs, and no marks. The target is not touched: it goes on when the view ends.
 
 use super::observation::POLL;
 use super::observer::Collector;
@@ -37,7 +37,7 @@ pub use crate::sinks::Now;
 /// What happened between two looks.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// One run: its threads with their times in the window, waits and samples. Stacks, frames and modules are all that
+    /// One run: its threads with their times in the window, waits, samples and marks of what was done. Stacks, frames and modules are all that
     /// were met so far; handles stay the same from window to window.
     pub tables: Tables,
     /// The threads that are alive.
@@ -279,8 +279,9 @@ fn look(
 /// Adds the rows that describe the window as a whole.
 fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sample_period_ns: u64) {
     let processors = usable_processors().len() as u32;
-    // The names of the calls that threads wait in; the calls were not counted.
-    let calls: std::collections::BTreeSet<u32> = tables.waits.iter().filter_map(|wait| wait.syscall).collect();
+    // Names of the calls that threads wait and run in; nothing was counted.
+    let waits = tables.waits.iter().filter_map(|wait| wait.syscall);
+    let calls: std::collections::BTreeSet<u32> = waits.chain(tables.samples.iter().filter_map(|s| s.syscall)).collect();
     tables.syscalls.extend(calls.into_iter().map(|number| Syscall {
         run: RunId(0),
         thread: ThreadId(0),
@@ -317,6 +318,7 @@ fn whole(tables: &mut Tables, (begin_ns, end_ns): (u64, u64), threads: usize, sa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recording::tables::{Mode, Sample};
 
     /// Notes the calls.
     #[derive(Default)]
@@ -342,7 +344,29 @@ mod tests {
         }
     }
 
-    /// Otherwise a thread's times in a window would exceed the window's length.
+    /// Numbers say nothing to who looks: the calls that threads wait in have names, and those that they run in.
+    #[test]
+    fn calls_of_waits_and_of_samples_are_named() {
+        let mut tables = Tables::empty(recording::synthetic::meta(1));
+        let sample = |syscall| Sample {
+            run: RunId(0),
+            thread: ThreadId(0),
+            time_ns: 1,
+            processor: 0,
+            mode: Mode::Kernel,
+            syscall,
+            user_stack: None,
+            kernel_stack: None,
+            goroutine: None,
+        };
+        let (munmap, fault) = (libc::SYS_munmap as u32, None);
+        tables.samples = vec![sample(Some(munmap)), sample(fault), sample(Some(munmap))];
+        whole(&mut tables, (0, 1), 1, 1);
+        let named: Vec<(u32, &str)> = tables.syscalls.iter().map(|row| (row.number, row.name.as_str())).collect();
+        assert_eq!(named, [(munmap, "munmap")]);
+    }
+
+    /// Else a thread's times in a window were more than the window is long.
     #[test]
     fn nothing_that_takes_long_lies_between_a_windows_end_and_its_rows() {
         let (meta, mut view, stop) = (recording::synthetic::meta(1), Noted::default(), Stop::new());

@@ -4,7 +4,7 @@ use crate::build::{Builder, Rows, thread_row, wait_row};
 use crate::events::{Doing, ThreadLife, Times, WaitSums};
 use crate::sources::{LiveSource, Living};
 use crate::stacks::Stacks;
-use recording::tables::{Slice, State, Thread, Wait};
+use recording::tables::{MarkKind, Slice, State, Thread, Wait};
 use recording::{RunId, Tables, ThreadId, WaitId};
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl LiveSink {
         for slice in rows.take_slices() {
             add_slice(&mut waited, &slice, from_ns);
         }
-        let Rows { threads: ended, samples, .. } = std::mem::take(&mut rows.rows);
+        let Rows { threads: ended, samples, mut marks, .. } = std::mem::take(&mut rows.rows);
         for row in ended {
             let sums = ThreadSums {
                 times: Times {
@@ -84,6 +84,9 @@ impl LiveSink {
         self.before = sums_now;
         tables.waits.extend(wait_rows(rows.run(), waited, source, stacks));
         tables.samples.extend(samples);
+        // What was done; that something began tells no speed.
+        marks.retain(|mark| matches!(mark.kind, MarkKind::Work | MarkKind::TaskEnd));
+        tables.marks.extend(marks);
         source.forget();
     }
 

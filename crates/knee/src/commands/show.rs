@@ -79,7 +79,7 @@ pub(super) fn chosen<'a, 't>(
 ) -> anyhow::Result<Observed<'a, 't>> {
     let found = Observed::at(analysis, threads);
     Ok(found.ok_or_else(|| {
-        let known: Vec<String> = Observed::all(analysis).map(|o| o.traced.run.threads.to_string()).collect();
+        let known: Vec<String> = Observed::all(analysis).map(|o| o.traced.told_count().to_string()).collect();
         if known.is_empty() {
             let what = format!("{} holds no observed run", folder.display());
             return Failure::new(Status::Recording, what).hint("observing needs rights: see knee doctor");

@@ -2,7 +2,7 @@
 
 use collect::observe::live::{Now, Window};
 use recording::Tables;
-use recording::tables::{Thread, Wait};
+use recording::tables::{Syscall, Thread, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -52,7 +52,9 @@ impl History {
         let mut tables = newest.tables.clone();
         let mut threads: BTreeMap<ThreadId, Thread> = BTreeMap::new();
         let mut waits: BTreeMap<WaitId, Wait> = BTreeMap::new();
+        let mut calls: BTreeMap<u32, Syscall> = BTreeMap::new();
         tables.samples.clear();
+        tables.marks.clear();
         for window in &self.windows {
             for row in &window.tables.threads {
                 threads.entry(row.thread).and_modify(|sum| add_thread(sum, row)).or_insert_with(|| row.clone());
@@ -60,9 +62,15 @@ impl History {
             for row in &window.tables.waits {
                 waits.entry(row.wait).and_modify(|sum| add_wait(sum, row)).or_insert_with(|| row.clone());
             }
+            // Each look names the calls of its own rows.
+            for row in &window.tables.syscalls {
+                calls.entry(row.number).or_insert_with(|| row.clone());
+            }
             tables.samples.extend(window.tables.samples.iter().cloned());
+            tables.marks.extend(window.tables.marks.iter().cloned());
         }
         (tables.threads, tables.waits) = (threads.into_values().collect(), waits.into_values().collect());
+        tables.syscalls = calls.into_values().collect();
         let first = self.windows.front().and_then(|window| window.tables.traces.first());
         if let (Some(trace), Some(first)) = (tables.traces.first_mut(), first) {
             trace.begin_ns = first.begin_ns;
@@ -98,7 +106,9 @@ fn add_wait(sum: &mut Wait, more: &Wait) {
 mod tests {
     use super::*;
     use collect::observe::live::Doing;
+    use recording::RunId;
     use recording::synthetic::{Sketch, ms};
+    use recording::tables::{Mark, MarkKind};
 
     fn window(from_ms: u64, running_ms: u64, blocked_ms: u64) -> Window {
         let mut tables = Sketch::new(2)
@@ -126,5 +136,29 @@ mod tests {
         assert_eq!((tables.traces[0].begin_ns, tables.traces[0].end_ns), (ms(300), ms(800)));
         assert!(!tables.frames.is_empty(), "names are those of the newest look");
         assert_eq!(history.used(), [0.25; 8]);
+    }
+
+    /// Each look names the calls of its own rows alone: a wait that the newest one has not seen keeps its call's name.
+    #[test]
+    fn calls_and_marks_of_all_looks_are_kept() {
+        let mut history = History::default();
+        for (at, call) in [(0, "read"), (1, "poll"), (2, "poll")] {
+            let mut window = window(at * 100, 25, 75);
+            let mark = Mark {
+                run: RunId(0),
+                thread: ThreadId(0),
+                time_ns: 0,
+                kind: MarkKind::Work,
+                name: None,
+                amount: Some(7),
+            };
+            let (run, thread, number, name) = (RunId(0), ThreadId(0), u32::from(call == "read"), call.to_owned());
+            window.tables.syscalls = vec![Syscall { run, thread, number, name, count: 0 }];
+            window.tables.marks = vec![mark];
+            history.add(window);
+        }
+        let (tables, _) = history.summed().unwrap();
+        let names: Vec<&str> = tables.syscalls.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!((names, tables.marks.len()), (vec!["poll", "read"], 3));
     }
 }

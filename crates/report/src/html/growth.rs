@@ -1,20 +1,15 @@
-//! What grew between two thread counts: functions, lines, and the flame graph's call tree.
+//! What grew between two thread counts: functions and lines. Of one run alone, where its processor time went.
 
 use super::answer::per_work;
-use super::data::names::NameTable;
 use super::markup::Markup;
 use super::page::focus;
 use super::tables;
 use super::tables::Own;
 use crate::observed::Observed;
-use crate::show::functions::{functions, kernel_name, lines, seconds_per_sample};
+use crate::show::functions::{functions, lines, seconds_per_sample};
 use crate::show::view::Cell;
 use crate::show::{Pick, View};
 use analyze::Analysis;
-use recording::StackId;
-use recording::tables::{Mode, Sample};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 40;
@@ -24,9 +19,14 @@ const BASE: usize = 5;
 const GROWTH: usize = 6;
 /// Standard errors within which 95 % of chance changes lie (normal distribution).
 const ERRORS: f64 = 1.96;
-/// A call path with less than this share of the processor time in every run is left out of the picture: it would be
-/// narrower than a pixel.
-const SMALLEST: f64 = 0.0005;
+
+/// What the section is called, in the page and in its address.
+pub(super) fn title(analysis: &Analysis<'_, '_>) -> (&'static str, &'static str) {
+    match Observed::all(analysis).count() {
+        0 | 1 => ("functions", "Functions and call paths"),
+        _ => ("grew", "What grew"),
+    }
+}
 
 pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     let answer = &analysis.answer;
@@ -47,7 +47,10 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
                 if imported { "of the whole profile" } else { per_work(answer) },
                 base.traced.count()
             ),
-            None => "Processor time by function. A sweep over several thread counts would show what grows.".to_owned(),
+            None => format!(
+                "Processor time {} with {with}, by function. A sweep over several thread counts would show what grows.",
+                if imported { "of the whole profile" } else { per_work(answer) }
+            ),
         },
     );
     m.raw("<div id=\"flame\" hidden></div>\n");
@@ -92,94 +95,4 @@ fn is_noise(row: &[Cell], each: f64, each_base: f64) -> bool {
     };
     let (own, base, growth) = (seconds(OWN), seconds(BASE), seconds(GROWTH));
     growth.abs() < ERRORS * (own * each + base * each_base).sqrt()
-}
-
-/// The innermost function of a sample.
-pub(super) fn leaf(observed: &Observed<'_, '_>, sample: &Sample) -> String {
-    if sample.mode == Mode::Kernel {
-        return kernel_name(observed, sample.syscall, sample.kernel_stack);
-    }
-    let view = observed.model.stacks.view(sample.user_stack, false);
-    view.leaf.map_or_else(|| "(no stack)".to_owned(), |c| frame(&c))
-}
-
-fn frame(code: &analyze::model::code::Code<'_>) -> String {
-    match code.name() {
-        Some(name) => name.to_owned(),
-        None => format!("{}+{:#x}", analyze::model::code::file_name(code.module), code.frame.address),
-    }
-}
-
-/// Everything that determines a sample's path: mode, system call, stacks in user space and in the kernel.
-type Kept = (Mode, Option<u32>, [Option<StackId>; 2]);
-
-#[derive(Default)]
-struct CallNode {
-    children: BTreeMap<String, usize>,
-    /// Seconds per unit of work, including callees; one value per run.
-    spent: Vec<f64>,
-}
-
-/// The call tree of all runs: nodes `[parent, name, seconds per unit of work of each run ...]`, parents first.
-pub(super) fn flame(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Value {
-    let runs: Vec<Observed<'_, '_>> = Observed::all(analysis).collect();
-    let mut tree: Vec<CallNode> = vec![CallNode { spent: vec![0.0; runs.len()], ..CallNode::default() }];
-    for (r, observed) in runs.iter().enumerate() {
-        let each = seconds_per_sample(observed);
-        let imported = observed.model.tables.meta.imported.is_some();
-        let mut counts: HashMap<Kept, f64> = HashMap::new();
-        for sample in &observed.traced.samples {
-            // Only an imported profile names the kernel's part by its stack; otherwise the system call names it.
-            let stacks = [sample.user_stack, sample.kernel_stack.filter(|_| imported)];
-            *counts.entry((sample.mode, sample.syscall, stacks)).or_default() += each;
-        }
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_key(|a| a.0);
-        for ((mode, syscall, [stack, kernel]), seconds) in counts {
-            let mut path: Vec<String> = Vec::new();
-            path.extend((mode == Mode::Kernel).then(|| kernel_name(observed, syscall, kernel)));
-            path.extend(stack.iter().flat_map(|s| observed.model.stacks.frames(*s)).map(|c| frame(&c)));
-            let mut at = 0;
-            add(&mut tree, at, r, seconds);
-            for name in path.into_iter().rev() {
-                at = child(&mut tree, at, name, runs.len());
-                add(&mut tree, at, r, seconds);
-            }
-        }
-    }
-    let whole: Vec<f64> = tree.first().map(|n| n.spent.clone()).unwrap_or_default();
-    let seen = |n: &CallNode| n.spent.iter().zip(&whole).any(|(s, all)| *s > SMALLEST * all);
-    let mut nodes: Vec<Value> = Vec::new();
-    let mut open: Vec<(usize, Option<usize>, usize)> = vec![(0, None, names.index("all"))];
-    while let Some((at, parent, name)) = open.pop() {
-        let Some(node) = tree.get(at).filter(|n| seen(n)) else { continue };
-        let mut row = vec![json!(parent), json!(name)];
-        row.extend(node.spent.iter().map(|s| json!((s * 1e9).round() / 1e9)));
-        let index = nodes.len();
-        nodes.push(Value::Array(row));
-        for (name, child) in node.children.iter().rev() {
-            if tree.get(*child).is_some_and(&seen) {
-                open.push((*child, Some(index), names.index(name)));
-            }
-        }
-    }
-    Value::Array(nodes)
-}
-
-fn add(tree: &mut [CallNode], at: usize, run: usize, seconds: f64) {
-    if let Some(spent) = tree.get_mut(at).and_then(|n| n.spent.get_mut(run)) {
-        *spent += seconds;
-    }
-}
-
-fn child(tree: &mut Vec<CallNode>, at: usize, name: String, runs: usize) -> usize {
-    let next = tree.len();
-    let index = match tree.get_mut(at) {
-        Some(node) => *node.children.entry(name).or_insert(next),
-        None => return at,
-    };
-    if index == next {
-        tree.push(CallNode { spent: vec![0.0; runs], ..CallNode::default() });
-    }
-    index
 }

@@ -3,6 +3,7 @@
 use super::markup::Markup;
 use super::page::Subject;
 use crate::words;
+use analyze::model::Traced;
 use recording::meta::{Completion, Imported};
 
 pub(super) fn section(subject: &Subject<'_, '_>) -> String {
@@ -99,8 +100,10 @@ fn list(title: &str, values: &[String], m: &mut Markup) {
 fn losses(subject: &Subject<'_, '_>) -> Vec<String> {
     let mut of: Vec<(&str, Vec<String>)> = Vec::new();
     for loss in subject.analysis.model.tables.losses.iter().filter(|loss| loss.count > 0) {
-        let run = subject.analysis.model.tables.runs.iter().find(|run| run.run == loss.run);
-        let threads = run.map(|run| run.threads).filter(|threads| *threads > 0);
+        let model = subject.analysis.model;
+        let told = model.traced.iter().find(|traced| traced.run.run == loss.run).map(Traced::told_count);
+        let asked = || model.tables.runs.iter().find(|run| run.run == loss.run).map(|run| run.threads);
+        let threads = told.or_else(asked).filter(|threads| *threads > 0);
         let with =
             threads.map_or_else(String::new, |count| format!(" with {}", subject.analysis.answer.counted.many(count)));
         let all = loss.of.map(|of| format!(" of {}", words::count(of as f64))).unwrap_or_default();

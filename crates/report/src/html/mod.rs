@@ -114,12 +114,13 @@ fn sections(subject: &Subject<'_, '_>, packed: &data::pack::Packed, medium: Medi
     let analysis = subject.analysis;
     let answer = &analysis.answer;
     let rows = if medium == Medium::Served { SERVED_ROWS } else { FILE_ROWS };
-    let parts: [(&str, &str, Option<String>); 8] = [
+    let grew = growth::title(analysis);
+    let parts: [(&'static str, &'static str, Option<String>); 8] = [
         ("answer", "The answer", Some(answer::section(answer, subject.sources))),
         ("scaling", "Scaling", scaling::section(answer)),
         ("account", "Where the time went", account::section(answer)),
         ("lanes", "Threads over time", lanes::section(analysis, packed)),
-        ("grew", "What grew", growth::section(analysis)),
+        (grew.0, grew.1, growth::section(analysis)),
         ("tables", "Locks, waits, system calls, threads", tables::section(analysis, subject.folder, rows)),
         ("sharing", "Shared cache lines", sharing::section(analysis)),
         ("run", "The run", Some(machine::section(subject))),

@@ -37,6 +37,9 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) ->
             graph::write(&observed, &mut m);
         }
         let all = view.rows.len();
+        if word == "waits" {
+            m.raw("<div id=\"flame-waits\" hidden></div>\n");
+        }
         m.raw("<h3>").text(title).raw("</h3>\n");
         let titles: Vec<(&str, String)> = TITLES.iter().map(|(key, title)| (*key, (*title).to_owned())).collect();
         let own = Own { titles: &titles, ..Own::default() };

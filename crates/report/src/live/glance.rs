@@ -1,10 +1,12 @@
 //! What is shown: the last seconds of a program.
 
+use super::locks::locks;
 use crate::observed::Observed;
 use crate::show::view::{Cell, View, column};
-use crate::show::{Pick, functions, locks, waits};
+use crate::show::{Pick, functions, waits};
 use analyze::account::WaitReasons;
 use analyze::model::Model;
+use recording::tables::MarkKind;
 use recording::{Tables, ThreadId, WaitId};
 use std::collections::BTreeMap;
 
@@ -47,6 +49,15 @@ pub struct Moment<'a> {
     pub sees_code: bool,
 }
 
+/// What a program says that it does, a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// Units of work.
+    Work(f64),
+    /// Tasks that ended, where it counts no units.
+    Tasks(f64),
+}
+
 /// A screenful.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Glance {
@@ -58,6 +69,8 @@ pub struct Glance {
     pub used: Vec<f64>,
     /// Processors that it may use.
     pub processors: u32,
+    /// What the program says that it does, a second, where it says so by marks.
+    pub rate: Option<Rate>,
     /// How many threads are in each state: `running`, `waiting for lock`.
     pub states: Vec<(String, usize)>,
     /// Threads, functions, waits, locks.
@@ -72,7 +85,7 @@ pub fn glance(moment: &Moment<'_>) -> Glance {
     let (mut panels, mut states) = (Vec::new(), Vec::new());
     if let Some(traced) = model.traced.last() {
         let WaitReasons { futexes, reasons } = &WaitReasons::new(&model, traced);
-        let observed = Observed { traced, model: &model, futexes, reasons, work: 1.0 };
+        let observed = Observed { traced, model: &model, futexes, reasons, work: 1.0, queues: &[] };
         let why = |wait: &WaitId| observed.traced.waits.get(wait).map(|w| reason(&observed, w));
         let mut counts: BTreeMap<(State, String), usize> = BTreeMap::new();
         for (_, state, wait) in moment.now {
@@ -90,15 +103,30 @@ pub fn glance(moment: &Moment<'_>) -> Glance {
         panels.push(threads(&observed, moment, seconds));
         panels.push(code(&observed, moment.sees_code));
         panels.push(named("waits", waits::waits(&observed, Pick::default())));
-        panels.push(named("locks", locks::locks(&observed, Pick::default())));
+        let waits = moment.now.iter().filter(|(_, state, _)| *state == State::Waits);
+        panels.push(locks(&observed, &waits.filter_map(|(_, _, wait)| *wait).collect()));
     }
     Glance {
         title: moment.title.to_owned(),
         seconds,
         used: moment.used.to_vec(),
         processors: trace.map_or(1, |t| t.processors),
+        rate: rate(moment.tables, seconds),
         states,
         panels,
+    }
+}
+
+/// Units of work by the marks of so many seconds; where there are none, tasks.
+fn rate(tables: &Tables, seconds: f64) -> Option<Rate> {
+    let of = |kind: MarkKind| tables.marks.iter().filter(move |mark| mark.kind == kind);
+    let units: u64 = of(MarkKind::Work).filter_map(|mark| mark.amount).fold(0, u64::saturating_add);
+    let tasks = of(MarkKind::TaskEnd).count();
+    match (units, tasks) {
+        _ if seconds <= 0.0 => None,
+        (1.., _) => Some(Rate::Work(units as f64 / seconds)),
+        (0, 1..) => Some(Rate::Tasks(tasks as f64 / seconds)),
+        (0, 0) => None,
     }
 }
 
@@ -129,7 +157,7 @@ fn threads(observed: &Observed<'_, '_>, moment: &Moment<'_>, seconds: f64) -> Vi
             column("tid", "tid", "The thread's id."),
             column("name", "name", "Its name.").minor(1),
             column("running", "run %", "Time on a processor, of the last seconds."),
-            column("ready", "ready %", "Time waiting for a processor.").minor(3),
+            column("ready", "ready %", "Time waiting for a processor."),
             column("blocked", "wait %", "Time waiting for something else.").minor(2),
             column("switches", "switches/s", "Times a second that it left its processor.").minor(4),
             column("now", "now", "What it does now, and where."),

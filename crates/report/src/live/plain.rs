@@ -1,6 +1,6 @@
 //! The live view as text, for pipes and files.
 
-use super::glance::Glance;
+use super::glance::{Glance, Rate};
 use crate::text::WIDEST_PROSE;
 use crate::{text, words};
 use std::io::{self, Write};
@@ -8,15 +8,20 @@ use std::io::{self, Write};
 /// Rows of each table.
 const FEW: usize = 5;
 
-/// The first line: what is looked at, processors, threads.
+/// The first line: what is looked at, processors, what is done a second, threads.
 pub(super) fn headline(glance: &Glance) -> String {
     let used = glance.used.last().copied().unwrap_or(0.0);
     let threads: usize = glance.states.iter().map(|(_, count)| count).sum();
     let states: Vec<String> = glance.states.iter().map(|(what, count)| format!("{count} {what}")).collect();
     let all = words::plural(threads as u64, "thread");
     let busy = format!("{} of {}", words::number(used, 2), words::plural(glance.processors.into(), "processor"));
+    let rate = match glance.rate {
+        None => String::new(),
+        Some(Rate::Work(rate)) => format!(", {} units of work/s", words::count(rate)),
+        Some(Rate::Tasks(rate)) => format!(", {} tasks/s", words::count(rate)),
+    };
     let states = if states.is_empty() { String::new() } else { format!(": {}", states.join(", ")) };
-    format!("{}  {busy}, {all}{states}", text::harmless(&glance.title))
+    format!("{}  {busy}{rate}, {all}{states}", text::harmless(&glance.title))
 }
 
 /// Writes one look. `since` are the seconds since the first.

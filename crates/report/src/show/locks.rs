@@ -4,9 +4,13 @@ use super::pick::Pick;
 use super::view::{Cell, View, column};
 use super::waits::inside;
 use crate::observed::{Observed, place_of};
+use crate::{text, words};
 use analyze::account::lines::Why;
+use analyze::answer::{Bounded, Queue, QueueKind};
+use analyze::model::code;
 use analyze::sharing::variable_at;
 use recording::ThreadId;
+use recording::tables::Wait;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
@@ -40,15 +44,38 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("spun_s", "spun", "Time spent spinning for it in the kernel.").minor(3),
             column("runnable_s", "to run", "Time from being woken to running again.").minor(7),
             column("longest_s", "longest", "The longest wait.").minor(5),
+            column(
+                "held",
+                "held",
+                "Share of the time that it is held, estimated from waits and holds; of a pool, of all it has.",
+            )
+            .minor(2),
+            column("hold_s", "each hold", "How long it is held, on average.").minor(5),
+            column(
+                "arrivals",
+                "taken/s",
+                "Times a second that a thread acquires it, with or without waiting; estimated.",
+            )
+            .minor(6),
+            column("wait_s", "each wait", "How long those waited that had to, on average.").minor(6),
+            column("waiting", "queue", "Threads that waited for it at a time, on average.").minor(5),
+            column(
+                "at_twice",
+                "at twice",
+                "Threads that would wait at a time if twice as many came, with the 95 % interval.",
+            )
+            .minor(4),
             column("released_by", "mostly released by", "The thread that ended most of the waiting.").minor(2),
         ],
     );
     let meant = pick.threads(observed);
     let parts = inside(observed, pick);
+    // A queue is that of all threads and of the whole run.
+    let whole = pick == Pick::default();
     let mut found: BTreeMap<(u32, u64), Lock> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         let part = parts.part(wait.wait);
-        if !observed.is_for_lock(wait) || part == 0.0 {
+        if !observed.is_for_lock(wait) || part == 0.0 || (whole && is_of_pool(observed, wait)) {
             continue;
         }
         let pid = observed.traced.pid(wait.thread).unwrap_or(0);
@@ -72,25 +99,29 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     }
     let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
     let (tables, run) = (observed.model.tables, observed.traced.run.run);
-    for ((_, object), lock) in found {
+    for ((pid, object), lock) in found {
         let name = variable_at(tables, run, object).map_or_else(String::new, |name| format!("{name} "));
+        let queue = observed.queues().find(|q| q.pid == pid && q.object.as_deref() == Some(&format!("{object:#x}")));
         let released = lock.released_by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| observed.thread(*t));
-        rows.push((
-            lock.blocked,
-            vec![
-                Cell::text(format!("{name}{object:#x}")),
-                Cell::text("program or library"),
-                Cell::text(lock.place.1),
-                Cell::text(lock.place.2),
-                Cell::count(lock.threads.len() as u64),
-                Cell::Count(lock.count.round()),
-                Cell::Seconds(lock.blocked / 1e9),
-                Cell::None,
-                Cell::Seconds(lock.runnable / 1e9),
-                Cell::ns(lock.longest),
-                Cell::text(released.unwrap_or_default()),
-            ],
-        ));
+        let queue = queue_cells(queue.filter(|_| whole));
+        let cells = [
+            Cell::text(format!("{name}{object:#x}")),
+            Cell::text("program or library"),
+            Cell::text(lock.place.1),
+            Cell::text(lock.place.2),
+            Cell::count(lock.threads.len() as u64),
+            Cell::Count(lock.count.round()),
+            Cell::Seconds(lock.blocked / 1e9),
+            Cell::None,
+            Cell::Seconds(lock.runnable / 1e9),
+            Cell::ns(lock.longest),
+        ];
+        let released = [Cell::text(released.unwrap_or_default())];
+        rows.push((lock.blocked, cells.into_iter().chain(queue).chain(released).collect()));
+    }
+    if whole {
+        rows.extend(observed.queues().filter(|queue| queue.kind == QueueKind::Pool).map(pool));
+        view.notes.extend(observed.queues().filter_map(|queue| queue.summary.as_deref()).map(sentence));
     }
     // Waits for kernel locks are summed over the whole run and have no times of their own.
     if pick.between.is_none() {
@@ -101,6 +132,59 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     view.rows = rows.into_iter().map(|(_, row)| row).collect();
     view
+}
+
+/// What is known of a lock or a pool as a queue.
+fn queue_cells(queue: Option<&Queue>) -> [Cell; 6] {
+    let Some(queue) = queue else { return std::array::from_fn(|_| Cell::None) };
+    let twice = match queue.waiting_at_twice {
+        None => "no end".to_owned(),
+        Some(Bounded { mean, low, high }) => {
+            let high = high.map_or("no end".to_owned(), words::mean);
+            format!("{} ({} to {high})", words::mean(mean), words::mean(low))
+        }
+    };
+    [
+        Cell::Share(queue.utilisation),
+        Cell::Seconds(queue.hold_seconds),
+        Cell::Count(queue.arrivals_per_second.round()),
+        Cell::Seconds(queue.wait_seconds),
+        Cell::Mean(queue.waiting),
+        Cell::Text(twice),
+    ]
+}
+
+/// True for a wait that a pool's row counts.
+fn is_of_pool(observed: &Observed<'_, '_>, wait: &Wait) -> bool {
+    if observed.why(wait) != Why::Pool {
+        return false;
+    }
+    let own = observed.model.stacks.view(wait.user_stack, true).own;
+    let pools =
+        || observed.queues().filter(|queue| queue.kind == QueueKind::Pool).filter_map(|queue| queue.site.as_ref());
+    own.is_some_and(|own| pools().any(|site| site.function.as_deref() == own.name()))
+}
+
+/// A pool's row. Which thread ends the waiting says nothing of it: any that has one.
+fn pool(queue: &Queue) -> (f64, Vec<Cell>) {
+    let waited = queue.waiting * queue.observed_seconds;
+    let cells = [
+        Cell::text(format!("pool of {}", queue.size)),
+        Cell::text("one of a few resources"),
+        Cell::None,
+        Cell::text(queue.site.as_ref().map(code::place).unwrap_or_default()),
+        Cell::count(queue.waiters as u64),
+        Cell::Count((queue.waits_per_second * queue.observed_seconds).round()),
+        Cell::Seconds(waited),
+        Cell::None,
+        Cell::None,
+        Cell::None,
+    ];
+    (waited * 1e9, cells.into_iter().chain(queue_cells(Some(queue))).chain([Cell::None]).collect())
+}
+
+fn sentence(words: &str) -> String {
+    format!("{}.", text::capital(words))
 }
 
 fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, Vec<Cell>)> {
@@ -143,7 +227,7 @@ fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, 
     };
     let row = |((lock, how), s): ((&str, String), Sum)| {
         let to_run = s.blocked as f64 * ready(lock);
-        let cells = vec![
+        let cells = [
             Cell::text(lock),
             Cell::text(how),
             Cell::text(s.place.1),
@@ -154,9 +238,8 @@ fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, 
             Cell::ns(s.waited.saturating_sub(s.blocked)),
             Cell::Seconds(to_run / 1e9),
             Cell::ns(s.longest),
-            Cell::None,
         ];
-        (s.waited as f64, cells)
+        (s.waited as f64, cells.into_iter().chain(queue_cells(None)).chain([Cell::None]).collect())
     };
     found.into_iter().map(row).collect()
 }

@@ -20,7 +20,9 @@ pub enum Cell {
     Change(f64),
     /// A share from 0 to 1.
     Share(f64),
-    /// Not known, or there is none.
+    /// A mean number of things.
+    Mean(f64),
+    /// It is not known or there is none.
     None,
 }
 
@@ -52,6 +54,7 @@ impl Cell {
             Cell::Change(s) if *s == 0.0 => "0".to_owned(),
             Cell::Change(s) => words::time(*s),
             Cell::Share(s) => words::percent(*s),
+            Cell::Mean(n) => words::mean(*n),
             Cell::None => String::new(),
         }
     }
@@ -59,7 +62,7 @@ impl Cell {
     /// The number, for sorting and drawing.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Cell::Count(n) | Cell::Seconds(n) | Cell::Change(n) | Cell::Share(n) => Some(*n),
+            Cell::Count(n) | Cell::Seconds(n) | Cell::Change(n) | Cell::Share(n) | Cell::Mean(n) => Some(*n),
             Cell::Text(_) | Cell::None => None,
         }
     }
@@ -78,7 +81,7 @@ impl Cell {
     fn value(&self) -> Value {
         match self {
             Cell::Text(text) => text.as_str().into(),
-            Cell::Count(n) | Cell::Seconds(n) | Cell::Change(n) | Cell::Share(n) => (*n).into(),
+            Cell::Count(n) | Cell::Seconds(n) | Cell::Change(n) | Cell::Share(n) | Cell::Mean(n) => (*n).into(),
             Cell::None => Value::Null,
         }
     }

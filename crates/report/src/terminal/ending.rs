@@ -10,7 +10,9 @@ use std::path::Path;
 
 /// Reasons for being unsure that are shown.
 const MOST_OPEN: usize = 2;
-/// Most warnings; and when the whole would not fit the screen.
+/// Locks and pools near their limit that are shown.
+const MOST_QUEUES: usize = 2;
+/// Warnings shown; and when the whole would not fit the screen.
 const MOST_WARNINGS: [usize; 2] = [4, 2];
 /// Most limitations; and when the whole would not fit the screen.
 const MOST_LIMITATIONS: [usize; 2] = [3, 1];
@@ -26,6 +28,10 @@ pub struct SweepFiles<'a> {
 
 pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Result<()> {
     page.blank()?;
+    let near: Vec<&str> = answer.queues.iter().filter_map(|queue| queue.summary.as_deref()).collect();
+    some(&near, MOST_QUEUES, page, |summary, page| {
+        page.paragraph("Near its limit ", Tone::Plain, &format!("{}.", crate::text::capital(summary)))
+    })?;
     open(answer, page)?;
     if !answer.verdict.clear.is_empty() {
         let clear = match page.brief {

@@ -1,4 +1,4 @@
-//! A recording in which every name is an attack, and one with many threads.
+//! A recording whose every name is an attack, one with many threads, and one of a run alone.
 
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms, us};
@@ -139,5 +139,28 @@ pub(crate) fn many(threads: u32, rounds: u64) -> Tables {
             }
         }
     }
+    tables
+}
+
+/// One observed run without a curve, as `knee record` makes it: two workers share a lock. Three threads lived at once, of which
+/// the first one only waits for the others.
+pub(crate) fn alone() -> Tables {
+    let mut tables = Sketch::new(4)
+        .traced(3, |run| {
+            let joins = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
+            run.thread("main").runs(ms(1), "main@app app.c:80").blocks(Reason::Futex, ms(999), joins);
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let (work, save) = ("work@app app.c:5", "write@libc.so.6 < save@app app.c:9");
+                let lock = "pthread_mutex_lock@libc.so.6 < update@app app.c:40";
+                (0..100).fold(run.thread(name), |thread, round| match round % 2 == i {
+                    true => thread.runs(ms(8), work).runs_in_kernel(ms(2), 1, save),
+                    false => thread.locks(0x100, ms(10), lock, other),
+                });
+                run.syscalls(name, 1, "write", 50);
+                run.call_site(name, (1, "write"), save, None, 50, ms(2));
+            }
+        })
+        .tables();
+    tables.meta.thread_counts.clear();
     tables
 }

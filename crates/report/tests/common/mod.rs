@@ -91,9 +91,38 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
             sampling_error: 0.1,
             at: vec![At { threads: 1, per_unit: 0.5 }, At { threads: 2, per_unit: 0.9 }],
         }],
+        queues: Vec::new(),
         verdict,
         limitations: Vec::new(),
         warnings: Vec::new(),
+    }
+}
+
+/// A lock that is 83 % utilised, in a run of so many threads.
+pub(crate) fn busy_lock(threads: u32, site: Site) -> Queue {
+    Queue {
+        threads,
+        kind: QueueKind::Lock,
+        size: 1,
+        object: Some("0x7f2c4a3f1860".to_owned()),
+        object_name: Some("table_lock".to_owned()),
+        pid: 100,
+        site: Some(site),
+        utilisation: 0.83,
+        utilisation_interval: around(0.83, 0.02),
+        observed_seconds: 2.0,
+        arrivals_per_second: 830.0,
+        hold_seconds: 0.001,
+        hold_interval: around(0.001, 0.00003),
+        hold_variation: 0.9,
+        holds: 900,
+        waiters: 8,
+        waits_per_second: 650.0,
+        wait_seconds: 0.004,
+        waiting: 2.6,
+        waiting_at_twice: None,
+        limit_at: 1.0 / 0.83,
+        summary: None,
     }
 }
 

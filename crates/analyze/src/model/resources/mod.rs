@@ -3,8 +3,8 @@
 //!
 //! Rooms: [`sites`] waits grouped by the place that acquires; [`hand_over`] who handed one to whom and when, from the
 //! timelines; [`count`] how many are held at once; [`structure`] whether a place is such a resource; [`pool`] such a
-//! resource; [`queue`] threads behind one that holds a lock while it waits. May import: `code`, `futex`, `linux`,
-//! `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! resource; [`queue`] threads behind one that holds a lock while it waits; [`usage`] how busy such a thing, or a lock,
+//! is. May import: `code`, `futex`, `linux`, `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! The model. A thread acquires, holds, releases. If none is free, it waits at the place that acquires. A thread that
 //! releases wakes one of those that wait there; it had acquired at the same place itself. While any thread waits, all
@@ -19,6 +19,7 @@ mod sites;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use super::code::Code;
 use super::futex::{FutexWait, classify};
@@ -34,6 +35,7 @@ pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
 use structure::{Finding, finding};
+pub use usage::{Usage, usage};
 
 /// A place that looks like a limited resource, and why it is not called one.
 #[derive(Debug)]

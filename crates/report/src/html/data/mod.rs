@@ -1,13 +1,13 @@
-//! What the scripts read: lanes in levels, samples, task marks, the flame graph. Rooms: [`names`] names by number; [`pack`]
-//! numbers as compressed text.
+//! What the scripts read: lanes in levels, samples, task marks, the flame graphs. Rooms: [`flame`] their call trees;
+//! [`names`] names by number; [`pack`] numbers as compressed text.
 //!
-//! May import: `detail`, `growth`, `lanes`, `markup`, `observed`, `page`, `show`, `words`, `analyze`, `recording`.
+//! May import: `detail`, `lanes`, `markup`, `observed`, `page`, `show`, `words`, `analyze`, `recording`.
 
+mod flame;
 pub(crate) mod names;
 pub(crate) mod pack;
 
 use super::detail::{Detail, Drawn};
-use super::growth;
 use super::markup::readable;
 use super::page::{Medium, focus};
 use crate::lanes::levels::bucketed;
@@ -62,11 +62,13 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(P
         described.push(describe(i, &observed, &run, &levels, &places, &mut names, &mut packed)?);
         drawn.push(run);
     }
-    let flame = growth::flame(analysis, &mut names);
+    let flame = flame::on_cpu(analysis, &mut names);
+    let waited = flame::waited(analysis, &mut names);
     packed.index = json!({
         "runs": described,
         "classes": Class::ALL.map(|c| json!([c as u8, c.key(), c.name()])),
         "flame": flame,
+        "waited": waited,
         "names": names.names,
         "focus": focus(&analysis.answer),
         "counted": analysis.answer.counted.word(),
@@ -151,8 +153,11 @@ fn describe(
     let id = format!("samples-{index}");
     let each = run.samples.iter().map(Vec::len).sum::<usize>().div_ceil(MOST_SAMPLES).max(1);
     packed.keep(id.clone(), compress(&samples_of(run, each))?);
+    // Nobody told the count of a profile of another tool: 0.
+    let imported = observed.model.tables.meta.imported.is_some();
+    let threads = if imported { observed.traced.run.threads } else { observed.traced.told_count() };
     Ok(json!({
-        "threads": observed.traced.run.threads,
+        "threads": threads,
         "length": timeline.length(),
         "processors": observed.traced.processors(),
         "lanes": timeline.lanes.iter().map(|l| readable(&observed.thread(l.thread))).collect::<Vec<_>>(),
@@ -178,7 +183,7 @@ fn samples(
     for sample in &observed.traced.samples {
         let Some(lane) = places.get(&sample.thread).and_then(|i| by_lane.get_mut(*i)) else { continue };
         let key = (sample.mode, sample.syscall, sample.user_stack);
-        let name = *known.entry(key).or_insert_with(|| names.index(&growth::leaf(observed, sample)));
+        let name = *known.entry(key).or_insert_with(|| names.index(&flame::leaf(observed, sample)));
         lane.push((sample.time_ns.clamp(timeline.begin, timeline.end.max(timeline.begin)), name));
     }
     by_lane.iter_mut().for_each(|lane| lane.sort_unstable());

@@ -1,0 +1,161 @@
+//! How a lock or a pool is used: how often threads had to wait for it, and how long they hold it. From the timelines.
+//!
+//! Who gets it without waiting leaves no trace, and who gives it back while nobody waits neither. A hold is seen from begin to
+//! end where somebody waits all the while: then it began with the end of a wait, and whoever held woke the next one. That others
+//! wait when it begins says nothing of how long it takes, so the holds that are seen are a fair sample of all.
+
+use super::hand_over::{HandOvers, Timelines, hand_overs};
+use crate::model::run::Traced;
+use recording::tables::{Slice, State};
+use recording::{ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Decides: so many holds have to be seen from begin to end before a lock or a pool is told as a queue.
+/// From: the mean of thirty exponential holds is known to a third (95 %), and the interval says so.
+/// Shown by: `tests`.
+/// Wrong if: the first holds of a run differ from the rest.
+const FEWEST_HOLDS: usize = 30;
+
+/// Decides: of the times that a thread waited, so many have to be on the timeline one by one.
+/// From: the definition of a majority: with fewer, stretches that were summed up for coming too fast are the rule.
+/// Shown by: no test; summed-up stretches have no hand-overs, so that holds would be missing.
+/// Wrong if: waits are thinned out where holds are short: the mean hold is then told too long.
+const ONE_BY_ONE: f64 = 0.5;
+
+/// Decides: holds of one thing that overlap for more than this share of their time are those of several.
+/// From: chosen: handing over takes some microseconds of holds of milliseconds; readers overlap most of the time.
+/// Shown by: `tests`.
+/// Wrong if: holds take less than some ten hand-overs; then nothing is told of the lock.
+const OVERLAP: f64 = 0.1;
+
+/// What was seen of a lock or a pool. Times are seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Usage {
+    /// How long it was looked at.
+    pub seconds: f64,
+    /// Times that a thread had to wait for it; woken in vain and waiting on is once.
+    pub waits: f64,
+    /// How long they waited, together.
+    pub waited: f64,
+    /// Holds seen from begin to end.
+    pub holds: usize,
+    /// How long one is held, on average.
+    pub hold: f64,
+    /// Variance of the holds over their mean squared.
+    pub variation: f64,
+}
+
+/// How what these waits are for is used; none where too little was seen of it. `size`: how many can be held at once.
+pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<WaitId>, size: usize) -> Option<Usage> {
+    let (begin, end) = traced.measured;
+    let inside = |s: &&&Slice| s.start_ns >= begin && s.end_ns <= end;
+    let ours = |s: &&&Slice| s.state == State::Blocked && s.wait.is_some_and(|wait| waits.contains(&wait));
+    let blocked = traced.slices.iter().filter(ours).filter(inside);
+    let (all, waited) = blocked.fold((0.0, 0.0), |(n, ns), s| (n + f64::from(s.count), ns + s.spent_ns as f64));
+    let events = hand_overs(traced, timelines, waits);
+    let seen = events.blocks.iter().filter(|b| b.0 >= begin && b.1 <= end).count();
+    if (seen as f64) < ONE_BY_ONE * all || seen < FEWEST_HOLDS {
+        return None;
+    }
+    let found = holds(&events, timelines, (begin, end));
+    let count = found.whole.len();
+    if count < FEWEST_HOLDS || (size == 1 && overlap(&found.whole) > OVERLAP) {
+        return None;
+    }
+    let lengths: Vec<f64> = found.whole.iter().map(|(start, end)| (end - start) as f64).collect();
+    let mean_seen = lengths.iter().sum::<f64>() / count as f64;
+    let variance = lengths.iter().map(|ns| (ns - mean_seen).powi(2)).sum::<f64>() / count as f64;
+    // What is cut off is longer than it was seen: total time on test (Epstein & Sobel, 1953). A lock is held until the next one
+    // has it: nothing of it can be cut off while somebody waits.
+    let cut_off = if size > 1 { found.cut_off } else { 0.0 };
+    let hold = (lengths.iter().sum::<f64>() + cut_off) / count as f64;
+    (hold > 0.0 && mean_seen > 0.0).then(|| Usage {
+        seconds: (end - begin) as f64 * 1e-9,
+        waits: all - found.in_vain as f64,
+        waited: waited * 1e-9,
+        holds: count,
+        hold: hold * 1e-9,
+        variation: variance / mean_seen.powi(2),
+    })
+}
+
+#[derive(Default)]
+struct Holds {
+    /// Begin and end.
+    whole: Vec<(u64, u64)>,
+    /// Nanoseconds of those whose end was not seen, until nobody waited any more.
+    cut_off: f64,
+    /// Times that who was woken found it taken, and waited on.
+    in_vain: usize,
+}
+
+/// Holds that began while somebody else waited.
+fn holds(events: &HandOvers, timelines: &Timelines<'_>, (begin, end): (u64, u64)) -> Holds {
+    let stretches = waited(events);
+    // What each thread does next: true where it gives one back, false where it waits for one.
+    let mut steps: BTreeMap<ThreadId, Vec<(u64, bool)>> = BTreeMap::new();
+    for (start, _, thread) in &events.blocks {
+        steps.entry(*thread).or_default().push((*start, false));
+    }
+    for passed in &events.passed {
+        steps.entry(passed.from).or_default().push((passed.time, true));
+    }
+    steps.values_mut().for_each(|steps| steps.sort_unstable());
+    let mut found = Holds::default();
+    for (_, got, thread) in events.blocks.iter().filter(|b| b.1 >= begin && b.1 <= end) {
+        let at = stretches.partition_point(|s| s.0 < *got);
+        let stretch = at.checked_sub(1).and_then(|at| stretches.get(at)).filter(|s| *got < s.1);
+        let Some((_, until)) = stretch else { continue };
+        // It was free until whoever was woken runs.
+        let running = |s: &&Slice| s.state == State::Running && s.end_ns > *got;
+        let start = timelines.within(*thread, *got, *until).find(running).map_or(*got, |s| s.start_ns.max(*got));
+        let next = steps.get(thread).and_then(|steps| steps.get(steps.partition_point(|s| s.0 <= *got)));
+        match next {
+            Some((time, true)) if time <= until && *time <= end => found.whole.push((start.min(*time), *time)),
+            Some((time, false)) if time <= until => found.in_vain += 1,
+            _ => found.cut_off += until.min(&end).saturating_sub(start) as f64,
+        }
+    }
+    found
+}
+
+/// Stretches in which somebody waited.
+fn waited(events: &HandOvers) -> Vec<(u64, u64)> {
+    let mut blocks: Vec<(u64, u64)> = events.blocks.iter().map(|b| (b.0, b.1)).collect();
+    blocks.sort_unstable();
+    let mut stretches: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in blocks {
+        match stretches.last_mut() {
+            Some(last) if start < last.1 => last.1 = last.1.max(end),
+            _ => stretches.push((start, end)),
+        }
+    }
+    stretches
+}
+
+/// Share of the time of some holds that lies in another one, too.
+fn overlap(holds: &[(u64, u64)]) -> f64 {
+    let mut sorted = holds.to_vec();
+    sorted.sort_unstable();
+    let (mut all, mut twice, mut until) = (0.0, 0.0, 0);
+    for (start, end) in sorted {
+        all += (end - start) as f64;
+        twice += end.min(until).saturating_sub(start) as f64;
+        until = until.max(end);
+    }
+    if all > 0.0 { twice / all } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_several_hold_at_once_is_no_single_lock() {
+        // Handing over takes a twentieth of a hold; of readers each holds while the next one does.
+        let locked: Vec<(u64, u64)> = (0..40).map(|n| (n * 100, n * 100 + 105)).collect();
+        let read: Vec<(u64, u64)> = (0..40).map(|n| (n * 100, n * 100 + 150)).collect();
+        assert!(overlap(&locked) <= OVERLAP && overlap(&read) > OVERLAP, "{} {}", overlap(&locked), overlap(&read));
+        assert_eq!(overlap(&[]), 0.0);
+    }
+}
