@@ -38,8 +38,8 @@ pub struct Answer {
     pub account: Vec<Account>,
     /// What takes more per unit of work with more threads, by kind, largest growth first.
     pub growth: Vec<Growth>,
-    /// Locks and pools as queues, of the observed run of each thread count, the busiest first. Of those alone whose holds were seen
-    /// often enough.
+    /// Locks and pools as queues, of the observed run of each thread count, the busiest first. Of those alone whose
+    /// holds were seen often enough.
     pub queues: Vec<Queue>,
     /// Why the program does not get faster.
     pub verdict: Verdict,
@@ -486,9 +486,9 @@ pub enum QueueKind {
     Pool,
 }
 
-/// A lock or a pool as a queue: how busy it is, and how many would wait if more came. Who gets it without waiting leaves no trace, so
-/// that how busy it is, and how many come, are worked out (see `statistics::queueing`) from how many waited and how long each
-/// held it.
+/// A lock or a pool as a queue: how busy it is, and how many would wait if more came. Who gets it without waiting
+/// leaves no trace, so that how busy it is, and how many come, are worked out (see `statistics::queueing`) from how
+/// many waited and how long each held it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queue {
     /// The thread count of the run.

@@ -1,4 +1,5 @@
-//! Locks and pools as queues: how busy each is, and how many would wait if more came. It says so before a queue is a cause.
+//! Locks and pools as queues: how busy each is, and how many would wait if more came. It says so before a queue is a
+//! cause.
 
 use crate::account::Ledger;
 use crate::answer::{Bounded, Interval, Queue, QueueKind, Site};
@@ -21,8 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_LOCKS: usize = 20;
 
 /// Decides: from which utilisation on a lock or a pool of a server, or of a run alone, is told in a sentence.
-/// From: a queue of exponential holds makes one that comes wait 2.3 holds at 0.7, and twice that at 0.82 (Kleinrock, *Queueing
-/// Systems* I, 1975, 3.2); below, the load can grow by half.
+/// From: a queue of exponential holds makes one that comes wait 2.3 holds at 0.7, and twice that at 0.82 (Kleinrock,
+/// *Queueing Systems* I, 1975, 3.2); below, the load can grow by half.
 /// Shown by: `a_busy_lock_is_told_before_it_is_the_limit`.
 /// Wrong if: the load is to grow by more than half: then the table has the row that matters, and no sentence.
 const NEAR: f64 = 0.7;
@@ -55,8 +56,8 @@ pub fn queues<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Queue> {
     found
 }
 
-/// Pools, and locks at an address that several threads share. Threads that wait at futexes of their own are at no lock that a
-/// recording tells apart.
+/// Pools, and locks at an address that several threads share. Threads that wait at futexes of their own are at no lock
+/// that a recording tells apart.
 fn waited<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Waited<'t>> {
     let traced = ledger.traced;
     let pools = resources(traced, &model.stacks, &ledger.futexes, &model.places).pools;

@@ -1,4 +1,5 @@
-//! Locks as queues: what is worked out from waits and holds is what really happened, and nothing where too little was seen.
+//! Locks as queues: what is worked out from waits and holds is what really happened, and nothing where too little was
+//! seen.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -20,8 +21,8 @@ struct Real {
     hold: f64,
 }
 
-/// So many threads that stay away for `away` mean holds, take the lock in the order of coming, and hold it; both times are
-/// exponential. In a run of so many holds.
+/// So many threads that stay away for `away` mean holds, take the lock in the order of coming, and hold it; both times
+/// are exponential. In a run of so many holds.
 fn threads(run: &mut RunSketch<'_>, count: usize, away: f64, holds: usize) -> Real {
     // The same numbers on every machine: a multiplier and modulus of L'Ecuyer (1999).
     let mut state = 12345_u64;
@@ -117,7 +118,12 @@ fn a_busy_lock_is_told_before_it_is_the_limit() {
     assert!(summary.starts_with("the lock that update (app.c:40) takes is "), "{summary}");
     assert!(summary.contains("times the load it is the limit"), "{summary}");
     // In a sweep without a load threads always want more: there is no load that could grow.
-    let swept = Sketch::new(16).clean(8, &[1.0, 1.1]).traced(8, |run| drop(threads(run, 8, 7.0, 4000))).tables();
+    let swept = Sketch::new(16)
+        .clean(8, &[1.0, 1.1])
+        .traced(8, |run| {
+            threads(run, 8, 7.0, 4000);
+        })
+        .tables();
     let queue = only(&swept);
     assert!(queue.summary.is_none() && queue.utilisation > 0.7, "{queue:#?}");
 }

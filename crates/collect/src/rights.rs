@@ -23,8 +23,8 @@ pub enum Task {
     Reading,
 }
 
-/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; names of kernel functions
-/// where `kernel.kptr_restrict` hides them (capabilities(7), Linux 5.8).
+/// What loading and attaching programs in the kernel needs: BPF itself; tracing and CPU samples; names of kernel
+/// functions where `kernel.kptr_restrict` hides them (capabilities(7), Linux 5.8).
 const OBSERVING: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_SYSLOG];
 
 /// What root needs as well: to listen to marks (uprobes need CAP_SYS_ADMIN), to start the target as the user behind

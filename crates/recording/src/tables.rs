@@ -18,7 +18,8 @@ tables! {
         run: RunId,
         /// What it was for.
         kind: RunKind,
-        /// The thread count it was given; where `meta.json` says that processors are counted, the processors it could use.
+        /// The thread count it was given; where `meta.json` says that processors are counted, the processors it could
+        /// use.
         threads: u32,
         /// Block of the randomised order that it belongs to; runs of one block are compared with each other.
         block: u32,
@@ -101,7 +102,8 @@ tables! {
         load_end_ns: Option<u64>,
         /// Time of the load on those processors.
         load_ns: Option<u64>,
-        /// For a process that ran before it was observed: whether it listened at a socket then, as servers do; since format 1.9.
+        /// For a process that ran before it was observed: whether it listened at a socket then, as servers do; since
+        /// format 1.9.
         listens: Option<bool>,
     }
     /// One thread of a traced run. Its four times add up to its life.
@@ -227,8 +229,8 @@ tables! {
         /// True when the waker's own latest wait at any futex was at this address, as that of a thread which waited for
         /// a lock and then releases it. Absent unless `same_object`, and in recordings of format 1.3 and older.
         waker_waited_here: Option<bool>,
-        /// True when the waker's futex call asked to wake more than one thread, as that of a broadcast or a barrier; whoever
-        /// releases a lock wakes one. Absent as `waker_waited_here`.
+        /// True when the waker's futex call asked to wake more than one thread, as that of a broadcast or a barrier;
+        /// whoever releases a lock wakes one. Absent as `waker_waited_here`.
         wakes_many: Option<bool>,
         /// Who held the lock when the thread began to wait: the owner written beside the futex word (glibc's mutexes).
         holder: Option<ThreadId>,
@@ -412,8 +414,9 @@ tables! {
         /// For Go: the address of the record of the goroutine that ran. Records of ended goroutines serve new ones.
         goroutine: Option<u64>,
     }
-    /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by place; since format 1.9. Each moment has
-    /// a row for each stack, or one row without a stack when no task waited. Of many tasks only some are looked at at a time.
+    /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by place; since format 1.9. Each moment
+    /// has a row for each stack, or one row without a stack when no task waited. Of many tasks only some are looked at
+    /// at a time.
     pub struct ParkedTasks in "parked_tasks" {
         /// The traced run.
         run: RunId,
@@ -577,8 +580,9 @@ tables! {
         size: Option<u64>,
         /// The member or element at that distance, as the source would name it (`[3].value`).
         member: Option<String>,
-        /// For memory that is no variable: the type of the object there, where debug information tells what the variables
-        /// of the accessing code point to (`struct stats`); or such a variable, where that is no structure (`*count`).
+        /// For memory that is no variable: the type of the object there, where debug information tells what the
+        /// variables of the accessing code point to (`struct stats`); or such a variable, where that is no structure
+        /// (`*count`).
         type_name: Option<String>,
     }
     /// Code made at run time, as read from the process when samples fell there: rows of `accesses`, `spins` and

@@ -1,7 +1,7 @@
 //! Two cases whose runs were made in the same blocks: two commands against each other, or one against itself.
 //!
-//! The JSON of [`Pair`] is an interface: `docs/pair.schema.json` describes it, a test holds both together. Fields may be
-//! added, never renamed.
+//! The JSON of [`Pair`] is an interface: `docs/pair.schema.json` describes it, a test holds both together. Fields may
+//! be added, never renamed.
 
 use analyze::answer::{Comparison, Knee};
 use recording::meta::Machine;

@@ -124,7 +124,8 @@ fn location(site: &Site, root: &Path) -> Value {
 
 /// The path of a source relative to the repository's folder, if the file is in it.
 ///
-/// Compilers record whole paths; paths made relative (`-ffile-prefix-map`, `-trimpath`), Python and Node may give others.
+/// Compilers record whole paths; paths made relative (`-ffile-prefix-map`, `-trimpath`), Python and Node may give
+/// others.
 fn relative(site: &Site, root: &Path) -> Option<String> {
     let path = Path::new(site.path.as_deref().or(site.file.as_deref())?);
     let inside = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };

@@ -120,7 +120,8 @@ fn a_run_alone_has_every_section_but_those_that_compare_counts() {
     assert!(page.contains("id=\"flame\"") && page.contains("id=\"flame-waits\""));
 }
 
-/// The tree of waits: call paths as they were called, and innermost what was waited for. Time on a processor is not in it.
+/// The tree of waits: call paths as they were called, and innermost what was waited for. Time on a processor is not in
+/// it.
 #[test]
 fn waits_are_a_call_tree_of_their_own() {
     let page = page(&hostile::alone());

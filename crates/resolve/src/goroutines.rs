@@ -1,8 +1,8 @@
 //! Goroutines that wait, and the stacks on which they do, read from the memory of their process.
 //!
-//! A thread of Go's scheduler that sleeps tells little: any goroutine may be what it will run next. Go's runtime keeps all its
-//! goroutines in a list (`allgs` in runtime/proc.go), each with the registers that it left off with. Nothing stops the
-//! process meanwhile, so a record counts only when it is the same before and after its stack was copied.
+//! A thread of Go's scheduler that sleeps tells little: any goroutine may be what it will run next. Go's runtime keeps
+//! all its goroutines in a list (`allgs` in runtime/proc.go), each with the registers that it left off with. Nothing
+//! stops the process meanwhile, so a record counts only when it is the same before and after its stack was copied.
 //!
 //! May import: `address`, `memory`, `unwind`.
 
@@ -26,8 +26,9 @@ const AT_ONCE: u64 = 256;
 /// The most bytes that are copied of a stack. Goroutines begin with 2 KiB; handlers of requests have some more.
 const STACK: u64 = 16 << 10;
 
-/// Words of the record that are read, and which of them are what (`g` in runtime/runtime2.go, from Go 1.17 to 1.26): both ends of
-/// the stack, and of the saved registers the stack pointer, the address of code, and the record's own address.
+/// Words of the record that are read, and which of them are what (`g` in runtime/runtime2.go, from Go 1.17 to 1.26):
+/// both ends of the stack, and of the saved registers the stack pointer, the address of code, and the record's own
+/// address.
 const WORDS: usize = 10;
 const LOW: usize = 0;
 const HIGH: usize = 1;
@@ -54,8 +55,8 @@ impl ParkedGoroutines {
         Some(ParkedGoroutines { memory: Memory::of_process(pid)?, list, park: park.0..park.1, next: 0 })
     }
 
-    /// Looks at the goroutines that wait now, at most [`AT_ONCE`]: the record's address, the registers with which it goes on, and
-    /// its stack from the stack pointer on. False when the process has ended.
+    /// Looks at the goroutines that wait now, at most [`AT_ONCE`]: the record's address, the registers with which it
+    /// goes on, and its stack from the stack pointer on. False when the process has ended.
     pub fn look(&mut self, mut each: impl FnMut(u64, UserRegisters, &[u8])) -> bool {
         let Some([first, length]) = self.words::<2>(self.list) else { return false };
         if length == 0 || length > LONGEST {

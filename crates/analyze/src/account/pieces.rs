@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, HashMap};
 /// Decides: whose waiting for the load is handed on to those that wait for what they bring.
 /// From: the definition of a majority.
 /// Shown by: `workers_of_an_idle_acceptor_wait_for_the_load`.
-/// Wrong if: an acceptor that waits for requests most of the time is also what keeps its workers waiting: its part is then the load's.
+/// Wrong if: an acceptor that waits for requests most of the time is also what keeps its workers waiting: its part is
+/// then the load's.
 const MOST: f64 = 0.5;
 
 /// One whole thread, as a weight. Weights are fixed-point integers, so that sums are exact in any order.

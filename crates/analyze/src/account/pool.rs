@@ -26,8 +26,8 @@ const MOST: f64 = 0.5;
 /// do, tasks are given out one at a time and the giver waits for each result, so no share of the work is too large.
 ///
 /// Decides: whether waiting for a task may be unequal work.
-/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one that runs
-/// alone.
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one that
+/// runs alone.
 /// Shown by: `tasks_that_are_handed_out_one_at_a_time_are_waited_for`.
 /// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.
 const SIDE_BY_SIDE: f64 = 0.1;

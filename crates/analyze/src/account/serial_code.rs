@@ -14,14 +14,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Decides: whether a function is a serial part.
 /// From: chosen: the rest is what the edges of a phase leave, because the others end their work, or are woken, within
 /// about one sample.
-/// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`, `unequal_shares_at_a_barrier_are_no_serial_phase`.
+/// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`,
+/// `unequal_shares_at_a_barrier_are_no_serial_phase`.
 /// Wrong if: a serial part takes only some samples each time: its edges are then more than a twentieth of it.
 const ALONE_SHARE: f64 = 0.95;
 
 /// With fewer samples than this, it is not certain that a function never ran beside others.
 ///
 /// Decides: which functions have samples enough to be called serial.
-/// From: statistics: with 10, a function that runs beside others half of the time looks alone in one of a thousand cases.
+/// From: statistics: with 10, a function that runs beside others half of the time looks alone in one of a thousand
+/// cases.
 /// Shown by: `serial_phase` of `tests/acquitted.rs`, which leaves down to a hundredth of the samples.
 /// Wrong if: a function runs alone nine times in ten, and beside others the rest of the time: ten samples often miss
 /// that.

@@ -2,10 +2,10 @@
 //!
 //! Rooms: [`run`] one observed run; [`chosen_run`] which of several runs is analysed; [`code`] whose code a frame is;
 //! [`stacks`] and [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by
-//! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`] where threads wait for one of a few things; [`task_sleeps`] and [`tasks`]
-//! programs whose runtime schedules tasks on threads; [`fixed_threads`] threads whose number does not follow the thread
-//! count; [`similar_threads`] threads that do the same work; [`window`] which part of a run the printed rate covers;
-//! [`linux`] what is known of the kernel.
+//! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`]
+//! where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime schedules tasks on
+//! threads; [`fixed_threads`] threads whose number does not follow the thread count; [`similar_threads`] threads that
+//! do the same work; [`window`] which part of a run the printed rate covers; [`linux`] what is known of the kernel.
 //!
 //! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -214,8 +214,8 @@ fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service>
 /// waiting is taken as waiting for the program's own threads.
 ///
 /// Decides: whether waiting for a socket is input and output, or waiting for another thread.
-/// From: two servers with their clients in one process (Go's net/http, Netty): more than 99 %. A program that asks another process is
-/// woken by that or by an interrupt.
+/// From: two servers with their clients in one process (Go's net/http, Netty): more than 99 %. A program that asks
+/// another process is woken by that or by an interrupt.
 /// Shown by: `what_a_program_sends_to_itself_is_no_input`.
 /// Wrong if: a program talks to itself a lot and waits for somebody else now and then: that part is hidden then.
 const OWN_EVENTS: f64 = 0.9;

@@ -1,8 +1,8 @@
 //! What tasks waited for while their scheduler's threads slept: looks at the tasks themselves.
 //!
-//! A thread of a task scheduler sleeps because no task can run, and its stack shows only the task that it had run last. Where
-//! the recording has looks at all waiting tasks (of Go), a task that then waited for a lock, or for one of a few things, is
-//! one that a processor was there for. Such a thread is told to have waited for that.
+//! A thread of a task scheduler sleeps because no task can run, and its stack shows only the task that it had run last.
+//! Where the recording has looks at all waiting tasks (of Go), a task that then waited for a lock, or for one of a few
+//! things, is one that a processor was there for. Such a thread is told to have waited for that.
 
 use super::stacks::Stacks;
 use crate::runtimes::{Parked, Primitive};
@@ -61,8 +61,8 @@ pub(super) fn well_seen(tables: &Tables) -> HashSet<RunId> {
     looks.into_iter().filter(|(_, times)| times.len() >= ENOUGH_LOOKS).map(|(run, _)| run).collect()
 }
 
-/// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things meanwhile.
-/// No more threads at once than such tasks. A second time it changes nothing.
+/// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things
+/// meanwhile. No more threads at once than such tasks. A second time it changes nothing.
 pub fn tell_tasks(tables: &mut Tables) {
     let (looks, idle) = {
         let stacks = Stacks::new(tables);
@@ -126,8 +126,8 @@ fn idle_waits(tables: &Tables, stacks: &Stacks<'_>) -> HashMap<RunId, HashSet<Wa
     idle
 }
 
-/// Of each slice in which a thread of a scheduler sleeps, by its place in the table: how many others with lower numbers did so when
-/// it began.
+/// Of each slice in which a thread of a scheduler sleeps, by its place in the table: how many others with lower numbers
+/// did so when it began.
 fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, u64> {
     let sleeps = |slice: &Slice| {
         slice.run == run

@@ -26,8 +26,8 @@ const MOST_PROCESSORS: u32 = 1 << 16;
 /// Decides: whose waiting counts for nothing, and whether a first thread is only a launcher.
 /// From: arithmetic: five of them could not make up the smallest loss that is called a cause.
 /// Shown by: `a_timer_thread_takes_no_blame`, `threads_that_hardly_run_are_the_workers_where_no_other_does`.
-/// Wrong if: a thread hands out all work, waits for a remote answer before each part, and hardly runs: that it waits for
-/// the answer is not told.
+/// Wrong if: a thread hands out all work, waits for a remote answer before each part, and hardly runs: that it waits
+/// for the answer is not told.
 const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
 
 /// The same for a thread that exists whatever the thread count: it works only when called, like a runtime's collectors
@@ -103,8 +103,8 @@ impl<'t> Traced<'t> {
         self.counted.many(self.told_count())
     }
 
-    /// The count that the answer has for its run: the one that was asked for; of a run alone, which nobody asked for a number of
-    /// threads, those that did more than wait.
+    /// The count that the answer has for its run: the one that was asked for; of a run alone, which nobody asked for a
+    /// number of threads, those that did more than wait.
     pub fn told_count(&self) -> u32 {
         if self.is_only_run { self.asked() } else { self.run.threads }
     }

@@ -14,7 +14,8 @@ use std::collections::{HashMap, HashSet};
 /// Decides: where a stack ends, however it goes on.
 /// From: chosen: deeper than the collector unwinds (256, `DEPTH_LIMIT` of `resolve::unwind`); ends a cycle of parents.
 /// Shown by: `cycles_and_dangling_handles_end`.
-/// Wrong if: a deep recursion has more than one inlined function in each of 256 frames: the outermost ones are not seen.
+/// Wrong if: a deep recursion has more than one inlined function in each of 256 frames: the outermost ones are not
+/// seen.
 pub const DEEPEST: usize = 512;
 
 /// All stacks of a recording.

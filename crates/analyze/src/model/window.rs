@@ -13,9 +13,9 @@ use recording::tables::{Run, State, Thread};
 /// Lengths and rates agree with a reading when the work computed from them differs by no more than this share.
 ///
 /// Decides: whether the rate can be of a stretch, and whether it can be of the whole run.
-/// From: programs start their clock within a thread's creation of the first worker's start. In 15 sweeps (C++, Java, Python,
-/// Rust, Go; the machine six times overloaded) rate × life of the workers was within 1.7 % from one count to the other, in 13
-/// of them within 0.7 %; rate × wall time of the same timed runs differed by 3 to 15 %.
+/// From: programs start their clock within a thread's creation of the first worker's start. In 15 sweeps (C++, Java,
+/// Python, Rust, Go; the machine six times overloaded) rate × life of the workers was within 1.7 % from one count to
+/// the other, in 13 of them within 0.7 %; rate × wall time of the same timed runs differed by 3 to 15 %.
 /// Shown by: `tests/window.rs`.
 /// Wrong if: a program's clock starts well before or after its workers: then neither reading fits, and it says so.
 const FITS: f64 = 0.02;
@@ -32,8 +32,8 @@ const PROCESS: f64 = 0.005;
 /// What lies outside the stretch may differ between runs by this share: no two starts take the same time.
 ///
 /// Decides: whether a smallest count without workers has the same parts outside as the others.
-/// From: chosen; in 13 sweeps the starts of two counts differed by up to 35 %, on a machine whose load changed, and by less than
-/// 10 % in most.
+/// From: chosen; in 13 sweeps the starts of two counts differed by up to 35 %, on a machine whose load changed, and by
+/// less than 10 % in most.
 /// Shown by: `without_a_worker_at_one_thread_its_part_is_as_long_as_its_rate_says`.
 /// Wrong if: what comes before the workers grows with their number.
 const SAME_REST: f64 = 0.25;

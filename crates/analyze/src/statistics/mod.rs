@@ -1,7 +1,7 @@
 //! Statistics: medians, intervals from few values, differences inside blocks.
 //!
-//! Rooms: `measured` medians and quantiles, and what they are taken of; [`intervals`] how uncertain they are; [`paired`]
-//! differences inside blocks; [`queueing`] how many wait in a simple queue.
+//! Rooms: `measured` medians and quantiles, and what they are taken of; [`intervals`] how uncertain they are;
+//! [`paired`] differences inside blocks; [`queueing`] how many wait in a simple queue.
 //!
 //! May import: `answer`.
 

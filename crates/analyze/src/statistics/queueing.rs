@@ -1,11 +1,12 @@
-//! The simple queue: how many wait where a few servers each serve one at a time. Servers are what is held: a lock is one, a
-//! pool of n things is n. Service is holding.
+//! The simple queue: how many wait where a few servers each serve one at a time. Servers are what is held: a lock is
+//! one, a pool of n things is n. Service is holding.
 //!
-//! All of it takes for granted that who comes does not look at who is there, and that those who wait are served in some order
-//! that does not depend on how long each will hold. Real programs are not that simple; figures are to be read so.
+//! All of it takes for granted that who comes does not look at who is there, and that those who wait are served in some
+//! order that does not depend on how long each will hold. Real programs are not that simple; figures are to be read so.
 
 /// Decides: more threads than this are taken for so many.
-/// From: arithmetic: with so many the queue with a finite number of sources is the one with any number, to three digits.
+/// From: arithmetic: with so many the queue with a finite number of sources is the one with any number, to three
+/// digits.
 /// Shown by: `how_many_had_to_wait_tells_how_busy_it_is`.
 /// Wrong if: never; a difference of a thousandth is nothing that anybody would be told.
 const MOST_SOURCES: usize = 2000;
@@ -20,8 +21,8 @@ const LARGE: f64 = 1e100;
 /// Wrong if: never; the last ones change nothing.
 const HALVINGS: usize = 100;
 
-/// Share of those who come that have to wait, where `offered` (arrivals per mean hold) is below `servers`: Erlang's C formula
-/// (1917; Kleinrock, *Queueing Systems* I, 1975, 3.5). With one server it is the utilisation.
+/// Share of those who come that have to wait, where `offered` (arrivals per mean hold) is below `servers`: Erlang's C
+/// formula (1917; Kleinrock, *Queueing Systems* I, 1975, 3.5). With one server it is the utilisation.
 fn wait_share(servers: usize, offered: f64) -> f64 {
     // Erlang's B formula, by its recursion.
     let lost = (1..=servers).fold(1.0, |lost, k| offered * lost / (k as f64 + offered * lost));
@@ -32,8 +33,9 @@ fn wait_share(servers: usize, offered: f64) -> f64 {
 /// How many wait on average; none where more come than can be served, and the queue grows without end.
 ///
 /// `variation` is the variance of the holds over their mean squared: 0 where all hold equally long, 1 where holds are
-/// exponential. With one server this is the formula of Pollaczek and Khinchine, ρ² (1 + variation) / (2 (1 − ρ)) (Kleinrock,
-/// 5.6); with several the approximation of Allen and Cunneen (Allen, *Probability, Statistics, and Queueing Theory*, 1990, 5.3).
+/// exponential. With one server this is the formula of Pollaczek and Khinchine, ρ² (1 + variation) / (2 (1 − ρ))
+/// (Kleinrock, 5.6); with several the approximation of Allen and Cunneen (Allen, *Probability, Statistics, and Queueing
+/// Theory*, 1990, 5.3).
 pub fn waiting(servers: usize, offered: f64, variation: f64) -> Option<f64> {
     let busy = offered / servers.max(1) as f64;
     (busy < 1.0).then(|| wait_share(servers.max(1), offered) * busy / (1.0 - busy) * (1.0 + variation) / 2.0)
@@ -41,10 +43,10 @@ pub fn waiting(servers: usize, offered: f64, variation: f64) -> Option<f64> {
 
 /// How many hold on average, from how many had to wait: arrivals that found nothing free, per mean hold.
 ///
-/// Who finds something free leaves no trace in a recording. But of `sources` threads that come back again and again, the share
-/// that has to wait follows from how busy the servers are (the queue with a finite number of sources, Kleinrock, 3.8), because
-/// each sees what the others alone would make of it (the arrival theorem: Lavenberg & Reiser, 1980; Sevcik & Mitrani, 1981).
-/// None where there are no more threads than servers: then nobody would ever wait.
+/// Who finds something free leaves no trace in a recording. But of `sources` threads that come back again and again,
+/// the share that has to wait follows from how busy the servers are (the queue with a finite number of sources,
+/// Kleinrock, 3.8), because each sees what the others alone would make of it (the arrival theorem: Lavenberg & Reiser,
+/// 1980; Sevcik & Mitrani, 1981). None where there are no more threads than servers: then nobody would ever wait.
 pub fn offered(servers: usize, sources: usize, had_to_wait: f64) -> Option<f64> {
     let (servers, sources) = (servers.max(1), sources.min(MOST_SOURCES));
     if sources <= servers {
@@ -105,8 +107,8 @@ mod tests {
 
     #[test]
     fn how_many_had_to_wait_tells_how_busy_it_is() {
-        // Two threads that hold as long as they stay away: 1, 2 and 2 parts of five are the time with none, one and two there;
-        // one of them alone would be there half of the time. 0.8 hold, and 0.8 × 0.5 had to wait.
+        // Two threads that hold as long as they stay away: 1, 2 and 2 parts of five are the time with none, one and two
+        // there; one of them alone would be there half of the time. 0.8 hold, and 0.8 × 0.5 had to wait.
         assert!(is_about(offered(1, 2, 0.4), 0.8));
         // Many threads are as good as any number: those who wait are ρ², one for each hold that finds one.
         assert!(offered(1, 2000, 0.25).is_some_and(|held| (held - 0.5).abs() < 0.01));

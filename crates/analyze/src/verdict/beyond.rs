@@ -11,7 +11,8 @@ use crate::words::{percent, two_digits};
 /// Decides: whether `verdict.beyond` says something.
 /// From: chosen: half as long again is what a reader sees in the curve without being told.
 /// Shown by: `tests/beyond.rs`.
-/// Wrong if: a program is slower by less than that for a reason of its own; the causes of the first count are then all that is told.
+/// Wrong if: a program is slower by less than that for a reason of its own; the causes of the first count are then all
+/// that is told.
 const COLLAPSE: f64 = 1.5;
 
 /// What the worst count beyond that of the verdict loses, and why; `None` where no larger count is much slower.

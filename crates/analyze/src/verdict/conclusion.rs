@@ -307,8 +307,8 @@ fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
 /// Runs shorter than this say little, seconds.
 ///
 /// Decides: whether the answer warns that runs are too short.
-/// From: arithmetic: at 1,000 samples a second a twentieth of one rests on fewer than three, and starting a process takes
-/// a few milliseconds.
+/// From: arithmetic: at 1,000 samples a second a twentieth of one rests on fewer than three, and starting a process
+/// takes a few milliseconds.
 /// Shown by: `runs_of_a_few_milliseconds_are_called_too_short`.
 /// Wrong if: a runtime needs half a second to start: runs of a second then say as little, and nothing warns.
 const SHORT: f64 = 0.05;

@@ -3,7 +3,8 @@
 //! Rooms: `conclusion` puts it together; `beyond` what larger counts lose; `power` how much of a cause could have been
 //! missed.
 //!
-//! May import: `account`, `answer`, `causes`, `curve`, `disturbance`, `facts`, `load`, `model`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `causes`, `curve`, `disturbance`, `facts`, `load`, `model`, `statistics`, `words`,
+//! `recording`.
 
 mod beyond;
 mod conclusion;

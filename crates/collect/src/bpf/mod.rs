@@ -1,7 +1,7 @@
 //! Loads the BPF programs of `../bpf`, attaches them, and hands out their maps.
 //!
-//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses which tasks to
-//! observe; `hardware` gives them hardware events to read; `marks` listens to the marks of the target.
+//! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses which tasks
+//! to observe; `hardware` gives them hardware events to read; `marks` listens to the marks of the target.
 //!
 //! May import: `counters`, `error`, `machine`, `sampling`, `recording`, `resolve`, aya, libc.
 

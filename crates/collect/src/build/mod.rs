@@ -75,7 +75,8 @@ impl Builder {
         self.load = Some(load.clone());
     }
 
-    /// Whether a process that was running when observing began listened at a socket. To be told before the run's summary.
+    /// Whether a process that was running when observing began listened at a socket. To be told before the run's
+    /// summary.
     pub(crate) fn set_listens(&mut self, listens: Option<bool>) {
         self.listens = listens;
     }

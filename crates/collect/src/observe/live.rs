@@ -1,7 +1,7 @@
 //! A live view: what the threads of a program did since the last look, again and again; nothing is kept.
 //!
-//! With eBPF it shows what a recording holds but wakers, shared memory and counts of system calls; with /proc alone also no
-//! code that runs, and no marks. The target is not touched: it goes on when the view ends.
+//! With eBPF it shows what a recording holds except wakers, shared memory and counts of system calls; with /proc alone
+//! also no running code and no marks. The target is not disturbed: it goes on when the view ends.
 
 use super::observation::POLL;
 use super::observer::Collector;
@@ -37,8 +37,8 @@ pub use crate::sinks::Now;
 /// What happened between two looks.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// One run: its threads with their times in the window, waits, samples and marks of what was done. Stacks, frames and modules are all that
-    /// were met so far; handles stay the same from window to window.
+    /// One run: its threads with their times in the window, waits, samples and marks of what was done. Stacks, frames
+    /// and modules are all that were met so far; handles stay the same from window to window.
     pub tables: Tables,
     /// The threads that are alive.
     pub now: Vec<Now>,
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(named, [(munmap, "munmap")]);
     }
 
-    /// Else a thread's times in a window were more than the window is long.
+    /// Otherwise a thread's times in a window would exceed the window's length.
     #[test]
     fn nothing_that_takes_long_lies_between_a_windows_end_and_its_rows() {
         let (meta, mut view, stop) = (recording::synthetic::meta(1), Noted::default(), Stop::new());

@@ -3,8 +3,8 @@
 //! Rooms: `observer` chooses the source of a run; `tracer` observes with programs in the kernel, also a program that
 //! runs already; [`live`] keeps nothing and shows what happens now; `observation` is what they share.
 //!
-//! May import: `bpf`, `build`, `error`, `counters`, `events`, `launch`, `load`, `machine`, `procfs`, `rights`, `sampling`,
-//! `sinks`, `sources`, `stacks`, `stop`, `syscall_names`, `recording`, `resolve`.
+//! May import: `bpf`, `build`, `error`, `counters`, `events`, `launch`, `load`, `machine`, `procfs`, `rights`,
+//! `sampling`, `sinks`, `sources`, `stacks`, `stop`, `syscall_names`, `recording`, `resolve`.
 
 pub mod live;
 mod observation;

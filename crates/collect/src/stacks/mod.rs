@@ -1,8 +1,9 @@
 //! Call stacks of the target: copied bytes → handles, and handles → names.
 //!
 //! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in
-//! no file; `goroutine` what runs on a stack in Go, `parked` what waits there; `interner` gives out handles and names them; `languages` which
-//! runtimes need help to be named; `python` its functions; `variables` what lies at addresses of data.
+//! no file; `goroutine` what runs on a stack in Go, `parked` what waits there; `interner` gives out handles and names
+//! them; `languages` which runtimes need help to be named; `python` its functions; `variables` what lies at addresses
+//! of data.
 //!
 //! May import: `events`, `procfs`, `sharing`, `recording`, `resolve`.
 
@@ -134,8 +135,8 @@ impl<'a> Stacks<'a> {
         self.images.get_mut(&image)?.goroutine(pid, registers, stack_pointer)
     }
 
-    /// Where the tasks of a runtime's scheduler (goroutines) wait now; nothing where none can be read, or the last look took
-    /// long.
+    /// Where the tasks of a runtime's scheduler (goroutines) wait now; nothing where none can be read, or the last look
+    /// took long.
     pub(crate) fn look_at_tasks(&mut self) -> Vec<Event> {
         self.looks.look(self.images.values_mut(), self.interner)
     }

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 /// Goroutines whose stacks are remembered. More at once are seldom.
 const KNOWN: usize = 1 << 16;
 
-/// At most one part in so many of one processor's time is spent on looks: a program with thousands of goroutines that wait
-/// is looked at less often.
+/// At most one part in so many of one processor's time is spent on looks: a program with thousands of goroutines that
+/// wait is looked at less often.
 const PART: u64 = 50;
 
 /// The looks at waiting tasks of a run.
@@ -23,7 +23,8 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks, unless the last look was too long for that: one event for each stack, or one without a stack when nobody waited.
+    /// Looks, unless the last look was too long for that: one event for each stack, or one without a stack when nobody
+    /// waited.
     pub(super) fn look<'i>(
         &mut self,
         images: impl Iterator<Item = &'i mut Image>,
@@ -52,8 +53,8 @@ impl Looks {
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     goroutines: Option<ParkedGoroutines>,
-    /// By the address of its record: a hash of the registers and of the stack's bytes, and the stack. Most goroutines wait
-    /// where they waited before, and unwinding costs far more than hashing.
+    /// By the address of its record: a hash of the registers and of the stack's bytes, and the stack. Most goroutines
+    /// wait where they waited before, and unwinding costs far more than hashing.
     known: HashMap<u64, (u64, Option<StackId>)>,
 }
 

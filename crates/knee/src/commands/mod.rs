@@ -2,8 +2,9 @@
 //!
 //! Rooms: `shared` what several of them do; `about` those that only explain knee.
 //!
-//! May import: `cli`, `executor`, `failure`, `file`, `gate`, `index`, `interrupt`, `job`, `lab`, `naming`, `observing`, `plan`,
-//! `quiet`, `serving`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`, `report`.
+//! May import: `cli`, `executor`, `failure`, `file`, `gate`, `index`, `interrupt`, `job`, `lab`, `naming`, `observing`,
+//! `plan`, `quiet`, `serving`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`,
+//! `report`.
 
 pub(crate) mod about;
 pub(crate) mod compare;

@@ -1,5 +1,5 @@
-//! A profile for the Firefox Profiler, in its processed format: CPU samples of each thread, and its states, waits and tasks
-//! as markers.
+//! A profile for the Firefox Profiler, in its processed format: CPU samples of each thread, and its states, waits and
+//! tasks as markers.
 
 use super::names::{CallSite, clean, kernel_of, path};
 use crate::lanes::{Class, Timeline};

@@ -55,7 +55,7 @@ pub(super) fn locks(observed: &Observed<'_, '_>, waiting: &BTreeSet<WaitId>) -> 
         }
     }
     let mut rows: Vec<_> = found.into_iter().collect();
-    rows.sort_by(|a, b| (b.1.blocked_ns, b.1.now).cmp(&(a.1.blocked_ns, a.1.now)));
+    rows.sort_by_key(|(_, row)| std::cmp::Reverse((row.blocked_ns, row.now)));
     view.rows = rows.into_iter().map(|(name, lock)| row(&name, lock)).collect();
     view
 }

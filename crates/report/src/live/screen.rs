@@ -1,5 +1,5 @@
-//! The live view's screen: a line of sums, and four tables, side by side where there is room and one at a time where there
-//! is not.
+//! The live view's screen: a line of sums, and four tables, side by side where there is room and one at a time where
+//! there is not.
 
 use super::glance::Glance;
 use super::plain::headline;

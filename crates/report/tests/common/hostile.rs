@@ -142,8 +142,8 @@ pub(crate) fn many(threads: u32, rounds: u64) -> Tables {
     tables
 }
 
-/// One observed run without a curve, as `knee record` makes it: two workers share a lock. Three threads lived at once, of which
-/// the first one only waits for the others.
+/// One observed run without a curve, as `knee record` makes it: two workers share a lock. Three threads lived at once,
+/// of which the first one only waits for the others.
 pub(crate) fn alone() -> Tables {
     let mut tables = Sketch::new(4)
         .traced(3, |run| {

@@ -32,7 +32,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// From: the definition of a majority.
 /// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`,
 /// `a_pool_without_work_is_no_problem_of_the_program`.
-/// Wrong if: two stages are as busy as each other and share the waiting: neither is named as the one that sets the pace.
+/// Wrong if: two stages are as busy as each other and share the waiting: neither is named as the one that sets the
+/// pace.
 const MOST: f64 = 0.5;
 
 /// A stage with at least this utilisation is busy: the rest is the cost of handing over.

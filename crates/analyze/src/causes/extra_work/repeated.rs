@@ -24,7 +24,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// machine differ by as much.
 /// Shown by: `work_that_each_thread_repeats_is_told_without_counters`,
 /// `what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated`.
-/// Wrong if: a function repeats half of its work in each thread and shares the rest: that is more work, and stays unsure.
+/// Wrong if: a function repeats half of its work in each thread and shares the rest: that is more work, and stays
+/// unsure.
 const LEAST: f64 = 0.8;
 
 /// The greatest such ratio.

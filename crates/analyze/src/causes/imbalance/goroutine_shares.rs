@@ -33,8 +33,8 @@ const MOST: f64 = 0.5;
 /// Several goroutines run a function when, for at least this share of its time, two or more run it at once.
 ///
 /// Decides: whether goroutines that are left had a larger share, or are what starts the others.
-/// From: chosen: the same bound as `PARALLEL_SHARE` of `account/serial_code.rs`, below which a program counts as one that runs
-/// alone.
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account/serial_code.rs`, below which a program counts as one
+/// that runs alone.
 /// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
 /// Wrong if: the last goroutine runs more than ten times as long as all others beside it, and samples do not tell the
 /// goroutines.

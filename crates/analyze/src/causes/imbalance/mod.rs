@@ -172,8 +172,8 @@ const SLOWER: &str = "those that waited ran as long as a fair share of the work 
 /// slower processor to be a possible reason.
 ///
 /// Decides: whether the last thread may only have had a slower processor.
-/// From: chosen: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and now and
-/// then by more.
+/// From: chosen: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and now
+/// and then by more.
 /// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`.
 /// Wrong if: one processor is slower than the other by more than that for the whole run, as beside a busy neighbour on
 /// its core.

@@ -25,8 +25,8 @@ impl CauseId {
 /// Decides: whether the load is called the limit, or whether it just did not ask for more.
 /// From: chosen: the rest is what a program that never waits loses to switches and interrupts.
 /// Shown by: `a_busy_load_is_the_limit`, `a_load_that_asks_for_little_is_told_so`.
-/// Wrong if: other programs have the load's processors for a tenth of the time: a load at its limit is then told as one that asks
-/// for little.
+/// Wrong if: other programs have the load's processors for a tenth of the time: a load at its limit is then told as one
+/// that asks for little.
 const BUSY: f64 = 0.9;
 
 /// The cause.

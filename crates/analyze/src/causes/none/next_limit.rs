@@ -1,5 +1,5 @@
-//! What would limit a program next that loses nothing on these processors: a thread that is always busy, and that others wait
-//! for.
+//! What would limit a program next that loses nothing on these processors: a thread that is always busy, and that
+//! others wait for.
 
 use crate::account::Ledger;
 use crate::account::criticality::SeenAt;
@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 /// A thread is always busy that runs or waits for a processor for this part of its life.
 ///
 /// Decides: whether one thread is told as the next limit of a program that loses nothing.
-/// From: chosen: as the limit of a load that is always busy; the rest are the pauses of a pipeline that starts and ends.
+/// From: chosen: as the limit of a load that is always busy; the rest are the pauses of a pipeline that starts and
+/// ends.
 /// Shown by: `a_stage_that_is_always_busy_is_the_next_limit`.
 /// Wrong if: it polls: it is busy, and would not be the limit.
 const BUSY: f64 = 0.9;

@@ -64,7 +64,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 /// With fewer samples of what runs while others wait, it is not known whether only one thread ever runs that code.
 ///
 /// Decides: whether waiting at barriers and conditions excludes a serial phase.
-/// From: twice the samples that a function needs to be known to run alone (`account::serial_code`): it may have half of them.
+/// From: twice the samples that a function needs to be known to run alone (`account::serial_code`): it may have half of
+/// them.
 /// Shown by: `tests/acquitted.rs`.
 /// Wrong if: what runs alone is spread over more functions that have no caller in common.
 const TOLD_BY: u64 = 20;

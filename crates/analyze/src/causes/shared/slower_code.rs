@@ -28,7 +28,8 @@ pub const LARGEST_WAITING_LOOP: usize = 40;
 /// From: chosen; no measurement.
 /// Shown by: `a_small_loop_that_one_thread_does_not_run_may_only_wait`,
 /// `a_large_function_that_one_thread_does_not_run_is_extra_work`.
-/// Wrong if: a large function spends nine tenths of its time in one short loop that works: more work in it stays unsure.
+/// Wrong if: a large function spends nine tenths of its time in one short loop that works: more work in it stays
+/// unsure.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Code that grew.

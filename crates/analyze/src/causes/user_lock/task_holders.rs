@@ -1,5 +1,5 @@
-//! What the task that holds a lock waits for, where tasks were looked at: a task that waits elsewhere, inside the function that takes
-//! the lock.
+//! What the task that holds a lock waits for, where tasks were looked at: a task that waits elsewhere, inside the
+//! function that takes the lock.
 
 use super::groups::Group;
 use crate::account::Ledger;

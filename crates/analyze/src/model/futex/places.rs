@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of an object's blocked time that must show a pattern before the pattern is believed.
 ///
-/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join; and whether threads gather at a
-/// condition as at a barrier.
+/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join; and whether threads gather at
+/// a condition as at a barrier.
 /// From: the definition of a majority: more than half, so that two opposite patterns can never both hold.
 /// Shown by: `waiters_that_wake_each_other_share_a_lock`,
 /// `a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups`.
@@ -42,7 +42,8 @@ const FEW_AT_MOST: f64 = 0.25;
 /// Decides: whether a futex that only one thread waits at may be of a lock.
 /// From: chosen: one for each thread, and some depths of its stack; no measurement.
 /// Shown by: `who_had_waited_for_something_else_releases_no_lock`, with one futex for each thread and with 50.
-/// Wrong if: a program takes such locks inside of each other more than three deep: they may then be told as a condition.
+/// Wrong if: a program takes such locks inside of each other more than three deep: they may then be told as a
+/// condition.
 const FUTEXES_OF_A_THREAD: usize = 3;
 
 /// An address in a process.

@@ -56,8 +56,8 @@ const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 
 /// Wake-ups of one barrier follow each other within this time, nanoseconds.
 ///
-/// Decides: whether all that wait at a futex are woken together, as at a barrier; the same at a condition, where a thread that
-/// waits again so soon was woken in vain.
+/// Decides: whether all that wait at a futex are woken together, as at a barrier; the same at a condition, where a
+/// thread that waits again so soon was woken in vain.
 /// From: chosen: one call wakes all, each needs some microseconds.
 /// Shown by: `a_crowd_woken_at_once_stood_at_a_barrier`, `a_lock_of_short_use_is_no_barrier`,
 /// `a_barrier_that_the_program_built_is_one`.

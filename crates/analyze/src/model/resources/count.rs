@@ -3,9 +3,10 @@
 use super::hand_over::HandOvers;
 use std::collections::BTreeMap;
 
-/// Decides: the number that is called n is held, or one less, for at least this share of the time in which threads wait.
-/// From: while anybody waits, all of a few things are held, but for the time that handing over takes and for holds whose
-/// begin nobody saw because the thread did not wait.
+/// Decides: the number that is called n is held, or one less, for at least this share of the time in which threads
+/// wait.
+/// From: while anybody waits, all of a few things are held, but for the time that handing over takes and for holds
+/// whose begin nobody saw because the thread did not wait.
 /// Shown by: the pools of `tests`; threads that share out work hold any number from none to all.
 /// Wrong if: most threads get one without waiting although others wait.
 const STEADY: f64 = 0.6;

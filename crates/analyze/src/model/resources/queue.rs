@@ -9,7 +9,8 @@ use recording::WaitId;
 use recording::tables::{Slice, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: waits for a lock are for what its holder waits for, when that takes more than this share of the time it is held.
+/// Decides: waits for a lock are for what its holder waits for, when that takes more than this share of the time it is
+/// held.
 /// From: the definition of a majority: with a shorter wait for the lock, they would wait for the other thing instead.
 /// Shown by: `tests`, a lock around the end of a channel, as Rust's receivers need when threads share them.
 /// Wrong if: the lock is held for long for other reasons, too: then making the pool larger helps less than is said.

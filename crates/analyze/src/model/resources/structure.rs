@@ -18,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const PEERS: f64 = 0.8;
 
 /// Decides: who ended the waits is known of so many of them.
-/// From: whoever releases is a thread of the program, while a clock or a device that wakes is none; the rest are wake-ups
-/// that an interrupt passed on.
-/// Shown by: pools of seven kinds, where 97 % to all were known; threads of an executor that waits with a clock, where half
-/// were.
+/// From: whoever releases is a thread of the program, while a clock or a device that wakes is none; the rest are
+/// wake-ups that an interrupt passed on.
+/// Shown by: pools of seven kinds, where 97 % to all were known; threads of an executor that waits with a clock, where
+/// half were.
 /// Wrong if: most threads give up waiting after a time.
 const KNOWN: f64 = 0.8;
 
@@ -32,16 +32,17 @@ const KNOWN: f64 = 0.8;
 const MOST: f64 = 0.5;
 
 /// Decides: fewer hand-overs than this show no structure.
-/// From: of a queue that two of its eight consumers refill by chance, ten wake-ups in a row are by consumers in one of a
-/// million cases.
+/// From: of a queue that two of its eight consumers refill by chance, ten wake-ups in a row are by consumers in one of
+/// a million cases.
 /// Shown by: `tests`.
 /// Wrong if: each thing is held for a large part of the run; then the cause stays open.
 const FEWEST: usize = 10;
 
-/// Decides: nearly each thread wakes always the same next one: they take turns; or one of the other kind, which asks or answers.
+/// Decides: nearly each thread wakes always the same next one: they take turns; or one of the other kind, which asks or
+/// answers.
 /// From: threads that come back for one of a few things come in the order in which they are done with their work, which
-/// changes; a turn never does. The rest is what a waker that is not known leaves. What is taken from a queue and put back into
-/// it is no turn, in whatever order.
+/// changes; a turn never does. The rest is what a waker that is not known leaves. What is taken from a queue and put
+/// back into it is no turn, in whatever order.
 /// Shown by: `tests`, threads that write in order.
 /// Wrong if: all hold for exactly as long and queue in order; then the cause stays open.
 const TURNS: f64 = 0.9;

@@ -1,8 +1,9 @@
 //! How a lock or a pool is used: how often threads had to wait for it, and how long they hold it. From the timelines.
 //!
-//! Who gets it without waiting leaves no trace, and who gives it back while nobody waits neither. A hold is seen from begin to
-//! end where somebody waits all the while: then it began with the end of a wait, and whoever held woke the next one. That others
-//! wait when it begins says nothing of how long it takes, so the holds that are seen are a fair sample of all.
+//! Who gets it without waiting leaves no trace, and who gives it back while nobody waits neither. A hold is seen from
+//! begin to end where somebody waits all the while: then it began with the end of a wait, and whoever held woke the
+//! next one. That others wait when it begins says nothing of how long it takes, so the holds that are seen are a fair
+//! sample of all.
 
 use super::hand_over::{HandOvers, Timelines, hand_overs};
 use crate::model::run::Traced;
@@ -65,8 +66,8 @@ pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<Wa
     let lengths: Vec<f64> = found.whole.iter().map(|(start, end)| (end - start) as f64).collect();
     let mean_seen = lengths.iter().sum::<f64>() / count as f64;
     let variance = lengths.iter().map(|ns| (ns - mean_seen).powi(2)).sum::<f64>() / count as f64;
-    // What is cut off is longer than it was seen: total time on test (Epstein & Sobel, 1953). A lock is held until the next one
-    // has it: nothing of it can be cut off while somebody waits.
+    // What is cut off is longer than it was seen: total time on test (Epstein & Sobel, 1953). A lock is held until the
+    // next one has it: nothing of it can be cut off while somebody waits.
     let cut_off = if size > 1 { found.cut_off } else { 0.0 };
     let hold = (lengths.iter().sum::<f64>() + cut_off) / count as f64;
     (hold > 0.0 && mean_seen > 0.0).then(|| Usage {

@@ -18,8 +18,8 @@ pub(super) struct TableRows {
     pub(super) living: HashMap<u32, u32>,
     /// Addresses of the locks of memory maps, whoever waited for them.
     pub(super) mmap_locks: HashSet<u64>,
-    /// Places at which a thread still waits when observing ends, and since how long, nanoseconds. The kernel side sums up a
-    /// wait when it ends.
+    /// Places at which a thread still waits when observing ends, and since how long, nanoseconds. The kernel side sums
+    /// up a wait when it ends.
     pub(super) open: Vec<(u32, u64)>,
 }
 

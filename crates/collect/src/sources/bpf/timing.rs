@@ -22,8 +22,8 @@ const HYSTERESIS: u64 = 2;
 /// One poll in so many is a window.
 const CYCLE: u32 = 10;
 
-/// Which poll of a cycle is its window: a hash of the cycle's number, by the finaliser of SplitMix64 (Steele, Lea & Flood
-/// 2014, "Fast splittable pseudorandom number generators").
+/// Which poll of a cycle is its window: a hash of the cycle's number, by the finaliser of SplitMix64 (Steele, Lea &
+/// Flood 2014, "Fast splittable pseudorandom number generators").
 fn window_of(cycle: u64) -> u32 {
     let mut word = cycle.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
-//! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and a map
-//! over a parameter. It needs no script. Rooms: `curves` and `map` the drawings.
+//! The page of a sweep over several cases: the answers side by side, the curves in one picture, a family of curves and
+//! a map over a parameter. It needs no script. Rooms: `curves` and `map` the drawings.
 //!
 //! May import: `answer`, `chart`, `comparison`, `markup`, `page`, `text`, `words`, `analyze`, `recording`.
 

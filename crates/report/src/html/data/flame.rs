@@ -65,8 +65,8 @@ pub(super) fn on_cpu(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Valu
     tree.nodes(names)
 }
 
-/// Blocked time of all threads of all runs, in the same way. Innermost is what was waited for, in brackets; who waits for a
-/// processor is not blocked.
+/// Blocked time of all threads of all runs, in the same way. Innermost is what was waited for, in brackets; who waits
+/// for a processor is not blocked.
 pub(super) fn waited(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Value {
     let runs: Vec<Observed<'_, '_>> = Observed::all(analysis).collect();
     let mut tree = CallTree::new(runs.len());
