@@ -107,7 +107,7 @@ mod tests {
 
     /// Goroutines in this process's memory, each a record and a stack of so many words.
     struct World {
-        records: Vec<Box<[u64; WORDS]>>,
+        records: Vec<[u64; WORDS]>,
         stacks: Vec<Vec<u64>>,
         list: Vec<u64>,
         header: Box<[u64; 2]>,
@@ -118,13 +118,11 @@ mod tests {
     impl World {
         fn new(goroutines: usize) -> World {
             let stacks: Vec<Vec<u64>> = (0..goroutines).map(|number| vec![number as u64; 32]).collect();
-            let mut records: Vec<Box<[u64; WORDS]>> = Vec::new();
-            for stack in &stacks {
-                let mut record = Box::new([0; WORDS]);
+            let mut records = vec![[0; WORDS]; goroutines];
+            for (record, stack) in records.iter_mut().zip(&stacks) {
                 let low = stack.as_ptr() as u64;
                 (record[LOW], record[HIGH], record[SP], record[PC]) = (low, low + 256, low + 64, PARKED);
                 record[ITSELF] = record.as_ptr() as u64;
-                records.push(record);
             }
             let list: Vec<u64> = records.iter().map(|record| record.as_ptr() as u64).collect();
             let header = Box::new([list.as_ptr() as u64, list.len() as u64]);
