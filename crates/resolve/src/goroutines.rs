@@ -3,8 +3,6 @@
 //! A thread of Go's scheduler that sleeps tells little: any goroutine may be what it will run next. Go's runtime keeps
 //! all its goroutines in a list (`allgs` in runtime/proc.go), each with the registers that it left off with. Nothing
 //! stops the process meanwhile, so a record counts only when it is the same before and after its stack was copied.
-//!
-//! May import: `address`, `memory`, `unwind`.
 
 use crate::address::UserRegisters;
 use crate::memory::Memory;

@@ -11,7 +11,7 @@ use recording::{FrameId, StackId};
 use resolve::{
     CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, merge_spans, parse_maps,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 /// The loader maps libraries in the first milliseconds, so the map is read often at first, and later only when an
@@ -68,7 +68,7 @@ pub(super) struct Image {
     /// Where the functions that leave a stack lie.
     leavers: Option<[(u64, u64); 2]>,
     goroutines: Goroutines,
-    pub(super) parked: Parked,
+    parked: Parked,
     /// Frames in files, by lookup address.
     frames: HashMap<u64, FrameId>,
     made: JitCode,
@@ -254,6 +254,17 @@ impl Image {
     pub(super) fn goroutine(&mut self, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
         self.leavers?;
         self.goroutines.running(pid, registers, stack_pointer)
+    }
+
+    /// How many of its goroutines wait now at each stack; none where they cannot be read.
+    pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<StackId, u32>> {
+        let mut parked = std::mem::take(&mut self.parked);
+        let found = parked.look(|registers, bytes| {
+            let unwound = self.unwind(Copied::new(registers, bytes), now_ns, interner);
+            unwound.stack.filter(|_| !unwound.truncated)
+        });
+        self.parked = parked;
+        found
     }
 
     /// Return addresses of the last unwound stack, the nearest first.

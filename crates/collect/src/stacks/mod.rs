@@ -1,7 +1,7 @@
 //! Call stacks of the target: copied bytes → handles, and handles → names.
 //!
 //! Rooms: `image` one program image, its memory map and the unwinding of its stacks; `jit_code` its code that lies in
-//! no file; `goroutine` what runs on a stack in Go, `parked` what waits there; `interner` gives out handles and names
+//! no file; `goroutine` what runs on a stack in Go, `parked` what waits there, and `looks` when that is looked at; `interner` gives out handles and names
 //! them; `languages` which runtimes need help to be named; `python` its functions; `variables` what lies at addresses
 //! of data.
 //!
@@ -12,6 +12,7 @@ mod image;
 mod interner;
 mod jit_code;
 mod languages;
+mod looks;
 mod parked;
 mod python;
 mod variables;
@@ -23,7 +24,7 @@ pub(crate) use python::{PythonCall, PythonMap};
 use crate::events::Event;
 use crate::sharing::{ImageCode, SharedRows, SharingSampler};
 use image::Image;
-use parked::Looks;
+use looks::Looks;
 use recording::tables::{Frame, Module, Stack};
 use recording::{FrameId, RunId, StackId, ThreadId};
 use resolve::ModuleCache;

@@ -1,53 +1,11 @@
-//! Where goroutines wait at one moment.
+//! Where the goroutines of an image wait at one moment.
 
-use super::image::{Copied, Image};
-use super::interner::Interner;
-use crate::events::Event;
-use crate::procfs::monotonic_ns;
 use recording::StackId;
 use resolve::{ParkedGoroutines, Unwinder, UserRegisters};
 use std::collections::{BTreeMap, HashMap};
 
 /// Goroutines whose stacks are remembered. More at once are seldom.
 const KNOWN: usize = 1 << 16;
-
-/// At most one part in so many of one processor's time is spent on looks: a program with thousands of goroutines that
-/// wait is looked at less often.
-const PART: u64 = 50;
-
-/// The looks at waiting tasks of a run.
-#[derive(Debug, Default)]
-pub(super) struct Looks {
-    /// The next look is not before this time, nanoseconds of CLOCK_MONOTONIC.
-    due_ns: u64,
-}
-
-impl Looks {
-    /// Looks, unless the last look was too long for that: one event for each stack, or one without a stack when nobody
-    /// waited.
-    pub(super) fn look<'i>(
-        &mut self,
-        images: impl Iterator<Item = &'i mut Image>,
-        interner: &mut Interner,
-    ) -> Vec<Event> {
-        let time_ns = monotonic_ns();
-        if time_ns < self.due_ns {
-            return Vec::new();
-        }
-        let mut all: Option<BTreeMap<StackId, u32>> = None;
-        for of_image in images.filter_map(|image| Parked::look(image, interner, time_ns)) {
-            let all = all.get_or_insert_default();
-            of_image.into_iter().for_each(|(stack, count)| *all.entry(stack).or_default() += count);
-        }
-        let Some(all) = all else { return Vec::new() };
-        self.due_ns = time_ns + PART * (monotonic_ns() - time_ns);
-        if all.is_empty() {
-            return vec![Event::Parked { time_ns, user_stack: None, count: 0 }];
-        }
-        let each = all.into_iter().map(|(stack, count)| Event::Parked { time_ns, user_stack: Some(stack), count });
-        each.collect()
-    }
-}
 
 /// The goroutines of an image that wait, and the stacks that they were met on last.
 #[derive(Debug, Default)]
@@ -66,21 +24,23 @@ impl Parked {
         }
     }
 
-    /// How many of them wait now at each stack; none where they cannot be read.
-    fn look(image: &mut Image, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<StackId, u32>> {
-        let mut goroutines = image.parked.goroutines.take()?;
-        let mut known = std::mem::take(&mut image.parked.known);
+    /// How many of them wait now at each stack; none where they cannot be read. `unwind` gives the stack of copied bytes, where
+    /// it is whole.
+    pub(super) fn look(
+        &mut self,
+        mut unwind: impl FnMut(UserRegisters, &[u8]) -> Option<StackId>,
+    ) -> Option<BTreeMap<StackId, u32>> {
+        let Parked { goroutines, known } = self;
         if known.len() >= KNOWN {
             known.clear();
         }
         let mut counts: BTreeMap<StackId, u32> = BTreeMap::new();
-        let alive = goroutines.look(|record, registers, bytes| {
+        let alive = goroutines.as_mut()?.look(|record, registers, bytes| {
             let hash = hash(&registers, bytes);
             let stack = match known.get(&record).filter(|(of, _)| *of == hash) {
                 Some((_, stack)) => *stack,
                 None => {
-                    let unwound = image.unwind(Copied::new(registers, bytes), now_ns, interner);
-                    let stack = unwound.stack.filter(|_| !unwound.truncated);
+                    let stack = unwind(registers, bytes);
                     known.insert(record, (hash, stack));
                     stack
                 }
@@ -89,7 +49,9 @@ impl Parked {
                 *counts.entry(stack).or_default() += 1;
             }
         });
-        image.parked = Parked { goroutines: Some(goroutines).filter(|_| alive), known };
+        if !alive {
+            *goroutines = None;
+        }
         alive.then_some(counts)
     }
 }

@@ -73,7 +73,7 @@ fn thread(ledger: &Ledger<'_, '_>) -> Option<(ThreadId, f64)> {
         Some(busy as f64 / life(thread).max(1) as f64)
     };
     let length = traced.length_ns();
-    let always = |thread: &&ThreadId| 2 * life(thread) > length && busy(thread).is_some_and(|busy| busy > BUSY);
+    let always = |thread: &&ThreadId| life(thread) > length / 2 && busy(thread).is_some_and(|busy| busy > BUSY);
     let mut candidates = traced.threads.keys().filter(|thread| own(thread)).filter(always);
     let (only, None) = (candidates.next()?, candidates.next()) else { return None };
     let others: u64 = waiters.iter().filter(|(thread, _)| *thread != only).map(|(_, life)| life).sum();
