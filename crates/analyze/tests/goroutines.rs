@@ -173,6 +173,11 @@ const PREEMPTED: &str =
 
 /// Two goroutines side by side, then only the one that has more to do; it moves from thread to thread.
 fn shares(beside: &str, alone: &str, other_waits: u64) -> Tables {
+    shares_seen(beside, alone, other_waits, None)
+}
+
+/// The same; what goroutines were seen to wait for, every ten milliseconds.
+fn shares_seen(beside: &str, alone: &str, other_waits: u64, waiting: Option<&[(&str, u32)]>) -> Tables {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.7), &around(1.0));
     let (ended, preempted) = (sleeps(ENDED), sleeps(PREEMPTED));
     let wakes = format!("runtime.futex@app < runtime.wakep@app < {PREEMPTED} < {alone}");
@@ -189,6 +194,9 @@ fn shares(beside: &str, alone: &str, other_waits: u64) -> Tables {
             let mut b = run.thread("b").runs(ms(400), alone);
             for _ in 0..3 {
                 b = b.locks(0x300, ms(50), &preempted, "a").woken_at(&wakes).runs(ms(50), alone);
+            }
+            for waiting in waiting {
+                (0..70).for_each(|look| run.look(ms(10 * look), waiting));
             }
         })
         .tables()
@@ -208,6 +216,21 @@ fn what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance()
     let answer = answer_for(&shares(WORK, starter, 0));
     assert!(missing(&answer, CauseId::IMBALANCE).contains("what starts the others"), "{:#?}", answer.verdict);
     let answer = answer_for(&shares(WORK, WORK, 50));
+    assert!(missing(&answer, CauseId::IMBALANCE).contains("others wait"), "{:#?}", answer.verdict);
+}
+
+/// A thread's last goroutine had waited for a lock: whether any still does is known from the goroutines alone.
+#[test]
+fn goroutines_that_were_seen_to_wait_for_nothing_else_have_ended() {
+    let main = "runtime.gopark@app < runtime.semacquire1@app < sync.(*WaitGroup).Wait@app < main.main@app a.go:62 < \
+                runtime.main@app < runtime.goexit@app";
+    let service = "runtime.gopark@app < runtime.goparkunlock@app < runtime.bgsweep@app < runtime.goexit@app";
+    let answer = answer_for(&shares_seen(WORK, WORK, 50, Some(&[(main, 1), (service, 2)])));
+    assert_eq!(first(&answer), Some((CauseId::IMBALANCE, "main.work")), "{:#?}", answer.verdict);
+    // The near miss: one waits for a message.
+    let queue =
+        "runtime.gopark@app < runtime.chanrecv@app < runtime.chanrecv1@app < main.log@app a.go:70 < runtime.goexit@app";
+    let answer = answer_for(&shares_seen(WORK, WORK, 50, Some(&[(main, 1), (queue, 1)])));
     assert!(missing(&answer, CauseId::IMBALANCE).contains("others wait"), "{:#?}", answer.verdict);
 }
 

@@ -16,7 +16,7 @@ use crate::model::Traced;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::model::tasks::{TaskStart, start};
-use crate::runtimes::Parked;
+use crate::runtimes::{Parked, Primitive};
 use crate::statistics::{MIN_SHARE, median};
 use recording::{StackId, ThreadId};
 use std::collections::BTreeMap;
@@ -107,7 +107,9 @@ pub(super) fn explain<'t>(
         ));
     }
     let (ends, waits) = sleeping(traced, stacks);
-    if waits > OTHERWISE * ends {
+    // What goroutines were seen to wait for tells more than what threads did before they slept.
+    let others_wait = others_wait(facts, ledger).unwrap_or(waits > OTHERWISE * ends);
+    if others_wait {
         return Err(format!(
             "goroutines have ended, but others wait for locks, channels or the clock: which of it leaves processors idle \
              while {name} runs is not known"
@@ -179,6 +181,28 @@ fn together<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, function: TaskStart<'t
         since = time;
     }
     Together { several: several as f64 * 1e-9, any: any as f64 * 1e-9, sample: sample * 1e-9 }
+}
+
+/// Whether goroutines of the program were seen to wait for anything but the end of others, in more than a small part of the
+/// looks. None where they were not looked at often enough.
+fn others_wait(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<bool> {
+    let (traced, stacks) = (ledger.traced, &facts.model.stacks);
+    let (begin, end) = traced.measured;
+    let waits = |stack: StackId| {
+        let view = stacks.view(Some(stack), false);
+        let joins = view.parked == Some(Parked::TaskWaits(Primitive::Join));
+        let waits = matches!(view.parked, Some(Parked::TaskWaits(_) | Parked::Sleeps | Parked::Polls));
+        waits && !joins && view.own.is_some()
+    };
+    let mut known: BTreeMap<StackId, bool> = BTreeMap::new();
+    let mut looks: BTreeMap<u64, bool> = BTreeMap::new();
+    let rows = facts.model.tables.parked_tasks.iter().filter(|row| row.run == traced.run.run);
+    for row in rows.filter(|row| (begin..=end).contains(&row.time_ns)) {
+        let waiting = row.user_stack.is_some_and(|s| *known.entry(s).or_insert_with_key(|s| waits(*s)));
+        *looks.entry(row.time_ns).or_default() |= waiting;
+    }
+    let waiting = looks.values().filter(|waiting| **waiting).count() as f64;
+    traced.tasks_seen.then_some(waiting > OTHERWISE * looks.len() as f64)
 }
 
 /// How many nanoseconds threads of Go's scheduler slept because goroutines had ended, and because goroutines waited.
