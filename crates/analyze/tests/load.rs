@@ -178,6 +178,60 @@ fn a_lock_is_found_beside_the_load() {
     assert_eq!(answer.verdict.causes[0].id, CauseId::USER_LOCK, "{:#?}", answer.verdict);
 }
 
+/// Two workers that take turns at a lock, and wait for requests for so many of 100 ms.
+fn queue_at_a_lock(requests: u64) -> Answer {
+    let lock = "__lll_lock_wait@libc.so.6 < pthread_mutex_lock@libc.so.6 < store@server server.c:33 < ?@libc.so.6";
+    let half = ms(50 - requests / 2);
+    let serve = |run: &mut recording::synthetic::RunSketch<'_>, threads: u64| {
+        for (name, other) in [("a", "b"), ("b", "a")].into_iter().take(threads as usize) {
+            let mut thread = run.thread(name);
+            for _ in 0..10 {
+                thread = match (threads, name) {
+                    (1, _) => thread.runs(2 * half, WORK),
+                    (_, "a") => thread.runs(half, WORK).locks(0x100, half, lock, other),
+                    _ => thread.locks(0x100, half, lock, other).runs(half, WORK),
+                };
+                thread = thread.waits_for(Reason::Poll, "eventpoll", Some(EPOLL_WAIT), ms(requests), WAIT);
+            }
+        }
+        run.row().throughput = Some(1000.0);
+    };
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.9))
+        .clean_cpu(2, &around(1.0), &around(0.9))
+        .throughput(1, &around(1000.0))
+        .throughput(2, &around(1000.0));
+    let mut tables = loaded(sketch.traced(1, |run| serve(run, 1)).traced(2, |run| serve(run, 2)).tables(), 0.1, 1);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (Some(0), Some(trace.end_ns), Some(0));
+    }
+    answer_for(&tables)
+}
+
+#[test]
+fn the_larger_of_lock_and_load_comes_first() {
+    let answer = queue_at_a_lock(10);
+    assert_eq!(answer.verdict.causes[0].id, CauseId::USER_LOCK, "{:#?}", answer.verdict);
+    assert!(machine(&answer, CauseId::LOAD_LIMIT).is_some(), "{:#?}", answer.verdict.machine);
+    assert!(!answer.verdict.summary.contains("requests"), "{}", answer.verdict.summary);
+    let answer = queue_at_a_lock(70);
+    assert!(answer.verdict.summary.contains("The server waited for the load's requests"), "{}", answer.verdict.summary);
+}
+
+/// A server that ran before it was observed, and one that listens at nothing.
+#[test]
+fn who_listens_waits_for_requests() {
+    let mut tables = idle(0);
+    for trace in &mut tables.traces {
+        (trace.load_begin_ns, trace.load_end_ns, trace.load_ns) = (None, None, None);
+        trace.listens = Some(true);
+    }
+    let told = machine(&answer_for(&tables), CauseId::LOAD_LIMIT).unwrap();
+    assert!(told.starts_with("the server waited for requests, or for replies of other services, for "), "{told}");
+    tables.traces.iter_mut().for_each(|trace| trace.listens = Some(false));
+    assert!(machine(&answer_for(&tables), CauseId::LOAD_LIMIT).is_none());
+}
+
 /// A thread accepts requests and hands them on: the others wait for what it waits for.
 #[test]
 fn workers_of_an_idle_acceptor_wait_for_the_load() {

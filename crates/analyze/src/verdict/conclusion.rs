@@ -89,7 +89,8 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     let own = found.is_some() || facts.focus().is_some();
     let threads = verdict.causes.first().map(|c| c.threads);
     let second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
-    let second = beside(&verdict.machine, threads, own, second);
+    let lost = verdict.causes.first().map_or(0.0, |cause| cause.lost_seconds);
+    let second = beside(&verdict.machine, threads, (own, lost), second);
     let first = speed(facts, threads);
     let rival =
         as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
@@ -99,8 +100,8 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
 }
 
 /// Puts what the machine took at that count before `second`, the sentence on the program's own cause. `own`: whether
-/// there is such a cause; without one only the machine is told.
-fn beside(machine: &[Condition], threads: Option<u32>, own: bool, second: String) -> String {
+/// there is such a cause; without one only the machine is told. `lost`: what it costs, processor-seconds per unit of work.
+fn beside(machine: &[Condition], threads: Option<u32>, (own, lost): (bool, f64), second: String) -> String {
     let largest = machine.iter().filter(|c| own.then_some(c.threads) == threads || !own);
     let largest = largest.max_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)));
     let Some(condition) = largest.filter(|c| c.share.is_some()) else { return second };
@@ -109,7 +110,9 @@ fn beside(machine: &[Condition], threads: Option<u32>, own: bool, second: String
     }
     // The condition's own sentence says whether the load set the pace or itself waited for the server.
     if condition.id == CauseId::LOAD_LIMIT {
-        return format!("{} Beside that: {second}", sentence(&condition.summary));
+        // What costs more than the waiting for requests is the answer. The rest is told below it.
+        let smaller = condition.seconds.is_some_and(|waited| waited < lost);
+        return if smaller { second } else { format!("{} Beside that: {second}", sentence(&condition.summary)) };
     }
     let title = describe(condition.id).map_or(condition.id.name(), |meta| meta.title);
     format!(
