@@ -195,7 +195,7 @@ fn shares_seen(beside: &str, alone: &str, other_waits: u64, waiting: Option<&[(&
             for _ in 0..3 {
                 b = b.locks(0x300, ms(50), &preempted, "a").woken_at(&wakes).runs(ms(50), alone);
             }
-            for waiting in waiting {
+            if let Some(waiting) = waiting {
                 (0..70).for_each(|look| run.look(ms(10 * look), waiting));
             }
         })
