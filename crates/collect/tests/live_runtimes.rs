@@ -294,6 +294,18 @@ fn samples_tell_goroutines(tables: &Tables, kind: &str) {
     assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), 3, "{kind}");
 }
 
+/// Goroutines that wait for the lock are met by looks at all goroutines. Their list is found by its symbol, which stripped
+/// programs lack.
+#[cfg(target_arch = "x86_64")]
+fn goroutines_that_wait_are_looked_at(tables: &Tables, kind: &str) {
+    let names = ["runtime.gopark", "sync.(*Mutex).Lock", "main.addSlowly", "runtime.goexit"];
+    let seen = tables.parked_tasks.iter().any(|row| {
+        let (functions, complete) = stack(tables, row.user_stack);
+        complete && row.count > 0 && names.iter().all(|name| functions.iter().any(|f| f == name))
+    });
+    assert_eq!(seen, kind == "plain", "{kind}: {} rows", tables.parked_tasks.len());
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn go_functions_have_names_also_in_stripped_programs() {
@@ -317,6 +329,7 @@ fn go_functions_have_names_also_in_stripped_programs() {
         {
             goroutines_are_on_the_stacks_of_their_threads(&tables, kind);
             samples_tell_goroutines(&tables, kind);
+            goroutines_that_wait_are_looked_at(&tables, kind);
         }
         let line = tables.frames.iter().find(|frame| frame.function.as_deref() == Some("main.readSlowly")).unwrap();
         assert!(line.file.as_ref().unwrap().ends_with("contended.go"), "{kind} {line:?}");

@@ -64,6 +64,9 @@ pub(super) fn well_seen(tables: &Tables) -> HashSet<RunId> {
 /// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things
 /// meanwhile. No more threads at once than such tasks. A second time it changes nothing.
 pub fn tell_tasks(tables: &mut Tables) {
+    if tables.parked_tasks.is_empty() {
+        return;
+    }
     let (looks, idle) = {
         let stacks = Stacks::new(tables);
         (looks(tables, &stacks), idle_waits(tables, &stacks))
