@@ -1,5 +1,5 @@
-//! Locks and pools as queues: how busy each is, and how many would wait if more came. It says so before a queue is a
-//! cause.
+//! Locks and pools as queues: how busy each is, and how many threads would wait if more came. This shows a limit before
+//! it is a cause.
 
 use crate::account::Ledger;
 use crate::answer::{Bounded, Interval, Queue, QueueKind, Site};
@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::model::code::place;
 use crate::model::futex::{Purpose, object};
 use crate::model::resources::hand_over::Timelines;
-use crate::model::resources::{Usage, resources, usage};
+use crate::model::resources::{Usage, usage};
 use crate::sharing::variable_at;
 use crate::statistics::NORMAL_95;
 use crate::statistics::queueing::{offered, waiting};
@@ -34,7 +34,7 @@ const NEAR: f64 = 0.7;
 /// Wrong if: the load can still grow by a twentieth before threads queue up.
 const FULL: f64 = 0.97;
 
-/// What is waited for somewhere.
+/// A lock or a pool that threads waited for.
 struct Waited<'a> {
     kind: QueueKind,
     size: usize,
@@ -56,18 +56,19 @@ pub fn queues<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Queue> {
     found
 }
 
-/// Pools, and locks at an address that several threads share. Threads that wait at futexes of their own are at no lock
-/// that a recording tells apart.
+/// Pools, and locks at an address that several threads share. If each thread waits at a futex of its own, the recording
+/// does not tell locks apart.
 fn waited<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Waited<'t>> {
     let traced = ledger.traced;
-    let pools = resources(traced, &model.stacks, &ledger.futexes, &model.places).pools;
     let row = |wait: &WaitId| traced.waits.get(wait).copied();
+    let pools = &ledger.resources(model).pools;
     let mut found: Vec<Waited<'t>> = pools
-        .into_iter()
+        .iter()
         .filter_map(|pool| {
             let rows = pool.waits.iter().filter_map(row).collect();
             let site = Some(pool.place.site());
-            Some(Waited { kind: QueueKind::Pool, size: pool.size?, object: None, site, waits: pool.waits, rows })
+            let waits = pool.waits.clone();
+            Some(Waited { kind: QueueKind::Pool, size: pool.size?, object: None, site, waits, rows })
         })
         .collect();
     let mut locks: BTreeMap<_, Waited<'t>> = BTreeMap::new();
@@ -113,7 +114,7 @@ fn queue(model: &Model<'_>, ledger: &Ledger<'_, '_>, timelines: &Timelines<'_>, 
     }
     let (size, waiters) = (waited.size, threads(waited));
     let had_to_wait = waits / seconds * hold;
-    // Waits are counted, and holds are a sample: the error of each, as a share of it.
+    // Waits are counted and holds are sampled: the relative variance of each.
     let (of_waits, of_hold) = (waits.recip(), variation / holds as f64);
     let within = NORMAL_95 * (of_waits + of_hold).sqrt();
     let at = |times: f64| offered(size, waiters, had_to_wait * times.max(0.0));
@@ -157,7 +158,7 @@ fn queue(model: &Model<'_>, ledger: &Ledger<'_, '_>, timelines: &Timelines<'_>, 
     Some(queue)
 }
 
-/// That it is near its limit, where it is.
+/// The sentence for a queue that is near its limit.
 fn summary(queue: &Queue) -> Option<String> {
     let (low, high) = (queue.utilisation_interval.low, queue.utilisation_interval.high);
     if queue.utilisation < NEAR {

@@ -73,6 +73,18 @@ fn without_waiting_tasks_no_lock_is_told() {
     assert!(found(&answer, CauseId::USER_LOCK).is_none() && !unsure_of_locks(&answer), "{:#?}", answer.verdict);
 }
 
+/// The near miss: the first goroutine takes all permits to wait for the end of the others.
+#[test]
+fn the_first_task_waits_for_the_others() {
+    let ends = "runtime.gopark@app < runtime.selectgo@app < golang.org/x/sync/semaphore.(*Weighted).Acquire@app < \
+                main.main@app a.go:62 < runtime.main@app < runtime.goexit@app";
+    let tables = server(&[(ends, 1)]);
+    assert_eq!(told(&tables, tables.parked_tasks[0].user_stack.unwrap()), 0);
+    let worker = ends.replace("main.main@app a.go:62 < runtime.main@app", "main.worker@app a.go:50");
+    let tables = server(&[(&worker, 1)]);
+    assert!(told(&tables, tables.parked_tasks[0].user_stack.unwrap()) > 0);
+}
+
 /// One task cannot keep two processors.
 #[test]
 fn no_more_threads_wait_than_tasks() {

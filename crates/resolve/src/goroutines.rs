@@ -1,4 +1,4 @@
-//! Goroutines that wait, and the stacks on which they do, read from the memory of their process.
+//! Goroutines, and the stacks of those that wait, read from the memory of their process.
 //!
 //! A thread of Go's scheduler that sleeps tells little: any goroutine may be what it will run next. Go's runtime keeps
 //! all its goroutines in a list (`allgs` in runtime/proc.go), each with the registers that it left off with. Nothing
@@ -24,20 +24,79 @@ const AT_ONCE: u64 = 256;
 /// The most bytes that are copied of a stack. Goroutines begin with 2 KiB; handlers of requests have some more.
 const STACK: u64 = 16 << 10;
 
-/// Words of the record that are read, and which of them are what (`g` in runtime/runtime2.go, from Go 1.17 to 1.26):
-/// both ends of the stack, and of the saved registers the stack pointer, the address of code, and the record's own
-/// address.
-const WORDS: usize = 10;
-const LOW: usize = 0;
-const HIGH: usize = 1;
-const SP: usize = 7;
-const PC: usize = 8;
-const ITSELF: usize = 9;
+/// A goroutine's record, as far as it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoroutineRecord {
+    /// Both ends of its stack.
+    pub stack: Range<u64>,
+    /// The address of the record of the thread that runs it (`m`).
+    pub thread: u64,
+    /// The stack pointer that it left off with; 0 while it runs.
+    pub sp: u64,
+    /// The address of code that it left off at.
+    pub pc: u64,
+}
 
-/// The goroutines of a process.
+/// Which words of a record are what: `g` in Go's runtime/runtime2.go, from Go 1.17 to 1.26. The kernel side reads the same
+/// (`place.h` of `collect`).
+impl GoroutineRecord {
+    /// Words that are read.
+    pub const WORDS: usize = 10;
+    /// The low end of the stack.
+    pub const LOW: usize = 0;
+    /// Its high end.
+    pub const HIGH: usize = 1;
+    /// The thread.
+    pub const THREAD: usize = 6;
+    /// The stack pointer, the first of the saved registers.
+    pub const SP: usize = 7;
+    /// The address of code.
+    pub const PC: usize = 8;
+    /// The record's own address.
+    pub const ITSELF: usize = 9;
+}
+
+/// The records of goroutines in a process's memory.
+#[derive(Debug)]
+pub struct GoroutineRecords(Memory);
+
+impl GoroutineRecords {
+    /// Those of a process; none when it has ended, or its memory may not be read.
+    pub fn of_process(pid: u32) -> Option<GoroutineRecords> {
+        Memory::of_process(pid).map(GoroutineRecords)
+    }
+
+    /// The record at an address. None where there is none: a record names itself.
+    pub fn read(&self, address: u64) -> Option<GoroutineRecord> {
+        let words: [u64; GoroutineRecord::WORDS] = self.words(address)?;
+        (words[GoroutineRecord::ITSELF] == address).then(|| GoroutineRecord {
+            stack: words[GoroutineRecord::LOW]..words[GoroutineRecord::HIGH],
+            thread: words[GoroutineRecord::THREAD],
+            sp: words[GoroutineRecord::SP],
+            pc: words[GoroutineRecord::PC],
+        })
+    }
+
+    /// True for the scheduler's own goroutine of a thread (`g0`), which is none of the program's: a thread's record begins with
+    /// its address.
+    pub fn is_scheduler_s(&self, address: u64, record: &GoroutineRecord) -> bool {
+        self.0.word(record.thread) == Some(address)
+    }
+
+    fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
+        let bytes = self.0.some(address, 8 * N)?;
+        let mut words = [0; N];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Some(words)
+    }
+}
+
+/// The goroutines of a process that wait.
 #[derive(Debug)]
 pub struct ParkedGoroutines {
-    memory: Memory,
+    records: GoroutineRecords,
     /// Address of the list.
     list: u64,
     park: Range<u64>,
@@ -50,13 +109,13 @@ impl ParkedGoroutines {
     pub fn of(pid: u32, unwinder: &Unwinder) -> Option<ParkedGoroutines> {
         let [park] = unwinder.go_functions([PARK])?;
         let list = unwinder.go_variable(LIST)?;
-        Some(ParkedGoroutines { memory: Memory::of_process(pid)?, list, park: park.0..park.1, next: 0 })
+        Some(ParkedGoroutines { records: GoroutineRecords::of_process(pid)?, list, park: park.0..park.1, next: 0 })
     }
 
     /// Looks at the goroutines that wait now, at most [`AT_ONCE`]: the record's address, the registers with which it
     /// goes on, and its stack from the stack pointer on. False when the process has ended.
     pub fn look(&mut self, mut each: impl FnMut(u64, UserRegisters, &[u8])) -> bool {
-        let Some([first, length]) = self.words::<2>(self.list) else { return false };
+        let Some([first, length]) = self.records.words::<2>(self.list) else { return false };
         if length == 0 || length > LONGEST {
             return true;
         }
@@ -67,7 +126,7 @@ impl ParkedGoroutines {
         let upto_end = looked.min(length - begin);
         for (at, count) in [(begin, upto_end), (0, looked - upto_end)] {
             let place = first.wrapping_add(at.wrapping_mul(8));
-            let Some(records) = self.memory.some(place, 8 * count as usize) else { continue };
+            let Some(records) = self.records.0.some(place, 8 * count as usize) else { continue };
             for record in records.as_chunks().0.iter().copied().map(u64::from_le_bytes) {
                 if let Some((record, registers, stack)) = self.parked(record) {
                     each(record, registers, &stack);
@@ -78,30 +137,30 @@ impl ParkedGoroutines {
     }
 
     /// One that waits, and its stack.
-    fn parked(&self, record: u64) -> Option<(u64, UserRegisters, Vec<u8>)> {
-        let before: [u64; WORDS] = self.words(record)?;
-        let (low, high, sp, pc) = (before[LOW], before[HIGH], before[SP], before[PC]);
-        // Who runs has no saved stack pointer.
-        let waits = before[ITSELF] == record && low <= sp && sp < high && self.park.contains(&pc);
-        let size = high.checked_sub(sp).filter(|_| waits)?.min(STACK);
-        let stack = self.memory.some(sp, usize::try_from(size).ok()?)?;
-        let after: [u64; WORDS] = self.words(record)?;
-        (after == before).then_some((record, UserRegisters { ip: pc, sp, bp: 0, lr: 0 }, stack))
-    }
-
-    fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
-        let bytes = self.memory.some(address, 8 * N)?;
-        let mut words = [0; N];
-        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
+    fn parked(&self, address: u64) -> Option<(u64, UserRegisters, Vec<u8>)> {
+        let record = self.records.read(address)?;
+        let GoroutineRecord { sp, pc, .. } = record;
+        if !record.stack.contains(&sp) || !self.park.contains(&pc) {
+            return None;
         }
-        Some(words)
+        let size = (record.stack.end - sp).min(STACK);
+        let stack = self.records.0.some(sp, usize::try_from(size).ok()?)?;
+        // It may have gone on meanwhile.
+        let unchanged = self.records.read(address).is_some_and(|now| now == record);
+        unchanged.then_some((address, UserRegisters { ip: pc, sp, bp: 0, lr: 0 }, stack))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WORDS: usize = GoroutineRecord::WORDS;
+    const LOW: usize = GoroutineRecord::LOW;
+    const HIGH: usize = GoroutineRecord::HIGH;
+    const SP: usize = GoroutineRecord::SP;
+    const PC: usize = GoroutineRecord::PC;
+    const ITSELF: usize = GoroutineRecord::ITSELF;
 
     /// Goroutines in this process's memory, each a record and a stack of so many words.
     struct World {
@@ -128,8 +187,8 @@ mod tests {
         }
 
         fn looks(&self) -> ParkedGoroutines {
-            let memory = Memory::of_process(std::process::id()).expect("this process's own memory");
-            ParkedGoroutines { memory, list: self.header.as_ptr() as u64, park: 0x1000..0x1020, next: 0 }
+            let records = GoroutineRecords::of_process(std::process::id()).expect("this process's own memory");
+            ParkedGoroutines { records, list: self.header.as_ptr() as u64, park: 0x1000..0x1020, next: 0 }
         }
     }
 

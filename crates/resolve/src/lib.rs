@@ -7,7 +7,7 @@
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
 //! | [`unwind`] | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
-//! | [`goroutines`] | goroutines that wait, from a process's memory |
+//! | [`goroutines`] | goroutines and the stacks of those that wait, from a process's memory |
 //! | [`symbols`] | code addresses → functions, inlined ones (each a `site`), files, lines; `demangle` makes names readable |
 //! | [`jit`] | names of code that was made at run time |
 //! | [`python`] | the functions of Python, from the interpreter's memory (`memory`) |
@@ -49,7 +49,7 @@ pub use address::{CodeAddress, UserRegisters};
 pub use build_id::BuildId;
 pub use data_types::{DataTypes, Moment, Placed};
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
-pub use goroutines::ParkedGoroutines;
+pub use goroutines::{GoroutineRecord, GoroutineRecords, ParkedGoroutines};
 pub use jit::{JitFunction, RuntimeCode};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};

@@ -28,7 +28,7 @@ pub mod timeline;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
 use crate::model::futex::{FutexWait, Ground, Purpose, classify};
-use crate::model::resources::resources;
+use crate::model::resources::{Resources, resources};
 use crate::model::{Model, Traced};
 use crate::statistics::intervals;
 use crate::statistics::paired::ERROR;
@@ -44,6 +44,7 @@ use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use scale::Both;
 use serial_code::SerialCode;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::{Split, split};
 
@@ -73,6 +74,8 @@ pub struct Ledger<'m, 't> {
     pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
     /// What all its waits are for.
     pub reasons: HashMap<WaitId, Why>,
+    /// Its limited resources, once somebody asks.
+    resources: OnceCell<Resources<'t>>,
     /// Its samples, counted.
     pub profile: Profile<'t>,
     /// Its code that never runs beside other code.
@@ -91,6 +94,13 @@ pub struct Ledger<'m, 't> {
     /// The processor time of the timed runs exceeds the useful by less than this with 95 % certainty, in the same unit;
     /// absent where not known.
     pub most_growth: Option<f64>,
+}
+
+impl<'t> Ledger<'_, 't> {
+    /// The limited resources of the run.
+    pub fn resources(&self, model: &Model<'t>) -> &Resources<'t> {
+        self.resources.get_or_init(|| resources(self.traced, &model.stacks, &self.futexes, &model.places))
+    }
 }
 
 impl Ledger<'_, '_> {
@@ -468,6 +478,7 @@ impl<'m, 't> Draft<'m, 't> {
             split,
             futexes,
             reasons,
+            resources: OnceCell::new(),
             profile,
             serial_code,
             work,

@@ -76,7 +76,6 @@ impl<'t> Model<'t> {
     pub fn new(tables: &'t Tables) -> Model<'t> {
         let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();
         let mut traced: BTreeMap<u32, Traced> = BTreeMap::new();
-        let tasks_seen = parked_tasks::well_seen(tables);
         let observed = tables.runs.iter().filter(|r| r.kind == RunKind::Traced).count();
         let alone = observed == 1 && !tables.runs.iter().any(|r| r.kind == RunKind::Clean);
         // A recording of a single run is analysed whatever its thread count and however it ended.
@@ -106,7 +105,7 @@ impl<'t> Model<'t> {
                     own_events: false,
                     task_sleeps: TaskSleeps::default(),
                     tasks: Tasks::default(),
-                    tasks_seen: tasks_seen.contains(&run.run),
+                    tasks_seen: false,
                     few_tasks_left: Vec::new(),
                     gatherings: BTreeSet::new(),
                     fixed_threads: HashSet::new(),
@@ -183,6 +182,7 @@ impl<'t> Model<'t> {
             }
         };
         for run in &mut traced {
+            run.tasks_seen = parked_tasks::well_seen(tables, run.run.run, run.measured);
             run.task_sleeps = TaskSleeps::new(&run.waits, &run.wakes, &stacks, numbers.futex);
             run.tasks = Tasks::new(&run.samples, &stacks);
             run.few_tasks_left = run.tasks.fewer_than(run.processors());

@@ -5,7 +5,8 @@
 //! things, is one that a processor was there for. Such a thread is told to have waited for that.
 
 use super::stacks::Stacks;
-use crate::runtimes::{Parked, Primitive};
+use super::tasks::start;
+use crate::runtimes::{Parked, Primitive, is_first_task};
 use recording::tables::{Reason, Slice, State, Wait};
 use recording::{RunId, StackId, Tables, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,13 +53,10 @@ impl Look {
     }
 }
 
-/// The runs whose tasks were looked at often enough that a lock which they wait for would show.
-pub(super) fn well_seen(tables: &Tables) -> HashSet<RunId> {
-    let mut looks: HashMap<RunId, HashSet<u64>> = HashMap::new();
-    for row in &tables.parked_tasks {
-        looks.entry(row.run).or_default().insert(row.time_ns);
-    }
-    looks.into_iter().filter(|(_, times)| times.len() >= ENOUGH_LOOKS).map(|(run, _)| run).collect()
+/// Whether the tasks of a run were looked at often enough, between these two times, that a lock which they wait for would show.
+pub(super) fn well_seen(tables: &Tables, run: RunId, (begin, end): (u64, u64)) -> bool {
+    let rows = tables.parked_tasks.iter().filter(|row| row.run == run && (begin..=end).contains(&row.time_ns));
+    rows.map(|row| row.time_ns).collect::<HashSet<u64>>().len() >= ENOUGH_LOOKS
 }
 
 /// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things
@@ -104,7 +102,9 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
         let for_thing = |stack: &StackId| {
             let view = stacks.view(Some(*stack), false);
             let waits = matches!(view.parked, Some(Parked::TaskWaits(Primitive::Lock | Primitive::Pool)));
-            waits && view.own.is_some()
+            // The first task hands work out, and ends by taking all permits of a semaphore: it waits for the others.
+            let first = || start(stacks, Some(*stack)).is_some_and(|(_, name)| name.is_some_and(is_first_task));
+            waits && view.own.is_some() && !first()
         };
         if let Some(stack) = row.user_stack.filter(|stack| row.count > 0 && for_thing(stack)) {
             waiting.push((stack, row.count));

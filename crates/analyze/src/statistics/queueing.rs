@@ -1,8 +1,8 @@
-//! The simple queue: how many wait where a few servers each serve one at a time. Servers are what is held: a lock is
-//! one, a pool of n things is n. Service is holding.
+//! The simple queue: how many wait if a few servers each serve one customer at a time. A lock is one server, a pool of n
+//! things is n servers; to hold is to be served.
 //!
-//! All of it takes for granted that who comes does not look at who is there, and that those who wait are served in some
-//! order that does not depend on how long each will hold. Real programs are not that simple; figures are to be read so.
+//! The formulas assume that threads arrive regardless of how many wait, and that the order of service does not depend on
+//! how long each hold will take. Real programs are not that simple, so the results are estimates.
 
 /// Decides: more threads than this are taken for so many.
 /// From: arithmetic: with so many the queue with a finite number of sources is the one with any number, to three
@@ -21,7 +21,7 @@ const LARGE: f64 = 1e100;
 /// Wrong if: never; the last ones change nothing.
 const HALVINGS: usize = 100;
 
-/// Share of those who come that have to wait, where `offered` (arrivals per mean hold) is below `servers`: Erlang's C
+/// The share of arrivals that have to wait, for `offered` (arrivals per mean hold) below `servers`: Erlang's C
 /// formula (1917; Kleinrock, *Queueing Systems* I, 1975, 3.5). With one server it is the utilisation.
 fn wait_share(servers: usize, offered: f64) -> f64 {
     // Erlang's B formula, by its recursion.
@@ -30,9 +30,9 @@ fn wait_share(servers: usize, offered: f64) -> f64 {
     lost / (1.0 - busy * (1.0 - lost))
 }
 
-/// How many wait on average; none where more come than can be served, and the queue grows without end.
+/// How many wait on average; none if more arrive than can be served, so that the queue grows without end.
 ///
-/// `variation` is the variance of the holds over their mean squared: 0 where all hold equally long, 1 where holds are
+/// `variation` is the variance of the holds over their mean squared: 0 if all holds are equally long, 1 if they are
 /// exponential. With one server this is the formula of Pollaczek and Khinchine, ρ² (1 + variation) / (2 (1 − ρ))
 /// (Kleinrock, 5.6); with several the approximation of Allen and Cunneen (Allen, *Probability, Statistics, and Queueing
 /// Theory*, 1990, 5.3).
@@ -41,18 +41,18 @@ pub fn waiting(servers: usize, offered: f64, variation: f64) -> Option<f64> {
     (busy < 1.0).then(|| wait_share(servers.max(1), offered) * busy / (1.0 - busy) * (1.0 + variation) / 2.0)
 }
 
-/// How many hold on average, from how many had to wait: arrivals that found nothing free, per mean hold.
+/// How many are held on average, from how many had to wait: arrivals that found nothing free, per mean hold.
 ///
-/// Who finds something free leaves no trace in a recording. But of `sources` threads that come back again and again,
+/// A thread that finds one free leaves no trace in a recording. But for `sources` threads that come back again and again,
 /// the share that has to wait follows from how busy the servers are (the queue with a finite number of sources,
-/// Kleinrock, 3.8), because each sees what the others alone would make of it (the arrival theorem: Lavenberg & Reiser,
-/// 1980; Sevcik & Mitrani, 1981). None where there are no more threads than servers: then nobody would ever wait.
+/// Kleinrock, 3.8), because each arrival sees the queue that the other threads alone would make (the arrival theorem: Lavenberg & Reiser,
+/// 1980; Sevcik & Mitrani, 1981). None if there are no more threads than servers: then no thread ever waits.
 pub fn offered(servers: usize, sources: usize, had_to_wait: f64) -> Option<f64> {
     let (servers, sources) = (servers.max(1), sources.min(MOST_SOURCES));
     if sources <= servers {
         return None;
     }
-    // By how long a thread holds over how long it stays away.
+    // Search for the ratio of the time that a thread holds to the time that it stays away.
     let (mut low, mut high) = (1e-9_f64.ln(), 1e9_f64.ln());
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
@@ -63,7 +63,7 @@ pub fn offered(servers: usize, sources: usize, had_to_wait: f64) -> Option<f64> 
     Some(held(servers, sources, low.exp()).0.min(servers as f64))
 }
 
-/// How many hold on average, and the share of time in which nothing is free.
+/// How many are held on average, and the share of time in which none is free.
 fn held(servers: usize, sources: usize, ratio: f64) -> (f64, f64) {
     let (mut weight, mut all, mut holding, mut full) = (1.0, 1.0, 0.0, 0.0);
     for there in 1..=sources {

@@ -344,7 +344,7 @@ mod tests {
         }
     }
 
-    /// Numbers say nothing to who looks: the calls that threads wait in have names, and those that they run in.
+    /// The view shows names of system calls, not numbers: of those that threads wait in and of those that they run in.
     #[test]
     fn calls_of_waits_and_of_samples_are_named() {
         let mut tables = Tables::empty(recording::synthetic::meta(1));

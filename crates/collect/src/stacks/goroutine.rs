@@ -4,9 +4,9 @@
 //! of Go, since 1.17). Assembly code may use that register for something else, and a thread's own goroutine, g0, is not
 //! one of the program's. So the record must point to itself, and the stack pointer must lie on its stack.
 
+use resolve::GoroutineRecords;
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
 
 /// The register's index in the kernel's `pt_regs` (arch/x86/include/asm/ptrace.h): r15 is the first.
 #[cfg(target_arch = "x86_64")]
@@ -14,32 +14,22 @@ const REGISTER: Option<usize> = Some(1);
 #[cfg(not(target_arch = "x86_64"))]
 const REGISTER: Option<usize> = None;
 
-/// How many words of the record are read, and which of them are used (`g` in Go's runtime/runtime2.go): both ends of
-/// the stack, the thread (`m`), and, among the saved registers, the record's own address. Go 1.26; `place.h` reads the
-/// same.
-const WORDS: usize = 10;
-const LOW: usize = 0;
-const HIGH: usize = 1;
-const THREAD: usize = 6;
-const ITSELF: usize = 9;
-
 /// How many records are remembered. Go reuses those of ended goroutines, so a program seldom has more.
 const KNOWN: usize = 1 << 16;
 
 /// The goroutines of a process.
 #[derive(Debug, Default)]
 pub(super) struct Goroutines {
-    memory: Option<File>,
+    records: Option<GoroutineRecords>,
     /// Both ends of each one's stack; none for g0 and for what is not a goroutine.
-    known: HashMap<u64, Option<(u64, u64)>>,
+    known: HashMap<u64, Option<Range<u64>>>,
 }
 
 impl Goroutines {
     /// The address of the goroutine that ran with these registers and this stack pointer.
     pub(super) fn running(&mut self, pid: u32, registers: &[u64], stack_pointer: u64) -> Option<u64> {
         let goroutine = *registers.get(REGISTER?)?;
-        let on_stack =
-            |stack: &Option<(u64, u64)>| stack.is_some_and(|(low, high)| (low..high).contains(&stack_pointer));
+        let on_stack = |stack: &Option<Range<u64>>| stack.as_ref().is_some_and(|stack| stack.contains(&stack_pointer));
         if self.known.get(&goroutine).is_some_and(on_stack) {
             return Some(goroutine);
         }
@@ -47,36 +37,32 @@ impl Goroutines {
             self.known.clear();
         }
         // Go moves a stack when it grows.
-        let stack = self.read(pid, goroutine);
+        let stack = self.stack(pid, goroutine);
+        let runs = on_stack(&stack);
         self.known.insert(goroutine, stack);
-        on_stack(&stack).then_some(goroutine)
+        runs.then_some(goroutine)
     }
 
-    fn read(&mut self, pid: u32, goroutine: u64) -> Option<(u64, u64)> {
-        if self.memory.is_none() {
-            self.memory = Some(File::open(format!("/proc/{pid}/mem")).ok()?);
+    fn stack(&mut self, pid: u32, goroutine: u64) -> Option<Range<u64>> {
+        if self.records.is_none() {
+            self.records = GoroutineRecords::of_process(pid);
         }
-        let memory = self.memory.as_ref()?;
-        let record: [u64; WORDS] = words(memory, goroutine)?;
-        let [own] = words(memory, record[THREAD]).unwrap_or([0]);
-        // A thread's record (`m`) begins with the address of its g0.
-        (record[ITSELF] == goroutine && own != goroutine).then_some((record[LOW], record[HIGH]))
+        let records = self.records.as_ref()?;
+        let record = records.read(goroutine)?;
+        (!records.is_scheduler_s(goroutine, &record)).then_some(record.stack)
     }
-}
-
-fn words<const N: usize>(memory: &File, address: u64) -> Option<[u64; N]> {
-    let mut bytes = vec![0; 8 * N];
-    memory.read_exact_at(&mut bytes, address).ok()?;
-    let mut found = [0; N];
-    for (word, bytes) in found.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_ne_bytes(*bytes);
-    }
-    Some(found)
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
+    use resolve::GoroutineRecord;
+
+    const WORDS: usize = GoroutineRecord::WORDS;
+    const LOW: usize = GoroutineRecord::LOW;
+    const HIGH: usize = GoroutineRecord::HIGH;
+    const THREAD: usize = GoroutineRecord::THREAD;
+    const ITSELF: usize = GoroutineRecord::ITSELF;
 
     /// A record of a goroutine on a stack, run by a thread whose g0 is at an address.
     fn record(low: u64, high: u64, thread: &[u64]) -> Box<[u64; WORDS]> {

@@ -25,6 +25,19 @@ struct Lock {
     released_by: BTreeMap<ThreadId, f64>,
 }
 
+/// Which lock of a process it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum LockAt {
+    /// The one at this address.
+    Address(u64),
+    /// Tasks that wait leave no address: the one that is taken at this place.
+    Place(String),
+}
+
+fn own_place(observed: &Observed<'_, '_>, wait: &Wait) -> String {
+    place_of(observed.model.stacks.view(wait.user_stack, false).own)
+}
+
 /// One row per lock.
 pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let mut view = View::new(
@@ -72,14 +85,15 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let parts = inside(observed, pick);
     // A queue is that of all threads and of the whole run.
     let whole = pick == Pick::default();
-    let mut found: BTreeMap<(u32, u64), Lock> = BTreeMap::new();
+    let mut found: BTreeMap<(u32, LockAt), Lock> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         let part = parts.part(wait.wait);
         if !observed.is_for_lock(wait) || part == 0.0 || (whole && is_of_pool(observed, wait)) {
             continue;
         }
         let pid = observed.traced.pid(wait.thread).unwrap_or(0);
-        let lock = found.entry((pid, wait.object.unwrap_or(0))).or_default();
+        let at = wait.object.map_or_else(|| LockAt::Place(own_place(observed, wait)), LockAt::Address);
+        let lock = found.entry((pid, at)).or_default();
         lock.threads.insert(wait.thread);
         let blocked = wait.blocked_ns as f64 * part;
         lock.count += wait.count as f64 * part;
@@ -99,13 +113,23 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     }
     let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
     let (tables, run) = (observed.model.tables, observed.traced.run.run);
-    for ((pid, object), lock) in found {
-        let name = variable_at(tables, run, object).map_or_else(String::new, |name| format!("{name} "));
-        let queue = observed.queues().find(|q| q.pid == pid && q.object.as_deref() == Some(&format!("{object:#x}")));
+    for ((pid, at), lock) in found {
+        let name = match at {
+            LockAt::Address(object) => {
+                let name = variable_at(tables, run, object).map_or_else(String::new, |name| format!("{name} "));
+                format!("{name}{object:#x}")
+            }
+            LockAt::Place(_) => "of goroutines".to_owned(),
+        };
+        let is_it = |queue: &&Queue| match at {
+            LockAt::Address(object) => queue.pid == pid && queue.object.as_deref() == Some(&format!("{object:#x}")),
+            LockAt::Place(_) => false,
+        };
+        let queue = observed.queues().find(is_it);
         let released = lock.released_by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| observed.thread(*t));
         let queue = queue_cells(queue.filter(|_| whole));
         let cells = [
-            Cell::text(format!("{name}{object:#x}")),
+            Cell::text(name),
             Cell::text("program or library"),
             Cell::text(lock.place.1),
             Cell::text(lock.place.2),

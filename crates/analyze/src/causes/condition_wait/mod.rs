@@ -17,7 +17,7 @@ use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::facts::{Facts, significant};
 use crate::model::code::{Code, file_name, place};
-use crate::model::resources::{Pool, resources};
+use crate::model::resources::Pool;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{is_interpreter, is_scheduler_alone};
@@ -355,7 +355,7 @@ fn held_asleep<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
     if !significant(ledger, shared::line(ledger, LineId::Blocked(Why::Pool))) {
         return false;
     }
-    let found = resources(ledger.traced, &facts.model.stacks, &ledger.futexes, &facts.model.places);
+    let found = ledger.resources(facts.model);
     let asleep = |pool: &Pool<'_>| holders(facts, ledger, &pool.holds).map_or(0.0, |h| h.spent(Act::Sleeps));
     let held: f64 = found.pools.iter().map(asleep).sum();
     let all: f64 = waits(ledger, |w| w == Why::Sleep).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();

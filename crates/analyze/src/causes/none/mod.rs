@@ -1,6 +1,6 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 //!
-//! May import: `account`, `answer`, `facts`, `shared`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `shared`, `statistics`, `words`, `recording`.
 
 mod next_limit;
 

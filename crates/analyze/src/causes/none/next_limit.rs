@@ -2,13 +2,13 @@
 //! others wait for.
 
 use crate::account::Ledger;
-use crate::account::criticality::SeenAt;
 use crate::account::lines::Why;
-use crate::causes::shared::blame::{by_weight, named, running};
+use crate::causes::shared::blame::{named, running};
+use crate::causes::shared::holders::seen;
 use crate::facts::Facts;
+use crate::model::resources::hand_over::Hold;
 use crate::words::percent;
 use recording::ThreadId;
-use recording::tables::Mode;
 use std::collections::BTreeMap;
 
 /// A thread is always busy that runs or waits for a processor for this part of its life.
@@ -32,12 +32,8 @@ const WAITED: f64 = 0.1;
 pub(super) fn sentence(facts: &Facts<'_, '_>) -> Option<String> {
     let ledger = facts.ledgers.last().filter(|ledger| !ledger.traced.is_only_run)?;
     let (thread, busy) = thread(ledger)?;
-    let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
-    for sample in ledger.traced.samples.iter().filter(|sample| sample.thread == thread) {
-        let syscall = sample.syscall.filter(|_| sample.mode == Mode::Kernel);
-        *seen.entry(SeenAt { thread, stack: sample.user_stack, syscall }).or_default() += 1.0;
-    }
-    let culprit = running(facts, &by_weight(seen), |_| None)?.culprit;
+    let (start, end) = ledger.traced.measured;
+    let culprit = running(facts, &seen(ledger, &[Hold { thread, start, end }]), |_| None)?.culprit;
     Some(format!(
         "With more processors, one thread would be the next limit, most in {}: it runs or waits for a processor for {} of the \
          time with {}, and others wait for it.",

@@ -16,7 +16,7 @@ use crate::answer::{Cause, CauseId};
 use crate::causes::shared::{Meta, Outcome, UNSEEN, blame, by_lines, hidden};
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::code::place;
-use crate::model::resources::{Pool, Resources, resources};
+use crate::model::resources::{Pool, Resources};
 use tell::tell;
 
 impl CauseId {
@@ -48,17 +48,12 @@ pub const META: Meta = Meta {
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
-        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, &resources_of(facts, l)).or_else(|| unseen(facts, l))) {
+        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, l.resources(facts.model)).or_else(|| unseen(facts, l))) {
             Some(missing) => Outcome::Unsure(missing),
             None => Outcome::Clear(why),
         },
         other => other,
     }
-}
-
-/// The limited resources of a run.
-fn resources_of<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Resources<'t> {
-    resources(ledger.traced, &facts.model.stacks, &ledger.futexes, &facts.model.places)
 }
 
 fn explain<'t>(
@@ -67,7 +62,7 @@ fn explain<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
-    let pools = resources_of(facts, ledger).pools;
+    let pools = &ledger.resources(facts.model).pools;
     let charged = |waits: &mut dyn Iterator<Item = &recording::WaitId>| {
         waits.filter_map(|w| ledger.split.by_wait.get(w)).sum::<f64>()
     };
@@ -75,7 +70,7 @@ fn explain<'t>(
     let all: f64 = blame::waits(ledger, |w| w == Why::Pool).map(|(_, seconds)| seconds).sum();
     let part = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };
     let mut told: Vec<Cause> = Vec::new();
-    for pool in &pools {
+    for pool in pools {
         let share = part(charged(&mut pool.waits.iter()));
         let own = (lost.0 * share, lost.1 * share);
         if significant(ledger, own) {

@@ -71,6 +71,8 @@ fn who_computes_with_the_only_one_is_told_to_do_less() {
     let cause = pool(&answer);
     assert!(cause.summary.contains("running in render (render.c:9)"), "{}", cause.summary);
     assert!(cause.remedies[0].contains("do less while holding one"), "{:?}", cause.remedies);
+    // A lock is a resource that only one can hold.
+    assert!(answer.verdict.unsure.iter().any(|unsure| unsure.id == CauseId::USER_LOCK), "{:#?}", answer.verdict);
 }
 
 /// Threads spin for a while before they sleep: that time belongs to the pool, as the waiting does.

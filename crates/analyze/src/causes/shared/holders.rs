@@ -202,7 +202,7 @@ fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, wait: WaitId) -> Option<St
 }
 
 /// What was sampled in the holds.
-fn seen(ledger: &Ledger<'_, '_>, holds: &[Hold]) -> Vec<(SeenAt, f64)> {
+pub(crate) fn seen(ledger: &Ledger<'_, '_>, holds: &[Hold]) -> Vec<(SeenAt, f64)> {
     let mut of: BTreeMap<ThreadId, Vec<(u64, u64)>> = BTreeMap::new();
     holds.iter().for_each(|h| of.entry(h.thread).or_default().push((h.start, h.end)));
     let mut found: BTreeMap<SeenAt, f64> = BTreeMap::new();

@@ -1,9 +1,9 @@
 //! How a lock or a pool is used: how often threads had to wait for it, and how long they hold it. From the timelines.
 //!
-//! Who gets it without waiting leaves no trace, and who gives it back while nobody waits neither. A hold is seen from
-//! begin to end where somebody waits all the while: then it began with the end of a wait, and whoever held woke the
-//! next one. That others wait when it begins says nothing of how long it takes, so the holds that are seen are a fair
-//! sample of all.
+//! A thread that gets it without waiting leaves no trace, and neither does one that gives it back while nobody waits. A
+//! hold is seen from begin to end if some thread waits throughout: it begins when a wait ends, and its end wakes the
+//! next thread. Whether others wait when a hold begins does not depend on how long the hold takes, so the holds that
+//! are seen are a fair sample of all holds.
 
 use super::hand_over::{HandOvers, Timelines, hand_overs};
 use crate::model::run::Traced;
@@ -34,9 +34,9 @@ const OVERLAP: f64 = 0.1;
 pub struct Usage {
     /// How long it was looked at.
     pub seconds: f64,
-    /// Times that a thread had to wait for it; woken in vain and waiting on is once.
+    /// Times that a thread had to wait for it. A thread that is woken in vain and waits again counts once.
     pub waits: f64,
-    /// How long they waited, together.
+    /// How long they waited in all.
     pub waited: f64,
     /// Holds seen from begin to end.
     pub holds: usize,
@@ -46,7 +46,8 @@ pub struct Usage {
     pub variation: f64,
 }
 
-/// How what these waits are for is used; none where too little was seen of it. `size`: how many can be held at once.
+/// The usage of the lock or pool that these waits are for; none if too few holds were seen. `size`: how many can be
+/// held at once.
 pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<WaitId>, size: usize) -> Option<Usage> {
     let (begin, end) = traced.measured;
     let inside = |s: &&&Slice| s.start_ns >= begin && s.end_ns <= end;
@@ -66,8 +67,8 @@ pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<Wa
     let lengths: Vec<f64> = found.whole.iter().map(|(start, end)| (end - start) as f64).collect();
     let mean_seen = lengths.iter().sum::<f64>() / count as f64;
     let variance = lengths.iter().map(|ns| (ns - mean_seen).powi(2)).sum::<f64>() / count as f64;
-    // What is cut off is longer than it was seen: total time on test (Epstein & Sobel, 1953). A lock is held until the
-    // next one has it: nothing of it can be cut off while somebody waits.
+    // A hold whose end was not seen is longer than what was seen of it; total time on test (Epstein & Sobel, 1953)
+    // counts that. While threads wait for a lock, no hold is cut off: it lasts until the next thread has the lock.
     let cut_off = if size > 1 { found.cut_off } else { 0.0 };
     let hold = (lengths.iter().sum::<f64>() + cut_off) / count as f64;
     (hold > 0.0 && mean_seen > 0.0).then(|| Usage {
@@ -86,14 +87,14 @@ struct Holds {
     whole: Vec<(u64, u64)>,
     /// Nanoseconds of those whose end was not seen, until nobody waited any more.
     cut_off: f64,
-    /// Times that who was woken found it taken, and waited on.
+    /// Times that a thread was woken, found it taken, and waited again.
     in_vain: usize,
 }
 
 /// Holds that began while somebody else waited.
 fn holds(events: &HandOvers, timelines: &Timelines<'_>, (begin, end): (u64, u64)) -> Holds {
     let stretches = waited(events);
-    // What each thread does next: true where it gives one back, false where it waits for one.
+    // What each thread does next: true if it gives one back, false if it waits for one.
     let mut steps: BTreeMap<ThreadId, Vec<(u64, bool)>> = BTreeMap::new();
     for (start, _, thread) in &events.blocks {
         steps.entry(*thread).or_default().push((*start, false));
@@ -107,7 +108,7 @@ fn holds(events: &HandOvers, timelines: &Timelines<'_>, (begin, end): (u64, u64)
         let at = stretches.partition_point(|s| s.0 < *got);
         let stretch = at.checked_sub(1).and_then(|at| stretches.get(at)).filter(|s| *got < s.1);
         let Some((_, until)) = stretch else { continue };
-        // It was free until whoever was woken runs.
+        // It was free until the thread that was woken ran.
         let running = |s: &&Slice| s.state == State::Running && s.end_ns > *got;
         let start = timelines.within(*thread, *got, *until).find(running).map_or(*got, |s| s.start_ns.max(*got));
         let next = steps.get(thread).and_then(|steps| steps.get(steps.partition_point(|s| s.0 <= *got)));
@@ -120,7 +121,7 @@ fn holds(events: &HandOvers, timelines: &Timelines<'_>, (begin, end): (u64, u64)
     found
 }
 
-/// Stretches in which somebody waited.
+/// The stretches of time in which any thread waited.
 fn waited(events: &HandOvers) -> Vec<(u64, u64)> {
     let mut blocks: Vec<(u64, u64)> = events.blocks.iter().map(|b| (b.0, b.1)).collect();
     blocks.sort_unstable();
@@ -134,7 +135,7 @@ fn waited(events: &HandOvers) -> Vec<(u64, u64)> {
     stretches
 }
 
-/// Share of the time of some holds that lies in another one, too.
+/// The share of the holds' time in which another hold overlaps.
 fn overlap(holds: &[(u64, u64)]) -> f64 {
     let mut sorted = holds.to_vec();
     sorted.sort_unstable();
@@ -152,8 +153,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_several_hold_at_once_is_no_single_lock() {
-        // Handing over takes a twentieth of a hold; of readers each holds while the next one does.
+    fn what_several_threads_hold_at_once_is_no_single_lock() {
+        // Handing a lock over takes a twentieth of a hold; a reader holds while the next one does.
         let locked: Vec<(u64, u64)> = (0..40).map(|n| (n * 100, n * 100 + 105)).collect();
         let read: Vec<(u64, u64)> = (0..40).map(|n| (n * 100, n * 100 + 150)).collect();
         assert!(overlap(&locked) <= OVERLAP && overlap(&read) > OVERLAP, "{} {}", overlap(&locked), overlap(&read));
