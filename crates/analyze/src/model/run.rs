@@ -226,8 +226,12 @@ impl<'t> Traced<'t> {
     /// The thread that starts the others: the first thread, or the only thread that it creates if it just waits for
     /// that one to end, as the launcher of a Java program does.
     pub fn main(&self) -> Option<&'t Thread> {
-        // Threads that existed when observing began have the same start time: the process's main thread comes first.
-        let first = self.threads.values().copied().min_by_key(|t| (t.start_ns, t.tid != t.pid, t.thread))?;
+        // The times of threads that existed when observing began, or that only /proc showed, do not tell their order:
+        // of the oldest process, the main thread comes first.
+        let oldest = self.threads.values().min_by_key(|t| (t.start_ns, t.tid != t.pid, t.thread))?;
+        let of_oldest = |t: &&'t Thread| t.pid == oldest.pid;
+        let first =
+            self.threads.values().copied().filter(of_oldest).min_by_key(|t| (t.tid != t.pid, t.start_ns, t.thread))?;
         let mut created = self.threads.values().filter(|t| t.parent == Some(first.thread));
         let life = first.end_ns.saturating_sub(first.start_ns) as f64;
         match (created.next(), created.next()) {
@@ -306,6 +310,21 @@ mod tests {
             .tables();
         let pid = tables.threads[0].pid;
         (tables.threads[0].tid, tables.threads[1].tid) = (pid + 1, pid);
+        let model = Model::new(&tables);
+        assert_eq!(model.traced[0].main().map(|t| t.tid), Some(pid));
+    }
+    #[test]
+    fn a_thread_that_seems_older_than_its_process_is_not_its_main_thread() {
+        let mut tables = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("app").runs(ms(1), "main@app app.c:3");
+                run.thread("worker").runs(ms(10), "work@app app.c:7");
+            })
+            .tables();
+        let pid = tables.threads[0].pid;
+        (tables.threads[0].tid, tables.threads[1].tid) = (pid, pid + 1);
+        // As /proc tells it: in steps of 10 ms.
+        tables.threads[0].start_ns = tables.threads[1].start_ns + 7_000_000;
         let model = Model::new(&tables);
         assert_eq!(model.traced[0].main().map(|t| t.tid), Some(pid));
     }

@@ -135,6 +135,10 @@ impl ProcSource {
         let thread = ThreadId(self.handles);
         self.handles += 1;
         let first = (pid, tid) == (self.child, self.child);
+        if first {
+            // The program's threads cannot be older than it, whatever the tick says that a thread started in.
+            self.listed_ns = now_ns;
+        }
         let time = if first || self.attached {
             // What it did before it executed the target does not count: it was knee.
             ReadThread::new(thread, now_ns, times, task::switches(pid, tid).unwrap_or_default())
