@@ -12,7 +12,12 @@ const ROOM: f64 = 0.5;
 /// waiting at the same time.
 pub(crate) fn more_could_wait(points: &[Point], processors: u32) -> bool {
     let [base, _, ..] = points else { return false };
-    base.processors_used < ROOM * f64::from(processors.min(base.threads))
+    mostly_waits(base, processors)
+}
+
+/// True where threads mostly wait at this count.
+pub(crate) fn mostly_waits(point: &Point, processors: u32) -> bool {
+    point.processors_used < ROOM * f64::from(processors.min(point.threads))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod common;
 use analyze::answer_for;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::tables::Reason;
 
 const PUT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < put@app app.c:30 < rater@app app.c:60";
 const RATE: &str = "rate@app app.c:50 < rater@app app.c:61";
@@ -54,4 +55,24 @@ fn a_stage_with_pauses_is_no_next_limit() {
         raters(run, 20);
     });
     assert!(!told.contains("next limit"), "{told}");
+}
+
+/// Two threads that sleep for most of the time are twice as fast as one, on 0.2 processors.
+#[test]
+fn who_sleeps_most_of_the_time_is_not_limited_by_processors() {
+    let naps = "?@libc.so.6 < usleep@libc.so.6 < load_profile@app app.c:6 < serve@app app.c:20";
+    let nap = |run: &mut RunSketch<'_>, name: &str, times: u64| {
+        (0..times).fold(run.thread(name), |thread, _| {
+            thread.runs(ms(10), RATE).waits_for(Reason::Sleep, "", Some(35), ms(90), naps)
+        });
+    };
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.1))
+        .clean_cpu(2, &around(0.5), &around(0.1))
+        .traced(1, |run| nap(run, "a", 10))
+        .traced(2, |run| ["a", "b"].iter().for_each(|name| nap(run, name, 5)));
+    let told = answer_for(&sketch.tables()).verdict.summary;
+    assert!(told.contains("Its threads mostly wait: with 2 threads, 0.20 of 2 processors are busy"), "{told}");
+    assert!(told.contains("Most of that is sleeping, in load_profile (app.c:6)."), "{told}");
+    assert!(!told.contains("Nothing but"), "{told}");
 }

@@ -376,7 +376,7 @@ fn a_little_later_on_slower_processors_is_no_imbalance() {
     let missing = missing(&answer, CauseId::IMBALANCE);
     assert!(missing.contains("its processor may have been the slower one"), "{:#?}", answer.verdict);
     // As much work as with a single thread: then one share is larger.
-    assert_eq!(ids(&answer_for(&tables(1.88, 880))), [CauseId::IMBALANCE]);
+    assert!(found(&answer_for(&tables(1.88, 880)), CauseId::IMBALANCE).is_some());
     // Slower processors again, but a difference too large for one of them.
     assert!(found(&answer_for(&tables(1.2, 750)), CauseId::IMBALANCE).is_some());
 }

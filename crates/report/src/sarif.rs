@@ -26,7 +26,10 @@ pub fn render(answer: &Answer, root: &Path, out: &mut impl Write) -> io::Result<
     ids.sort();
     ids.dedup();
     let rules: Vec<Value> = ids.iter().map(|id| rule(*id)).collect();
-    let results: Vec<Value> = causes.iter().enumerate().map(|(i, cause)| result(i, cause, answer, root)).collect();
+    // The costliest cause is a warning; the others are for information, as are all of a program that scales.
+    let worst = answer.verdict.causes.first();
+    let level = |cause: &Cause| if worst.is_some_and(|worst| std::ptr::eq(worst, cause)) { "warning" } else { "note" };
+    let results: Vec<Value> = causes.iter().map(|cause| result(level(cause), cause, answer, root)).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -54,7 +57,7 @@ fn rule(id: CauseId) -> Value {
     }
 }
 
-fn result(index: usize, cause: &Cause, answer: &Answer, root: &Path) -> Value {
+fn result(level: &str, cause: &Cause, answer: &Answer, root: &Path) -> Value {
     let mut text = format!(
         "{} {} of the lost processor time with {}.",
         sentence(&cause.summary),
@@ -72,8 +75,7 @@ fn result(index: usize, cause: &Cause, answer: &Answer, root: &Path) -> Value {
     let first = sites.iter().position(|site| relative(site, root).is_some()).unwrap_or(0);
     let mut value = json!({
         "ruleId": cause.id.name(),
-        // The costliest cause is a warning; the others are for information.
-        "level": if index == 0 { "warning" } else { "note" },
+        "level": level,
         "message": { "text": harmless(&text) },
         "properties": {
             "share": cause.share,

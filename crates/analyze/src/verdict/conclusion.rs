@@ -81,19 +81,26 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
         elsewhere(a).cmp(&elsewhere(b)).then(seconds).then(a.id.cmp(&b.id))
     });
     let found = verdict.causes.first().map(blame);
-    let open = verdict.causes.first().and_then(|cause| larger_open(facts, cause)).unwrap_or_default();
+    let mut open = verdict.causes.first().and_then(|cause| larger_open(facts, cause)).unwrap_or_default();
+    let mut rival =
+        as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
+    let lost = verdict.causes.first().map_or(0.0, |cause| cause.lost_seconds);
+    let own = found.is_some() || facts.focus().is_some();
     if verdict.causes.is_empty() {
         verdict.causes.push(none::conclude(facts));
     }
     verdict.beyond = beyond(facts, causes, verdict.causes.first());
-    let own = found.is_some() || facts.focus().is_some();
     let threads = verdict.causes.first().map(|c| c.threads);
-    let second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
-    let lost = verdict.causes.first().map_or(0.0, |cause| cause.lost_seconds);
+    let mut second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
+    let collapses = verdict.beyond.is_some();
+    let largest = verdict.causes.first().filter(|_| !collapses);
+    if let Some(scales) = largest.and_then(|largest| none::scales(facts, largest)) {
+        (open, rival) = Default::default();
+        second.clone_from(&scales.summary);
+        verdict.causes.insert(0, scales);
+    }
     let second = beside(&verdict.machine, threads, (own, lost), second);
     let first = speed(facts, threads);
-    let rival =
-        as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
     let sentences = [first, second, rival, open];
     verdict.summary = sentences.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" ");
     verdict

@@ -26,7 +26,12 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.blank()?;
     }
     let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
-    let title = if causes.len() == 1 { "Cause" } else { "Causes" };
+    let scales = verdict.causes.first().is_some_and(|c| c.id == CauseId::NONE);
+    let title = match causes.len() {
+        _ if scales => "Small losses",
+        1 => "Cause",
+        _ => "Causes",
+    };
     let most = if page.brief { MOST_CAUSES_BRIEF } else { MOST_CAUSES };
     for (i, cause) in causes.iter().take(most).enumerate() {
         if i == 0 {

@@ -1,8 +1,12 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `scaling`, `shared`, `statistics`, `words`, `recording`.
 
+mod mostly_waiting;
 mod next_limit;
+mod small_loss;
+
+pub use small_loss::scales;
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
@@ -144,6 +148,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     let Some(ledger) = facts.focus() else {
         if alone {
             return "The program keeps its processors busy; whether more would help shows only in a sweep.".to_owned();
+        }
+        if let Some(waits) = mostly_waiting::sentence(facts, threads) {
+            return waits;
         }
         if let Some(open) = uncertain(facts) {
             return open;

@@ -1,0 +1,49 @@
+//! A program that scales: it loses so little that its largest cause is a remark, and no reason why it stops getting
+//! faster.
+
+use super::conclude;
+use crate::answer::{Cause, CauseId};
+use crate::facts::Facts;
+use crate::words::percent;
+
+/// A program scales while it loses at most this share of the processors' time.
+///
+/// Decides: whether a cause that was found is the answer, or a remark on a program that scales.
+/// From: measured: of 74 programs by two authors who did not know how they would be judged, the 24 without a problem
+/// lost at most 23 % with two threads on two processors, and the 50 with one at least 29 %.
+/// Shown by: `a_program_that_loses_a_tenth_scales`; the near miss is `a_lock_that_costs_a_fifth_is_the_answer`.
+/// Wrong if: a program is slow for a reason that costs less on two processors, and more on many: the reason is still
+/// reported, but in second place.
+const SCALES: f64 = 0.25;
+
+/// And while its largest cause takes at most this share.
+///
+/// Decides: the same: a program that loses a fifth has a problem if all of it has one reason.
+/// From: chosen: half of the above. A thread that is alone for a quarter of the time costs as much on two processors.
+/// Shown by: `a_program_that_loses_a_tenth_scales`; the near miss is `a_lock_that_costs_a_fifth_is_the_answer`.
+/// Wrong if: as above.
+const LARGEST: f64 = 0.125;
+
+/// What is reported first of a program that scales; none where it loses more, or where one run alone was observed.
+/// `largest`: the largest of its causes.
+pub fn scales(facts: &Facts<'_, '_>, largest: &Cause) -> Option<Cause> {
+    if largest.id == CauseId::NONE {
+        return None;
+    }
+    let ledger = facts.focus().filter(|l| !l.traced.is_only_run && l.account.threads == largest.threads)?;
+    let lost = ledger.own_loss() / ledger.account.capacity;
+    let share = largest.lost_seconds / ledger.account.capacity;
+    if lost > SCALES || share > LARGEST {
+        return None;
+    }
+    Some(Cause {
+        threads: largest.threads,
+        summary: format!(
+            "It scales: {} of the processor time is lost. The largest part, {}: {}",
+            percent(lost),
+            percent(share),
+            largest.summary
+        ),
+        ..conclude(facts)
+    })
+}
