@@ -24,17 +24,17 @@ pub struct Outside {
 }
 
 /// The measured part must be at least this share of a run. What the rest took is known from another run, where it may
-/// differ by a few per cent; relative to the measured part that error is at most three times as large.
+/// differ by a few per cent; relative to the measured part, that error is at most three times as large.
 ///
-/// Decides: whether the time of a measured part can be worked out from the whole run.
-/// From: arithmetic: an error of the rest weighs at most three times as much.
-/// Wrong if: the rest of a run differs by more than a few per cent between runs.
+/// Decides: whether the CPU time of a measured part can be worked out from the whole run.
+/// From: arithmetic: an error in the rest weighs at most three times as much.
+/// Wrong if: the rest differs by more than a few per cent from run to run.
 const LEAST_INSIDE: f64 = 0.25;
 
 /// A measured part may seem longer than its run where the printed speed covers a little less than the marks enclose. If
-/// it is longer by more than a quarter, the speed is about other work.
+/// it seems longer by more than a quarter, the speed refers to other work.
 ///
-/// Decides: whether the marks and the printed speed are of the same work.
+/// Decides: whether the marks and the printed speed refer to the same work.
 /// From: chosen; no measurement.
 /// Wrong if: a program prints the speed of less than four fifths of what its marks enclose.
 const MOST_INSIDE: f64 = 1.25;

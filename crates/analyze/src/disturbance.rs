@@ -11,26 +11,27 @@ use recording::tables::{Run, RunKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The smallest share that counts as a disturbance: a loss of this size is called a cause, so it could make or hide
-/// one.
+/// The smallest share that counts as a disturbance: a loss of this size is called a cause, so a disturbance could make
+/// or hide one.
 ///
-/// Decides: whether a block of runs is set aside and made again.
+/// Decides: whether a block of runs is set aside and made again, whether an observed run is repeated because of other
+/// programs, and whether the machine is too busy for a sweep to start.
 /// From: the smallest loss that is called a cause.
 /// Wrong if: several smaller disturbances add up in one direction.
 const DISTURBED: f64 = MIN_SHARE;
 
-/// Load below this cannot be told from the rounding of /proc/stat, nanoseconds: five kinds of busy time are summed,
+/// Load below this cannot be told from the rounding of /proc/stat, nanoseconds: five kinds of busy time are added up,
 /// each in steps of 10 ms.
 ///
-/// Decides: which load of others is too small to be seen.
+/// Decides: which load from other programs is too small to be seen.
 /// From: proc(5): five kinds of time in ticks of 10 ms.
-/// Wrong if: the kernel ticks at another rate than 100 Hz for user space.
+/// Wrong if: the kernel's ticks for user space are not 100 Hz.
 const TICKS_OF_LOAD_NS: u64 = 50_000_000;
-/// The same for steal time, which is one such kind, read at the begin and at the end.
+/// The limit for steal time, nanoseconds: it is one kind of time, read at the beginning and at the end.
 ///
 /// Decides: which steal time is too small to be seen.
 /// From: proc(5): one kind of time, both ends rounded to 10 ms.
-/// Wrong if: the kernel ticks at another rate than 100 Hz for user space.
+/// Wrong if: the kernel's ticks for user space are not 100 Hz.
 const TICKS_OF_STEAL_NS: u64 = 20_000_000;
 
 /// What disturbed a run, and how much.

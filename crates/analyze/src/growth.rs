@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Decides: how many functions, locks, system calls and losses `growth` lists.
 /// From: chosen; no measurement.
-/// Wrong if: more than twenty functions grow, each a little, and what they have in common is in those left out.
+/// Wrong if: more than twenty functions each grow a little, and what they have in common shows only in those left out.
 const MOST: usize = 20;
 
 /// Functions, locks, system calls and losses at each traced count, those that grow most first. Empty for fewer than two

@@ -16,20 +16,22 @@ use recording::WaitId;
 use recording::tables::Wait;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: how many locks of a run, those with the most waiting, are looked at as queues.
-/// From: chosen; no measurement: each look goes through the timelines once.
+/// Decides: how many locks of a run are examined as queues: those with the most waiting.
+/// From: chosen; no measurement: each examination goes through the timelines once.
 /// Wrong if: more than twenty locks are busy, and one with less waiting than those is nearer to its limit.
 const MOST_LOCKS: usize = 20;
 
-/// Decides: from which utilisation on a lock or a pool of a server, or of a run alone, is told in a sentence.
-/// From: a queue of exponential holds makes one that comes wait 2.3 holds at 0.7, and twice that at 0.82 (Kleinrock,
-/// *Queueing Systems* I, 1975, 3.2); below, the load can grow by half.
+/// Decides: from which utilisation on a busy lock or pool is reported in a sentence, for a server under load or a run
+/// alone.
+/// From: a queue of exponential holds makes an arrival wait for 2.3 holds at 0.7, and for twice that at 0.82
+/// (Kleinrock, *Queueing Systems* I, 1975, 3.2); below 0.7, the load can grow by half.
 /// Shown by: `a_busy_lock_is_told_before_it_is_the_limit`.
-/// Wrong if: the load is to grow by more than half: then the table has the row that matters, and no sentence.
+/// Wrong if: the load is to grow by more than half: the table then has the row that matters, but there is no sentence.
 const NEAR: f64 = 0.7;
 
-/// Decides: from which utilisation on, at the upper end of its interval, it is told to be the limit now.
-/// From: chosen: what is left is less than handing over takes.
+/// Decides: from which utilisation on a lock or a pool is reported as the limit now. It also is where the upper end of
+/// the interval reaches 100 %.
+/// From: chosen: the rest is less than what handing over takes.
 /// Shown by: `a_lock_that_is_always_held_is_the_limit`.
 /// Wrong if: the load can still grow by a twentieth before threads queue up.
 const FULL: f64 = 0.97;

@@ -2,10 +2,11 @@
 
 use crate::answer::Point;
 
-/// Decides: a program mostly waits while its threads take less than this share of the processors.
+/// Decides: whether a program mostly waits: with the smallest count, its threads use less than this share of the
+/// processors that they could use.
 /// From: twice as many threads still find a processor then.
 /// Shown by: the tests below; programs whose threads wait for answers use a tenth.
-/// Wrong if: threads run all at the same moments; then more of them are in each other's way before that.
+/// Wrong if: all threads run at the same moments: they then compete for the processors sooner.
 const ROOM: f64 = 0.5;
 
 /// True for a program that mostly waits even with the fewest threads: waiting does not keep further threads from

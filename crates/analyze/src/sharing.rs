@@ -77,13 +77,13 @@ pub fn variable_at(tables: &Tables, run: RunId, address: u64) -> Option<&str> {
     named.find(holds).and_then(|row| row.name.as_deref())
 }
 
-/// A sampled instruction waits for a shared line when at least this share of its samples in the run show that.
+/// A sampled instruction waits for a shared cache line when at least this share of its samples in the run show that.
 ///
 /// Decides: whether the time of an instruction, or of a function that is made at run time, is booked to sharing.
-/// From: chosen: else what else it does would be booked to the line.
+/// From: chosen: with less, the time of its other work would be booked to the line.
 /// Shown by: `nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it`.
-/// Wrong if: one instruction updates all counters of a table in turn, and a third of them is shared: that cost is not
-/// told.
+/// Wrong if: one instruction updates all counters of a table in turn, and a third of them are shared: that cost is not
+/// reported.
 const MOSTLY: f64 = 0.5;
 
 impl<'t> Sharing<'t> {

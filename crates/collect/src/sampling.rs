@@ -2,17 +2,17 @@
 
 use std::fs;
 
-/// CPU samples a second on each processor. A prime number, so that it does not beat with timers of round periods.
+/// CPU samples a second on each processor. A prime number, so that sampling does not beat with timers of round periods.
 ///
 /// Decides: how often each processor is sampled.
-/// From: chosen: some 20 µs a sample are 2 % of the time; a prime.
+/// From: chosen: at some 20 µs a sample, they take 2 % of the time; a prime.
 /// Shown by: `bench/cost`.
-/// Wrong if: what is looked for takes less than some milliseconds of a run.
+/// Wrong if: what matters takes less than a few milliseconds of a run.
 const SAMPLE_HZ: u64 = 997;
 /// Slower rates, used where that is too often. Primes, for the same reason.
 const SLOWER: [u64; 6] = [499, 251, 127, 61, 31, 17];
-/// CPU samples a second on all processors together. One costs some 20 µs here with its stack, so this is a third of one
-/// processor on the largest machines, and the full rate up to 16 processors.
+/// CPU samples a second on all processors together. A sample with its stack costs some 20 µs here, so this is a third
+/// of one processor on the largest machines; up to 16 processors are sampled at the full rate.
 ///
 /// Decides: from how many processors on each is sampled less often.
 /// From: measured: 20 µs a sample.

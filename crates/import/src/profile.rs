@@ -17,12 +17,13 @@ const MOST_SAMPLES: usize = 8 << 20;
 /// perf's default sampling frequency, samples per second (perf-record(1), `--freq`).
 const USUAL_HERTZ: u64 = 4000;
 
-/// A profile is reported as sparse when a thread's samples are usually this many times farther apart than the period. A
-/// thread that runs without waiting has samples one period apart, and jitter is far below a whole period.
+/// A profile is reported as sparse when a thread's samples are usually more than this many periods apart. A thread that
+/// runs without waiting has samples one period apart, and jitter is far below a whole period.
 ///
-/// Decides: whether a profile is told to be sparse.
+/// Decides: whether a profile is reported as sparse.
 /// From: the definition of sampling: a thread that runs without waiting has samples one period apart.
-/// Wrong if: a program waits for one period between any two samples.
+/// Wrong if: a program waits for more than one period between any two samples: its profile is then called sparse
+/// although no sample is missing.
 const SPARSE: u64 = 2;
 const SPARSE_MEANS: &str = "threads waited, or perf missed samples and times are too small; shares hold all the same";
 

@@ -21,9 +21,10 @@ pub(crate) struct Seen {
     pub(crate) samples: Vec<Instant>,
 }
 
-/// Two stretches of running merge if the gap is at most a period divided by this: sampling is not perfectly regular.
+/// Two stretches of running are merged if the gap is at most a period divided by this: sampling is not perfectly
+/// regular.
 ///
-/// Decides: whether two samples are of one stretch of running.
+/// Decides: whether two samples belong to one stretch of running.
 /// From: chosen: half a period, which jitter stays far below.
 /// Wrong if: a thread waits for less than half a period: that wait is not seen.
 const JITTER: u64 = 2;

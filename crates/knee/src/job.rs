@@ -389,16 +389,16 @@ fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
     }
 }
 
-/// Blocks of a comparison. With 10 the interval reaches about as far to each side as the times of single runs spread.
+/// Blocks of a comparison. With 10, the interval extends about as far to each side as the times of single runs spread.
 ///
-/// Decides: how many blocks a comparison has.
-/// From: statistics: the interval then reaches about as far to each side as the times of single runs spread.
+/// Decides: how many blocks a comparison or a check of the noise has.
+/// From: statistics: the interval then extends about as far to each side as the times of single runs spread.
 /// Shown by: `bench/intervals`.
-/// Wrong if: single runs spread so widely that a real difference is not told.
+/// Wrong if: single runs spread so widely that a real difference is not reported.
 const USUAL_PAIRS: u32 = 10;
-/// The fewest from which anything can be told of one thread count.
+/// The fewest blocks from which anything can be concluded for one thread count.
 ///
-/// Decides: how many blocks a quick comparison has.
+/// Decides: how many blocks a quick comparison or a quick check of the noise has.
 /// From: arithmetic: with fewer, no order of signs is rarer than one in twenty.
 /// Shown by: `bench/intervals`.
 /// Wrong if: never for one thread count; with several, intervals are wider than said here.

@@ -9,11 +9,11 @@ use std::time::Duration;
 /// How long one look takes: /proc counts in ticks of 10 ms, and a build starts a new compiler several times a second.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
-/// How long a user at a terminal is kept waiting when nothing else was said.
+/// How long a user at a terminal is kept waiting for a quiet machine, unless another time is given.
 ///
 /// Decides: when a sweep starts although the machine is busy.
 /// From: chosen; most single commands on a developer's machine are over by then.
-/// Wrong if: the machine is always busy; then `--no-wait` spares the minute.
+/// Wrong if: the machine is always busy; `--no-wait` then saves the minute.
 pub(crate) const USUAL: Duration = Duration::from_secs(60);
 
 /// Programs that a message names.

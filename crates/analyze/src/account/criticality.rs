@@ -49,13 +49,13 @@ pub struct SampleCounts {
     pub alone: u64,
 }
 
-/// A thread runs alone when at most this many threads run, itself included.
+/// A sample counts as taken alone when at most this many threads were running, the sampled one included.
 ///
-/// Decides: whether a sample counts as taken while no other thread ran.
-/// From: chosen: a tenth is what the fractions of summed-up stretches leave.
+/// Decides: whether a sample counts as taken while no other thread was running.
+/// From: chosen: summed-up stretches of the timeline leave fractions of threads, and a tenth covers those.
 /// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`.
-/// Wrong if: a second thread runs beside the first again and again, in short turns that add up to less than a tenth of
-/// the time.
+/// Wrong if: a second thread keeps running beside the first in short turns that add up to less than a tenth of the
+/// time.
 const ALONE: f64 = 1.1;
 
 /// Who ran while capacity was idle.

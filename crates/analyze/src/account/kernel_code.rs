@@ -28,13 +28,14 @@ const LOCK_FUNCTIONS: &[&str] = &[
     "__rt_mutex_slowlock",
 ];
 
-/// A lock's slow path calls few functions: a frame this far in, or deeper, is the lock's caller.
+/// A kernel lock's slow path calls few functions: a frame this far out, or farther, belongs to the lock's caller.
 ///
-/// Decides: whether a sample in the kernel is of getting a lock.
+/// Decides: whether a kernel sample shows an attempt to get a lock: only this many innermost named frames are searched
+/// for one of the kernel's lock functions.
 /// From: chosen; no measurement.
 /// Shown by: `every_kind_of_line_balances`, where the lock's function is the innermost.
-/// Wrong if: a kernel that is built to check its locks calls more functions inside of them: their time is then that of
-/// the call or the fault.
+/// Wrong if: the kernel was built with lock debugging, which adds calls inside the lock functions: their time is then
+/// booked to the system call or to the page fault.
 const LOCK_DEPTH: usize = 6;
 
 /// What a kernel stack shows.

@@ -10,10 +10,10 @@ use crate::model::Model;
 
 /// Differences below this share of the capacity are rounding errors of floating-point sums.
 ///
-/// Decides: whether idle time of the timed runs that the observed one does not show is a part of the loss.
+/// Decides: whether idle time of the timed runs that the observed run does not show gets a line of its own in the loss.
 /// From: arithmetic: sums of 64-bit floating-point numbers are off by far less.
 /// Shown by: `an_observed_run_that_hardly_waited_tells_nothing_about_the_rest`, for a difference far above it.
-/// Wrong if: never; a thousand millionth of the capacity is nothing that anybody would be told.
+/// Wrong if: never; a billionth of the capacity is too small to report.
 const ROUNDING: f64 = 1e-9;
 
 /// What is known about a thread count, in processor-seconds per unit of work.

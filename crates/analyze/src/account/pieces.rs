@@ -13,21 +13,22 @@ use recording::words::PIPE;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
-/// More than half: nobody else can be it.
+/// More than half: no other thread can have as much.
 ///
-/// Decides: whose waiting for the load is handed on to those that wait for what they bring.
+/// Decides: whether a thread that waits for requests, such as an acceptor, passes this reason on: threads that mostly
+/// wait for it then count as waiting for the load, too.
 /// From: the definition of a majority.
 /// Shown by: `workers_of_an_idle_acceptor_wait_for_the_load`.
-/// Wrong if: an acceptor that waits for requests most of the time is also what keeps its workers waiting: its part is
-/// then the load's.
+/// Wrong if: an acceptor waits for requests most of the time and still is what keeps its workers waiting: its part is
+/// then booked to the load.
 const MOST: f64 = 0.5;
 
 /// One whole thread, as a weight. Weights are fixed-point integers, so that sums are exact in any order.
 ///
-/// Decides: how finely the time of a thread is divided among what it did.
-/// From: arithmetic: 64 bits hold the sum of two thousand million threads then.
+/// Decides: how finely a thread's time is divided among the things that it did.
+/// From: arithmetic: 64 bits then hold the sum of two billion threads.
 /// Shown by: `every_timeline_balances`.
-/// Wrong if: never; no machine runs as many threads.
+/// Wrong if: never; no machine runs that many threads.
 pub const ONE: i64 = 1 << 32;
 
 /// What a thread did.

@@ -12,9 +12,10 @@ use recording::tables::{Slice, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// More than half: nobody else can be it.
+/// More than half: no other thread can have as much.
 ///
-/// Decides: which threads do the same work, who ended a wait for a task, and for whom the giver waits.
+/// Decides: which threads do the same work and form a pool, which thread ended a wait for a task, and whether the
+/// thread that hands out the tasks waits for that pool.
 /// From: the definition of a majority.
 /// Shown by: `a_stage_that_does_something_else_is_waited_for`,
 /// `a_giver_that_waits_for_somebody_else_may_have_tasks_to_give`.
@@ -22,24 +23,26 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// pool.
 const MOST: f64 = 0.5;
 
-/// Threads of a pool run side by side for at least this share of the time in which any of them runs. Where they never
-/// do, tasks are given out one at a time and the giver waits for each result, so no share of the work is too large.
+/// The threads of a pool run side by side for at least this share of the time in which any of them runs. If they never
+/// do, tasks are handed out one at a time and the giver waits for each result, so that no thread's share of the work is
+/// too large.
 ///
-/// Decides: whether waiting for a task may be unequal work.
-/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one that
-/// runs alone.
+/// Decides: whether waiting for a task can be unequal work.
+/// From: chosen: the same bound as `PARALLEL_SHARE` of `account::serial_code`, below which a program counts as one
+/// whose threads run one at a time.
 /// Shown by: `tasks_that_are_handed_out_one_at_a_time_are_waited_for`.
-/// Wrong if: one task takes more than nine tenths of the time: that is unequal work, and is told as waiting for work.
+/// Wrong if: one task takes more than nine tenths of the time: the work is unequal, but the answer says that threads
+/// wait for work.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// For at least this share of its wait, a thread without a task must see another thread of the pool run, and the giver
-/// wait for the pool.
+/// For at least this share of a thread's wait for a task, another thread of its pool must run, and the giver (the
+/// thread that hands out tasks) must wait for the pool.
 ///
-/// Decides: whether a wait is for a next task, of which there is none.
-/// From: chosen: the rest is what handing over takes, and time in which who is busy has no processor.
+/// Decides: whether a thread waits because there is no further task, which is unequal work.
+/// From: chosen: the rest covers handing over the tasks, and time in which the busy thread has no processor.
 /// Shown by: `a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace`,
 /// `where_none_of_the_pool_runs_none_of_them_has_too_much_to_do`.
-/// Wrong if: other programs take the processor from the busy thread for more than a fifth of the time.
+/// Wrong if: other programs keep the busy thread off its processor for more than a fifth of the time.
 const THROUGHOUT: f64 = 0.8;
 
 /// Waits at conditions that are for a next task, where there are not enough tasks for all threads.

@@ -13,14 +13,15 @@ use recording::tables::Mode;
 use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A library function counts as the owner of a contended lock when its callers were blocked in it for at least this
+/// A library function counts as the owner of a contended lock when its callers were blocked in it for more than this
 /// share of the run's capacity.
 ///
-/// Decides: whether time in the code of a library's function is booked to its lock.
-/// From: chosen: a function that made one thread wait once is no lock problem, and its growth has other reasons.
+/// Decides: whether CPU time in a library function is booked to the lock inside it.
+/// From: chosen: a function that made one thread wait once has no lock problem; if it takes more time, that has other
+/// reasons.
 /// Shown by: `birthday_names_the_lock_inside_random`.
-/// Wrong if: threads spin for a lock inside a library and hardly ever sleep for it: its code is then told as a function
-/// that takes more time.
+/// Wrong if: threads spin for a lock inside a library and hardly ever sleep on it: the function is then reported as
+/// code that takes more time.
 const CONTENDED_SHARE: f64 = 0.01;
 
 /// System calls with which a thread ends, made by the C library without any of the program's code on the stack: freeing

@@ -5,24 +5,25 @@
 //! faster than the clean runs, because it is observed, because others disturbed it, or because the program has two
 //! speeds; so each part is scaled separately.
 
-/// A traced part is scaled to the clean one when that makes it at most this many times larger. Making it smaller has no
-/// limit: a traced run that lost more still tells how the loss splits.
+/// A part of the observed run's loss is scaled to the timed runs when that makes it at most this many times larger.
+/// Making it smaller has no limit: an observed run that lost more still shows how the loss splits.
 ///
-/// Decides: whether what the observed run shows speaks for all of the loss of the timed ones.
-/// From: chosen: a traced run that shows so little of the part says nothing about the rest of it.
+/// Decides: whether the part of a loss that the observed run shows stands for all of it in the timed runs.
+/// From: chosen: an observed run that shows so little of a part says nothing about the rest of it.
 /// Shown by: `idle_time_needs_only_to_be_seen`, `an_observed_run_that_hardly_waited_tells_nothing_about_the_rest`.
-/// Wrong if: a program has two speeds and waits five times as long in one of them, for the same reasons: that stays
-/// unexplained.
+/// Wrong if: a program has two speeds and waits five times as long in one of them, for the same reasons: that loss
+/// stays unexplained.
 const LARGEST_RATIO: f64 = 4.0;
 
-/// A difference of processor times must exceed this share of the capacity to be scaled as a difference.
+/// A difference of CPU times must exceed this share of the capacity before it is scaled as a difference.
 ///
-/// Decides: whether a loss on processors is scaled by itself, or by the processor times.
-/// From: chosen: below, it is a small difference of large numbers.
+/// Decides: whether a loss on processors is scaled from the observed run to the timed runs by the ratio of the losses,
+/// or by the ratio of the times.
+/// From: chosen: below this, it is a small difference of large numbers.
 /// Shown by: `a_loss_is_scaled_by_itself_where_it_is_solid_and_by_the_time_where_it_is_not`,
 /// `small_growth_is_a_difference_of_scaled_times`.
-/// Wrong if: observing makes code dearer that grows by less than this: what that cost is then taken from useful work,
-/// too.
+/// Wrong if: observing makes code more expensive whose growth is below this share: part of the cost of observing is
+/// then taken from useful work.
 const SOLID: f64 = 0.1;
 
 /// One quantity in the traced run and in the clean runs, in processor-seconds per unit of work.

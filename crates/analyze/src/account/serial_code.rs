@@ -9,34 +9,34 @@ use crate::model::stacks::Stacks;
 use recording::StackId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Code counts as running alone when this share of its samples was taken while no other thread ran.
+/// Code counts as running alone when at least this share of its samples was taken while no other thread ran.
 ///
-/// Decides: whether a function is a serial part.
-/// From: chosen: the rest is what the edges of a phase leave, because the others end their work, or are woken, within
-/// about one sample.
+/// Decides: whether a function is reported as a serial part.
+/// From: chosen: the rest covers the edges of a phase, where other threads finish their work or are woken within about
+/// one sample.
 /// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`,
 /// `unequal_shares_at_a_barrier_are_no_serial_phase`.
-/// Wrong if: a serial part takes only some samples each time: its edges are then more than a twentieth of it.
+/// Wrong if: a serial part is only a few samples long each time: its edges are then more than a twentieth of it.
 const ALONE_SHARE: f64 = 0.95;
 
 /// With fewer samples than this, it is not certain that a function never ran beside others.
 ///
-/// Decides: which functions have samples enough to be called serial.
-/// From: statistics: with 10, a function that runs beside others half of the time looks alone in one of a thousand
-/// cases.
-/// Shown by: `serial_phase` of `tests/acquitted.rs`, which leaves down to a hundredth of the samples.
+/// Decides: how many samples a function needs before it can be called serial.
+/// From: statistics: with 10 samples, a function that runs beside others half of the time looks alone in one of a
+/// thousand cases.
+/// Shown by: `serial_phase` of `tests/acquitted.rs`, which thins samples out to as little as a hundredth.
 /// Wrong if: a function runs alone nine times in ten, and beside others the rest of the time: ten samples often miss
-/// that.
+/// the rest.
 const FEWEST_SAMPLES: u64 = 10;
 
-/// When less than this share of the CPU time was spent beside another running thread, all code runs alone (as in
-/// threads that hand something to each other), so that running alone says nothing.
+/// When no more than this share of the CPU time was spent beside another running thread, all code runs alone (as in
+/// threads that hand work to each other), so that running alone says nothing.
 ///
-/// Decides: whether it is told at all which code runs alone.
+/// Decides: whether code that runs alone is reported at all.
 /// From: chosen; no measurement.
 /// Shown by: `threads_that_wait_for_each_others_answers_have_no_slow_stage`.
-/// Wrong if: a program is nearly all serial: a serial part of more than nine tenths of its time stays untold behind a
-/// barrier.
+/// Wrong if: a program is nearly all serial: a serial part that takes more than nine tenths of its time, behind a
+/// barrier, is not reported.
 const PARALLEL_SHARE: f64 = 0.1;
 
 /// A function, or a line of it: module, name (if any), and the line or address (if used).

@@ -13,13 +13,14 @@ use crate::model::Traced;
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Below this weight of running threads, no thread counts as running: summed-up stretches leave fractions.
+/// When the running threads' weights add up to less than this, no thread counts as running: stretches that are summed
+/// up leave fractions.
 ///
-/// Decides: whether a stretch of idle time is one in which no thread runs.
-/// From: chosen: a twentieth of a thread is what summed-up stretches leave; no measurement.
+/// Decides: whether idle time counts as time in which no thread runs.
+/// From: chosen: stretches that are summed up leave about a twentieth of a thread; no measurement.
 /// Shown by: `a_lock_that_is_handed_to_sleepers_is_a_convoy`, `a_pool_without_work_is_no_problem_of_the_program`.
-/// Wrong if: what all others wait for runs in very short turns, less than a twentieth of a summed-up stretch: it counts
-/// as nobody.
+/// Wrong if: the thread that all others wait for runs in very short turns, for less than a twentieth of a summed-up
+/// stretch: it then counts as not running.
 const NEARLY_NOBODY: i64 = ONE / 20;
 
 /// Where the time of one traced run went, processor-seconds of the run.

@@ -10,12 +10,12 @@ use crate::curve::{Clean, median_of};
 use crate::statistics::median;
 use std::collections::BTreeMap;
 
-/// The share of a recording's blocks that are compared at each end: two of five, so that one disturbed block counts
-/// only half.
+/// The share of a recording's blocks that is compared at each end: two of five, so that one disturbed block has only
+/// half of the weight.
 ///
 /// Decides: which blocks are compared to see whether the machine drifts.
 /// From: chosen: two of five blocks.
-/// Wrong if: the machine changed for a while in the middle and came back.
+/// Wrong if: the machine changed for a while in the middle and came back: no drift is seen.
 const END: f64 = 0.4;
 
 /// How much a steady drift, as large as that from a recording's begin to its end, changes times from the middle of one

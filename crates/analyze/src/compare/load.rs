@@ -8,12 +8,13 @@ use crate::answer::CurveChange;
 use crate::curve::{Clean, median_of};
 use crate::disturbance::{beyond, taken};
 
-/// The largest share of a thread's processor that others are assumed to take. Nine programs that compete for a thread's
-/// processor take nine tenths of it (fair scheduling, sched(7)).
+/// The largest share of a thread's processor that other programs are assumed to take. Nine programs that compete for it
+/// take nine tenths (fair scheduling, sched(7)).
 ///
-/// Decides: how far the interval of a difference is widened at most.
-/// From: fair shares; chosen for nine competitors a processor.
-/// Wrong if: more competitors than that were there in one recording and none in the other.
+/// Decides: how far the interval of a difference is widened at most where the recordings differ in the load from other
+/// programs.
+/// From: fair shares; chosen for nine competitors per processor.
+/// Wrong if: one recording had more competitors than that, and the other had none.
 const MOST: f64 = 0.9;
 
 /// What others took while a recording was made.

@@ -14,12 +14,12 @@ use crate::statistics::{Measured, NORMAL_95};
 use recording::Tables;
 use std::collections::BTreeSet;
 
-/// Changes of items are told if they are at least this share of the time of a unit of work: two identical sweeps differ
-/// by a few per cent, because each has one traced run per count.
+/// An item's change is reported if it is more than this share of the capacity per unit of work, or, for system calls,
+/// of all calls. Two identical sweeps differ by a few per cent, because each has one observed run per count.
 ///
-/// Decides: which changes of things are told by a comparison.
+/// Decides: which changes of functions, locks, system calls and losses a comparison reports.
 /// From: the smallest loss that is called a cause.
-/// Wrong if: the one traced run a count is unlike the others.
+/// Wrong if: the one observed run of a count is unlike its other runs.
 const TOLD: f64 = crate::statistics::MIN_SHARE;
 
 /// Compares two recordings, made one after the other, at each thread count that both have.

@@ -210,14 +210,14 @@ fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service>
     services
 }
 
-/// When threads of the program itself end at least this share of the waiting for pipes, sockets and events, all of that
-/// waiting is taken as waiting for the program's own threads.
+/// When the program's own threads end at least this share of the waiting for pipes, sockets and events, all of that
+/// waiting counts as waiting for the program's own threads.
 ///
 /// Decides: whether waiting for a socket is input and output, or waiting for another thread.
-/// From: two servers with their clients in one process (Go's net/http, Netty): more than 99 %. A program that asks
-/// another process is woken by that or by an interrupt.
+/// From: two servers with their clients in the same process (Go's net/http, Netty): more than 99 %. A program that asks
+/// another process is woken by that process or by an interrupt.
 /// Shown by: `what_a_program_sends_to_itself_is_no_input`.
-/// Wrong if: a program talks to itself a lot and waits for somebody else now and then: that part is hidden then.
+/// Wrong if: a program mostly talks to itself and now and then waits for another process: that part is then hidden.
 const OWN_EVENTS: f64 = 0.9;
 
 /// True where a program talks to itself: a server and its clients in one process, event loops that wake each other.

@@ -11,20 +11,20 @@ use recording::tables::{Reason, Slice, State, Wait};
 use recording::{RunId, StackId, Tables, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// How far around it a look speaks for, nanoseconds.
+/// For how long before and after it a look at the tasks is valid, nanoseconds.
 ///
-/// Decides: how long before and after a look at the tasks of a run a sleep of a thread is told by it.
-/// From: the pause between two looks, 10 ms: more where many goroutines are looked at, or the machine is busy.
+/// Decides: how far from a look at a run's tasks a thread's sleep is still explained by it.
+/// From: the pause between two looks is 10 ms, and longer with many goroutines or on a busy machine.
 /// Shown by: `far_from_a_look_nothing_is_told`.
-/// Wrong if: what tasks wait for changes faster than they are looked at: the parts stay right, single slices do not.
+/// Wrong if: what tasks wait for changes faster than looks are taken: the shares stay right, but single slices do not.
 const REACH_NS: u64 = 25_000_000;
 
-/// The fewest looks at the tasks of a run after which a lock that they wait for would have been met.
+/// The fewest looks at a run's tasks after which a lock that they wait for would have been seen.
 ///
-/// Decides: whether a thread of a scheduler that sleeps may hide a task that waits for a lock.
+/// Decides: whether a sleeping thread of a scheduler may hide a task that waits for a lock.
 /// From: arithmetic: what takes 5 % of the time is missed by 59 looks in one of 20 cases (0.95 to the power of 59).
 /// Shown by: `few_looks_clear_nothing`.
-/// Wrong if: looks and waits keep step with each other.
+/// Wrong if: the looks and the waits happen in step.
 const ENOUGH_LOOKS: usize = 59;
 
 /// The tasks that waited for a lock or for one of a few things when they were looked at.
@@ -253,10 +253,10 @@ fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<StackId>)
 
 /// A prime: whatever the number of waiting tasks, each has its turn.
 ///
-/// Decides: which of several waiting tasks a look speaks of.
+/// Decides: which of several waiting tasks is chosen, at each look, as the reason for a thread's sleep.
 /// From: arithmetic: a stride that shares no factor with the number of tasks visits all of them.
 /// Shown by: `each_lock_gets_its_part`.
-/// Wrong if: exactly a multiple of so many tasks wait; then always the same ones are taken.
+/// Wrong if: the number of waiting tasks is an exact multiple of this; the same tasks are then chosen again and again.
 const STRIDE: u64 = 7919;
 
 /// From when to when a look speaks: half the way to its neighbours, and not far.

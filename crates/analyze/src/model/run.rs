@@ -12,33 +12,34 @@ use recording::tables::{
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// More processors than Linux can be built for; keeps sums of a hostile recording inside their types.
+/// More processors than Linux can be built for; keeps sums of a hostile recording within their types.
 ///
 /// Decides: how many processors a run is taken to have at most.
 /// From: the largest number that Linux can be built for is 8192.
 /// Shown by: `hostile_tables_get_an_answer`.
-/// Wrong if: never; no kernel has as many.
+/// Wrong if: never; no kernel supports as many.
 const MOST_PROCESSORS: u32 = 1 << 16;
 
 /// A thread that runs for less than this share of its life is no worker: a timer, a signal handler, a logger, a main
 /// thread that waits for the others.
 ///
-/// Decides: whose waiting counts for nothing, and whether a first thread is only a launcher.
-/// From: arithmetic: five of them could not make up the smallest loss that is called a cause.
+/// Decides: which threads' waiting is ignored, and whether the first thread is only a launcher.
+/// From: arithmetic: five such threads could not make up the smallest loss that is called a cause.
 /// Shown by: `a_timer_thread_takes_no_blame`, `threads_that_hardly_run_are_the_workers_where_no_other_does`.
-/// Wrong if: a thread hands out all work, waits for a remote answer before each part, and hardly runs: that it waits
-/// for the answer is not told.
+/// Wrong if: a thread hands out all work, waits for a remote answer before each part, and hardly runs: its waiting for
+/// the answer is not reported.
 const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
 
-/// The same for a thread that exists whatever the thread count: it works only when called, like a runtime's collectors
-/// and compilers.
+/// The same limit for a thread that exists whatever the thread count: it works only when called, like a runtime's
+/// garbage collectors and compilers.
 ///
-/// Decides: whether such a thread is taken for a stage of the program, which others may wait for.
-/// From: chosen: the busiest of Java's ran for a twentieth of its life in a program that allocates little.
+/// Decides: whether a thread that exists whatever the thread count, like a garbage collector, counts as a stage of the
+/// program, which others may wait for.
+/// From: chosen: the busiest of Java's own threads ran for a twentieth of its life, in a program that allocates little.
 /// Shown by: `threads_of_a_runtime_that_wait_for_calls_hide_no_serial_phase`,
 /// `a_stage_that_is_busy_for_longer_is_no_runtime_thread`.
-/// Wrong if: a program allocates so much that a collector runs for more than a fifth of its life: it is taken for a
-/// stage.
+/// Wrong if: a program allocates so much that a garbage collector runs for more than a fifth of its life: it is taken
+/// for a stage.
 const FIXED_THREAD_SHARE: f64 = 0.2;
 
 /// One traced run with its rows.
@@ -280,12 +281,12 @@ struct Starter {
 /// If the thread that starts the others has run for less than this share of its time since then, it only waits for
 /// them, whether in an event loop, at a channel or at a condition.
 ///
-/// Decides: whether the waiting of that thread counts for nothing.
-/// From: arithmetic: one thread that runs for less than the smallest loss that is called a cause could not bring one by
-/// not running.
+/// Decides: whether the waiting of the thread that starts the others is ignored.
+/// From: arithmetic: one thread that runs for less than the smallest loss that is called a cause cannot bring about a
+/// cause by not running.
 /// Shown by: `who_starts_the_others_and_then_waits_is_no_worker`, `who_hands_out_the_work_is_one`.
-/// Wrong if: the others wait for what it hands out, and it needs longer to be woken than to do it: that they wait is
-/// still told, and that it waits is not.
+/// Wrong if: the others wait for what it hands out, and waking it takes longer than its work: their waiting is still
+/// reported, but its own is not.
 const STARTER_SHARE: f64 = MIN_SHARE;
 
 impl Starter {

@@ -8,21 +8,24 @@ use recording::tables::ModuleKind;
 use std::collections::HashSet;
 
 /// In a static program without symbols, the frames between the system call and the program's own code: the lock's slow
-/// path, and the function that holds it (`pthread_mutex_lock`, `random`; in Rust `syscall` and `lock_contended`).
+/// path, and the function around it (`pthread_mutex_lock`, `random`; in Rust `syscall` and `lock_contended`).
 ///
-/// Decides: which nameless frame is told as the place that takes a lock.
+/// Decides: which frame without a name is reported as the place that takes a lock.
 /// From: what the C library's `pthread_mutex_lock` and `random`, and Rust's `syscall` and `lock_contended`, call.
 /// Shown by: `without_symbols_the_lock_s_own_frames_are_skipped`,
 /// `a_static_program_without_symbols_is_named_by_the_address_of_the_call`.
-/// Wrong if: a lock of another make has one frame: the caller of the place that takes it is told.
+/// Wrong if: another kind of lock has only one frame: the caller of the place that takes it is reported.
 const STATIC_WRAPPERS: usize = 2;
 
-/// The same in a program without symbols that calls the C library's `syscall` itself: the slow path of Rust's locks.
+/// The number of such frames in a program without symbols that calls the C library's `syscall` itself: the slow path of
+/// Rust's locks.
 ///
-/// Decides: the same, below the C library's `syscall`.
+/// Decides: which frame without a name is reported as the place that takes a lock, where the C library's `syscall` is
+/// called.
 /// From: the frame of Rust's locks.
 /// Shown by: `without_symbols_the_lock_s_own_frames_are_skipped`.
-/// Wrong if: the slow path of a lock of the program is inlined: the caller of the place that takes it is told.
+/// Wrong if: the slow path of a lock is inlined into the program: the caller of the place that takes the lock is
+/// reported.
 const SYSCALL_WRAPPERS: usize = 1;
 
 /// What a stack says about the waiting or the work there.

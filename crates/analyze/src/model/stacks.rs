@@ -11,10 +11,11 @@ use std::collections::{HashMap, HashSet};
 
 /// How many frames of a stack are looked at, from the innermost outwards.
 ///
-/// Decides: where a stack ends, however it goes on.
-/// From: chosen: deeper than the collector unwinds (256, `DEPTH_LIMIT` of `resolve::unwind`); ends a cycle of parents.
+/// Decides: after how many frames a stack ends, even if it goes on.
+/// From: chosen: deeper than the collector unwinds (256, `DEPTH_LIMIT` of `resolve::unwind`); also ends a cycle of
+/// parents.
 /// Shown by: `cycles_and_dangling_handles_end`.
-/// Wrong if: a deep recursion has more than one inlined function in each of 256 frames: the outermost ones are not
+/// Wrong if: a deep recursion has more than one inlined function in each of 256 frames: the outermost functions are not
 /// seen.
 pub const DEEPEST: usize = 512;
 

@@ -10,48 +10,51 @@ use crate::statistics::{MIN_SHARE, median, quantile};
 use recording::Tables;
 use recording::tables::{Run, State, Thread};
 
-/// Lengths and rates agree with a reading when the work computed from them differs by no more than this share.
+/// Stretches and printed rates agree with a reading of the rate when the work computed from them differs by no more
+/// than this share between the runs.
 ///
-/// Decides: whether the rate can be of a stretch, and whether it can be of the whole run.
+/// Decides: whether the printed rate can refer to the stretch of a run in which its worker threads live, and whether it
+/// can refer to the whole run.
 /// From: programs start their clock within a thread's creation of the first worker's start. In 15 sweeps (C++, Java,
-/// Python, Rust, Go; the machine six times overloaded) rate × life of the workers was within 1.7 % from one count to
-/// the other, in 13 of them within 0.7 %; rate × wall time of the same timed runs differed by 3 to 15 %.
+/// Python, Rust, Go; the machine six times overloaded), rate × life of the workers agreed within 1.7 % from one count
+/// to the other, in 13 of them within 0.7 %; rate × wall time of the same timed runs differed by 3 to 15 %.
 /// Shown by: `tests/window.rs`.
-/// Wrong if: a program's clock starts well before or after its workers: then neither reading fits, and it says so.
+/// Wrong if: a program's clock starts well before or after its workers: then neither of them fits, and the answer says
+/// so.
 const FITS: f64 = 0.02;
 
-/// What the start and the end of a process take by themselves, seconds: a run may be longer by that and still fit a
-/// reading.
+/// What starting and ending a process takes by itself, seconds: a run may be longer by that and still fit a reading.
 ///
-/// Decides: how far rate × wall time of short runs may differ when the rate is of the whole.
-/// From: starting a process of a few libraries took 1 to 3 ms in the timed runs of the lab.
+/// Decides: how far rate × wall time of short runs may differ when the printed rate refers to the whole run.
+/// From: starting a process with a few libraries took 1 to 3 ms in the timed runs of the lab.
 /// Shown by: `tests/window.rs`.
-/// Wrong if: the loader alone takes longer, and how long differs from run to run.
+/// Wrong if: the dynamic loader alone takes longer, and by how much differs from run to run.
 const PROCESS: f64 = 0.005;
 
-/// What lies outside the stretch may differ between runs by this share: no two starts take the same time.
+/// The time outside the stretch may differ between runs by this share: no two starts take the same time.
 ///
-/// Decides: whether a smallest count without workers has the same parts outside as the others.
-/// From: chosen; in 13 sweeps the starts of two counts differed by up to 35 %, on a machine whose load changed, and by
-/// less than 10 % in most.
+/// Decides: whether a run at the smallest count that has no worker threads is taken to spend as long outside the
+/// stretch as the other counts.
+/// From: chosen; in 13 sweeps the starts of two counts differed by less than 10 % in most, and by up to 35 % on a
+/// machine whose load changed.
 /// Shown by: `without_a_worker_at_one_thread_its_part_is_as_long_as_its_rate_says`.
 /// Wrong if: what comes before the workers grows with their number.
 const SAME_REST: f64 = 0.25;
 
-/// This share of the runs must fit a reading: some runs may be disturbed just in their start.
+/// This share of the runs must fit a reading: some runs may be disturbed just while they start.
 ///
-/// Decides: whether the rate can be of whole runs.
+/// Decides: whether the printed rate can refer to whole runs.
 /// From: chosen: of five timed runs one may be unlike the others.
 /// Shown by: `a_rate_of_the_whole_run_keeps_its_serial_phase`.
-/// Wrong if: more than a quarter of the runs were disturbed outside of what the rate is of.
+/// Wrong if: more than a quarter of the runs were disturbed outside the part that the rate refers to.
 const MOST: f64 = 0.75;
 
-/// A stretch below this share of a run is too short to be used: it cannot be told from chance.
+/// A stretch below this share of its run is too short to be used: it cannot be told from chance.
 ///
-/// Decides: which stretches are looked at.
+/// Decides: which stretches of the runs can be the part that the printed rate refers to.
 /// From: chosen: the smallest difference that [`FITS`] can tell.
 /// Shown by: `tests/window.rs`.
-/// Wrong if: a program works in parallel for less than a fiftieth of its run, and prints the rate of that.
+/// Wrong if: a program works in parallel for less than a fiftieth of its run, and prints the rate of that part.
 const SHORTEST: f64 = 0.02;
 
 /// Which part of a run the printed rate covers.

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 /// Bytes of a cache line.
 ///
-/// Decides: which accesses are to one line.
+/// Decides: which accesses are to the same line.
 /// From: the cache line of x86-64; sharing is looked for on no other architecture.
 /// Shown by: `different_bytes_of_one_line_are_false_sharing_with_their_names`.
-/// Wrong if: a processor fetches lines in pairs: threads at neighbouring lines are in each other's way, and that is not
-/// seen.
+/// Wrong if: a processor fetches lines in pairs: threads that use neighbouring lines slow each other down, and that is
+/// not seen.
 pub const LINE: u64 = 64;
 
 /// How two threads share a line.
@@ -27,54 +27,56 @@ pub(crate) fn is_near(distance: i32) -> bool {
     (-1..=0).contains(&distance)
 }
 
-/// Both threads must have hit the line in this many common trials, of 600 µs each: a thread that uses it just once hits
-/// in one.
+/// Each of two threads must have hit the line in at least this many trials in which another thread hit it as well. A
+/// trial takes 600 µs; a thread that uses the line just once hits it in one.
 ///
-/// Decides: whether two threads are said to use a line at the same time.
+/// Decides: whether two threads are reported to use a line at the same time.
 /// From: measured: with prototypes, 120 runs of programs without sharing never reached it.
 /// Shown by: `without_proof_by_breakpoints_sharing_stays_unsure`, `bench/sharing`.
-/// Wrong if: two threads pass by a line at the same time now and then, in three of forty trials.
+/// Wrong if: two threads happen to use a line at the same time now and then, in three of forty trials.
 const TRIALS: u32 = 3;
 
-/// Writes further apart than this at the lower quartile, in nanoseconds, move the line too seldom to matter.
+/// If the lower quartile of the time between writes is above this, in nanoseconds, the line moves too seldom to matter.
 ///
-/// Decides: whether a line is written often enough to be told.
-/// From: chosen: a transfer takes less than half a microsecond, a hundredth of that.
+/// Decides: whether a line is written often enough to be reported.
+/// From: chosen: a transfer of a line takes less than half a microsecond, a hundredth of this limit.
 /// Shown by: `without_proof_by_breakpoints_sharing_stays_unsure`, `bench/sharing`.
-/// Wrong if: threads share a hundred lines, each written more seldom than that: together they cost, and none is told.
+/// Wrong if: threads share a hundred lines, each written less often than that: together they are expensive, but none is
+/// reported.
 const RARE_NS: u64 = 50_000;
 
-/// When accesses of different threads are further apart than this at the lower quartile, in nanoseconds, one thread
+/// If the lower quartile of the time between accesses of different threads is above this, in nanoseconds, one thread
 /// hands the line on to the other.
 ///
-/// Decides: whether threads share a line, or one gives it to the other.
-/// From: measured: a trap takes up to 30 µs in a virtual machine, and is in the times.
+/// Decides: whether threads share a line, or one hands it on to the other.
+/// From: measured: a trap takes up to 30 µs in a virtual machine, and is included in these times.
 /// Shown by: `without_proof_by_breakpoints_sharing_stays_unsure`, `bench/sharing`.
-/// Wrong if: a trap costs more than 30 µs: threads that share a line then seem to hand it on.
+/// Wrong if: a trap takes more than 30 µs: threads that share a line then seem to hand it on.
 const APART_NS: u64 = 30_000;
 
-/// A thread uses a place in a line when at least this many of its samples show it, and at least [`SHARE`] of the line's
+/// A thread uses a place in a line when at least this many samples show it, and at least [`SHARE`] of the line's
 /// samples.
 ///
-/// Decides: which threads are among those who share a line.
-/// From: chosen: who fills in the first values is not among them.
+/// Decides: which threads are reported as sharing a line.
+/// From: chosen: leaves out a thread that only writes the initial values.
 /// Shown by: `a_thread_that_fills_in_first_values_is_not_among_those_who_share`, with two samples.
-/// Wrong if: a run is so short that a thread which shares has two samples at the line.
+/// Wrong if: a run is so short that a thread which shares a line has only two samples there.
 const FEWEST: usize = 3;
-/// Decides: the same, by the share of the line's samples.
-/// From: chosen: who fills in the first values is not among them.
+/// Decides: which threads are reported as sharing a line: those with at least this share of the line's samples at one
+/// place in it.
+/// From: chosen: leaves out a thread that only writes the initial values.
 /// Shown by: `a_thread_that_fills_in_first_values_is_not_among_those_who_share`, with two samples.
-/// Wrong if: more than a hundred threads share a line alike: none of them has a hundredth of its samples.
+/// Wrong if: more than a hundred threads share a line evenly: none of them has a hundredth of its samples.
 const SHARE: f64 = 0.01;
 
-/// If a thread makes at least this share of its accesses to a line at bytes that others use too, it would still wait
-/// for the line with everything else moved out of it.
+/// If at least this share of a thread's accesses to a line are to bytes that others use too, the thread would still
+/// wait for the line with everything else moved out of it.
 ///
-/// Decides: whether sharing is told as of the same bytes (true) or of different ones (false).
+/// Decides: whether sharing is reported as true sharing (of the same bytes) or false sharing (of different ones).
 /// From: chosen: whichever access comes first pays.
 /// Shown by: `what_a_thread_uses_beside_a_variable_that_all_write_is_not_to_blame`.
 /// Wrong if: a thread adds to a common sum after every eight updates of its own counter beside it: moving the counter
-/// helps most.
+/// would help most, but true sharing is reported.
 const MIXED: f64 = 0.1;
 
 /// What one thread does with some bytes of a line.

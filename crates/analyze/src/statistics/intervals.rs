@@ -17,11 +17,11 @@ use crate::answer::{Interval, Spread};
 use crate::statistics::paired::{ERROR, differences};
 use crate::statistics::{Measured, median, point};
 
-/// Samples are merged to at most this many values before they are ranked: 30 against 30 exclude chance far more than
-/// needed.
+/// Samples are merged into at most this many values before they are ranked: 30 against 30 exclude chance by far more
+/// than needed.
 ///
 /// Decides: how many values of each side a rank test gets.
-/// From: statistics: 30 against 30 exclude chance far beyond any use.
+/// From: statistics: 30 against 30 exclude chance by far more than needed.
 /// Wrong if: neighbouring samples that are merged differ from each other systematically.
 const MOST_RANKED: usize = 30;
 

@@ -3,19 +3,19 @@
 use crate::answer::Interval;
 
 /// A loss must exceed this share of the capacity to be called a cause. Two identical sets of runs on a shared machine
-/// often differ by a few per cent, so the repair of a smaller loss could not be shown to work.
+/// often differ by a few per cent, so that a fix for a smaller loss could not be shown to work.
 ///
 /// Decides: whether a loss is called a cause, and whether two things differ.
 /// From: chosen: identical sets of runs on a shared machine differ by a few per cent.
-/// Wrong if: a machine scatters more than that, or a loss below it matters.
+/// Wrong if: runs on a machine vary by more than that, or a smaller loss matters.
 pub const MIN_SHARE: f64 = 0.05;
 
 /// A 95 % normal interval reaches this many standard errors to each side.
 ///
-/// Decides: whether a charge, a growth or a change is certain beside its error.
+/// Decides: whether a charge, a growth or a change is certain, given its standard error.
 /// From: the normal distribution.
 /// Shown by: `what_grows_with_the_threads_comes_first_and_what_does_not_is_left_out`.
-/// Wrong if: few samples make the error, so that it is not normal.
+/// Wrong if: the error comes from few samples, so that it is not normal.
 pub const NORMAL_95: f64 = 1.96;
 
 /// One measured value, and the block of runs that it comes from.

@@ -13,19 +13,19 @@ use crate::answer::Interval;
 use crate::statistics::{Measured, quantile};
 use std::collections::BTreeMap;
 
-/// Share of comparisons in which chance alone may look like a difference.
+/// The share of comparisons in which chance alone may look like a difference.
 ///
 /// Decides: how often two equal cases may be called different.
-/// From: the usual level of a test; `knee sweep --check-noise` shows what it comes to.
+/// From: the usual significance level of a test; `knee sweep --check-noise` shows what it amounts to.
 /// Shown by: `bench/intervals`.
-/// Wrong if: the order of runs inside a block is not drawn at random.
+/// Wrong if: the order of runs within a block is not random.
 pub const ERROR: f64 = 0.05;
 
-/// If there are more blocks, neighbours are merged: 200 already exclude chance far more than needed, and the number of
-/// pairs grows with the square of that of blocks.
+/// If there are more blocks, neighbours are merged: 200 already exclude chance by far more than needed, and the number
+/// of pairs grows with the square of the number of blocks.
 ///
-/// Decides: how many blocks are told apart.
-/// From: statistics and time: pairs grow with the square of the number.
+/// Decides: how many blocks are kept apart.
+/// From: statistics and time: the number of pairs grows with the square of the number of blocks.
 /// Wrong if: neighbouring blocks that are merged differ from each other systematically.
 const MOST_BLOCKS: usize = 200;
 

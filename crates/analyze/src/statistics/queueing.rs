@@ -4,21 +4,21 @@
 //! The formulas assume that threads arrive regardless of how many wait, and that the order of service does not depend on
 //! how long each hold will take. Real programs are not that simple, so the results are estimates.
 
-/// Decides: more threads than this are taken for so many.
-/// From: arithmetic: with so many the queue with a finite number of sources is the one with any number, to three
-/// digits.
+/// Decides: with how many threads a queue is modelled at most.
+/// From: arithmetic: with this many threads, a queue with a finite number of sources agrees with one with any number to
+/// three digits.
 /// Shown by: `how_many_had_to_wait_tells_how_busy_it_is`.
-/// Wrong if: never; a difference of a thousandth is nothing that anybody would be told.
+/// Wrong if: never; a difference of a thousandth is too small to report.
 const MOST_SOURCES: usize = 2000;
-/// Decides: above which size weights of a sum are scaled down.
-/// From: arithmetic: far from what a 64-bit number cannot hold.
+/// Decides: above which size the weights of a sum are scaled down, so that the sum does not overflow.
+/// From: arithmetic: far below the largest 64-bit floating-point number.
 /// Shown by: `how_many_had_to_wait_tells_how_busy_it_is`, where all of 16 threads always wait.
-/// Wrong if: never; what is scaled away is smaller than the last digit.
+/// Wrong if: never; what scaling loses is smaller than the last digit.
 const LARGE: f64 = 1e100;
-/// Decides: how exactly the load that makes so many wait is found.
-/// From: arithmetic: more halvings than a 64-bit number has digits.
+/// Decides: how precisely the search finds the load with which as many threads have to wait as were seen waiting.
+/// From: arithmetic: more halvings than a 64-bit floating-point number has digits.
 /// Shown by: `how_many_had_to_wait_tells_how_busy_it_is`.
-/// Wrong if: never; the last ones change nothing.
+/// Wrong if: never; the last steps change nothing.
 const HALVINGS: usize = 100;
 
 /// The share of arrivals that have to wait, for `offered` (arrivals per mean hold) below `servers`: Erlang's C

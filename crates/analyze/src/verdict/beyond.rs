@@ -5,14 +5,13 @@ use crate::causes::{Meta, Outcome};
 use crate::facts::{Facts, has_loss};
 use crate::words::{percent, two_digits};
 
-/// A larger count that takes more than this many times as long as the one that the verdict is about gets its own
-/// causes.
+/// A larger count that is more than this many times slower than the one that the verdict is about gets its own causes.
 ///
-/// Decides: whether `verdict.beyond` says something.
-/// From: chosen: half as long again is what a reader sees in the curve without being told.
+/// Decides: whether `verdict.beyond` gives the causes of a count that is larger than the one that the verdict is about.
+/// From: chosen: a reader sees in the curve, without being told, that a count takes half as long again.
 /// Shown by: `tests/beyond.rs`.
-/// Wrong if: a program is slower by less than that for a reason of its own; the causes of the first count are then all
-/// that is told.
+/// Wrong if: a program is slower by less than that for a different reason: only the causes of the first count are then
+/// reported.
 const COLLAPSE: f64 = 1.5;
 
 /// What the worst count beyond that of the verdict loses, and why; `None` where no larger count is much slower.

@@ -16,38 +16,39 @@ use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
 use recording::words::LossKind;
 
-/// A traced run that took this many times as long as the clean ones may have changed the verdict: 1.35 was the goal for
-/// tracing in the worst case, a storm of futex calls.
+/// An observed run that took this many times as long as the timed ones may have changed the verdict: 1.35 was the goal
+/// for the overhead of tracing in the worst case, a storm of futex calls.
 ///
 /// Decides: whether the answer warns that the observed run was much slower, or much faster, than the timed ones.
-/// From: chosen: that goal. The goals in `README.md` are smaller now (1.02 to 1.20).
-/// Wrong if: observing slows all parts of a program alike: the warning is for nothing.
+/// From: chosen: the former goal for the overhead of tracing in the worst case. The goals in `README.md` are smaller
+/// now (1.02 to 1.20).
+/// Wrong if: observing slows all parts of a program equally: the warning is then needless.
 const HEAVY_TRACE: f64 = 1.35;
 
 /// Lost events, samples or frames are reported when they are more than this share.
 ///
 /// Decides: whether the answer warns of events, samples or frames that were lost.
-/// From: arithmetic: a fifth of the smallest loss that is called a cause cannot turn a verdict.
+/// From: arithmetic: a fifth of the smallest loss that is called a cause cannot change a verdict.
 /// Shown by: `what_all_traced_runs_lost_is_one_warning`.
-/// Wrong if: what was lost is all of one short phase, which is the one that matters.
+/// Wrong if: all that was lost is from one short phase, and that phase is the one that matters.
 const SMALL_LOSS: f64 = crate::statistics::MIN_SHARE / 5.0;
 
-/// Other programs that took more than this share of the processors' time are worth a warning.
+/// Other programs or virtual machines that took more than this share of the processors' time are worth a warning.
 ///
-/// Decides: whether the answer warns of other programs during the timed runs.
+/// Decides: whether the answer warns that other programs or virtual machines took processor time during the timed runs.
 /// From: the smallest loss that is called a cause.
 /// Shown by: `other_programs_are_blamed_when_they_were_there_in_the_timed_runs`.
 /// Wrong if: another program takes less, but always from the thread that all others wait for.
 const DISTURBED: f64 = crate::statistics::MIN_SHARE;
 
-/// Below this efficiency the reader is told what was assumed about the work, because growing work would explain it as
-/// well.
+/// Below this efficiency the answer says what was assumed about the work, because work that grows with the count would
+/// explain the loss as well.
 ///
-/// Decides: whether the answer warns that each run is taken to do the same work.
+/// Decides: whether the answer warns that each run is assumed to do the same work.
 /// From: chosen; no measurement.
 /// Shown by: the snapshots of `birthday_names_the_lock_inside_random` (with) and `the_repaired_birthday_has_no_cause`
 /// (without).
-/// Wrong if: the work grows by a fifth from one thread to two: that looks like a loss, and the reader is not told.
+/// Wrong if: the work grows by a fifth from one thread to two: that looks like a loss, and the reader is not warned.
 const POOR_EFFICIENCY: f64 = 0.7;
 
 /// Looks for each of the causes and draws the conclusion.
@@ -317,10 +318,10 @@ fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
 /// Runs shorter than this say little, seconds.
 ///
 /// Decides: whether the answer warns that runs are too short.
-/// From: arithmetic: at 1,000 samples a second a twentieth of one rests on fewer than three, and starting a process
-/// takes a few milliseconds.
+/// From: arithmetic: at 1,000 samples a second, a twentieth of such a run rests on fewer than three samples; and
+/// starting a process takes a few milliseconds.
 /// Shown by: `runs_of_a_few_milliseconds_are_called_too_short`.
-/// Wrong if: a runtime needs half a second to start: runs of a second then say as little, and nothing warns.
+/// Wrong if: a runtime needs half a second to start: runs of a second then say as little, but there is no warning.
 const SHORT: f64 = 0.05;
 
 fn short(facts: &Facts<'_, '_>) -> Option<String> {

@@ -15,20 +15,21 @@ use crate::words::percent;
 use recording::meta::Counted;
 use recording::tables::{Run, RunKind};
 
-/// This many standard errors bound a value from one side with 95 % certainty.
+/// This many standard errors bound a value from one side with 95 % confidence.
 ///
-/// Decides: how much more than what was booked a cause may take.
+/// Decides: how much more time than was booked to it a cause may take.
 /// From: the normal distribution.
-/// Wrong if: few samples make the error of a charge, so that it is not normal.
+/// Wrong if: the error of a charge comes from few samples, so that it is not normal.
 const ONE_SIDED_95: f64 = 1.645;
 
-/// Below this exposure threads ran together too rarely to extrapolate: what is seen in a tenth of the time cannot be
-/// multiplied by ten.
+/// Exposure is how much of the time in which two or more threads wanted processors they had them. Below this, threads
+/// ran together too rarely to extrapolate: what is seen in a tenth of the time cannot be multiplied by ten.
 ///
-/// Decides: whether anything can be excluded beside other programs.
-/// From: chosen: beside one program that computes all the time, two threads on two processors run together for a third.
+/// Decides: whether any cause can be excluded although other programs took processors.
+/// From: chosen: beside one program that computes all the time, two threads on two processors run together for a third
+/// of the time.
 /// Shown by: `power`'s tests: a lock that costs half of the time and shows in 5 % of the run.
-/// Wrong if: contention grows faster than the time that threads run together.
+/// Wrong if: contention grows faster than the time in which threads run together.
 const LEAST_EXPOSURE: f64 = 0.2;
 
 /// How much of a cause could have been missed, at the count at which that is most; absent where no run was observed.

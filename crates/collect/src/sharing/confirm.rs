@@ -13,52 +13,52 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 /// How long a line is watched. Threads that really share a line come back to it within microseconds, and a trap costs
-/// up to 30 µs in a virtual machine: this is long enough for each of two threads to hit several times.
+/// up to 30 µs in a virtual machine: this is long enough for each of two threads to hit it several times.
 ///
 /// Decides: how long a cache line is watched in one trial.
 /// From: measured: a trap takes up to 30 µs in a virtual machine.
 /// Shown by: `bench/sharing`.
-/// Wrong if: threads come back to a line more seldom than that.
+/// Wrong if: threads come back to a line less often than that.
 const TRIAL: Duration = Duration::from_micros(600);
 
-/// How long the address that a loop waits for is watched.
+/// How long the address that a loop polls is watched, nanoseconds.
 ///
-/// Decides: how long a polled address is watched.
+/// Decides: how long a polled address is watched in one trial.
 /// From: chosen; no measurement.
 /// Shown by: `bench/sharing`.
-/// Wrong if: the writer comes more seldom than that.
+/// Wrong if: the writer comes less often than that.
 const SPIN_TRIAL_NS: u64 = 30_000_000;
 
-/// Limits for the trials of a line: how many in all, how many when all agree, and how many in which fewer than two of
-/// its threads ran at all. Trials of the last kind show nothing about the line; other programs may keep the threads
-/// apart.
+/// Limits for the trials of a line: how many in all, how many in which two or more threads hit it, and how many in
+/// which fewer than two of its threads ran at all. Trials of the last kind show nothing about the line; other programs
+/// may keep the threads apart.
 ///
-/// Decides: after how many trials a line stays without a verdict.
-/// From: chosen with the budget of all trials.
+/// Decides: when a line is no longer watched: after this many trials, whatever they showed.
+/// From: chosen together with the budget of all trials.
 /// Shown by: `bench/sharing`.
 /// Wrong if: sharing happens only in a few parts of a long run.
 const TRIALS: u32 = 40;
-/// Decides: after how many agreeing trials a line has its verdict.
+/// Decides: when a line needs no further trials: after this many in which two or more threads hit it.
 /// From: chosen; no measurement.
 /// Shown by: `bench/sharing`.
 /// Wrong if: threads touch different parts of the line later.
 const AGREEING: u32 = 8;
-/// Decides: after how many trials without two threads running a line is given up.
+/// Decides: when a line is given up: after this many trials in which fewer than two of its threads ran.
 /// From: chosen; no measurement.
-/// Wrong if: threads seldom run at the same time and still share.
+/// Wrong if: threads seldom run at the same time, and still share the line.
 const APART: u32 = 400;
 
-/// Limits for the trials of a polled address: how many in all, and how many in which a writer was seen.
+/// Limits for the trials of a polled address: how many in all, and how many in which a write was seen.
 ///
-/// Decides: after how many trials a polled address stays without a writer.
+/// Decides: when a polled address is given up: after this many trials, even if no writer was seen.
 /// From: chosen; no measurement.
 /// Shown by: `bench/sharing`.
 /// Wrong if: the writer is a thread that is not watched.
 const SPIN_TRIALS: u32 = 30;
-/// Decides: how many writes show who ends a wait.
+/// Decides: when it is known who ends a wait: after this many trials in which a write was seen.
 /// From: chosen; no measurement.
 /// Shown by: `bench/sharing`.
-/// Wrong if: several threads write in turns.
+/// Wrong if: several threads write in turns: some of them may not be seen.
 const SPIN_HITS: u32 = 3;
 
 /// Threads that are watched in one trial. A processor has four debug address registers.
@@ -66,51 +66,55 @@ const SPIN_HITS: u32 = 3;
 /// Decides: how many threads of a line are watched at a time.
 /// From: the four address registers of x86-64.
 /// Shown by: `bench/sharing`.
-/// Wrong if: the two threads that share are never watched together.
+/// Wrong if: the two threads that share the line are never watched together.
 const LINE_THREADS: usize = 4;
-/// Decides: how many threads may be the writer.
-/// From: chosen with the budget of all trials.
+/// Decides: how many threads are watched at a time as possible writers of a polled address; the next trial watches the
+/// next ones.
+/// From: chosen together with the budget of all trials.
 /// Shown by: `bench/sharing`.
-/// Wrong if: the writer is none of the first ones.
+/// Wrong if: there are so many threads that the writer is watched in none of the trials, or only in one in which it
+/// does not write.
 const SPIN_THREADS: usize = 16;
 
-/// Hits after which a thread is left alone for the rest of a trial.
+/// Hits after which a thread is no longer watched for the rest of a trial.
 ///
-/// Decides: after how many hits a thread is left alone in a trial.
+/// Decides: after how many hits at a line a thread is no longer watched in a trial.
 /// From: the budget: a hit costs up to 30 µs.
-/// Wrong if: hits of one thread alone show nothing of the other.
+/// Wrong if: a thread reaches this limit before the other one comes to the line: the trial then hardly shows how they
+/// alternate.
 const LINE_HITS: u32 = 6;
-/// Decides: after how many hits a writer is left alone in a trial.
+/// Decides: after how many writes to a polled address a thread is no longer watched in a trial.
 /// From: the budget: a hit costs up to 30 µs.
-/// Wrong if: hits of one thread alone show nothing of another writer.
+/// Wrong if: a thread's first writes in a trial are unlike its other writes.
 const SPIN_LIMIT: u32 = 3;
 
-/// The assumed cost of a trap to the thread: measured 20 to 30 µs in a virtual machine, less without one.
+/// The assumed cost of a trap to the thread, nanoseconds: measured at 20 to 30 µs in a virtual machine, less without
+/// one.
 ///
-/// Decides: what a trap is booked with in the budget.
+/// Decides: how much of the budget a trap is taken to cost.
 /// From: measured: 20 to 30 µs in a virtual machine.
-/// Wrong if: traps cost more, as in nested virtual machines.
+/// Wrong if: traps cost more, as in nested virtual machines: trials then cost more than the budget.
 const TRAP_NS: u64 = 30_000;
 
-/// What trials may cost all threads together: a fixed grant, so that short runs are looked at too, plus a share of the
-/// time.
+/// What trials may cost all threads together, nanoseconds: a fixed grant, so that short runs are looked at too, plus a
+/// share of the time.
 ///
 /// Decides: what trials may cost in a short run.
 /// From: chosen: enough for some 500 traps.
 /// Shown by: `bench/sharing`.
-/// Wrong if: the run itself is shorter than some tenths of a second.
+/// Wrong if: the run is shorter than some tenths of a second: the grant is then a noticeable share of it.
 const GRANT_NS: u64 = 15_000_000;
-/// Decides: what trials may cost in a long run: one part in so many.
+/// Decides: what trials may cost in a long run: one part in this many.
 /// From: chosen: one per cent, as for all observing.
 /// Shown by: `bench/cost`.
-/// Wrong if: the curve is taken from the observed run, which it is not.
+/// Wrong if: the speed-up curve were taken from the observed run, which it is not.
 const SHARE: u64 = 100;
 
-/// Times that are kept for one thread, for their quartile.
+/// The most times between hits that are kept for one thread, for their quartile: the first ones.
 ///
-/// Decides: how many times of a thread its quartile is taken of.
+/// Decides: from how many times between hits a thread's quartile is computed.
 /// From: memory; chosen.
-/// Wrong if: times drift over a run.
+/// Wrong if: these times drift over a run.
 const GAPS: usize = 4096;
 
 /// Which thread was watched at which address.
@@ -192,11 +196,11 @@ pub(super) struct Confirm {
     refused: u32,
 }
 
-/// After this many refusals no more breakpoints are asked for: the machine has none, or knee lacks the right.
+/// After this many refusals in a row no more breakpoints are asked for: the machine has none, or knee lacks the right.
 ///
-/// Decides: after how many refusals no breakpoint is asked for.
+/// Decides: after how many refusals in a row no more breakpoints are asked for.
 /// From: chosen; no measurement.
-/// Wrong if: another debugger held the registers for a while.
+/// Wrong if: a debugger held the registers only for a while.
 const REFUSED: u32 = 32;
 
 impl Confirm {

@@ -8,57 +8,60 @@ use std::collections::{BTreeSet, HashMap};
 /// How many accesses are kept for a line that only one thread has touched so far: the latest. A program that uses much
 /// memory has millions of such lines.
 ///
-/// Decides: how many rows of a line that one thread touched are kept.
+/// Decides: how many accesses are kept of a line that only one thread has touched.
 /// From: memory; chosen.
 /// Wrong if: the second thread comes after many accesses of the first.
 const ALONE: usize = 32;
 
-/// Lines that are followed at the same time (some 30 MiB with few rows each).
+/// Lines that are followed at the same time (some 30 MiB with few accesses each). When there is no more room, lines
+/// that only one thread touched a few times are dropped; if that frees less than half, all are.
 ///
 /// Decides: how many lines are followed.
 /// From: memory: some 30 MiB.
-/// Wrong if: shared lines come after so many others.
+/// Wrong if: a program uses so many lines that shared ones are dropped before they are suspected.
 const FOLLOWED: usize = 1 << 17;
 
-/// Rows that are kept in all (some 100 MiB); further ones are only counted.
+/// Accesses that are kept in all (some 100 MiB); further ones are only counted.
 ///
-/// Decides: how many rows are kept.
+/// Decides: how many accesses are kept.
 /// From: memory: some 100 MiB.
-/// Wrong if: rows of shared lines come last.
+/// Wrong if: the accesses to shared lines come last.
 const ROWS: usize = 2 << 20;
 
-/// Threads that are distinguished at a line. Where more come and go, a new one replaces the one with the fewest
-/// accesses. If several thousand lived at once and shared one line evenly, trials of four threads would not find that
-/// anyway.
+/// Threads that are told apart at a line. Where more come and go, a new one replaces the one with the fewest accesses.
+/// If several thousand lived at once and shared one line evenly, trials of four threads would not find that anyway.
 ///
 /// Decides: how many threads are told apart at a line.
 /// From: memory; chosen.
-/// Wrong if: thousands share a line evenly.
+/// Wrong if: thousands of threads share a line evenly.
 const THREADS: usize = 1024;
 
-/// A line is suspected when each of two threads made this many accesses, there were this many writes, and the threads
-/// touched it in this many of the same time windows: fewer can meet by chance in a run over shared data. From
-/// prototypes on programs with and without sharing, where breakpoints confirmed no line below these limits.
+/// A line is suspected when each of two threads made at least this many accesses, there were at least [`WRITES`]
+/// writes, and different threads touched it in at least [`WINDOWS`] of the same time windows. Fewer can meet by chance
+/// in a run over shared data: in prototypes on programs with and without sharing, breakpoints confirmed no line below
+/// these limits.
 ///
-/// Decides: from how many sampled accesses of each thread a line is suspected.
+/// Decides: from how many sampled accesses by each of two threads on a line is suspected.
 /// From: prototypes on programs with and without sharing.
 /// Shown by: `bench/sharing`.
 /// Wrong if: a run is too short for so many samples.
 const EACH: u32 = 5;
-/// Decides: from how many sampled writes a line is suspected.
+/// Decides: from how many sampled writes on a line is suspected.
 /// From: prototypes on programs with and without sharing.
 /// Shown by: `bench/sharing`.
-/// Wrong if: few but costly writes.
+/// Wrong if: the writes to a line are few, but expensive.
 const WRITES: u32 = 3;
-/// Decides: in how many windows of time threads must have met.
+/// Decides: in how many time windows different threads must have touched a line before it is suspected.
 /// From: prototypes on programs with and without sharing.
 /// Shown by: `bench/sharing`.
-/// Wrong if: sharing is one short phase.
+/// Wrong if: sharing happens in one short phase.
 const WINDOWS: u32 = 3;
-/// Decides: what counts as the same time.
+/// Decides: how long the time windows are, nanoseconds: accesses of a line within one window count as made at the same
+/// time.
 /// From: two periods of the sampling clock.
 /// Shown by: `bench/sharing`.
-/// Wrong if: the clock is slower, as on more than 16 processors.
+/// Wrong if: the sampling clock is slower, as on more than 16 processors: a window is then shorter than two of its
+/// periods.
 const WINDOW_NS: u64 = 2_000_000;
 
 /// One access.

@@ -9,22 +9,22 @@ use std::collections::{BTreeMap, HashMap};
 /// Samples from which on a polled address is watched: a few milliseconds of waiting.
 ///
 /// Decides: from how many samples on a polled address is watched.
-/// From: chosen: some milliseconds of waiting.
+/// From: chosen: a few milliseconds of waiting.
 /// Shown by: `bench/sharing`.
 /// Wrong if: a run is too short for so many samples.
 const NOMINATED: u64 = 5;
 
-/// Threads and loops that are distinguished (some 10 MiB); further samples are only counted.
+/// Combinations of thread and loop that are told apart (some 10 MiB); samples of further ones are only counted.
 ///
 /// Decides: how many threads and loops are told apart.
 /// From: memory: some 10 MiB.
-/// Wrong if: loops that wait come last.
+/// Wrong if: the waiting loops come last.
 const TALLIES: usize = 1 << 16;
 
 /// Limit of what is remembered from sample to sample, before it starts over: a sample that does not show what its loop
-/// reads is then treated as the first one there.
+/// reads is then treated as the first one there, and counting up to [`NOMINATED`] begins again.
 ///
-/// Decides: how much is remembered from sample to sample.
+/// Decides: how many places and polled addresses are remembered from sample to sample.
 /// From: memory; chosen.
 /// Wrong if: a program has very many sampled addresses.
 const REMEMBERED: usize = 1 << 16;

@@ -5,16 +5,17 @@ use resolve::{MappedFile, Mapping, Truncation};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// A note is written when more than one stack in so many broke off: then callers are missing where causes look for
-/// them. Below that, the losses of the recording are enough, which count every such stack.
+/// A note is written when more than one stack in this many broke off: callers are then missing where causes look for
+/// them. Below that, the recording's losses, which count every such stack, are enough.
 ///
-/// Decides: whether a note says that stacks of a language broke off.
+/// Decides: whether a note says that stacks of a program broke off.
 /// From: chosen; fewer are in the losses of the recording.
 /// Wrong if: the stacks that broke off are those of the one place that matters.
 const ONE_IN: u64 = 10;
-/// Fewer stacks than this give no meaningful share: if one of ten broke off, its thread may just have been starting.
+/// With fewer stacks than this, the share of those that broke off means nothing: if one of ten broke off, its thread
+/// may just have been starting.
 ///
-/// Decides: from how many stacks on their share says something.
+/// Decides: from how many stacks of a program on a note may say that stacks broke off.
 /// From: chosen: of ten stacks, one may be of a thread that was just starting.
 /// Wrong if: a short run has fewer stacks than this, and most of them broke off.
 const FEWEST: u64 = 50;

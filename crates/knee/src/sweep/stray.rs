@@ -8,19 +8,19 @@ use analyze::disturbance::{beyond, load};
 use recording::tables::{Run, RunKind};
 use std::collections::BTreeMap;
 
-/// An observed run may take this much longer or shorter than the median of the timed runs. Observing itself is to cost
-/// at most this in a storm of futex calls, so a larger distance has another reason.
+/// An observed run may take this many times as long as the median of the timed runs, or this many times less. Observing
+/// itself is to cost at most this in a storm of futex calls, so that a larger difference has another reason.
 ///
 /// Decides: whether an observed run is repeated because it is unlike the timed ones.
 /// From: measured: observing costs at most this in a storm of futex calls.
-/// Wrong if: the times of single runs spread by more: then runs are repeated in vain.
+/// Wrong if: the times of single runs spread by more: runs are then repeated in vain.
 const FAR: f64 = 1.35;
 
-/// Observed runs of one count at most. What is rarer than one run in three is no typical run.
+/// The most observed runs of one count. What is rarer than one run in three is not typical.
 ///
 /// Decides: how often the observed run of a thread count is made at most.
 /// From: chosen: what is rarer than one run in three is not typical.
-/// Wrong if: the machine is disturbed for long: then the least unlike of three is still disturbed.
+/// Wrong if: the machine is disturbed for long: the least unlike of three runs is then still disturbed.
 const TRIES: usize = 3;
 
 /// The parts of a run that matter here.

@@ -37,10 +37,10 @@ const PENDING: usize = 4096;
 
 /// How deep calls are followed: wrapper, atomic, intrinsic.
 ///
-/// Decides: how deep calls of a loop are followed.
+/// Decides: how deep the calls of a loop are followed.
 /// From: wrapper, atomic, intrinsic.
 /// Shown by: `bench/sharing`.
-/// Wrong if: more wrappers in each other.
+/// Wrong if: more wrappers than that call each other.
 pub(super) const CALL_DEPTH: usize = 4;
 
 /// How an instruction is reached.

@@ -7,39 +7,39 @@ use std::sync::Arc;
 use super::code::{CALL_DEPTH, CodeGraph};
 use super::instruction::{Flow, Instruction};
 
-/// How many instructions of a loop's own are looked at. Optimised, the waiting loops in the programs that were looked
-/// at (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30; without optimisation, clang
-/// writes a case for each memory order of an atomic, up to 80.
+/// How many instructions a loop may have without those of called functions. Optimised, the waiting loops in the
+/// programs that were looked at (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30;
+/// without optimisation, clang writes a case for each memory order of an atomic, up to 80.
 ///
 /// Decides: whether a loop is small enough to be one that only waits.
 /// From: compiled spin, ticket and sequence locks: 2 to 80 instructions.
 /// Shown by: `bench/sharing`.
-/// Wrong if: a compiler writes more for one atomic.
+/// Wrong if: a compiler writes more instructions than that for one atomic.
 const OWN: usize = 96;
 
-/// The same including called functions: without optimisation, `std::atomic::load` and similar functions have up to 40
-/// instructions, and a loop may call several.
+/// How many instructions a loop may have including called functions: without optimisation, `std::atomic::load` and
+/// similar functions have up to 40 instructions, and a loop may call several.
 ///
-/// Decides: the same, with the functions that it calls.
+/// Decides: whether a loop, with the functions that it calls, is small enough to be one that only waits.
 /// From: compiled `std::atomic` without optimisation.
 /// Shown by: `bench/sharing`.
-/// Wrong if: a loop calls more wrappers.
+/// Wrong if: a loop calls more wrappers than that.
 const ALL: usize = 320;
 
-/// Instructions of one called function, at most.
+/// How many instructions one called function may have.
 ///
-/// Decides: whether a called function may be a part of waiting.
+/// Decides: whether a called function is small enough to be a part of waiting.
 /// From: compiled `std::atomic` without optimisation.
 /// Shown by: `bench/sharing`.
-/// Wrong if: a wrapper is larger.
+/// Wrong if: a wrapper is larger than that.
 const CALLED: usize = 80;
 
-/// How many instructions ahead a branch back is looked for: the loop's own, and those of both sides of its branches.
+/// How many instructions are searched for a branch back: the loop's own, and those of both sides of its branches.
 ///
-/// Decides: how far ahead the branch back is looked for.
+/// Decides: how far ahead the branch that closes a loop is looked for.
 /// From: twice the largest loop.
 /// Shown by: `bench/sharing`.
-/// Wrong if: the code of a loop is scattered.
+/// Wrong if: the code of a loop is scattered among other code.
 const SEARCH: usize = 192;
 
 /// An instruction in a frame: the loop's own frame is 0, each function called from it has another.

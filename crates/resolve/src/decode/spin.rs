@@ -10,7 +10,7 @@ use super::loops::{Loop, Loops};
 
 /// Number of samples at one address from which on a loop is looked for there.
 ///
-/// Decides: from how many samples on a loop is looked for.
+/// Decides: from how many samples at an address on a loop is looked for.
 /// From: chosen; no measurement.
 /// Shown by: `bench/sharing`.
 /// Wrong if: waiting is spread over many addresses.
@@ -19,32 +19,32 @@ const HOT: u32 = 4;
 /// How many of the loops around an address are looked at, the smallest first: a delay, the wait around it, and one
 /// more.
 ///
-/// Decides: how many loops around an address may be the waiting one.
+/// Decides: how many loops around an address may be the one that waits.
 /// From: the form of spin locks with a back-off.
 /// Shown by: `bench/sharing`.
-/// Wrong if: a back-off has two delays in each other.
+/// Wrong if: a back-off has two nested delay loops.
 const NESTED: usize = 3;
 
-/// Callers whose loops are looked at: without optimisation, atomics have wrappers.
+/// How many callers are searched for loops: without optimisation, atomics have wrappers.
 ///
-/// Decides: how many callers are looked at.
+/// Decides: how many callers are searched for a loop that waits.
 /// From: unoptimised C++: wrappers around an atomic.
 /// Shown by: `bench/sharing`.
-/// Wrong if: more wrappers than that.
+/// Wrong if: there are more wrappers than that.
 const CALLERS: usize = 4;
 
-/// How far above the stack pointer a frame pointer may lie.
+/// How far above the stack pointer a frame pointer may lie, bytes.
 ///
-/// Decides: what is taken for a frame pointer.
+/// Decides: whether a register's value is taken for a frame pointer.
 /// From: chosen: frames are smaller than 64 KiB.
 /// Wrong if: a function has larger local arrays.
 const FRAME: u64 = 1 << 16;
 
-/// How many addresses are remembered.
+/// How many addresses are remembered before all are forgotten.
 ///
-/// Decides: how many addresses are remembered.
+/// Decides: how many sampled addresses are remembered.
 /// From: memory; chosen.
-/// Wrong if: a program has more hot addresses.
+/// Wrong if: a program has more hot addresses than that: counting their samples starts over.
 const HELD: usize = 1 << 16;
 
 /// A loop that only waits, as far as its code shows. Whether another thread writes what it reads cannot be seen in the
@@ -188,12 +188,13 @@ fn polled(load: &Load) -> Polled {
 
 /// Whether the system call at a node is sched_yield: its number must be set in the straight line before it.
 fn yields_at(code: &CodeGraph, whole: &Loop, node: (u32, u64)) -> bool {
-    /// Instructions between setting the number and the call, in the C libraries' wrappers at most.
+    /// The most instructions between setting the call's number and the call, in the C libraries' wrappers.
     ///
-    /// Decides: whether a system call is sched_yield(2).
+    /// Decides: whether a system call is sched_yield(2): its number must be set within this many instructions before
+    /// it.
     /// From: the C libraries' wrappers.
     /// Shown by: `bench/sharing`.
-    /// Wrong if: a wrapper does more between number and call.
+    /// Wrong if: a wrapper does more between setting the number and the call.
     const BEFORE: usize = 8;
     let facts = code.architecture();
     let mut address = node.1;

@@ -25,23 +25,23 @@ use crate::scaling::more_could_wait;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A stage sets the pace when more than half of the waiting fell into its running time: no other stage can have that.
+/// A stage sets the pace when more than half of the waiting falls into its running time: no other stage can have as
+/// much.
 ///
-/// Decides: which stage is named, and whether most of the waiting is of one kind: nobody runs, tasks sleep, a scheduler
-/// finds no task.
+/// Decides: which stage is named, which threads form one stage (those that share more than half of their calls), and
+/// whether most of the waiting is of one kind: nothing runs, tasks sleep, or a scheduler finds no task.
 /// From: the definition of a majority.
 /// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`,
 /// `a_pool_without_work_is_no_problem_of_the_program`.
-/// Wrong if: two stages are as busy as each other and share the waiting: neither is named as the one that sets the
-/// pace.
+/// Wrong if: two equally busy stages share the waiting: neither is named as the one that sets the pace.
 const MOST: f64 = 0.5;
 
 /// A stage with at least this utilisation is busy: the rest is the cost of handing over.
 ///
-/// Decides: whether a stage is told as the one that the others wait for.
-/// From: chosen: what is left is what handing over costs it; no measurement.
+/// Decides: whether a stage is reported as the one that the other threads wait for.
+/// From: chosen: a busy stage spends the rest of its time on handing over; no measurement.
 /// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`, at 100 %.
-/// Wrong if: the slowest stage waits for a device for a third of its time: it sets the pace, and is not named.
+/// Wrong if: the slowest stage waits for a device for a third of its time: it sets the pace, but is not named.
 const BUSY: f64 = 0.7;
 
 impl CauseId {

@@ -20,10 +20,11 @@ use crate::facts::{Facts, significant};
 
 /// The growth of instructions or calls explains the growth of time when it is more than half as large.
 ///
-/// Decides: whether more calls or more instructions are told as the reason of more time.
+/// Decides: whether more calls or more instructions are reported as the reason for more CPU time.
 /// From: chosen; no measurement.
 /// Shown by: `more_instructions_in_a_large_function_are_extra_work`, `as_many_instructions_and_more_misses_are_memory`.
-/// Wrong if: there are a few more calls, each much dearer than the others: more of them is the reason, and is not told.
+/// Wrong if: a few additional calls are each much more expensive than the others: they are the reason, but are not
+/// reported.
 const EXPLAINS: f64 = 0.5;
 
 impl CauseId {

@@ -17,32 +17,32 @@ use recording::StackId;
 use recording::tables::Mode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The least ratio of each thread's time to that of a single thread.
+/// The smallest ratio of each thread's time in a function to the time of a single thread.
 ///
-/// Decides: whether a function is one that each thread does all of.
-/// From: statistics: times come from samples, a tenth is what those of a hundred leave; and processors of a virtual
-/// machine differ by as much.
+/// Decides: whether a function counts as one that every thread executes in full.
+/// From: statistics: times come from samples, and a hundred samples leave an error of a tenth; the processors of a
+/// virtual machine differ by as much.
 /// Shown by: `work_that_each_thread_repeats_is_told_without_counters`,
 /// `what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated`.
-/// Wrong if: a function repeats half of its work in each thread and shares the rest: that is more work, and stays
+/// Wrong if: each thread repeats half of a function's work and shares the rest: that is more work, but the cause stays
 /// unsure.
 const LEAST: f64 = 0.8;
 
-/// The greatest such ratio.
+/// The largest such ratio.
 ///
-/// Decides: whether a function takes longer in each thread for some other trouble.
-/// From: chosen: processors that are hardware threads of one core make each other's code up to 1.6 times as slow.
+/// Decides: above which ratio a function takes longer in each thread for another reason than repeated work.
+/// From: chosen: processors that are hardware threads of one core slow each other's code down by a factor of up to 1.6.
 /// Shown by: `work_that_each_thread_repeats_is_told_without_counters`, at 1.0.
-/// Wrong if: each thread repeats work that also waits for memory: together it takes more than 1.6 times as long, and
-/// stays unsure.
+/// Wrong if: each thread repeats work that also waits for memory: both together take more than 1.6 times as long, and
+/// the cause stays unsure.
 const MOST: f64 = 1.6;
 
-/// The function's growth explains the growth of all code when it is at least half of it.
+/// A repeated function explains the growth of all code when its own growth is at least half of it.
 ///
-/// Decides: whether a repeated function is told as the reason.
+/// Decides: whether a repeated function is reported as the reason.
 /// From: chosen; no measurement.
 /// Shown by: `repeated_work_is_told_by_the_function_that_holds_it_all`.
-/// Wrong if: each thread repeats three functions, alike in time, that no function of the program holds together.
+/// Wrong if: each thread repeats three functions of similar cost, and no function of the program calls all three.
 const EXPLAINS: f64 = 0.5;
 
 /// A function, by name and module.

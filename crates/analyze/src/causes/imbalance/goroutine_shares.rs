@@ -21,30 +21,31 @@ use crate::statistics::{MIN_SHARE, median};
 use recording::{StackId, ThreadId};
 use std::collections::BTreeMap;
 
-/// The goroutines that are left run one function when it is more than half of what runs then: no other can be.
+/// The goroutines still running, after others have ended, run one function when that is more than half of what runs
+/// then: no other function can have as much.
 ///
-/// Decides: whether the function of the goroutines that are left is named.
+/// Decides: whether the function of the goroutines still running is named.
 /// From: the definition of a majority.
 /// Shown by: `goroutines_of_unequal_shares_are_an_imbalance`.
-/// Wrong if: a goroutine in the background runs more than the last one that has a share of the work: it is the one that
-/// is named.
+/// Wrong if: a background goroutine runs more than the last goroutine with a share of the work: the background
+/// goroutine is named.
 const MOST: f64 = 0.5;
 
 /// Several goroutines run a function when, for at least this share of its time, two or more run it at once.
 ///
-/// Decides: whether goroutines that are left had a larger share, or are what starts the others.
+/// Decides: whether the goroutines still running had a larger share of the work, or are merely what starts the others.
 /// From: chosen: the same bound as `PARALLEL_SHARE` of `account/serial_code.rs`, below which a program counts as one
-/// that runs alone.
+/// whose threads run one at a time.
 /// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
-/// Wrong if: the last goroutine runs more than ten times as long as all others beside it, and samples do not tell the
-/// goroutines.
+/// Wrong if: the last goroutine runs more than ten times as long as all others ran beside it, and samples cannot tell
+/// the goroutines apart.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// And when that time is at least this many samples long: a goroutine that moves to another thread overlaps with itself
-/// by one.
+/// That time side by side must also be at least this many sampling periods long: a goroutine that moves to another
+/// thread overlaps with itself by one.
 ///
-/// Decides: the same, where goroutines were seen side by side only for a moment.
-/// From: chosen: more than what one that moves to another thread leaves at the edges, which is one sample.
+/// Decides: whether goroutines that were seen side by side only for a moment count as running side by side.
+/// From: chosen: well above the one sample of overlap that a goroutine leaves when it moves to another thread.
 /// Shown by: `goroutines_of_unequal_shares_are_an_imbalance`, with 300 samples side by side.
 /// Wrong if: all goroutines but the last are done within ten milliseconds: that they ran side by side does not count.
 const FEWEST_SAMPLES: f64 = 10.0;
@@ -54,17 +55,18 @@ const FEWEST_SAMPLES: f64 = 10.0;
 /// Decides: for how long a thread is taken to have run a function.
 /// From: chosen; no measurement.
 /// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
-/// Wrong if: samples come at uneven distances, as on a machine that steals time: stretches break off, and time side by
-/// side is missed.
+/// Wrong if: samples are unevenly spaced, as on a machine with steal time: stretches break off, and time side by side
+/// is missed.
 const NEAR: f64 = 1.5;
 
-/// A goroutine that waits and one that has ended both leave a processor idle. Goroutines have ended where sleeping
-/// known to be for something else is at most this share of the sleeping for ended goroutines.
+/// A goroutine that waits and one that has ended both leave a processor idle. Goroutines have ended if waiting
+/// goroutines were seen in at most this share of the looks at them; without such looks, if the time that threads slept
+/// for waiting goroutines is at most this share of the time that they slept for ended ones.
 ///
-/// Decides: whether idle processors are put down to goroutines that have ended.
-/// From: the smallest loss that is called a cause: less could not make up one.
+/// Decides: whether idle processors are attributed to goroutines that have ended.
+/// From: the smallest loss that is called a cause: anything below it could not make up one.
 /// Shown by: `what_starts_goroutines_one_by_one_and_goroutines_that_wait_are_no_imbalance`.
-/// Wrong if: a program of unequal shares has a goroutine that sleeps by the clock now and then: the imbalance stays
+/// Wrong if: a program with unequal shares has a goroutine that sleeps on a timer now and then: the imbalance stays
 /// unsure.
 const OTHERWISE: f64 = MIN_SHARE;
 

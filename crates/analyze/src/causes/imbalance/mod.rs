@@ -168,15 +168,15 @@ const SLOWER: &str = "those that waited ran as long as a fair share of the work 
                       long as the last one, and what that one ran beyond them is processor time that the work does not \
                       take there: its processor may have been the slower one; repeat it at another time";
 
-/// How near the median thread's time must be to a fair share, and how near the times of two threads must be, for a
-/// slower processor to be a possible reason.
+/// A slower processor is a possible reason when the median time of the other threads is within this share of a fair
+/// share, or when the last thread took at most this much longer than that median.
 ///
-/// Decides: whether the last thread may only have had a slower processor.
-/// From: chosen: runs of one thread, the same program again and again, differ by a tenth on virtual machines, and now
-/// and then by more.
+/// Decides: whether the last thread may merely have had a slower processor.
+/// From: chosen: repeated runs of the same single-threaded program differ by a tenth on virtual machines, and now and
+/// then by more.
 /// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`.
-/// Wrong if: one processor is slower than the other by more than that for the whole run, as beside a busy neighbour on
-/// its core.
+/// Wrong if: one processor is slower by more than that for the whole run, as with a busy neighbour on its core, and the
+/// other threads' times are not near a fair share either.
 const FAIR: f64 = 0.15;
 
 /// Whether the last thread may just have had a slower processor: processors of a virtual machine differ for seconds or

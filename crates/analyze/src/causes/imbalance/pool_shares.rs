@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The others wait for a thread when more than half of their waiting falls into its running time.
 ///
-/// Decides: whether the thread with the large task is named in the evidence.
+/// Decides: whether the evidence names the thread with the large task.
 /// From: the definition of a majority.
 /// Shown by: `a_task_that_is_larger_than_what_is_left_is_unequal_work`.
-/// Wrong if: another thread has the last task in each round: nobody is named.
+/// Wrong if: a different thread has the last task in each round: no thread is named.
 const MOST: f64 = 0.5;
 
 fn no_task(idle: Idle) -> bool {

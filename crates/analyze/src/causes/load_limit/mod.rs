@@ -20,13 +20,13 @@ impl CauseId {
     pub const LOAD_LIMIT: CauseId = CauseId::new("load-limit");
 }
 
-/// A load that runs for this share of the time on each of its processors cannot ask for more.
+/// A load generator that runs for this share of the time on each of its processors cannot send more requests.
 ///
-/// Decides: whether the load is called the limit, or whether it just did not ask for more.
-/// From: chosen: the rest is what a program that never waits loses to switches and interrupts.
+/// Decides: whether the load generator is reported as the limit, or as one that simply asks for little.
+/// From: chosen: the rest is what a program that never waits loses to context switches and interrupts.
 /// Shown by: `a_busy_load_is_the_limit`, `a_load_that_asks_for_little_is_told_so`.
-/// Wrong if: other programs have the load's processors for a tenth of the time: a load at its limit is then told as one
-/// that asks for little.
+/// Wrong if: other programs take the load generator's processors for a tenth of the time: a generator at its limit is
+/// then reported as one that asks for little.
 const BUSY: f64 = 0.9;
 
 /// The cause.

@@ -13,20 +13,20 @@ use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::Facts;
 use crate::statistics::MIN_SHARE;
 
-/// For the work to count as the same, instructions may grow by at most this part of the growth of time.
+/// The work counts as unchanged when the growth of instructions is less than this share of the growth of time.
 ///
 /// Decides: whether slower code does the same work as with the smallest count.
 /// From: chosen; no measurement.
 /// Shown by: `as_many_instructions_and_more_misses_are_memory`, `more_instructions_in_a_large_function_are_extra_work`.
-/// Wrong if: threads wait for memory, and do somewhat more work as well: the memory is not told.
+/// Wrong if: threads wait for memory and also do somewhat more work: the waiting for memory is not reported.
 const SAME_WORK: f64 = 0.2;
 
-/// Cache misses have grown when there are this many times as many.
+/// Cache misses have grown when there are at least this many times as many.
 ///
-/// Decides: whether slower code is told to wait for memory.
-/// From: chosen: runs of one program differ by some per cent.
+/// Decides: whether slower code is reported as waiting for memory.
+/// From: chosen: runs of one program differ by a few per cent.
 /// Shown by: `as_many_instructions_and_more_misses_are_memory`.
-/// Wrong if: as many misses as before take longer, because the threads use up the memory's bandwidth.
+/// Wrong if: threads saturate the memory bandwidth: the same number of misses takes longer, and that is not reported.
 const MORE_MISSES: f64 = 1.2;
 
 impl CauseId {

@@ -87,12 +87,13 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
     }
 }
 
-/// A count keeps more processors busy than it has threads if the busy processors are more than this many times its
-/// threads.
+/// A count keeps more processors busy than it has threads if there are more than this many times as many busy
+/// processors as threads.
 ///
-/// Decides: whether an answer without a cause says that the smallest count uses several processors already.
-/// From: chosen: what a runtime's own threads take beside one thread stays below a quarter in most programs.
-/// Wrong if: a collector takes more: it is said of what the program's own threads do not use.
+/// Decides: whether an answer without a cause says that the smallest count already uses several processors.
+/// From: chosen: in most programs a runtime's own threads take less than a quarter of a processor beside one thread.
+/// Wrong if: a garbage collector takes more: the answer then says so although the program's own threads do not use
+/// these processors.
 const BUSIER: f64 = 1.25;
 
 /// What keeps the processors busy besides code of the program and its libraries, largest first: less of it would make

@@ -11,19 +11,19 @@ use crate::words::percent;
 use recording::ThreadId;
 use std::collections::BTreeMap;
 
-/// A thread is always busy that runs or waits for a processor for this part of its life.
+/// A thread is always busy when it runs or waits for a processor for more than this share of its life.
 ///
-/// Decides: whether one thread is told as the next limit of a program that loses nothing.
-/// From: chosen: as the limit of a load that is always busy; the rest are the pauses of a pipeline that starts and
-/// ends.
+/// Decides: whether one thread is reported as the next limit of a program that loses nothing.
+/// From: chosen: the same bound as for a load generator that is always busy; the rest is the pauses while a pipeline
+/// fills and drains.
 /// Shown by: `a_stage_that_is_always_busy_is_the_next_limit`.
-/// Wrong if: it polls: it is busy, and would not be the limit.
+/// Wrong if: the thread polls: it is busy, but would not be the limit.
 const BUSY: f64 = 0.9;
 
-/// And others wait for it for this part of their lives.
+/// Other threads must also wait for that thread, for more than this share of their lives.
 ///
-/// Decides: the same.
-/// From: chosen: with a tenth, it would cost a program with more processors as much as makes a cause, twice.
+/// Decides: whether the thread that is always busy is reported as the next limit.
+/// From: chosen: with more processors, a tenth would cost the program twice the smallest loss that is called a cause.
 /// Shown by: `a_stage_that_is_always_busy_is_the_next_limit`; the near miss is `equal_threads_have_no_next_limit`.
 /// Wrong if: others wait for it only because there are too few processors now.
 const WAITED: f64 = 0.1;

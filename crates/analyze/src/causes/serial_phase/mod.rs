@@ -61,13 +61,15 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// With fewer samples of what runs while others wait, it is not known whether only one thread ever runs that code.
+/// With fewer samples of the code that runs while others wait, it is not known whether only one thread ever runs that
+/// code.
 ///
-/// Decides: whether waiting at barriers and conditions excludes a serial phase.
-/// From: twice the samples that a function needs to be known to run alone (`account::serial_code`): it may have half of
-/// them.
+/// Decides: whether a serial phase can be ruled out where threads wait for others (at barriers and conditions, for a
+/// task, for goroutines that have ended).
+/// From: twice the samples that a function needs to be known to run alone (`account::serial_code`), because one
+/// function may have only half of them.
 /// Shown by: `tests/acquitted.rs`.
-/// Wrong if: what runs alone is spread over more functions that have no caller in common.
+/// Wrong if: the code that runs alone is spread over more than two functions without a common caller.
 const TOLD_BY: u64 = 20;
 
 /// What is missing where threads wait for others, but too few samples show what those did.
@@ -110,12 +112,14 @@ const PHASES: &[Phase] = &[
     Phase { shape: None, when: "while the others wait for it" },
 ];
 
-/// If no thread runs for more than this share of a phase, it shows waiting threads and not one at work.
+/// If no thread runs for more than this share of a phase, the phase shows threads that wait rather than one thread at
+/// work.
 ///
-/// Decides: whether time in which few threads have work is a serial phase.
+/// Decides: whether time in which few threads have work is reported as a serial phase.
 /// From: chosen: the larger half.
-/// Shown by: pools of connections whose holders sleep: their threads hardly ever run, and were told as a serial phase.
-/// Wrong if: one thread alone reads from a slow device for most of its phase.
+/// Shown by: connection pools whose holders sleep: their threads hardly ever run, and used to be reported as a serial
+/// phase.
+/// Wrong if: one thread alone reads from a slow device for most of its phase: that serial phase is not reported.
 const MOSTLY: f64 = 0.5;
 
 /// What is missing where the only threads with work hardly run.

@@ -11,11 +11,11 @@ use crate::model::stack_view::View;
 use recording::tables::{ModuleKind, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most call sites that an answer names: more than a reader follows up.
+/// The most call sites that an answer names; nobody follows up more.
 ///
 /// Decides: how many call sites of a culprit an answer names.
 /// From: chosen: more than a reader follows up.
-/// Wrong if: a lock is taken at nine places alike, and the ninth is the one that is easy to change.
+/// Wrong if: nine places take a lock equally often, and the ninth is the one that is easy to change.
 const MOST_CALLERS: usize = 8;
 
 /// What is taken as the culprit.
@@ -88,13 +88,13 @@ fn whole(site: &Site) -> Site {
     }
 }
 
-/// The named function is the innermost one that holds this share of the samples: it explains nearly all of them.
+/// The named function is the innermost one that accounts for this share of the samples: it explains nearly all of them.
 ///
-/// Decides: which function is told as the one that runs, and whether it is said to run alone.
+/// Decides: which function is reported as the one that runs, and whether the answer says that it runs alone.
 /// From: chosen; no measurement.
 /// Shown by: `a_serial_part_behind_a_barrier_is_named_with_its_limit`.
-/// Wrong if: a phase does two things, one for a quarter of the time: the function around both is named, which may be
-/// `main`.
+/// Wrong if: a phase does two things, one of them for a quarter of the time: the function around both is named, which
+/// may be `main`.
 const MOST: f64 = 0.8;
 
 /// Who ran, and how sure that is.

@@ -14,16 +14,16 @@ use recording::tables::{Mode, Reason, State};
 use recording::{ThreadId, WaitId};
 use std::collections::BTreeMap;
 
-/// Decides: what holders do is told from so many holds.
-/// From: the share of what most of ten do is more than half for certain.
+/// Decides: from how many complete holds of a lock or a pool on the answer says what the holders do.
+/// From: the share of holds that do a thing is certainly more than half when most of ten were seen to do it.
 /// Shown by: the sketches of `resource_pool`.
 /// Wrong if: the first holds of a run differ from the rest.
 const FEWEST_HOLDS: usize = 10;
 
-/// Decides: parts of less than this share of the time held are left out of the rows.
-/// From: a part that small is no use to anyone who wants to hold shorter.
+/// Decides: which activities of the holders get no row in the evidence: those below this share of the time held.
+/// From: a part that small is no use to anyone who wants to shorten the holds.
 /// Shown by: the sketches of `resource_pool`.
-/// Wrong if: never; a number that is not told misleads nobody.
+/// Wrong if: never; a row that is left out misleads nobody.
 const SMALL: f64 = 0.05;
 
 /// What a holder does.

@@ -9,16 +9,16 @@ use crate::words::said;
 
 /// Something never seen in n samples may still take up to 3 / n of the time, at 95 % confidence.
 ///
-/// Decides: how much of a cause without samples may have escaped.
+/// Decides: how large a cause may be that shows in no sample.
 /// From: the rule of three (Hanley & Lippman-Hand 1983, JAMA 249).
 /// Wrong if: samples are not independent of what runs.
 pub const UNSEEN: u64 = 3;
 
 /// Memory is observed for sharing where there are at least this many samples.
 ///
-/// Decides: how much sharing may have escaped.
-/// From: measured with `bench/sharing`: lines with fewer samples are mostly not nominated for a trial.
-/// Wrong if: a program spreads its sharing over very many lines.
+/// Decides: how much time a shared cache line may take without being noticed: that of this many samples.
+/// From: measured with `bench/sharing`: lines with fewer samples are mostly not selected for a trial with breakpoints.
+/// Wrong if: a program spreads its sharing over very many cache lines.
 pub const NOMINATED: u64 = 20;
 
 /// One row of evidence.

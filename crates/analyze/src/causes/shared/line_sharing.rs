@@ -13,11 +13,11 @@ use crate::sharing::{LINE, SharedLine, SharingKind, Use, is_near};
 use crate::words::listed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many lines and call sites are told one by one.
+/// How many lines and call sites are listed one by one.
 ///
-/// Decides: how many lines, places in them, threads and call sites an answer lists.
+/// Decides: how many cache lines, places in them, threads and call sites an answer lists.
 /// From: chosen; no measurement.
-/// Wrong if: five cache lines are shared alike, and the fifth is the one that is easy to change.
+/// Wrong if: five cache lines are shared to the same extent, and the fifth is the one that is easy to change.
 const TOLD: usize = 4;
 
 /// What differs between the two causes.

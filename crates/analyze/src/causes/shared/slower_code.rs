@@ -14,22 +14,23 @@ use std::collections::BTreeMap;
 
 /// A loop that only waits is small: code whose samples are at more addresses than this does work.
 ///
-/// Decides: whether code that takes more time may be a loop that waits.
-/// From: chosen: 40 instructions are more than any lock's or queue's waiting loop has (a test, a pause and a back-off).
+/// Decides: whether code that takes more time may be a loop that only waits.
+/// From: chosen: no waiting loop of a lock or a queue (a test, a pause and a back-off) has as many as 40 instructions.
 /// Shown by: `a_small_loop_that_one_thread_does_not_run_may_only_wait`,
 /// `a_large_function_that_one_thread_does_not_run_is_extra_work`.
-/// Wrong if: a loop that waits is compiled without optimisation: `OWN` of `resolve::decode::loops` knows some of 80
-/// instructions.
+/// Wrong if: a waiting loop is compiled without optimisation: the comment on `OWN` of `resolve::decode::loops` mentions
+/// some with 80 instructions.
 pub const LARGEST_WAITING_LOOP: usize = 40;
 
-/// How many addresses a function runs at is counted for this share of its samples; the rest are stray.
+/// The most frequent addresses of a function are counted until they hold this share of its samples; the rest are
+/// strays.
 ///
 /// Decides: how many addresses a function is taken to run at.
 /// From: chosen; no measurement.
 /// Shown by: `a_small_loop_that_one_thread_does_not_run_may_only_wait`,
 /// `a_large_function_that_one_thread_does_not_run_is_extra_work`.
-/// Wrong if: a large function spends nine tenths of its time in one short loop that works: more work in it stays
-/// unsure.
+/// Wrong if: a large function spends nine tenths of its time in one short loop that does work: that it does more work
+/// stays unsure.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Code that grew.

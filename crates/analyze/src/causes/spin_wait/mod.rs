@@ -16,11 +16,11 @@ use crate::model::code::place;
 use crate::sharing::Waiting;
 use std::collections::BTreeMap;
 
-/// How many loops are told one by one.
+/// How many loops are listed one by one.
 ///
-/// Decides: how many loops, and writers of each, an answer lists.
+/// Decides: how many loops an answer lists, and how many writers of each.
 /// From: chosen; no measurement.
-/// Wrong if: threads wait in four loops alike, and the fourth is the one that is easy to change.
+/// Wrong if: threads wait equally long in four loops, and the fourth is the one that is easy to change.
 const TOLD: usize = 3;
 
 impl CauseId {

@@ -20,10 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An object is *the* lock of a group when more than this share of the blocked time was spent at it.
 ///
-/// Decides: whether a cause tells the address, and so the name, of its lock.
-/// From: chosen: with more than half there is no second one.
+/// Decides: whether a cause gives the address, and with it the name, of its lock.
+/// From: chosen: with more than half there cannot be a second one.
 /// Shown by: `many_locks_of_one_make_are_one_cause`, `a_global_lock_has_its_variable_s_name`.
-/// Wrong if: of two locks of one make one has a little more of the waiting: it is named, and the other one is not.
+/// Wrong if: of two locks that the same code takes, one has slightly more of the waiting: it is named, and the other is
+/// not.
 const DOMINANT: f64 = 0.5;
 
 /// What samples in lock code show.

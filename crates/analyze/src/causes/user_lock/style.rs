@@ -17,19 +17,20 @@ use std::collections::BTreeMap;
 
 /// Threads that wait longer than this on average (nanoseconds) wait for the holder's work, not for the hand-over.
 ///
-/// Decides: whether a lock is told to be held for long or to be taken too often.
-/// From: chosen: ten times what a hand-over between threads takes, which is two context switches at about 3 µs.
+/// Decides: whether a lock is reported as held for long, or as taken too often.
+/// From: chosen: ten times what a hand-over between threads takes, which is about 3 µs for its two context switches.
 /// Shown by: `a_long_critical_section_is_named_by_what_the_holder_does`, `a_short_critical_section_is_taken_too_often`.
-/// Wrong if: many threads queue for a lock that is held shortly: each waits for all before it, which looks like long
-/// holding.
+/// Wrong if: many threads queue for a lock that is held only briefly: each waits for all those before it, which looks
+/// like a long critical section.
 const LONG_WAIT_NS: f64 = 30_000.0;
 
-/// When no thread ran for more than this share of the waiting, what ran cannot be the reason.
+/// When no thread ran for more than this share of the waiting, the code that ran cannot be the reason.
 ///
-/// Decides: whether a lock is told as a convoy, or as held by a thread that waits itself.
+/// Decides: whether a lock is reported as a convoy, or as held by a thread that is itself waiting.
 /// From: the definition of a majority.
 /// Shown by: `a_lock_that_is_handed_to_sleepers_is_a_convoy`, `a_holder_that_waits_itself_is_said`.
-/// Wrong if: a program has two locks, one of them a convoy and one held for long: the share is that of both together.
+/// Wrong if: a program has two locks, one with a convoy and one that is held for long: the share is computed over both
+/// together.
 const MOST: f64 = 0.5;
 
 /// How a lock costs time.

@@ -11,12 +11,12 @@ use crate::runtimes::{Parked, Primitive};
 use recording::StackId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// In more than half of the looks at which tasks wait for the lock.
+/// More than half of the looks at the tasks in which some wait for the lock.
 ///
-/// Decides: whether a task that waits inside the function that takes the lock is told to hold it.
+/// Decides: whether a task that waits inside the function that takes the lock is reported as its holder.
 /// From: the definition of a majority.
 /// Shown by: `a_task_that_sleeps_with_the_lock_is_said`.
-/// Wrong if: the function waits for that long before it takes the lock or after it has released it.
+/// Wrong if: the function waits that often before it takes the lock, or after it has released it.
 const MOST: f64 = 0.5;
 
 /// What the holder waits for, and where.

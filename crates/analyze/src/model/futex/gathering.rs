@@ -18,20 +18,22 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A function of a module.
 type ModuleFunction<'t> = (&'t str, &'t str);
 
-/// The fewest threads that can show a barrier: two may simply hand something to each other.
+/// The fewest threads that can show a barrier: two may simply hand work to each other.
 ///
-/// Decides: at how many threads a function is looked at; at other counts it is then the same.
-/// From: arithmetic: with two, one waits and one wakes, as at a queue.
+/// Decides: how many threads must meet in a function in some run before it can be a barrier; it then is one in all
+/// runs.
+/// From: arithmetic: with two threads, one waits and the other wakes it, as at a queue.
 /// Shown by: `a_barrier_that_the_program_built_is_one`, `two_threads_alone_show_no_barrier`.
-/// Wrong if: only two threads ever meet there: the answer is that one waits for the stage that the other is.
+/// Wrong if: only two threads ever meet there: the answer then says that one waits for the stage that the other runs.
 const FEWEST: usize = 3;
 
-/// The fewest rounds that must have been seen.
+/// The fewest rounds in which all threads must have been seen to be woken together.
 ///
-/// Decides: whether waking all at once is a habit.
-/// From: chosen: all of three threads are woken at once by chance in one round, hardly in four.
+/// Decides: whether waking all at once is a pattern and not a coincidence.
+/// From: chosen: all of three threads may be woken at once by chance in one round, but hardly in four.
 /// Shown by: `a_barrier_that_the_program_built_is_one`.
-/// Wrong if: a program has three phases with barriers between them: it is then told as threads that wait for a stage.
+/// Wrong if: a program has only three phases with barriers between them: its threads are then reported as waiting for a
+/// stage.
 const ROUNDS: usize = 4;
 
 /// For each run, its waits in functions where threads gather in any of the runs.

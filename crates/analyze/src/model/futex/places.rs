@@ -7,43 +7,45 @@ use recording::ThreadId;
 use recording::tables::{Wait, Wake};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of an object's blocked time that must show a pattern before the pattern is believed.
+/// The share of an object's blocked time that must show a pattern before the pattern is believed.
 ///
-/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join; and whether threads gather at
-/// a condition as at a barrier.
+/// Decides: what a futex without a name is for: a lock, a condition, a barrier or a join; and whether threads meet at a
+/// condition as at a barrier.
 /// From: the definition of a majority: more than half, so that two opposite patterns can never both hold.
 /// Shown by: `waiters_that_wake_each_other_share_a_lock`,
 /// `a_semaphore_is_a_lock_although_interrupts_pass_on_the_longest_wakeups`.
-/// Wrong if: one futex is used for two purposes in turn: the one that takes more time is told for both.
+/// Wrong if: one futex serves two purposes in turn: the purpose that takes more time is reported for both.
 pub(super) const MOST: f64 = 0.5;
 
-/// The least value of "few". A place takes no lock when few of its wake-ups come from a thread whose own latest wait
-/// was at the address that it wakes. A thread that had to wait for a lock wakes the next waiter there; one that uses k
-/// locks equally has waited for the lock that it releases in at least one of k cases. Few is less than half of that.
+/// The smallest value of "few". A place takes no lock when few of its wake-ups come from a thread whose own latest wait
+/// was at the address that it wakes. At a lock, a thread that had to wait for the lock later wakes the next waiter
+/// there. A thread that uses k locks equally has last waited for the lock that it releases in at least one of k cases.
+/// Few is less than half of that.
 ///
-/// Decides: whether a place with many futexes is a condition, and no lock.
-/// From: arithmetic: with 20 such locks two threads are in each other's way for less than a twentieth of the time that
-/// they hold any, which is no cause.
+/// Decides: whether a place with many futexes is a condition rather than a lock.
+/// From: arithmetic: with 20 such locks, two threads block each other for less than a twentieth of the time for which
+/// they hold any of them, which is no cause.
 /// Shown by: `who_had_waited_for_something_else_releases_no_lock`, with 100 futexes.
-/// Wrong if: many threads take some of a hundred locks of one make: who releases one had hardly ever waited for it.
+/// Wrong if: many threads take some of a hundred locks of the same kind: a thread that releases one has hardly ever
+/// waited for it before.
 const FEW_AT_LEAST: f64 = 0.05;
 
-/// The greatest value of "few"; see [`FEW_AT_LEAST`].
+/// The largest value of "few"; see [`FEW_AT_LEAST`].
 ///
-/// Decides: the same, for a place with one futex.
-/// From: chosen: threads that wait at other futexes in between have the latest wait there as often.
+/// Decides: whether a place with one or two futexes is a condition rather than a lock.
+/// From: chosen: threads that also wait at other futexes in between have their latest wait at this one that often.
 /// Shown by: `a_word_that_says_taken_is_a_lock_s`, with one futex.
-/// Wrong if: a lock's threads wait at several other futexes between two waits for it: it then looks like a condition.
+/// Wrong if: the threads of a lock wait at several other futexes between two waits for it: the lock then looks like a
+/// condition.
 const FEW_AT_MOST: f64 = 0.25;
 
-/// A lock that keeps its own queue has one futex for each waiting thread, or one for each stack depth at which it
-/// waits. A place whose threads wait at more addresses each than this is no such lock.
+/// A lock that keeps its own queue has one futex for each waiting thread, or one for each stack depth at which the
+/// thread waits. A place with more futexes per thread than this is no such lock.
 ///
-/// Decides: whether a futex that only one thread waits at may be of a lock.
-/// From: chosen: one for each thread, and some depths of its stack; no measurement.
+/// Decides: whether a futex that only one thread waits at may belong to a lock.
+/// From: chosen: one for each thread, and a few depths of its stack; no measurement.
 /// Shown by: `who_had_waited_for_something_else_releases_no_lock`, with one futex for each thread and with 50.
-/// Wrong if: a program takes such locks inside of each other more than three deep: they may then be told as a
-/// condition.
+/// Wrong if: a program nests such locks more than three deep: they may then be reported as a condition.
 const FUTEXES_OF_A_THREAD: usize = 3;
 
 /// An address in a process.

@@ -40,15 +40,16 @@ impl From<Primitive> for Purpose {
 
 /// "Locked, and others wait", as the value of a futex word.
 ///
-/// Decides: whether a wait expected a lock's value.
+/// Decides: whether the value that a wait expected is one that locks use.
 /// From: the locks of glibc, musl (internal), Rust and Go (Drepper 2005, "Futexes are tricky").
 /// Shown by: `waiters_that_wake_each_other_share_a_lock`, `who_had_waited_for_something_else_releases_no_lock`.
-/// Wrong if: a program's own counter is 2 when threads wait for it; the place of the code then has to tell.
+/// Wrong if: a program's own counter is 2 when threads wait for it; the other waits at the same place in the code then
+/// have to decide.
 const LOCKED_WITH_WAITERS: u32 = 2;
 
 /// Bit 31 of a futex word that holds its owner's thread id: other threads wait.
 ///
-/// Decides: whether a wait expected a lock's value.
+/// Decides: whether the value that a wait expected is one that locks use.
 /// From: FUTEX_WAITERS of futex(2); musl, robust and priority-inheriting mutexes.
 /// Shown by: `waiters_that_wake_each_other_share_a_lock`.
 /// Wrong if: a program's own futex word uses its highest bit for something else, such as a flag or a negative number.
@@ -56,12 +57,12 @@ const OWNER_WITH_WAITERS: u32 = 0x8000_0000;
 
 /// Wake-ups of one barrier follow each other within this time, nanoseconds.
 ///
-/// Decides: whether all that wait at a futex are woken together, as at a barrier; the same at a condition, where a
-/// thread that waits again so soon was woken in vain.
-/// From: chosen: one call wakes all, each needs some microseconds.
+/// Decides: whether all threads that wait at a futex or a condition are woken together, as at a barrier. At a
+/// condition, a thread that waits again within this time was woken in vain.
+/// From: chosen: one call wakes all threads, and each takes some microseconds.
 /// Shown by: `a_crowd_woken_at_once_stood_at_a_barrier`, `a_lock_of_short_use_is_no_barrier`,
 /// `a_barrier_that_the_program_built_is_one`.
-/// Wrong if: so many threads stand at a barrier that waking them takes longer: its purpose may then stay unknown.
+/// Wrong if: so many threads wait at a barrier that waking them takes longer: its purpose may then stay unknown.
 pub(super) const AT_ONCE_NS: u64 = 200_000;
 
 /// What happened at one futex address, over all threads.

@@ -3,18 +3,19 @@
 use super::hand_over::HandOvers;
 use std::collections::BTreeMap;
 
-/// Decides: the number that is called n is held, or one less, for at least this share of the time in which threads
-/// wait.
-/// From: while anybody waits, all of a few things are held, but for the time that handing over takes and for holds
-/// whose begin nobody saw because the thread did not wait.
+/// Decides: whether the number n of resources in a pool is certain: n or n - 1 of them must be held for at least this
+/// share of the time in which threads wait.
+/// From: while any thread waits, all of the few resources are held, except during hand-overs and for holds whose
+/// beginning was not seen because the thread did not have to wait.
 /// Shown by: the pools of `tests`; threads that share out work hold any number from none to all.
 /// Wrong if: most threads get one without waiting although others wait.
 const STEADY: f64 = 0.6;
 
-/// Decides: the number held at once is the one that is not exceeded in this share of the time in which threads wait.
-/// From: two holds overlap on paper for as long as a hand-over takes, microseconds of a wait of milliseconds.
+/// Decides: how many resources are held at once: the number that is not exceeded for this share of the time in which
+/// threads wait.
+/// From: two holds seem to overlap for as long as a hand-over takes, which is microseconds of a wait of milliseconds.
 /// Shown by: `tests`.
-/// Wrong if: holding takes less than some twenty hand-overs; then n may be told one too high.
+/// Wrong if: holds take less than about twenty hand-overs; the number may then be reported one too high.
 const NOT_EXCEEDED: f64 = 0.95;
 
 /// How many are held while somebody waits.

@@ -6,10 +6,11 @@ use recording::tables::{Reason, Slice, State, Wake};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: so many releases are looked at for one that was woken in vain.
-/// From: more than threads that hold one at once in any program with so few things that others wait for them.
+/// Decides: how many of the releases that follow a wake-up in vain (the woken thread found nothing free) are searched
+/// for the thread that held the resource meanwhile.
+/// From: more threads than hold one at once in any program that has so few resources that threads wait for them.
 /// Shown by: `tests`.
-/// Wrong if: more threads than this hold one; some holds are then not seen.
+/// Wrong if: more threads than this hold one at once; some holds are then not seen.
 const MOST_LOOKED_AT: usize = 256;
 
 /// A thread holds one of the things. Times are nanoseconds.

@@ -9,11 +9,12 @@ use recording::WaitId;
 use recording::tables::{Slice, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: waits for a lock are for what its holder waits for, when that takes more than this share of the time it is
-/// held.
-/// From: the definition of a majority: with a shorter wait for the lock, they would wait for the other thing instead.
+/// Decides: whether waits for a lock count as waits for the pool that the lock's holder waits for: it must wait for the
+/// pool for more than this share of the time that it holds the lock.
+/// From: the definition of a majority: if threads waited less for the lock, they would wait for the pool instead.
 /// Shown by: `tests`, a lock around the end of a channel, as Rust's receivers need when threads share them.
-/// Wrong if: the lock is held for long for other reasons, too: then making the pool larger helps less than is said.
+/// Wrong if: the lock is also held for long for other reasons: making the pool larger then helps less than the answer
+/// says.
 const MOST: f64 = 0.5;
 
 /// Adds the waits for a lock that the acquiring function takes first, where the lock's holder mostly waits for the

@@ -11,10 +11,10 @@ use recording::WaitId;
 use recording::tables::{Reason, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: futexes of one place that are less than so many bytes apart are of one object.
+/// Decides: whether futexes of one place belong to one object: those less than this many bytes apart do.
 /// From: a condition of glibc has several futexes in 48 bytes, which may begin in one cache line and end in the next.
 /// Shown by: `tests`.
-/// Wrong if: two pools lie side by side in an array; then they are told as one, and n is their sum.
+/// Wrong if: two pools lie side by side in an array: they are then reported as one, and its size is the sum of both.
 const ONE_OBJECT: u64 = 128;
 
 /// What names say about a place.

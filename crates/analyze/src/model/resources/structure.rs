@@ -11,52 +11,59 @@ use recording::ThreadId;
 use recording::tables::Wait;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: so much of the waiting at a place is ended by threads that wait there themselves at other times.
-/// From: whoever releases had acquired at the same place; the rest is threads that never found all of them taken.
+/// Decides: whether the threads that wait at a place are also those that release: of the wake-ups with a known waker,
+/// at least this share must come from threads that wait there at other times.
+/// From: a thread that releases has acquired at the same place; the rest is from threads that always found one free.
 /// Shown by: `tests`: a queue is fed by others.
 /// Wrong if: many threads release for others, and never acquire.
 const PEERS: f64 = 0.8;
 
-/// Decides: who ended the waits is known of so many of them.
-/// From: whoever releases is a thread of the program, while a clock or a device that wakes is none; the rest are
-/// wake-ups that an interrupt passed on.
-/// Shown by: pools of seven kinds, where 97 % to all were known; threads of an executor that waits with a clock, where
-/// half were.
-/// Wrong if: most threads give up waiting after a time.
+/// Decides: whether enough is known about who ended the waits: at least this share of the wake-ups must have a known
+/// waker.
+/// From: a release comes from a thread of the program, whereas a timer or a device is no thread; the rest are wake-ups
+/// that an interrupt passed on.
+/// Shown by: pools of seven kinds, where 97 % or more of the wakers were known; threads of an executor that waits with
+/// a timer, where half were.
+/// Wrong if: most threads give up waiting after a timeout.
 const KNOWN: f64 = 0.8;
 
-/// Decides: a pattern is believed that more than half of what was seen shows, so that two opposite ones cannot both be.
+/// Decides: whether a pattern is believed: more than half of what was seen must show it, so that two opposite patterns
+/// cannot both hold.
 /// From: the definition of a majority.
 /// Shown by: `tests`.
-/// Wrong if: never both; a pattern that half shows stays open.
+/// Wrong if: never for two opposite patterns; one that exactly half of the cases show stays open.
 const MOST: f64 = 0.5;
 
-/// Decides: fewer hand-overs than this show no structure.
-/// From: of a queue that two of its eight consumers refill by chance, ten wake-ups in a row are by consumers in one of
-/// a million cases.
+/// Decides: how many hand-overs, and how many holds, must be seen before a structure is believed.
+/// From: if two of a queue's eight consumers also refill it, ten wake-ups in a row come from consumers by chance in one
+/// of a million cases.
 /// Shown by: `tests`.
-/// Wrong if: each thing is held for a large part of the run; then the cause stays open.
+/// Wrong if: each resource is held for a large part of the run; the cause then stays open.
 const FEWEST: usize = 10;
 
-/// Decides: nearly each thread wakes always the same next one: they take turns; or one of the other kind, which asks or
-/// answers.
-/// From: threads that come back for one of a few things come in the order in which they are done with their work, which
-/// changes; a turn never does. The rest is what a waker that is not known leaves. What is taken from a queue and put
-/// back into it is no turn, in whatever order.
+/// Decides: whether threads take turns: for at least this share of the hand-overs, a thread must wake the one that it
+/// wakes most often. Also whether threads of one kind ask and those of another answer: this share of the hand-overs
+/// must be from one kind to the other.
+/// From: threads that come back for one of a few resources come in the order in which they finish their work, which
+/// changes; the order of turns never does. The rest allows for unknown wakers. Taking something from a queue and
+/// putting it back is no turn, whatever the order.
 /// Shown by: `tests`, threads that write in order.
-/// Wrong if: all hold for exactly as long and queue in order; then the cause stays open.
+/// Wrong if: all threads hold for exactly as long and queue in order; the cause then stays open.
 const TURNS: f64 = 0.9;
 
-/// Decides: wake-ups within this time are of one call.
-/// From: one call wakes all, each needs some microseconds; as in `futex::traffic`.
+/// Decides: whether wake-ups come from one call: they must be within this time, nanoseconds.
+/// From: one call wakes all threads, and each takes some microseconds; as in `futex::traffic`.
 /// Shown by: `tests`.
-/// Wrong if: things are held for less than this; then all seem to be woken at once and the place is none.
+/// Wrong if: resources are held for less than this: all threads then seem to be woken at once, and the place does not
+/// count as a pool.
 const AT_ONCE_NS: u64 = 200_000;
 
-/// Decides: so much of what is handed over goes round: who gives one also gets one.
-/// From: whoever releases had acquired; the rest is threads that came once.
+/// Decides: whether what is handed over goes round, so that threads that give one also get one: at least this share of
+/// the hand-overs must be among such threads.
+/// From: a thread that releases has acquired; the rest is from threads that came only once.
 /// Shown by: `tests`, stages that hand on in one direction.
-/// Wrong if: the last stage of a pipeline feeds the first; then turns or a changing number tell.
+/// Wrong if: the last stage of a pipeline feeds the first; then a fixed order or a changing number of holders has to
+/// tell.
 const ROUND: f64 = 0.8;
 
 /// What a place is.

@@ -11,22 +11,23 @@ use recording::tables::{Slice, State};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Decides: so many holds have to be seen from begin to end before a lock or a pool is told as a queue.
-/// From: the mean of thirty exponential holds is known to a third (95 %), and the interval says so.
+/// Decides: how many complete holds must be seen before a lock or a pool is reported as a queue.
+/// From: the mean of thirty exponential holds is known to within a third (95 %), and the interval says so.
 /// Shown by: `tests`.
 /// Wrong if: the first holds of a run differ from the rest.
 const FEWEST_HOLDS: usize = 30;
 
-/// Decides: of the times that a thread waited, so many have to be on the timeline one by one.
-/// From: the definition of a majority: with fewer, stretches that were summed up for coming too fast are the rule.
+/// Decides: whether enough of the waits are on the timeline one by one: at least this share must be.
+/// From: the definition of a majority: with fewer, most waits came so fast that the timeline sums them up.
 /// Shown by: no test; summed-up stretches have no hand-overs, so that holds would be missing.
-/// Wrong if: waits are thinned out where holds are short: the mean hold is then told too long.
+/// Wrong if: waits are thinned out where holds are short: the mean hold is then reported too long.
 const ONE_BY_ONE: f64 = 0.5;
 
-/// Decides: holds of one thing that overlap for more than this share of their time are those of several.
-/// From: chosen: handing over takes some microseconds of holds of milliseconds; readers overlap most of the time.
+/// Decides: whether what looks like one lock can be one: if its holds overlap for more than this share of their time,
+/// several threads hold it at once.
+/// From: chosen: a hand-over takes some microseconds of holds of milliseconds; readers overlap most of the time.
 /// Shown by: `tests`.
-/// Wrong if: holds take less than some ten hand-overs; then nothing is told of the lock.
+/// Wrong if: holds take less than about ten hand-overs: nothing is then reported about the lock.
 const OVERLAP: f64 = 0.1;
 
 /// What was seen of a lock or a pool. Times are seconds.

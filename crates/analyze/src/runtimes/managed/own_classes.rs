@@ -10,14 +10,14 @@ pub struct OwnClasses {
     bare: bool,
 }
 
-/// How many parts of a package's name say whose it is: by convention they are the owner's internet domain, reversed
+/// How many parts of a package's name say who owns it: by convention they are the owner's internet domain, reversed
 /// (Java Language Specification, 6.1).
 ///
-/// Decides: which methods of a Java program are told as its own, and which as a library's that it calls.
+/// Decides: which methods of a Java program are reported as its own, and which as those of a library that it calls.
 /// From: the convention of the language.
 /// Shown by: `the_program_s_classes_are_in_its_main_class_s_package`.
-/// Wrong if: one owner writes a program and the libraries below it, or a program's parts have several owners: then the
-/// method that is told as the library's is the user's own.
+/// Wrong if: one owner writes a program and the libraries below it: methods of the libraries are then reported as the
+/// program's. Or a program's parts have several owners: methods of the user's own are then reported as a library's.
 const OWNER: usize = 2;
 
 /// Classes that only start a program's own main class.

@@ -4,20 +4,20 @@
 //! a certain rate, calls are timed in only one of ten polls, drawn at random for each ten, so that no rhythm of the
 //! program can stay in step with it; counts stay exact.
 
-/// Calls a second on each processor above which timing all of them would cost more than 1 % of the processor: 0.01 s /
-/// 300 ns.
+/// System calls a second on each processor above which timing all of them would cost more than 1 % of the processor:
+/// 0.01 s / 300 ns.
 ///
 /// Decides: whether all system calls are timed, or only those in windows.
 /// From: measured: timing a call takes some 300 ns, which is one per cent of a processor at this rate.
 /// Shown by: `bench/cost`.
-/// Wrong if: the machine is much slower: then timing costs more than one per cent.
+/// Wrong if: the machine is much slower: timing then costs more than one per cent.
 const MOST_TIMED: u64 = 33_000;
-/// Once in windows, the rate has to be this much lower before everything is timed again, so that a program near the
-/// limit does not flip back and forth.
+/// Once only windows are timed, the rate must be lower than the limit by this factor before everything is timed again,
+/// so that a program near the limit does not flip back and forth.
 ///
 /// Decides: when all calls are timed again.
 /// From: chosen; it only has to be above 1.
-/// Wrong if: the rate swings by more than this: then the timing changes back and forth.
+/// Wrong if: the rate swings by more than this: timing then flips back and forth.
 const HYSTERESIS: u64 = 2;
 /// One poll in so many is a window.
 const CYCLE: u32 = 10;

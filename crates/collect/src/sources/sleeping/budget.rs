@@ -1,10 +1,10 @@
 //! How much looking at threads may cost in time.
 
-/// Looking costs at most this share of one processor.
+/// Looking at sleeping threads costs at most this share of one processor.
 ///
 /// Decides: how often sleeping threads are looked at without eBPF.
 /// From: chosen: what a user does not notice.
-/// Wrong if: looking costs more than was measured before: then the run is slowed down by more.
+/// Wrong if: a look costs more than the ones before it: the run is then slowed down by more.
 const SHARE: f64 = 0.01;
 
 /// Unspent time is kept up to this many nanoseconds, for the case that all threads of a program stop at once: some 300

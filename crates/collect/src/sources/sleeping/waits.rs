@@ -11,20 +11,22 @@ use crate::task::Sleep;
 use recording::{StackId, ThreadId, WaitId};
 use std::collections::HashMap;
 
-/// How many inspections of blocks of one length must have found a thread before its other blocks of that length are
-/// attributed to the same place: if fewer than half of them were at that place, five inspections would all find it in
-/// one case of 32.
+/// How many inspections must have met a thread in blocks of about one length (half to twice) before its other blocks of
+/// that length are attributed to the same place. If fewer than half of the blocks were at that place, five inspections
+/// would all find it in one case of 32.
 ///
-/// Decides: from how many looks on short waits are taken for those of the same length that were looked at.
-/// From: statistics: a place of fewer than half of the waits is found by all five looks in one case of 32.
-/// Wrong if: waits of one length alternate between two places in step with the looks.
+/// Decides: from how many inspections on waits that were too short to be inspected are attributed to the place of
+/// inspected waits of that length.
+/// From: statistics: a place with fewer than half of the waits is found by all five inspections in one case of 32.
+/// Wrong if: waits of one length alternate between two places in step with the inspections.
 const LEAST_INSPECTIONS: u32 = 5;
 
-/// The share of those inspections that must have found the same place: then at most about a fifth is counted wrongly.
+/// The share of those inspections that must have found the same place: at most about a fifth is then attributed
+/// wrongly.
 ///
-/// Decides: whether the looked-at waits of one length agree enough to stand for the others.
-/// From: chosen: at most about a fifth is counted wrongly then.
-/// Wrong if: the waits that were too short to be looked at are at other places than the longer ones.
+/// Decides: whether the inspected waits of one length agree well enough to stand for the others.
+/// From: chosen: at most about a fifth is then attributed wrongly.
+/// Wrong if: the waits that were too short to be inspected are at other places than the longer ones.
 const SAME_PLACE: f64 = 0.8;
 
 const UNKNOWN_PLACES: &str = "places where threads waited (too short to be looked at)";
