@@ -189,6 +189,42 @@ fn an_interpreter_s_lock_is_told_at_the_function_of_the_program_that_runs() {
     assert!(summary.ends_with("Most of the time that is tokenize (words.py:6)."), "{summary}");
 }
 
+/// The parent process combines what its worker processes send, in two threads that wait for its interpreter's lock.
+#[test]
+fn an_interpreter_s_lock_in_the_parent_of_processes_is_not_cured_by_processes() {
+    let within = "method_vectorcall@libpython3.11.so.1.0 < Thread.run@anonymous /usr/lib/python3.11/threading.py:982";
+    let wait = format!(
+        "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@libpython3.11.so.1.0 < load@anonymous rollup.py:30 < {within}"
+    );
+    let mut tables = flat()
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..200 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(5), &format!("add@anonymous rollup.py:42 < {within}")),
+                        false => thread.locks(0x100, ms(5), &wait, other),
+                    };
+                }
+            }
+            let read = format!("read_store@anonymous rollup.py:20 < {within}");
+            run.thread("worker").runs(ms(300), &read).waits_for(Reason::Pipe, "pipe", Some(0), ms(700), &read);
+        })
+        .tables();
+    let alone = answer_for(&tables);
+    assert!(lock(&alone).summary.starts_with("Threads wait for the Python"), "{}", lock(&alone).summary);
+    for thread in tables.threads.iter_mut().filter(|t| t.name == "worker") {
+        thread.pid = 4000;
+    }
+    let answer = answer_for(&tables);
+    let cause = lock(&answer);
+    assert!(cause.summary.starts_with("Threads of the parent process wait for the Python"), "{}", cause.summary);
+    assert_eq!(cause.culprit.as_ref().and_then(|c| c.function.as_deref()), Some("add"), "{cause:?}");
+    assert!(cause.remedies.iter().all(|remedy| !remedy.contains("ProcessPoolExecutor")), "{:?}", cause.remedies);
+    assert!(cause.remedies[0].contains("do less in this process"), "{:?}", cause.remedies);
+    assert!(!answer.verdict.clear.contains(&CauseId::SERIAL_PHASE), "{:?}", answer.verdict);
+}
+
 /// A lock of the program around code that releases the interpreter's lock: a thread that takes the latter back
 /// sometimes waits at the same line. `own`, `interpreters`: how many milliseconds a thread waits for each.
 fn python_lock(own: u64, interpreters: u64) -> Tables {

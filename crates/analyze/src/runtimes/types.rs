@@ -104,6 +104,8 @@ pub struct RuntimeLock {
     pub taken_by_program: bool,
     /// What to try.
     pub remedies: &'static [&'static str],
+    /// What to try in a program that already divides its work among processes; empty for locks that each object has.
+    pub beside_processes: &'static [&'static str],
 }
 
 /// What to try against the locks inside a family of library functions.
@@ -114,8 +116,9 @@ pub(super) struct Advice {
 }
 
 impl RuntimeLock {
-    /// What to try.
-    pub fn remedies(&self) -> Vec<String> {
-        self.remedies.iter().map(|r| (*r).to_owned()).collect()
+    /// What to try. `processes`: the program already divides its work among processes.
+    pub fn remedies(&self, processes: bool) -> Vec<String> {
+        let list = if processes { self.beside_processes } else { self.remedies };
+        list.iter().map(|r| (*r).to_owned()).collect()
     }
 }

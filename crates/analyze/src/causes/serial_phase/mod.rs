@@ -6,7 +6,7 @@
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
 use crate::causes::shared::blame::{Ran, named, running};
-use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line};
+use crate::causes::shared::{self, processes, Meta, Outcome, by_lines, evidence, found, hidden, line};
 use crate::account::idle::may_hide_serial;
 use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
@@ -56,7 +56,10 @@ const OUTSIDE: &str = "whether the printed rate counts what is outside of the wo
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
         Outcome::Clear(_) if facts.model.part == (Part::Workers { certain: false }) => Outcome::Unsure(OUTSIDE.to_owned()),
-        Outcome::Clear(why) => facts.in_order().into_iter().find_map(hardly_sampled).map_or(Outcome::Clear(why), Outcome::Unsure),
+        Outcome::Clear(why) => {
+            let open = |l: &Ledger<'_, '_>| hardly_sampled(l).or_else(|| one_process(l));
+            facts.in_order().into_iter().find_map(open).map_or(Outcome::Clear(why), Outcome::Unsure)
+        }
         outcome => outcome,
     }
 }
@@ -87,6 +90,18 @@ fn hardly_sampled(ledger: &Ledger<'_, '_>) -> Option<String> {
         let waited = in_proportion(ledger, waited.0);
         format!("threads wait for others, {waited}, {why}: whether that is code for one thread alone cannot be told")
     })
+}
+
+/// What is missing where one process of several is in its interpreter's way: what it does may be all that the others
+/// wait for.
+fn one_process(ledger: &Ledger<'_, '_>) -> Option<String> {
+    let (pid, seconds) = processes::waits_inside_one(ledger).filter(|(_, seconds)| large(ledger, *seconds))?;
+    Some(format!(
+        "{} is lost where threads of {} wait for their interpreter's lock: whether the other processes wait for that \
+         process cannot be told",
+        in_proportion(ledger, seconds),
+        processes::called(ledger, pid)
+    ))
 }
 
 /// A part of the run in which one thread is alone.

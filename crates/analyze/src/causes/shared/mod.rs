@@ -8,6 +8,7 @@ pub mod holders;
 mod judging;
 pub(super) mod line_sharing;
 mod meta;
+pub(crate) mod processes;
 pub(super) mod shared_memory;
 pub mod slower_code;
 pub mod unexplained;

@@ -14,7 +14,7 @@ use crate::causes::shared::blame::{Blamed, by_weight, culprit};
 use groups::{Group, groups, library_name};
 use style::{Style, held as held_by, remedies as remedies_for};
 use crate::causes::shared::holders::{Holders, holders};
-use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, heaviest, hidden};
+use crate::causes::shared::{self, processes, Meta, NOT_TRACED, Outcome, evidence, heaviest, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
@@ -167,9 +167,11 @@ fn cause<'t>(
     meta: &Meta,
 ) -> Cause {
     let mut culprit = group.and_then(Group::culprit);
-    if group.is_some_and(Group::is_interpreter_s) {
+    let interpreter_s = group.is_some_and(Group::is_interpreter_s);
+    let one_process = processes::waits_inside_one(ledger).map(|(pid, _)| pid).filter(|_| interpreter_s);
+    if interpreter_s {
         let object = culprit.as_ref().and_then(|c| c.object.clone());
-        culprit = interpreted(facts, ledger).map(|runs| Culprit { object, ..runs }).or(culprit);
+        culprit = interpreted(facts, ledger, one_process).map(|runs| Culprit { object, ..runs }).or(culprit);
     }
     let object = group.and_then(Group::object);
     let variable = object.and_then(|address| variable_at(facts.model.tables, ledger.traced.run.run, address));
@@ -180,7 +182,7 @@ fn cause<'t>(
     let held = group.filter(|g| !g.awake).map(|g| held_by(facts, ledger, g));
     let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(plain).filter(|_| in_library);
     let runtime_lock = runtime_lock(group, culprit.as_ref());
-    let remedies = runtime_lock.map(RuntimeLock::remedies).or_else(|| known.and_then(advice::for_function));
+    let remedies = runtime_lock.map(|lock| lock.remedies(one_process.is_some())).or_else(|| known.and_then(advice::for_function));
     let mut evidence = rows(facts, ledger, group);
     let style = held.as_ref().map_or(Style::Awake, |h| h.style);
     let awake = || {
@@ -199,7 +201,11 @@ fn cause<'t>(
         _ => words,
     };
     evidence.extend(meanwhile.iter().flat_map(Holders::rows));
-    let summary = summary(culprit.as_ref(), in_library, runtime_lock, variable, words);
+    let who = one_process.map_or_else(
+        || "Threads".to_owned(),
+        |pid| format!("Threads of {}", processes::called(ledger, pid)),
+    );
+    let summary = summary(&who, culprit.as_ref(), in_library, runtime_lock, variable, words);
     if runtime_lock.is_some_and(|lock| lock.taken_by_program) {
         culprit = culprit.map(at_own_place);
     }
@@ -219,10 +225,12 @@ fn at_own_place(culprit: Culprit) -> Culprit {
     Culprit { function, module, file, path, line, ..culprit }
 }
 
-/// The likely holder of an interpreter's lock: the function of the program that runs most.
-fn interpreted(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<Culprit> {
+/// The likely holder of an interpreter's lock: the function of the program that runs most, in this process if there
+/// is one.
+fn interpreted(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, process: Option<u32>) -> Option<Culprit> {
     let mut samples: BTreeMap<StackId, u64> = BTreeMap::new();
-    for stack in ledger.traced.samples.iter().filter_map(|sample| sample.user_stack) {
+    let here = |thread| process.is_none_or(|pid| processes::is_in(ledger, pid)(thread));
+    for stack in ledger.traced.samples.iter().filter(|s| here(s.thread)).filter_map(|sample| sample.user_stack) {
         *samples.entry(stack).or_default() += 1;
     }
     let views = samples.into_iter().map(|(stack, n)| (facts.model.stacks.view(Some(stack), false), n as f64));
@@ -239,6 +247,7 @@ fn while_held(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: &Group<'_, 
 }
 
 fn summary(
+    who: &str,
     culprit: Option<&Culprit>,
     in_library: bool,
     runtime_lock: Option<&RuntimeLock>,
@@ -249,7 +258,7 @@ fn summary(
     if let Some(lock) = runtime_lock.filter(|lock| !lock.taken_by_program) {
         let told = |c: &&Culprit| c.line.is_some() && !runtimes::is_interpreter(&c.module);
         let site = culprit.filter(told).map(|c| format!(" Most of the time that is {}.", place(&c.site())));
-        return format!("Threads wait for {}.{}", lock.called, site.unwrap_or_default());
+        return format!("{who} wait for {}.{}", lock.called, site.unwrap_or_default());
     }
     let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
     let caller = culprit.callers.first().map(place);

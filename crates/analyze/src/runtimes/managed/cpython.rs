@@ -73,6 +73,11 @@ static GLOBAL_LOCK: RuntimeLock = RuntimeLock {
         "move the hot part into code that releases the lock (numpy, a C extension, Cython's nogil)",
         "or use a free-threaded build of CPython (3.13 or later)",
     ],
+    beside_processes: &[
+        "do less in this process: reduce the results in the worker processes before they are sent, and send less",
+        "let the workers write or keep what only one of them needs",
+        "move what is left into code that releases the lock (numpy, a C extension, Cython's nogil)",
+    ],
 };
 
 static NAMES: Names = Names {

@@ -52,6 +52,7 @@ static MONITOR: RuntimeLock = RuntimeLock {
         "do less inside the lock statement, or split the object that it locks",
         "use ConcurrentDictionary, Interlocked, or a copy for each thread that is merged at the end",
     ],
+    beside_processes: &[],
 };
 
 /// Where monitors are entered and left (jithelpers.cpp, syncblk.cpp of .NET Core 3.1 to .NET 8).

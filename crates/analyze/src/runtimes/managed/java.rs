@@ -53,6 +53,7 @@ static MONITOR: RuntimeLock = RuntimeLock {
         "do less inside the synchronized block, or split the object that it locks",
         "use java.util.concurrent: ConcurrentHashMap, LongAdder, a lock for each part",
     ],
+    beside_processes: &[],
 };
 
 /// The virtual machine's names for generated code that belongs to no method.
