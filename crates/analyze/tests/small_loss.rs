@@ -32,7 +32,7 @@ fn a_program_that_loses_a_tenth_scales() {
     assert_eq!(ids, [CauseId::NONE, CauseId::USER_LOCK]);
     let told = &answer.verdict.summary;
     assert!(
-        told.contains("It scales: 11 % of the processor time is lost. The largest part, 11 %: Threads wait"),
+        told.contains("It scales; 11 % of the processor time is lost. The largest part, 11 %: Threads wait"),
         "{told}"
     );
 }

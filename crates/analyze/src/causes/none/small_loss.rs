@@ -39,7 +39,7 @@ pub fn scales(facts: &Facts<'_, '_>, largest: &Cause) -> Option<Cause> {
     Some(Cause {
         threads: largest.threads,
         summary: format!(
-            "It scales: {} of the processor time is lost. The largest part, {}: {}",
+            "It scales; {} of the processor time is lost. The largest part, {}: {}",
             percent(lost),
             percent(share),
             largest.summary
