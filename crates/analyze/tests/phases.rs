@@ -418,3 +418,27 @@ fn a_stage_that_is_busy_for_longer_is_no_runtime_thread() {
     let answer = answer_for(&beside_a_runtime(30));
     assert_ne!(ids(&answer).first(), Some(&CauseId::SERIAL_PHASE), "{:#?}", answer.verdict);
 }
+
+/// A main thread that hardly runs, beside a pool of four whose threads run even less: nobody runs alone.
+#[test]
+fn a_pool_whose_threads_hardly_run_is_no_single_thread() {
+    let idle = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < uv_cond_wait@node < worker@node < ?@libc.so.6";
+    let polls = "?@libc.so.6 < epoll_wait@libc.so.6 < uv__io_poll@node < main@node";
+    let sketch = |run: &mut RunSketch<'_>| {
+        (0..10).fold(run.thread("node"), |t, _| {
+            t.runs(ms(20), "serve@node tills.c:41").blocks(Reason::Poll, ms(80), polls)
+        });
+        for name in ["a", "b", "c", "d"] {
+            (0..2).fold(run.thread(name), |t, _| t.runs(ms(1), "print@vendor.so").blocks(Reason::Futex, ms(499), idle));
+        }
+    };
+    let tables = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.24))
+        .clean_cpu(2, &around(1.0), &around(0.24))
+        .traced(1, sketch)
+        .traced(2, sketch)
+        .tables();
+    let answer = answer_for(&tables);
+    assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
+    assert!(!answer.verdict.clear.contains(&CauseId::SERIAL_PHASE), "{:#?}", answer.verdict);
+}

@@ -15,10 +15,12 @@ impl Runtime for Posix {
 }
 
 static NAMES: Names = Names {
-    // The shells in Debian's and Alpine's packages, and programs that run another one with changed settings.
+    // The shells in Debian's and Alpine's packages, programs that run another one with changed settings, and what scripts
+    // call to find the program that they start.
     launchers: &[
         "bash", "dash", "sh", "zsh", "ksh", "mksh", "fish", "env", "nice", "taskset", "timeout", "numactl", "busybox",
-        "chrt", "make", "pyenv", "setsid", "stdbuf", "time",
+        "chrt", "make", "pyenv", "setsid", "stdbuf", "time", "basename", "dirname", "readlink", "realpath", "uname",
+        "which",
     ],
     c_primitives: &[
         ("pthread_mutex_lock", Primitive::Lock),

@@ -65,7 +65,7 @@ fn threads_that_runtimes_start_for_themselves() {
     for name in ["pool-1-thread-1", "Compiler", "GC", "G1", "java", "node", ".NET TP Worker", ".NET Long Runni"] {
         assert_eq!(service_thread(name), None, "{name}");
     }
-    for launcher in ["bash", "sh", "timeout"] {
+    for launcher in ["bash", "sh", "timeout", "readlink"] {
         assert_eq!(service_thread(launcher), Some(Service::Other), "{launcher}");
         assert!(is_runtime_module(launcher), "{launcher}");
     }

@@ -133,7 +133,7 @@ const PHASES: &[Phase] = &[
 /// Decides: whether time in which few threads have work is reported as a serial phase.
 /// From: chosen: the larger half.
 /// Shown by: connection pools whose holders sleep: their threads hardly ever run, and used to be reported as a serial
-/// phase.
+/// phase; `a_pool_whose_threads_hardly_run_is_no_single_thread`.
 /// Wrong if: one thread alone reads from a slow device for most of its phase: that serial phase is not reported.
 const MOSTLY: f64 = 0.5;
 
@@ -143,7 +143,12 @@ const WAITING: &str = "while fewer threads than processors have work, mostly non
 /// False when few threads have work and mostly none of them runs: they wait too, so their work is not what keeps the
 /// others waiting.
 fn one_runs(ledger: &Ledger<'_, '_>, phase: &Phase) -> bool {
-    let Some(shape @ (Shape::TooFew | Shape::Tail)) = phase.shape else { return true };
+    let shape = match phase.shape {
+        Some(shape @ (Shape::TooFew | Shape::Tail)) => shape,
+        // Others may wait in a pool of which each thread runs too little to count as a worker.
+        Some(shape @ Shape::OneThread) if ledger.traced.threads.len() > 1 => shape,
+        _ => return true,
+    };
     let nobody = ledger.split.criticality.nobody.get(&Idle::Shape(shape)).copied().unwrap_or(0.0);
     nobody <= MOSTLY * ledger.split.shapes.get(&shape).copied().unwrap_or(0.0)
 }
