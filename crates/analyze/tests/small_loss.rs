@@ -7,13 +7,33 @@ mod common;
 use analyze::answer::{Answer, CauseId};
 use analyze::answer_for;
 use common::*;
-use recording::synthetic::{Sketch, ms};
+use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::tables::Reason;
 
 const LOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < add@app app.c:30 < work@app app.c:60";
+const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
+const LOAD: &str = "load@app app.c:10 < main@app app.c:85";
 const WORK: &str = "work@app app.c:61";
 
-/// Two threads of which each waits for the other's lock for so many of 500 ms.
-fn waiting(wait: u64) -> Answer {
+/// Two threads that share a second of work, after the main thread ran alone for so many milliseconds.
+fn loads_first(alone: u64) -> Answer {
+    let seconds = |work: f64| work + alone as f64 * 1e-3;
+    let traced = |run: &mut RunSketch<'_>, workers: &[&str], each: u64| {
+        run.thread("main").runs(ms(alone), LOAD).blocks(Reason::Futex, ms(each), JOIN);
+        for name in workers {
+            run.thread_at(name, ms(alone)).runs(ms(each), WORK);
+        }
+    };
+    let sketch = Sketch::new(2)
+        .clean(1, &around(seconds(1.0)))
+        .clean_cpu(2, &around(seconds(0.5)), &around(seconds(1.0)))
+        .traced(1, |run| traced(run, &["a"], 1000))
+        .traced(2, |run| traced(run, &["a", "b"], 500));
+    answer_for(&sketch.tables())
+}
+
+/// Two threads of which each waits for the other's lock for so many of the milliseconds beside 500.
+fn locks(wait: u64) -> Answer {
     let wall = 0.5 + wait as f64 * 1e-3;
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(wall), &around(1.0));
     let sketch = with_base(sketch, WORK).traced(2, |run| {
@@ -25,21 +45,29 @@ fn waiting(wait: u64) -> Answer {
     answer_for(&sketch.tables())
 }
 
+fn ids(answer: &Answer) -> Vec<CauseId> {
+    answer.verdict.causes.iter().map(|cause| cause.id).collect()
+}
+
 #[test]
 fn a_program_that_loses_a_tenth_scales() {
-    let answer = waiting(60);
-    let ids: Vec<CauseId> = answer.verdict.causes.iter().map(|cause| cause.id).collect();
-    assert_eq!(ids, [CauseId::NONE, CauseId::USER_LOCK]);
+    let answer = loads_first(120);
+    assert_eq!(ids(&answer), [CauseId::NONE, CauseId::SERIAL_PHASE]);
     let told = &answer.verdict.summary;
     assert!(
-        told.contains("It scales; 11 % of the processor time is lost. The largest part, 11 %: Threads wait"),
+        told.contains("It scales; 10 % of the processor time is lost. The largest part, 10 %: load (app.c:10)"),
         "{told}"
     );
 }
 
 #[test]
-fn a_lock_that_costs_a_fifth_is_the_answer() {
-    let answer = waiting(120);
-    assert_eq!(answer.verdict.causes.first().map(|cause| cause.id), Some(CauseId::USER_LOCK));
+fn a_start_that_costs_a_fifth_is_the_answer() {
+    let answer = loads_first(300);
+    assert_eq!(ids(&answer), [CauseId::SERIAL_PHASE]);
     assert!(!answer.verdict.summary.contains("It scales"), "{}", answer.verdict.summary);
+}
+
+#[test]
+fn a_lock_that_costs_a_tenth_is_a_defect() {
+    assert_eq!(ids(&locks(60)), [CauseId::USER_LOCK]);
 }

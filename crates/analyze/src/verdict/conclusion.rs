@@ -94,8 +94,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     let threads = verdict.causes.first().map(|c| c.threads);
     let mut second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
     let collapses = verdict.beyond.is_some();
-    let largest = verdict.causes.first().filter(|_| !collapses);
-    if let Some(scales) = largest.and_then(|largest| none::scales(facts, largest)) {
+    if let Some(scales) = none::scales(facts, &verdict.causes).filter(|_| !collapses) {
         (open, rival) = Default::default();
         second.clone_from(&scales.summary);
         verdict.causes.insert(0, scales);
