@@ -192,7 +192,8 @@ pub struct Verdict {
     /// Two plain sentences at most.
     pub summary: String,
     /// Causes found, most lost seconds first; those of the thread count that the verdict is about come before those
-    /// that show only at other counts. Never empty: `none` when nothing is wrong.
+    /// that show only at other counts. Never empty: `none` alone when nothing is wrong, and `none` first when the program
+    /// scales: those that follow are small losses.
     pub causes: Vec<Cause>,
     /// Why a larger thread count than that of the first cause collapses; null where none does.
     pub beyond: Option<Beyond>,

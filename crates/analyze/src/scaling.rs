@@ -18,7 +18,10 @@ pub(crate) fn more_could_wait(points: &[Point], processors: u32) -> bool {
 
 /// True where threads mostly wait at this count.
 pub(crate) fn mostly_waits(point: &Point, processors: u32) -> bool {
-    point.processors_used < ROOM * f64::from(processors.min(point.threads))
+    // Threads whose processors other programs or machines had did not wait for anything else.
+    let taken: f64 = ["foreign_seconds", "steal_seconds"].iter().filter_map(|name| point.counters.get(*name)).sum();
+    let used = point.processors_used + taken / point.seconds.median.max(f64::MIN_POSITIVE);
+    used < ROOM * f64::from(processors.min(point.threads))
 }
 
 #[cfg(test)]
@@ -41,5 +44,14 @@ mod tests {
     fn who_waits_with_one_thread_could_wait_with_two() {
         assert!(more_could_wait(&points([1.0, 1.0, 1.0], 0.1), 2));
         assert!(!more_could_wait(&points([1.0, 1.0, 1.0], 0.9), 2));
+    }
+
+    #[test]
+    fn who_has_lost_the_processors_to_others_does_not_wait() {
+        let mut points = points([1.0, 1.0, 1.0], 0.1);
+        assert!(mostly_waits(&points[1], 2));
+        let seconds = points[1].seconds.median;
+        points[1].counters.insert("foreign_seconds", 1.5 * seconds);
+        assert!(!mostly_waits(&points[1], 2));
     }
 }

@@ -7,8 +7,9 @@ mod common;
 use analyze::answer::{Answer, CauseId};
 use analyze::answer_for;
 use common::*;
+use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
-use recording::tables::Reason;
+use recording::tables::{Reason, RunKind};
 
 const LOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < add@app app.c:30 < work@app app.c:60";
 const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:90";
@@ -16,7 +17,7 @@ const LOAD: &str = "load@app app.c:10 < main@app app.c:85";
 const WORK: &str = "work@app app.c:61";
 
 /// Two threads that share a second of work, after the main thread ran alone for so many milliseconds.
-fn loads_first(alone: u64) -> Answer {
+fn tables(alone: u64) -> Tables {
     let seconds = |work: f64| work + alone as f64 * 1e-3;
     let traced = |run: &mut RunSketch<'_>, workers: &[&str], each: u64| {
         run.thread("main").runs(ms(alone), LOAD).blocks(Reason::Futex, ms(each), JOIN);
@@ -29,7 +30,11 @@ fn loads_first(alone: u64) -> Answer {
         .clean_cpu(2, &around(seconds(0.5)), &around(seconds(1.0)))
         .traced(1, |run| traced(run, &["a"], 1000))
         .traced(2, |run| traced(run, &["a", "b"], 500));
-    answer_for(&sketch.tables())
+    sketch.tables()
+}
+
+fn loads_first(alone: u64) -> Answer {
+    answer_for(&tables(alone))
 }
 
 /// Two threads of which each waits for the other's lock for so many of the milliseconds beside 500.
@@ -70,4 +75,18 @@ fn a_start_that_costs_a_fifth_is_the_answer() {
 #[test]
 fn a_lock_that_costs_a_tenth_is_a_defect() {
     assert_eq!(ids(&locks(60)), [CauseId::USER_LOCK]);
+}
+
+/// Other programs had half of the machine in the timed runs: too little of the program shows to say that it scales.
+#[test]
+fn a_program_beside_others_is_not_said_to_scale() {
+    let mut tables = tables(120);
+    for run in &mut tables.runs {
+        if run.kind == RunKind::Clean && run.threads == 2 {
+            run.wall_ns = run.wall_ns * 5 / 3;
+            run.foreign_ns = Some(run.wall_ns * 4 / 5);
+        }
+    }
+    let answer = answer_for(&tables);
+    assert!(!answer.verdict.summary.contains("It scales"), "{}", answer.verdict.summary);
 }

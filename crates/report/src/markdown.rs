@@ -32,6 +32,9 @@ pub fn render(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "**The machine:** {}.\n", prose(condition.summary.trim_end_matches('.')))?;
     }
     let causes = || answer.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE);
+    if answer.verdict.scales() {
+        writeln!(out, "Small losses:\n")?;
+    }
     for (i, found) in causes().enumerate() {
         cause(i + 1, found, answer.counted, out)?;
     }

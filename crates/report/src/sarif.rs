@@ -26,10 +26,10 @@ pub fn render(answer: &Answer, root: &Path, out: &mut impl Write) -> io::Result<
     ids.sort();
     ids.dedup();
     let rules: Vec<Value> = ids.iter().map(|id| rule(*id)).collect();
-    // The costliest cause is a warning; the others are for information, as are all of a program that scales.
-    let worst = answer.verdict.causes.first();
-    let level = |cause: &Cause| if worst.is_some_and(|worst| std::ptr::eq(worst, cause)) { "warning" } else { "note" };
-    let results: Vec<Value> = causes.iter().map(|cause| result(level(cause), cause, answer, root)).collect();
+    // The costliest cause is a warning; the others are for information, as are the small losses of a program that scales.
+    let level = |index| if index == 0 && !answer.verdict.scales() { "warning" } else { "note" };
+    let results: Vec<Value> =
+        causes.iter().enumerate().map(|(i, cause)| result(level(i), cause, answer, root)).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

@@ -301,32 +301,33 @@ mod tests {
     use crate::model::Model;
     use recording::synthetic::{Sketch, ms};
 
+    /// The index among these threads of the main one. Its number is the process's; it starts `late_ns` after the other.
+    fn main_of(names: [&str; 2], late_ns: u64) -> usize {
+        let sketch = Sketch::new(2).traced(2, |run| {
+            names.iter().for_each(|name| {
+                run.thread(name).runs(ms(10), "main@app app.c:3");
+            })
+        });
+        let mut tables = sketch.tables();
+        let pid = tables.threads[0].pid;
+        for thread in &mut tables.threads {
+            match thread.name.as_str() {
+                "app" => (thread.tid, thread.start_ns) = (pid, thread.start_ns + late_ns),
+                _ => thread.tid = pid + 1,
+            }
+        }
+        let main = Model::new(&tables).traced[0].main().map(|t| t.name.clone());
+        names.iter().position(|name| Some(*name) == main.as_deref()).unwrap()
+    }
+
     #[test]
     fn of_threads_that_began_together_the_process_s_own_is_the_first() {
-        let mut tables = Sketch::new(2)
-            .traced(2, |run| {
-                run.thread("worker").runs(ms(10), "work@app app.c:7");
-                run.thread("app").runs(ms(1), "main@app app.c:3");
-            })
-            .tables();
-        let pid = tables.threads[0].pid;
-        (tables.threads[0].tid, tables.threads[1].tid) = (pid + 1, pid);
-        let model = Model::new(&tables);
-        assert_eq!(model.traced[0].main().map(|t| t.tid), Some(pid));
+        assert_eq!(main_of(["worker", "app"], 0), 1);
     }
+
     #[test]
     fn a_thread_that_seems_older_than_its_process_is_not_its_main_thread() {
-        let mut tables = Sketch::new(2)
-            .traced(2, |run| {
-                run.thread("app").runs(ms(1), "main@app app.c:3");
-                run.thread("worker").runs(ms(10), "work@app app.c:7");
-            })
-            .tables();
-        let pid = tables.threads[0].pid;
-        (tables.threads[0].tid, tables.threads[1].tid) = (pid, pid + 1);
         // As /proc tells it: in steps of 10 ms.
-        tables.threads[0].start_ns = tables.threads[1].start_ns + 7_000_000;
-        let model = Model::new(&tables);
-        assert_eq!(model.traced[0].main().map(|t| t.tid), Some(pid));
+        assert_eq!(main_of(["app", "worker"], 7_000_000), 0);
     }
 }

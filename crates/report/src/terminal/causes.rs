@@ -26,9 +26,8 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.blank()?;
     }
     let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
-    let scales = verdict.causes.first().is_some_and(|c| c.id == CauseId::NONE);
     let title = match causes.len() {
-        _ if scales => "Small losses",
+        _ if verdict.scales() => "Small losses",
         1 => "Cause",
         _ => "Causes",
     };

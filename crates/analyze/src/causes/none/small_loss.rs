@@ -2,7 +2,7 @@
 //! faster.
 
 use super::conclude;
-use crate::answer::{Cause, CauseId};
+use crate::answer::{Cause, CauseId, Point, Verdict};
 use crate::facts::Facts;
 use crate::words::percent;
 
@@ -35,6 +35,10 @@ pub fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
     let largest = causes.first().filter(|_| causes.iter().all(|cause| USUAL.contains(&cause.id)))?;
     let ledger = facts.focus().filter(|l| !l.traced.is_only_run && l.account.threads == largest.threads)?;
     let lost = ledger.own_loss() / ledger.account.capacity;
+    // Beside other programs little of the loss may be the program's own, and little of what is its own may show.
+    if !nearly_ideal(facts, largest.threads) {
+        return None;
+    }
     let share = largest.lost_seconds / ledger.account.capacity;
     if lost > SCALES || share > LARGEST {
         return None;
@@ -49,4 +53,19 @@ pub fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
         ),
         ..conclude(facts)
     })
+}
+
+impl Verdict {
+    /// True of a program that scales: the causes behind `none` are small losses.
+    pub fn scales(&self) -> bool {
+        matches!(self.causes.as_slice(), [none, _, ..] if none.id == CauseId::NONE)
+    }
+}
+
+/// True when the timed runs with so many threads are as fast as a program that scales: whatever took the rest.
+fn nearly_ideal(facts: &Facts<'_, '_>, threads: u32) -> bool {
+    let at = |p: &&Point| p.threads == threads;
+    let (Some(base), Some(point)) = (facts.points.first(), facts.points.iter().find(at)) else { return false };
+    let usable = |threads: u32| f64::from(threads.min(facts.processors));
+    point.speedup >= (1.0 - SCALES) * usable(threads) / usable(base.threads)
 }
