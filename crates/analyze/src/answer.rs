@@ -41,12 +41,44 @@ pub struct Answer {
     /// Locks and pools as queues, of the observed run of each thread count, the busiest first. Of those alone whose
     /// holds were seen often enough.
     pub queues: Vec<Queue>,
+    /// Requests that a server answered in the observed run of each thread count, where they were counted.
+    pub requests: Vec<Requests>,
     /// Why the program does not get faster.
     pub verdict: Verdict,
     /// What could not be seen.
     pub limitations: Vec<Limitation>,
     /// What the reader should know before believing the numbers: disturbed runs, losses, a heavy trace.
     pub warnings: Vec<String>,
+}
+
+/// What a server answered in an observed run. A request takes from its first data until the answer begins.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Requests {
+    /// The thread count of the run.
+    pub threads: u32,
+    /// Requests answered. Several that are sent at once over one connection count as one.
+    pub count: u64,
+    /// How many a second.
+    pub per_second: f64,
+    /// How long each took, mean, seconds.
+    pub seconds: f64,
+    /// The services that it asked meanwhile, those that took longest first.
+    pub services: Vec<ServiceReplies>,
+}
+
+/// Replies of a service that a server asked, such as a database.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServiceReplies {
+    /// Address and port.
+    pub address: String,
+    /// The program there; null where it is not known.
+    pub program: Option<String>,
+    /// Replies for each request of the server, mean.
+    pub replies_per_request: f64,
+    /// From asking until a reply began, mean, seconds.
+    pub seconds: f64,
+    /// The same of all replies as a share of the requests' time; above 1 where several are asked at once.
+    pub share: f64,
 }
 
 /// Version of the tool and of its formats.

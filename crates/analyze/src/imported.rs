@@ -48,6 +48,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
         },
         growth,
         queues: Vec::new(),
+        requests: Vec::new(),
         limitations: limitations(from),
         warnings,
     }

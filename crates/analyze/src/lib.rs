@@ -104,6 +104,7 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
         knee_at: knee::knee(clean),
         growth: growth::growth(&facts),
         queues: ledgers.iter().flat_map(|ledger| queues::queues(model, ledger)).collect(),
+        requests: ledgers.iter().filter_map(|ledger| model::requests::requests(ledger.traced)).collect(),
         verdict: verdict::verdict(&facts, causes),
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),

@@ -63,7 +63,7 @@ pub fn queues<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Queue> {
 fn waited<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Waited<'t>> {
     let traced = ledger.traced;
     let row = |wait: &WaitId| traced.waits.get(wait).copied();
-    let pools = &ledger.resources(model).pools;
+    let pools = &ledger.resources.pools;
     let mut found: Vec<Waited<'t>> = pools
         .iter()
         .filter_map(|pool| {

@@ -7,7 +7,7 @@ use crate::answer::Point;
 /// From: twice as many threads still find a processor then.
 /// Shown by: the tests below; programs whose threads wait for answers use a tenth.
 /// Wrong if: all threads run at the same moments: they then compete for the processors sooner.
-const ROOM: f64 = 0.5;
+pub(crate) const ROOM: f64 = 0.5;
 
 /// True for a program that mostly waits even with the fewest threads: waiting does not keep further threads from
 /// waiting at the same time.

@@ -9,7 +9,7 @@ use analyze::answer_for;
 use analyze::curve::Clean;
 use analyze::model::Model;
 use analyze::model::futex;
-use analyze::model::resources::resources;
+use analyze::model::resources::{look, resources};
 
 use common::*;
 use proptest::prelude::*;
@@ -154,8 +154,8 @@ fn assert_split(tables: &Tables) {
     for traced in &model.traced {
         let futexes = futex::classify(traced, &model.stacks, model.numbers);
         let reasons = {
-            let pools = resources(traced, &model.stacks, &futexes, &model.places).pools;
-            pieces::reasons(traced, &model.stacks, &futexes, pools)
+            let pools = resources(traced, &look(traced, &model.stacks, &futexes), &futexes, &model.places).pools;
+            pieces::reasons(traced, &model.stacks, &futexes, &pools)
         };
         let split = timeline::split(traced, &pieces::pieces(traced, &reasons));
         let (capacity, idle) = split.imprecision();

@@ -29,6 +29,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -113,6 +114,23 @@ struct task_struct {
 	char comm[16];
 };
 
+struct in6_addr {
+	u8 any[16];
+};
+
+struct sock_common {
+	u32 skc_daddr;
+	u16 skc_dport;
+	u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_type;
+};
+
 struct bpf_iter_meta {
 	u64 session_id;
 };
@@ -141,6 +159,11 @@ struct pt_regs {
 #define REGS_ARG3(r) ((r)->dx)
 #define REGS_ARG4(r) ((r)->r10)
 #define SYSCALL_FUTEX 202
+/* Calls that wait at sockets: read, poll, readv, select, accept, recvfrom, recvmsg, epoll_wait, pselect6, ppoll,
+ * epoll_pwait, accept4, io_uring_enter, epoll_pwait2. */
+#define WAITS_AT_SOCKETS(n)                                                                                      \
+	((n) == 0 || (n) == 7 || (n) == 19 || (n) == 23 || (n) == 43 || (n) == 45 || (n) == 47 || (n) == 232 ||  \
+	 (n) == 270 || (n) == 271 || (n) == 281 || (n) == 288 || (n) == 426 || (n) == 441)
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs {
 	u64 regs[31];
@@ -166,6 +189,11 @@ struct pt_regs {
 #define REGS_ARG3(r) ((r)->regs[2])
 #define REGS_ARG4(r) ((r)->regs[3])
 #define SYSCALL_FUTEX 98
+/* As above: epoll_pwait, read, readv, pselect6, ppoll, accept, recvfrom, recvmsg, accept4, io_uring_enter,
+ * epoll_pwait2. */
+#define WAITS_AT_SOCKETS(n)                                                                                      \
+	((n) == 22 || (n) == 63 || (n) == 65 || (n) == 72 || (n) == 73 || (n) == 202 || (n) == 207 || (n) == 212 || \
+	 (n) == 242 || (n) == 426 || (n) == 441)
 #else
 #error "name the target with -D__TARGET_ARCH_x86 or -D__TARGET_ARCH_arm64"
 #endif
@@ -178,6 +206,13 @@ struct bpf_perf_event_data {
 
 /* The kernel lives in the upper half of the address space on both architectures. */
 #define REGS_FROM_USER(r) ((s64)REGS_IP(r) >= 0)
+
+/* linux/socket.h, linux/net.h, net/tcp_states.h */
+#define AF_INET 2
+#define AF_INET6 10
+#define TCP_LISTEN 10
+#define SOCK_STREAM 1
+#define MSG_PEEK 2
 
 /* include/trace/events/lock.h: flags of contention_begin. */
 #define LCB_F_SPIN 1

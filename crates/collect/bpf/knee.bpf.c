@@ -11,6 +11,7 @@
 #include "locks.bpf.c"
 #include "calls.bpf.c"
 #include "marks.bpf.c"
+#include "sockets.bpf.c"
 #include "scheduler.bpf.c"
 #include "threads.bpf.c"
 #include "samples.bpf.c"

@@ -110,6 +110,32 @@ struct {
 	__type(value, struct lock_value);
 } LOCKS SEC(".maps");
 
+/* What threads exchanged over TCP. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct peer_key);
+	__type(value, struct peer_value);
+} PEERS SEC(".maps");
+
+/* When the request began that a connection has not answered yet, or 0; by its struct sock. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u64);
+} EXCHANGES SEC(".maps");
+
+/* TCP ports at which the program listens. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u32);
+} LISTENERS SEC(".maps");
+
 /* Other programs by process id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -226,6 +226,9 @@ struct thread_record {
 	u64 executed_ns; /* the scheduler's sum of its run time when it came to the processor */
 	u64 last_futex;  /* the futex that it last waited for; 0 when it never did */
 	u64 python;      /* its PyThreadState; 0 for none, or not looked for */
+	u64 polled_ns;   /* blocked where threads wait for sockets, since it last sent or received */
+	u32 polled_place; /* the last such place */
+	u32 padding3;
 
 	struct last_path path;
 	struct last_place waited;
@@ -393,6 +396,28 @@ struct lock_value {
 	u64 longest_ns;
 };
 
+/* Who is at the other end of TCP connections. */
+enum peer_side {
+	PEER_CLIENTS = 1, /* they were accepted at the program's own `port` */
+	PEER_SERVICE,     /* they were made to `address` and `port` */
+};
+
+struct peer_key {
+	u32 thread;
+	u32 place; /* of the waits; 0 in the sums of exchanges */
+	u16 side;
+	u16 port;
+	u8 address[16]; /* of a service; an IPv4 address as IPv6 writes it */
+};
+
+struct peer_value {
+	u64 exchanges; /* requests answered, or replies received */
+	u64 exchange_ns;
+	u64 longest_ns;
+	u64 waits; /* of the thread, ended by data from there */
+	u64 waited_ns;
+};
+
 struct foreign_value {
 	u64 running_ns;
 	char comm[16];
@@ -429,6 +454,7 @@ enum loss {
 	LOSS_FOREIGN,
 	LOSS_STACKS,
 	LOSS_SWITCHES, /* a switch away from the processor was missed; its time follows from the run time */
+	LOSS_PEERS,
 	LOSS_KINDS,
 };
 
@@ -574,7 +600,7 @@ struct sample_event {
 /* Changing a size changes what both sides exchange; tests/abi checks the Rust side against it. */
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed its size")
 SIZE(stretch, 160);
-SIZE(thread_record, 1232);
+SIZE(thread_record, 1248);
 SIZE(probe_record, 24);
 SIZE(image_spans, 96);
 SIZE(python, 56);
@@ -588,6 +614,8 @@ SIZE(call_key, 16);
 SIZE(call_value, 192);
 SIZE(lock_key, 24);
 SIZE(lock_value, 32);
+SIZE(peer_key, 28);
+SIZE(peer_value, 40);
 SIZE(foreign_value, 24);
 SIZE(syscall_key, 8);
 SIZE(processor_record, 64);

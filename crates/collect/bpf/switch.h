@@ -154,6 +154,10 @@ static void switch_in(struct task_struct *task, struct thread_record *record, u6
 	u64 wake = woken_at(record), blocked = wake - record->off_ns, runnable = now - wake;
 	record->blocked_ns += blocked;
 	record->runnable_ns += runnable;
+	if (WAITS_AT_SOCKETS(record->place_kind)) {
+		record->polled_ns += blocked;
+		record->polled_place = record->place;
+	}
 	if (!record->place)
 		return;
 

@@ -27,6 +27,7 @@ pub mod rights;
 mod sampling;
 mod sharing;
 mod sinks;
+mod sockets;
 mod sources;
 mod stacks;
 pub mod stop;

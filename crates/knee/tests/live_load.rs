@@ -73,3 +73,54 @@ fn a_load_that_cannot_fill_its_server_is_told() {
     let told = machine(&answer, "load-limit").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
     assert!(told.contains("asked for no more"), "{told}");
 }
+
+/// A port that nobody listens at.
+fn free_port() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+/// Ends a process when the test does.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn requests_and_the_replies_that_they_wait_for_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets/asked.c");
+    let program = folder.path().join("asked");
+    let built = Command::new("cc").args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(source).status();
+    assert!(built.unwrap().success());
+    let (port, service) = (free_port(), free_port());
+    let _service = Ended(Command::new(&program).args(["service", &service]).spawn().unwrap());
+    let output = Command::new(env!("CARGO_BIN_EXE_knee"))
+        .args(["record", "-q", "--format", "json", "-o", "out", "--load", &format!("./asked client {port} 200")])
+        .args(["--throughput", r"(\d+) requests", "--", "./asked", "server", &port, &service])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let requests = &answer["requests"][0];
+    if requests.is_null() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        println!("NOT TESTED: Linux {} does not tell of sent and received data (6.3 does)", release.trim());
+        let number = |part: usize| release.split('.').nth(part).and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
+        assert!((number(0), number(1)) < (6, 3), "{answer:#}");
+        return;
+    }
+    assert_eq!(requests["count"], 800, "{requests:#}");
+    let replies = &requests["services"][0];
+    assert_eq!(replies["address"], format!("127.0.0.1:{service}"), "{requests:#}");
+    assert_eq!((&replies["program"], &replies["replies_per_request"]), (&"asked".into(), &1.0.into()), "{requests:#}");
+    let share = replies["share"].as_f64().unwrap();
+    assert!(share > 0.0 && share <= 1.0, "each reply is a part of its request: {requests:#}");
+    let told = machine(&answer, "service-wait").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
+    assert!(told.contains("serve (asked.c:"), "{told}");
+}

@@ -33,7 +33,7 @@ pub struct ColumnInfo {
 }
 
 /// A row type: one kind of fact, one folder of Parquet parts.
-pub trait Table: Sized + Clone + sealed::Rows {
+pub trait Table: Sized + Clone + Send + sealed::Rows {
     /// The folder's name inside the recording.
     const NAME: &'static str;
     /// The columns, in order.
@@ -91,6 +91,10 @@ pub(crate) fn write_column<T: Cell>(
 }
 
 impl GroupReader<'_> {
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
     pub(crate) fn column<T: Cell>(&self, name: &'static str) -> Result<Vec<T>, Error> {
         let wrong = |why: String| Error::Column { path: self.path.to_owned(), column: name, why };
         let parquet = |source| Error::Parquet { path: self.path.to_owned(), source };
@@ -179,7 +183,11 @@ pub(crate) fn read_part<T: Table>(path: &Path) -> Result<Vec<T>, Error> {
             return Err(too_many());
         }
         let group = reader.get_row_group(index).map_err(parquet)?;
-        rows.extend(T::read(&GroupReader { group: &*group, schema, path, rows: count })?);
+        let mut read = T::read(&GroupReader { group: &*group, schema, path, rows: count })?;
+        match rows.is_empty() {
+            true => rows = read,
+            false => rows.append(&mut read),
+        }
     }
     Ok(rows)
 }
@@ -225,7 +233,8 @@ macro_rules! tables {
             }
             fn read(group: &crate::column::GroupReader<'_>) -> Result<Vec<Self>, crate::error::Error> {
                 $(let mut $column = group.column::<$kind>(stringify!($column))?.into_iter();)*
-                let mut rows = Vec::new();
+                // Each column has as many rows as the group: the first was read in full.
+                let mut rows = Vec::with_capacity(group.rows());
                 while let ($(Some($column),)*) = ($($column.next(),)*) {
                     rows.push($name { $($column,)* });
                 }

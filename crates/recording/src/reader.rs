@@ -8,6 +8,10 @@ use crate::tables::*;
 use crate::writer::META;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A table of fewer bytes is read in less time than threads need to start.
+const WORTH_THREADS: u64 = 256 << 10;
 
 /// A recording on disk.
 #[derive(Debug)]
@@ -64,8 +68,11 @@ impl Recording {
         }
         parts.sort();
         let mut rows = Vec::new();
-        for part in parts {
-            rows.extend(read_part::<T>(&part)?);
+        for part in read_parts::<T>(&parts) {
+            match rows.is_empty() {
+                true => rows = part?,
+                false => rows.append(&mut part?),
+            }
         }
         Ok(rows)
     }
@@ -77,6 +84,34 @@ impl Recording {
     pub fn tables(&self) -> Result<Tables, Error> {
         Tables::read(self)
     }
+}
+
+/// The parts of a table, in order, read on all processors where that is worth the threads.
+fn read_parts<T: Table>(parts: &[PathBuf]) -> Vec<Result<Vec<T>, Error>> {
+    let bytes: u64 = parts.iter().filter_map(|part| part.metadata().ok()).map(|file| file.len()).sum();
+    let readers = match bytes < WORTH_THREADS {
+        true => 1,
+        false => std::thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len()),
+    };
+    let next = AtomicUsize::new(0);
+    let read = || {
+        let mut found = Vec::new();
+        while let Some((at, part)) = parts.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            found.push((at, read_part::<T>(part)));
+        }
+        found
+    };
+    let mut found = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..readers).map(|_| scope.spawn(read)).collect();
+        let mut found = read();
+        for other in others {
+            // A reader that panicked is a bug, and is not to look like an empty table.
+            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        found
+    });
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, rows)| rows).collect()
 }
 
 /// Checks the format before the rest, because a newer release may have changed everything else.
@@ -176,6 +211,8 @@ whole! {
     frames: Frame,
     /// Modules.
     modules: Module,
+    /// Requests and replies over TCP.
+    peers: Peer,
     /// What was not recorded.
     losses: Loss,
     /// Memory accesses near samples.

@@ -317,6 +317,36 @@ impl<'a> RunSketch<'a> {
         }
     }
 
+    /// What a thread exchanged over TCP at an address: how many times and for how long, and for how long it waited for
+    /// it at one of its places.
+    pub fn peer(
+        &mut self,
+        thread: &str,
+        side: PeerSide,
+        address: &str,
+        (exchanges, exchange_ns): (u64, u64),
+        (stack, waited_ns): (&str, u64),
+    ) {
+        let (run, thread, stack) = (self.run, self.thread_named(thread), self.names.stack(stack, self.tables));
+        let is_there = |wait: &&Wait| wait.run == run && wait.thread == thread && wait.user_stack == Some(stack);
+        let wait = self.tables.waits.iter().find(is_there).map(|wait| wait.wait);
+        let row = Peer {
+            run,
+            thread,
+            wait: None,
+            side,
+            address: address.to_owned(),
+            name: None,
+            exchanges,
+            exchange_ns,
+            longest_ns: exchange_ns,
+            waits: 0,
+            waited_ns: 0,
+        };
+        let waits = Peer { wait, exchanges: 0, exchange_ns: 0, longest_ns: 0, waits: 1, waited_ns, ..row.clone() };
+        self.tables.peers.extend([row, waits]);
+    }
+
     /// The row of the run itself.
     pub fn row(&mut self) -> &mut Run {
         let run = self.run;

@@ -8,7 +8,8 @@ pub use crate::column::{ColumnInfo, Table};
 use crate::ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
 use crate::words::LossKind;
 pub use crate::words::{
-    AccessKind, AddressCertainty, KernelWait, MarkKind, Mode, ModuleKind, Reason, Region, RunKind, State, Timed,
+    AccessKind, AddressCertainty, KernelWait, MarkKind, Mode, ModuleKind, PeerSide, Reason, Region, RunKind, State,
+    Timed,
 };
 
 tables! {
@@ -426,6 +427,32 @@ tables! {
         user_stack: Option<StackId>,
         /// How many tasks waited there.
         count: u32,
+    }
+    /// What a thread exchanged over TCP; since format 1.10. Several requests that are sent at once count as one. Rows with
+    /// a wait tell for whom the thread waited there, the others what it exchanged.
+    pub struct Peer in "peers" {
+        /// The traced run.
+        run: RunId,
+        /// The thread that answered, or received the reply.
+        thread: ThreadId,
+        /// Where it waited at sockets until data came from there.
+        wait: Option<WaitId>,
+        /// Who is at the other end.
+        side: PeerSide,
+        /// `port 8080` of the program itself for clients; address and port of a service.
+        address: String,
+        /// The program that listens at a service's address, where it runs on the same machine.
+        name: Option<String>,
+        /// Requests of clients that were answered, or replies of a service.
+        exchanges: u64,
+        /// From the first data of a request until the answer began; for a service, from sending until the reply began.
+        exchange_ns: u64,
+        /// The longest one.
+        longest_ns: u64,
+        /// How many times it waited.
+        waits: u64,
+        /// How long, in all.
+        waited_ns: u64,
     }
     /// A call stack as a tree: a frame and the stack of its caller. The stack of a thread that waits in Go's scheduler
     /// continues with the goroutine that it ran last.

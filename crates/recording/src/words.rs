@@ -103,6 +103,15 @@ words! {
         /// A kind that this release does not know.
         Unknown = "unknown",
     }
+    /// Who is at the other end of TCP connections.
+    pub enum PeerSide {
+        /// Who made them to a port of the program.
+        Clients = "clients",
+        /// Something that the program connected to.
+        Service = "service",
+        /// A side that this release does not know.
+        Unknown = "unknown",
+    }
     /// What an instruction did with memory.
     pub enum AccessKind {
         /// It read.

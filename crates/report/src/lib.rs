@@ -20,6 +20,7 @@ pub mod live;
 pub mod markdown;
 pub mod observed;
 pub mod pair;
+pub mod requests;
 pub mod sarif;
 pub mod show;
 pub mod terminal;

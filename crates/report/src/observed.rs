@@ -167,6 +167,8 @@ pub fn why_in_words(why: Why) -> &'static str {
         Why::Io => "file or device",
         Why::Poll => "pipe, socket or event",
         Why::Request => "the next request",
+        Why::Reply => "reply of a service",
+        Why::Pause => "clock, in a request",
         Why::Child => "child process",
         Why::Helper => "a call to act",
         Why::Fault => "page",

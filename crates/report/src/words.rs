@@ -222,8 +222,16 @@ pub fn mean(value: f64) -> String {
 }
 
 /// The unit of work in words that follow "per": `run`, `million operations` for Mops/s, `request` for requests/s.
-pub fn unit_of_work(throughput: Option<&Throughput>) -> String {
-    let Some(throughput) = throughput else { return "run".to_owned() };
+pub fn unit_of_work(answer: &Answer) -> String {
+    match &answer.throughput {
+        Some(throughput) => unit_of(throughput),
+        // The unit of a server that ran already is a request, where these were counted.
+        None if answer.curve.is_empty() && !answer.requests.is_empty() => "request".to_owned(),
+        None => "run".to_owned(),
+    }
+}
+
+fn unit_of(throughput: &Throughput) -> String {
     let unit = throughput.unit.strip_suffix("/s").unwrap_or("unit of work");
     let words = match unit {
         "ops" => "operation",
@@ -405,13 +413,10 @@ mod tests {
 
     #[test]
     fn units_of_work_follow_per() {
-        let unit = |unit: &str| {
-            unit_of_work(Some(&Throughput { pattern: String::new(), unit: unit.to_owned(), given: false }))
-        };
+        let unit = |unit: &str| unit_of(&Throughput { pattern: String::new(), unit: unit.to_owned(), given: false });
         assert_eq!(unit("Mops/s"), "million operations");
         assert_eq!(unit("requests/s"), "request");
         assert_eq!(unit("MB"), "unit of work");
-        assert_eq!(unit_of_work(None), "run");
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn every_answer_fits_the_schema() {
 }
 
 #[test]
-fn queues_fit_the_schema_with_and_without_an_end() {
+fn queues_and_requests_fit_the_schema() {
     let schema = jsonschema::draft202012::options().build(&schema()).unwrap();
     let mut answer = common::user_lock();
     let site = answer.verdict.causes[0].culprit.as_ref().unwrap().callers[0].clone();
@@ -42,6 +42,7 @@ fn queues_fit_the_schema_with_and_without_an_end() {
         Queue { waiting_at_twice: bounded(None), ..without_end.clone() },
         Queue { waiting_at_twice: bounded(Some(3.0)), kind: QueueKind::Pool, object: None, site: None, ..without_end },
     ];
+    answer.requests = vec![common::requests(2)];
     let value = json(&answer);
     let problems: Vec<String> = schema.iter_errors(&value).map(|e| format!("{} {e}", e.instance_path())).collect();
     assert!(problems.is_empty(), "{problems:#?}");

@@ -43,6 +43,23 @@ fn as_shown() {
     }
 }
 
+/// Requests follow the account; where the whole does not fit the screen, those of the largest count.
+#[test]
+fn requests_are_told_with_the_services_that_they_wait_for() {
+    let mut answer = common::user_lock();
+    answer.requests = vec![common::requests(1), common::requests(2)];
+    let told = text(&answer, Style { whole: true, width: 120, ..PLAIN });
+    let wanted = "8977 requests with 2 threads, 2971 a second; each took 5.2 ms until the answer began\n\
+                  127.0.0.1:5432 (postgres): 1.0 replies a request, each after 4.7 ms, 90 % of the requests' time\n\
+                  10.0.0.7:6379: 2.5 replies a request, each after 100 µs, 5 % of the requests' time\n";
+    assert!(told.contains(wanted) && told.contains("requests with 1 thread,"), "{told}");
+    let brief = text(&answer, Style { width: 120, ..PLAIN });
+    assert!(brief.contains(wanted) && !brief.contains("requests with 1 thread,"), "{brief}");
+    answer.curve.clear();
+    let alone = text(&answer, PLAIN);
+    assert!(alone.contains("8977 requests, 2971 a second;") && !alone.contains("per run"), "{alone}");
+}
+
 /// When a larger count collapses for another reason, that cause is shown with its place and what to try; when it is the
 /// same reason, it is not repeated.
 #[test]

@@ -35,6 +35,10 @@ pub enum Why {
     Poll,
     /// In a server, at a socket or an event: the next request of the load.
     Request,
+    /// In a server, at a socket or an event: the reply of a service that it asked.
+    Reply,
+    /// In a server whose requests are tasks: the clock, inside requests. Other requests could be under way meanwhile.
+    Pause,
     /// A child process.
     Child,
     /// Anything, in a thread that hardly ever runs: it is no worker and could not use more processors.
@@ -51,7 +55,7 @@ pub enum Why {
 
 impl Why {
     /// All of them.
-    pub const ALL: [Why; 20] = [
+    pub const ALL: [Why; 22] = [
         Why::Lock,
         Why::Allocator,
         Why::Creation,
@@ -66,6 +70,8 @@ impl Why {
         Why::Io,
         Why::Poll,
         Why::Request,
+        Why::Reply,
+        Why::Pause,
         Why::Child,
         Why::Helper,
         Why::Fault,
@@ -224,10 +230,10 @@ impl Unexplained {
 }
 
 impl LineId {
-    /// True for time that other programs, a control group's quota, a runtime's compiler or a server's load took: it is
+    /// True for time that other programs, a control group's quota, a runtime's compiler, a server's load or a service took: it is
     /// not the program's own loss.
     pub fn is_outside(self) -> bool {
-        let load = matches!(self, LineId::LoadRan | LineId::Blocked(Why::Request));
+        let load = matches!(self, LineId::LoadRan | LineId::Blocked(Why::Request | Why::Reply | Why::Pause));
         load || matches!(
             self,
             LineId::OtherPrograms | LineId::OtherProgramsTimed | LineId::Throttled | LineId::Compiling

@@ -27,7 +27,8 @@ pub mod serial_code;
 pub mod timeline;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
-use crate::model::futex::{FutexWait, Ground, Purpose, classify};
+use crate::model::futex::{FutexWait, Ground, Purpose};
+use crate::model::requests::requests;
 use crate::model::resources::{Resources, resources};
 use crate::model::{Model, Traced};
 use crate::statistics::intervals;
@@ -44,7 +45,6 @@ use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
 use recording::WaitId;
 use scale::Both;
 use serial_code::SerialCode;
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::{Split, split};
 
@@ -74,8 +74,8 @@ pub struct Ledger<'m, 't> {
     pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
     /// What all its waits are for.
     pub reasons: HashMap<WaitId, Why>,
-    /// Its limited resources, once somebody asks.
-    resources: OnceCell<Resources<'t>>,
+    /// Its limited resources.
+    pub resources: Resources<'t>,
     /// Its samples, counted.
     pub profile: Profile<'t>,
     /// Its code that never runs beside other code.
@@ -94,13 +94,6 @@ pub struct Ledger<'m, 't> {
     /// The processor time of the timed runs exceeds the useful by less than this with 95 % certainty, in the same unit;
     /// absent where not known.
     pub most_growth: Option<f64>,
-}
-
-impl<'t> Ledger<'_, 't> {
-    /// The limited resources of the run.
-    pub fn resources(&self, model: &Model<'t>) -> &Resources<'t> {
-        self.resources.get_or_init(|| resources(self.traced, &model.stacks, &self.futexes, &model.places))
-    }
 }
 
 impl Ledger<'_, '_> {
@@ -140,34 +133,31 @@ impl Ledger<'_, '_> {
 pub struct WaitReasons<'t> {
     /// Its futex waits, classified.
     pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
+    /// Its limited resources.
+    pub resources: Resources<'t>,
     /// What all its waits are for.
     pub reasons: HashMap<WaitId, Why>,
 }
 
 impl<'t> WaitReasons<'t> {
-    /// Classifies the waits of a run.
+    /// Those of a run of the model.
     pub fn new(model: &Model<'t>, traced: &Traced<'t>) -> WaitReasons<'t> {
-        WaitReasons::of_futexes(model, traced, classify(traced, &model.stacks, model.numbers))
-    }
-
-    fn of_futexes(
-        model: &Model<'t>,
-        traced: &Traced<'t>,
-        mut futexes: BTreeMap<WaitId, FutexWait<'t>>,
-    ) -> WaitReasons<'t> {
-        let found = resources(traced, &model.stacks, &futexes, &model.places);
+        let runs = model.traced.iter().zip(&model.futexes).zip(&model.sites);
+        let found = runs.filter(|((run, _), _)| run.run.run == traced.run.run).map(|((_, f), s)| (f, s)).next();
+        let mut futexes = found.map(|(futexes, _)| futexes.clone()).unwrap_or_default();
+        let found = found.map(|(futexes, sites)| resources(traced, sites, futexes, &model.places)).unwrap_or_default();
         for lock in &found.locks {
             futexes.entry(*lock).and_modify(|wait| (wait.purpose, wait.ground) = (Purpose::Lock, Ground::Structure));
         }
-        WaitReasons { reasons: pieces::reasons(traced, &model.stacks, &futexes, found.pools), futexes }
+        let reasons = pieces::reasons(traced, &model.stacks, &futexes, &found.pools);
+        WaitReasons { futexes, resources: found, reasons }
     }
 }
 
 /// One traced run on the way to its ledger.
 struct Draft<'m, 't> {
     traced: &'m Traced<'t>,
-    futexes: BTreeMap<WaitId, FutexWait<'t>>,
-    reasons: HashMap<WaitId, Why>,
+    waits: WaitReasons<'t>,
     split: Split,
     profile: Profile<'t>,
     serial_code: SerialCode<'t>,
@@ -177,24 +167,21 @@ struct Draft<'m, 't> {
 
 /// The accounts of all traced runs, ascending by thread count.
 pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m, 't>> {
-    let classified: Vec<_> = model.traced.iter().map(|t| classify(t, &model.stacks, model.numbers)).collect();
     let owners: BTreeSet<LibraryFunction> =
-        model.traced.iter().zip(&classified).flat_map(|(t, f)| lock_owners(t, f)).collect();
+        model.traced.iter().zip(&model.futexes).flat_map(|(t, f)| lock_owners(t, f)).collect();
     let drafts: Vec<Draft> = model
         .traced
         .iter()
-        .zip(classified)
-        .map(|(traced, futexes)| {
-            let WaitReasons { futexes, reasons } = WaitReasons::of_futexes(model, traced, futexes);
-            let split = split(traced, &pieces::pieces(traced, &reasons));
+        .map(|traced| {
+            let waits = WaitReasons::new(model, traced);
+            let split = split(traced, &pieces::pieces(traced, &waits.reasons));
             Draft {
                 serial_code: SerialCode::new(&model.stacks, &split.criticality),
-                profile: profile(model, traced, &futexes, &owners),
+                profile: profile(model, traced, &waits.futexes, &owners),
                 work: work(traced, clean),
                 split,
                 traced,
-                futexes,
-                reasons,
+                waits,
             }
         })
         .collect();
@@ -251,6 +238,10 @@ fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_,
 
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
     let usual = || clean.median(traced.run.threads, |r| clean.work(r));
+    // Of a server that ran already, the unit is a request.
+    if let Some(found) = requests(traced).filter(|_| traced.is_only_run && !clean.by_throughput) {
+        return found.count as f64;
+    }
     let own = match traced.run.throughput {
         // The printed speed is that of the measured part: speed × length is the work done there.
         Some(speed) if clean.by_throughput => Some(speed * traced.length_ns() as f64 * 1e-9),
@@ -430,7 +421,7 @@ impl<'m, 't> Draft<'m, 't> {
             // Threads that wait for others to end, or hardly ever run, do not do the work; waiting for requests is the
             // load's.
             if let Activity::Blocked(why) = kind
-                && !matches!(why, Why::Join | Why::Child | Why::Helper | Why::Request)
+                && !matches!(why, Why::Join | Why::Child | Why::Helper | Why::Request | Why::Reply | Why::Pause)
             {
                 *waited.entry(LineId::blocked(*why)).or_default() += spent / self.work;
             }
@@ -463,7 +454,8 @@ impl<'m, 't> Draft<'m, 't> {
     }
 
     fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>) -> Ledger<'m, 't> {
-        let Draft { traced, futexes, reasons, split, profile, serial_code, work } = self;
+        let Draft { traced, waits, split, profile, serial_code, work } = self;
+        let WaitReasons { futexes, resources, reasons } = waits;
         let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, .. } = lines;
         let Lines { unexplained, grown, small, most_growth, .. } = lines;
         Ledger {
@@ -478,7 +470,7 @@ impl<'m, 't> Draft<'m, 't> {
             split,
             futexes,
             reasons,
-            resources: OnceCell::new(),
+            resources,
             profile,
             serial_code,
             work,

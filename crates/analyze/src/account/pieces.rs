@@ -116,7 +116,7 @@ impl Activity {
                 Why::Lock | Why::Pool | Why::Allocator | Why::Creation => Tier::First,
                 Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
                 Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
-                Why::Sleep | Why::Poll | Why::Request | Why::Unknown => Tier::Second,
+                Why::Sleep | Why::Poll | Why::Request | Why::Reply | Why::Pause | Why::Unknown => Tier::Second,
                 Why::Join | Why::Child | Why::Helper => Tier::Never,
             },
         }
@@ -143,24 +143,24 @@ pub fn reasons<'t>(
     traced: &Traced<'t>,
     stacks: &Stacks<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
-    pools: Vec<Pool<'t>>,
+    pools: &[Pool<'t>],
 ) -> HashMap<WaitId, Why> {
     let mut reasons: HashMap<WaitId, Why> =
         traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
-    reasons.extend(pools.into_iter().flat_map(|pool| pool.waits).map(|wait| (wait, Why::Pool)));
+    reasons.extend(pools.iter().flat_map(|pool| &pool.waits).map(|wait| (*wait, Why::Pool)));
     let handed_on = handed_on(traced, &reasons);
-    reasons.extend(handed_on.into_iter().map(|wait| (wait, Why::Request)));
+    reasons.extend(handed_on.into_iter().map(|wait| (wait.wait, of_server(wait, traced))));
     reasons
 }
 
 /// Waits for other threads that themselves wait for the load most of the time, such as an acceptor: its workers wait
 /// for the load too.
-fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId> {
+fn handed_on<'t>(traced: &Traced<'t>, reasons: &HashMap<WaitId, Why>) -> Vec<&'t Wait> {
     let is = |wait: &Wait, whys: &[Why]| reasons.get(&wait.wait).is_some_and(|why| whys.contains(why));
     let mut asked: HashMap<ThreadId, u64> = HashMap::new();
-    for wait in traced.waits.values().filter(|wait| is(wait, &[Why::Request])) {
+    for wait in traced.waits.values().filter(|wait| is(wait, &[Why::Request, Why::Reply])) {
         let sum = asked.entry(wait.thread).or_default();
         *sum = sum.saturating_add(wait.blocked_ns);
     }
@@ -176,7 +176,7 @@ fn handed_on(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Vec<WaitId>
         by_them.map(|wake| wake.blocked_ns as f64).sum::<f64>() > MOST * all
     };
     let queues = traced.waits.values().copied().filter(|wait| is(wait, &[Why::Condition, Why::Task]));
-    queues.filter(mostly).map(|wait| wait.wait).collect()
+    queues.filter(mostly).collect()
 }
 
 /// What threads were blocked for, slice by slice: the reason of the slice's wait, with a few exceptions.
@@ -271,13 +271,20 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, piece
     }
 }
 
+/// What a wait of a server at sockets or events is for.
+fn of_server(wait: &Wait, traced: &Traced<'_>) -> Why {
+    if traced.service_waits.contains_key(&wait.wait) { Why::Reply } else { Why::Request }
+}
+
 /// What a wait is for. What the library is busy with comes first: an allocator may wait for locks, pages or the kernel.
 fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap<WaitId, FutexWait<'_>>) -> Why {
     if let Some(reason) = traced.task_sleeps.reason(wait.wait) {
         return match of_task(reason) {
             // What the program sends to itself comes from its own threads, so the wait is for one of them.
             Why::Poll if traced.own_events => Why::Condition,
-            Why::Poll if traced.serves() => Why::Request,
+            Why::Poll if traced.serves() => of_server(wait, traced),
+            // A task that sleeps leaves its thread to others.
+            Why::Sleep if traced.serves() && traced.answers() => Why::Pause,
             other => other,
         };
     }
@@ -298,7 +305,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         // Whatever the program's own threads bring is work handed on, by whichever means.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
         // A pipe connects processes of one program: requests of a load do not come through it.
-        Reason::Pipe | Reason::Poll if traced.serves() && wait.what.as_deref() != Some(PIPE) => Why::Request,
+        Reason::Pipe | Reason::Poll if traced.serves() && wait.what.as_deref() != Some(PIPE) => of_server(wait, traced),
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
         Reason::Fault | Reason::Reclaim => Why::Fault,

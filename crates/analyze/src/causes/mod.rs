@@ -38,6 +38,7 @@ causes! {
     cpu_pressure
     load
     load_limit
+    service
     cpu_quota
     steal
     heat

@@ -3,7 +3,7 @@
 //! Rooms: [`run`] one observed run; [`chosen_run`] which of several runs is analysed; [`code`] whose code a frame is;
 //! [`stacks`] and [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by
 //! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`]
-//! where threads wait for one of a few things; [`task_sleeps`] and [`tasks`] programs whose runtime schedules tasks on
+//! where threads wait for one of a few things; [`requests`] what a server answered, and which services it asked; [`task_sleeps`] and [`tasks`] programs whose runtime schedules tasks on
 //! threads; [`fixed_threads`] threads whose number does not follow the thread count; [`similar_threads`] threads that
 //! do the same work; [`window`] which part of a run the printed rate covers; [`linux`] what is known of the kernel.
 //!
@@ -15,6 +15,7 @@ mod fixed_threads;
 pub mod futex;
 pub mod linux;
 pub mod parked_tasks;
+pub mod requests;
 pub mod resources;
 mod run;
 pub mod similar_threads;
@@ -30,6 +31,7 @@ use crate::sharing::Sharing;
 use chosen_run::{distance, measured};
 use code::Code;
 use fixed_threads::fixed_threads;
+use futex::FutexWait;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
 use recording::{RunId, Tables, ThreadId, WaitId};
@@ -55,6 +57,10 @@ pub struct Model<'t> {
     pub numbers: SyscallNumbers,
     /// Which part of a run the printed rate covers.
     pub part: Part,
+    /// The futex waits of each of these runs, classified.
+    pub futexes: Vec<BTreeMap<WaitId, FutexWait<'t>>>,
+    /// Where threads of each of these runs acquire something.
+    pub sites: Vec<resources::Sites<'t>>,
     /// Where threads wait for one of a few things, at any thread count.
     pub places: resources::Places<'t>,
 }
@@ -115,6 +121,8 @@ impl<'t> Model<'t> {
                     kernel_locks: Vec::new(),
                     fault_sites: Vec::new(),
                     foreign: Vec::new(),
+                    peers: Vec::new(),
+                    service_waits: HashMap::new(),
                     samples: Vec::new(),
                 });
             }
@@ -144,6 +152,7 @@ impl<'t> Model<'t> {
         deal!(&tables.kernel_locks, |t, row| t.kernel_locks.push(row));
         deal!(&tables.fault_sites, |t, row| t.fault_sites.push(row));
         deal!(&tables.foreign, |t, row| t.foreign.push(row));
+        deal!(&tables.peers, |t, row| t.peers.push(row));
         deal!(&tables.samples, |t, row| {
             if (t.measured.0..=t.measured.1).contains(&row.time_ns) || t.measured == (t.trace.begin_ns, t.trace.end_ns)
             {
@@ -160,6 +169,7 @@ impl<'t> Model<'t> {
             run.own_events = own_events(&run.waits, &run.wakes, &numbers);
             run.handed = handed(&run.waits, &run.wakes, &numbers, run.own_events);
             run.fixed_threads = fixed;
+            run.service_waits = requests::waits_for_services(run);
         }
         let stacks = Stacks::new(tables);
         for run in &mut traced {
@@ -191,8 +201,11 @@ impl<'t> Model<'t> {
         let gatherings = futex::gatherings(&traced, &stacks);
         traced.iter_mut().zip(gatherings).for_each(|(run, waits)| run.gatherings = waits);
         let sharing = Sharing::new(tables, &stacks);
-        let places = resources::places(&traced, &stacks, numbers);
-        Model { tables, stacks, sharing, traced, numbers, part, places }
+        let futexes: Vec<_> = traced.iter().map(|run| futex::classify(run, &stacks, numbers)).collect();
+        let sites: Vec<_> =
+            traced.iter().zip(&futexes).map(|(run, found)| resources::look(run, &stacks, found)).collect();
+        let places = resources::places(sites.iter().zip(&futexes));
+        Model { tables, stacks, sharing, traced, numbers, part, futexes, sites, places }
     }
 }
 

@@ -7,7 +7,8 @@ use crate::runtimes::Service;
 use crate::statistics::MIN_SHARE;
 use recording::meta::Counted;
 use recording::tables::{
-    CallSite, FaultSite, Foreign, KernelLock, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait, Wake,
+    CallSite, FaultSite, Foreign, KernelLock, Peer, PeerSide, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait,
+    Wake,
 };
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -94,6 +95,10 @@ pub struct Traced<'t> {
     pub fault_sites: Vec<&'t FaultSite>,
     /// Other programs that ran at the same time.
     pub foreign: Vec<&'t Foreign>,
+    /// What its threads exchanged over TCP.
+    pub peers: Vec<&'t Peer>,
+    /// The service that ends most of a wait at sockets, where one does.
+    pub service_waits: HashMap<WaitId, &'t Peer>,
     /// Its CPU samples.
     pub samples: Vec<&'t Sample>,
 }
@@ -118,6 +123,11 @@ impl<'t> Traced<'t> {
     /// True for a server: a load asked it for work, or it ran already and listened at a socket.
     pub fn serves(&self) -> bool {
         self.loaded() || self.trace.listens == Some(true)
+    }
+
+    /// True where requests of clients were counted.
+    pub fn answers(&self) -> bool {
+        self.peers.iter().any(|peer| peer.side == PeerSide::Clients && peer.exchanges > 0)
     }
 
     /// Processors that the program could have used: min(threads, processors), at least 1. For a single run, whose

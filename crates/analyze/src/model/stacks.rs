@@ -77,6 +77,18 @@ impl<'t> Stacks<'t> {
         found
     }
 
+    /// True when unwinding broke off before the thread's start: callers are missing.
+    pub fn is_cut(&self, stack: StackId) -> bool {
+        let mut row = self.stacks.get(&stack);
+        for _ in 0..DEEPEST {
+            match row.and_then(|row| row.parent) {
+                Some(parent) => row = self.stacks.get(&parent),
+                None => break,
+            }
+        }
+        row.is_some_and(|row| row.truncated)
+    }
+
     /// The innermost code address of a stack.
     pub fn innermost(&self, stack: StackId) -> Option<FrameId> {
         self.stacks.get(&stack).map(|row| row.frame)

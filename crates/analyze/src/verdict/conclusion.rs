@@ -115,8 +115,9 @@ fn beside(machine: &[Condition], threads: Option<u32>, (own, lost): (bool, f64),
     if !own {
         return format!("{} Nothing of its own was found beside that.", sentence(&condition.summary));
     }
-    // The condition's own sentence says whether the load set the pace or itself waited for the server.
-    if condition.id == CauseId::LOAD_LIMIT {
+    // The condition's own sentence says whether the load set the pace or itself waited for the server, or which service
+    // the server waited for.
+    if [CauseId::LOAD_LIMIT, CauseId::SERVICE_WAIT].contains(&condition.id) {
         // What costs more than the waiting for requests is the answer. The rest is told below it.
         let smaller = condition.seconds.is_some_and(|waited| waited < lost);
         return if smaller { second } else { format!("{} Beside that: {second}", sentence(&condition.summary)) };
@@ -218,7 +219,7 @@ fn duration(seconds: f64) -> String {
 /// The second sentence: the cause, and its share.
 fn blame(cause: &Cause) -> String {
     let sentence = cause.summary.trim_end_matches('.');
-    // With a second colon it would be unclear what the share refers to.
+    // Only punctuation: with a second colon it would be unclear what the share refers to.
     let link = if sentence.contains(": ") { ". That is" } else { ":" };
     format!("{sentence}{link} {:.0} % of the lost processor time.", cause.share * 100.0)
 }

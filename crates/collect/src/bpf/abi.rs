@@ -22,6 +22,7 @@ pub(crate) const LOSSES: [Option<&str>; LOSS_KINDS as usize] = [
     Some("other programs"),
     Some("call paths"),
     Some("switches (their times are known)"),
+    Some("addresses of connections"),
 ];
 pub(crate) const LOST_SAMPLES: &str = "samples";
 
@@ -40,7 +41,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(Python PythonFrame PythonFrames StackEvent ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue ForeignValue SyscallKey ProcessorRecord Globals Header
+plain!(Python PythonFrame PythonFrames StackEvent ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue PeerKey PeerValue ForeignValue SyscallKey ProcessorRecord Globals Header
     PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent);
 
 /// The value at the start of the bytes, and what follows it; `None` when there are too few.

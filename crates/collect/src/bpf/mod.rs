@@ -49,6 +49,11 @@ const TRACEPOINTS: [(&str, &str); 6] = [
 const LOCK_TRACEPOINTS: [(&str, &str); 2] =
     [("on_contention", "contention_begin"), ("on_contention_end", "contention_end")];
 
+/// When data goes through sockets and ports are opened: the first two since Linux 6.3. Without them, only requests and
+/// replies are not counted.
+const SOCKET_TRACEPOINTS: [(&str, &str); 3] =
+    [("on_receive", "sock_recv_length"), ("on_send", "sock_send_length"), ("on_listen", "inet_sock_set_state")];
+
 /// Attached only while system calls are being timed.
 const RETURN: (&str, &str) = ("on_return", "sys_exit");
 
@@ -76,7 +81,9 @@ pub(crate) struct Programs {
     pub(crate) syscalls: HashMap<MapData, SyscallKey, u64>,
     pub(crate) calls: HashMap<MapData, CallKey, CallValue>,
     pub(crate) locks: HashMap<MapData, LockKey, LockValue>,
+    pub(crate) peers: HashMap<MapData, PeerKey, PeerValue>,
     pub(crate) foreign: HashMap<MapData, u32, ForeignValue>,
+    listeners: HashMap<MapData, u32, u32>,
     pub(crate) events: RingBuf<MapData>,
     pub(crate) samples: RingBuf<MapData>,
     free_slots: Queue<MapData, u32>,
@@ -90,6 +97,8 @@ pub(crate) struct Programs {
     pub(crate) sample_hz: u64,
     /// Why waits for kernel locks cannot be seen; absent when they can.
     no_locks: Option<String>,
+    /// Whether requests and replies over TCP cannot be counted.
+    no_sockets: bool,
 }
 
 impl Programs {
@@ -125,6 +134,11 @@ impl Programs {
                 no_locks = Some(format!("{tracepoint}: {error}"));
             }
         }
+        let mut no_sockets = false;
+        for (name, tracepoint) in SOCKET_TRACEPOINTS {
+            let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
+            no_sockets |= program.load(tracepoint, &btf).is_err();
+        }
         for (name, what) in [("on_sample", "samples"), ("on_fault", "samples page faults")] {
             let sampler: &mut PerfEvent = program(&mut ebpf, name)?;
             sampler.load().map_err(Error::bpf(format!("load the BPF program that {what}")))?;
@@ -141,7 +155,9 @@ impl Programs {
             syscalls: typed(&mut ebpf, "SYSCALLS")?,
             calls: typed(&mut ebpf, "CALLS")?,
             locks: typed(&mut ebpf, "LOCKS")?,
+            peers: typed(&mut ebpf, "PEERS")?,
             foreign: typed(&mut ebpf, "FOREIGN")?,
+            listeners: typed(&mut ebpf, "LISTENERS")?,
             events: typed(&mut ebpf, "EVENTS")?,
             samples: typed(&mut ebpf, "SAMPLES")?,
             free_slots: typed(&mut ebpf, "FREE_SLOTS")?,
@@ -161,6 +177,7 @@ impl Programs {
             window: 0,
             sample_hz: sample_hz(usable_processors().len()),
             no_locks,
+            no_sockets,
             ebpf,
         })
     }
@@ -177,6 +194,12 @@ impl Programs {
                 if let Err(error) = program.attach() {
                     self.no_locks = Some(format!("{tracepoint}: {error}"));
                 }
+            }
+        }
+        if !self.no_sockets {
+            for (name, _) in SOCKET_TRACEPOINTS {
+                let program: &mut BtfTracePoint = program(&mut self.ebpf, name)?;
+                self.no_sockets |= program.attach().is_err();
             }
         }
         let processors = usable_processors();
@@ -212,6 +235,12 @@ impl Programs {
     /// Why waits for locks inside the kernel cannot be seen; absent when they can.
     pub(crate) fn no_locks(&self) -> Option<&str> {
         self.no_locks.as_deref()
+    }
+
+    /// The program listens at this TCP port already.
+    pub(crate) fn listens_at(&mut self, port: u16) {
+        // In a full table the port's connections count as made by the program.
+        let _ = self.listeners.insert(u32::from(port), 1, 0);
     }
 
     /// What the counters of a thread count, in the order of the counters.
@@ -266,7 +295,7 @@ impl Programs {
     /// Stops observing. No hook runs any more, so the tables do not change while they are read and agree with each
     /// other.
     pub(crate) fn detach(&mut self) {
-        for (name, _) in TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS) {
+        for (name, _) in TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS).chain(SOCKET_TRACEPOINTS) {
             if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {
                 // A program that was never attached fails to unload; that does no harm.
                 let _ = program.unload();

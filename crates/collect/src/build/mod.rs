@@ -19,6 +19,7 @@ use crate::launch::Loaded;
 use crate::syscall_names;
 use recording::tables::*;
 use recording::{RunId, ThreadId, WaitId, Writer};
+use std::net::SocketAddr;
 use timeline::Timeline;
 
 /// Sums over the threads of a run.
@@ -110,6 +111,7 @@ impl Builder {
                 self.rows.futexes.push(FutexOperation { run, thread, operation, count });
             }
             Event::KernelLock(lock) => self.rows.locks.push(lock_row(run, lock)),
+            Event::Exchanged(peer) => self.rows.peers.push(peer_row(run, peer)),
             Event::Faults { thread, user_stack, sampled, period } => {
                 self.rows.faults.push(FaultSite { run, thread, user_stack, sampled, period });
             }
@@ -278,6 +280,25 @@ fn lock_row(run: RunId, lock: LockSums) -> KernelLock {
         waited_ns: lock.waited_ns,
         blocked_ns: lock.blocked_ns,
         longest_ns: lock.longest_ns,
+    }
+}
+
+fn peer_row(run: RunId, peer: Exchanges) -> Peer {
+    Peer {
+        run,
+        thread: peer.thread,
+        wait: peer.wait,
+        side: peer.side,
+        address: match peer.side {
+            PeerSide::Service => SocketAddr::new(peer.address, peer.port).to_string(),
+            _ => format!("port {}", peer.port),
+        },
+        name: peer.name,
+        exchanges: peer.count,
+        exchange_ns: peer.total_ns,
+        longest_ns: peer.longest_ns,
+        waits: peer.waits,
+        waited_ns: peer.waited_ns,
     }
 }
 

@@ -82,6 +82,7 @@ rows! {
     sites: CallSite as_they_are,
     durations: Duration as_they_are,
     locks: KernelLock as_they_are,
+    peers: Peer as_they_are,
     faults: FaultSite as_they_are,
     foreign: Foreign as_they_are,
     samples: Sample as_they_are,

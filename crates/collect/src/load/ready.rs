@@ -1,8 +1,8 @@
 //! When a server is ready for its load.
 
 use super::family::Member;
-use super::sockets::{listeners, owned};
 use crate::launch::{OutputSink, Stream};
+use crate::sockets::{listeners, owned};
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};

@@ -4,7 +4,7 @@
 //! runs already; [`live`] keeps nothing and shows what happens now; `observation` is what they share.
 //!
 //! May import: `bpf`, `build`, `error`, `counters`, `events`, `launch`, `load`, `machine`, `procfs`, `rights`,
-//! `sampling`, `sinks`, `sources`, `stacks`, `stop`, `syscall_names`, `recording`, `resolve`.
+//! `sampling`, `sinks`, `sockets`, `sources`, `stacks`, `stop`, `syscall_names`, `recording`, `resolve`.
 
 pub mod live;
 mod observation;

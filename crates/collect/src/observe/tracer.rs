@@ -6,9 +6,9 @@ use crate::bpf::{Enrolment, Programs};
 use crate::error::Error;
 use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions, pidfd_open};
-use crate::load::listens;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::rights;
+use crate::sockets::listening;
 use crate::sources::bpf::BpfSource;
 use crate::stacks::{Interner, Stacks};
 use crate::stop::Stop;
@@ -106,6 +106,8 @@ impl Tracer {
         programs.attach()?;
         let enrolment = programs.enrolment()?;
         enrol_itself(&enrolment);
+        let at = listening(pid);
+        at.iter().flatten().filter_map(|listener| listener.port).for_each(|port| programs.listens_at(port));
         let (started_unix_ns, start) = (unix_ns(), monotonic_ns());
         let (before, machine) = (procfs::process_time(pid), MachineTime::now());
         enrolment.enrol(handle.as_fd(), SLOT_ATTACHED).map_err(gone)?;
@@ -114,7 +116,7 @@ impl Tracer {
         let mut observation = Observation::new(run_id, BpfSource::new(programs), stacks, writer);
         let threads = procfs::threads(pid).len();
         let (source, stacks, rows) = observation.parts();
-        rows.set_listens(listens(pid));
+        rows.set_listens(at.map(|at| !at.is_empty()));
         source.attached(pid, start, stacks, rows);
 
         let end = loop {

@@ -3,6 +3,7 @@
 use super::answer::title;
 use super::chart::{Axis, ticks};
 use super::markup::Markup;
+use crate::requests;
 use crate::words::{self, Scale};
 use analyze::answer::{Account, Answer, CauseId};
 use std::collections::BTreeSet;
@@ -52,6 +53,9 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
     legend(answer, &mut m);
     m.raw("</div>\n");
     table(answer, &mut m);
+    for line in requests::lines(answer, false) {
+        m.p("note", &line);
+    }
     notes(answer, &mut m);
     Some(m.into_html())
 }
@@ -60,7 +64,7 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
 fn unit_of_work(answer: &Answer) -> Option<String> {
     let throughput = answer.throughput.as_ref()?;
     let named = throughput.unit.strip_suffix("/s").is_some_and(|unit| !unit.is_empty());
-    named.then(|| format!("one {} of what the program counts", words::unit_of_work(Some(throughput))))
+    named.then(|| format!("one {} of what the program counts", words::unit_of_work(answer)))
 }
 
 /// Explains numbers that would surprise the reader.

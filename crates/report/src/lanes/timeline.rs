@@ -86,8 +86,8 @@ impl Class {
             Why::Lock | Why::Pool | Why::Allocator => Class::Lock,
             Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task => Class::Wait,
             Why::Helper | Why::Creation => Class::Wait,
-            Why::Io | Why::Poll | Why::Request | Why::Child | Why::Call => Class::Io,
-            Why::Sleep => Class::Sleep,
+            Why::Io | Why::Poll | Why::Request | Why::Reply | Why::Child | Why::Call => Class::Io,
+            Why::Sleep | Why::Pause => Class::Sleep,
             Why::Fault | Why::KernelLock => Class::Kernel,
             Why::Unknown => Class::Unknown,
         }

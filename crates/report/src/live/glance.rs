@@ -84,7 +84,7 @@ pub fn glance(moment: &Moment<'_>) -> Glance {
     let seconds = trace.map_or(0.0, |t| t.end_ns.saturating_sub(t.begin_ns) as f64 / 1e9);
     let (mut panels, mut states) = (Vec::new(), Vec::new());
     if let Some(traced) = model.traced.last() {
-        let WaitReasons { futexes, reasons } = &WaitReasons::new(&model, traced);
+        let WaitReasons { futexes, reasons, .. } = &WaitReasons::new(&model, traced);
         let observed = Observed { traced, model: &model, futexes, reasons, work: 1.0, queues: &[] };
         let why = |wait: &WaitId| observed.traced.waits.get(wait).map(|w| reason(&observed, w));
         let mut counts: BTreeMap<(State, String), usize> = BTreeMap::new();

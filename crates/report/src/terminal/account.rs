@@ -3,6 +3,7 @@
 use super::page::Page;
 use super::style::Tone;
 use super::table::{Lean, Table};
+use crate::requests;
 use crate::words::{self, Scale};
 use analyze::answer::{Account, Answer, CauseId};
 use recording::meta::Counted;
@@ -24,7 +25,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         return Ok(());
     }
     let accounts = choose(answer);
-    let mut beside = format!("processor-time per {}", words::unit_of_work(answer.throughput.as_ref()));
+    let mut beside = format!("processor-time per {}", words::unit_of_work(answer));
     if accounts.iter().any(|a| a.lines.iter().any(is_loose)) {
         beside += "; ~ from few samples";
     }
@@ -33,7 +34,8 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     }
     page.title("Where the time went", &beside)?;
     let most = if page.brief { MOST_LINES_BRIEF } else { MOST_LINES };
-    page.table(&table(answer.counted, &accounts, most))
+    page.table(&table(answer.counted, &accounts, most))?;
+    requests::lines(answer, page.brief).iter().try_for_each(|line| page.paragraph("", Tone::Plain, line))
 }
 
 /// The smallest and the largest count, and between them those that the verdict is about.

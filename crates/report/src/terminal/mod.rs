@@ -5,7 +5,7 @@
 //! `knee doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep
 //! side by side, with their curves drawn by `plot`; [`sheet`] headings and texts for everything else.
 //!
-//! May import: `comparison`, `culprit`, `pair`, `text`, `words`, `analyze`, `recording`, anstyle.
+//! May import: `comparison`, `culprit`, `pair`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
 
 mod account;
 mod capabilities;

@@ -92,10 +92,25 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
             at: vec![At { threads: 1, per_unit: 0.5 }, At { threads: 2, per_unit: 0.9 }],
         }],
         queues: Vec::new(),
+        requests: Vec::new(),
         verdict,
         limitations: Vec::new(),
         warnings: Vec::new(),
     }
+}
+
+/// What a server answered with so many threads; it asks a database and a cache.
+pub(crate) fn requests(threads: u32) -> Requests {
+    let service = |address: &str, program: Option<&str>, replies_per_request, seconds, share| ServiceReplies {
+        address: address.to_owned(),
+        program: program.map(str::to_owned),
+        replies_per_request,
+        seconds,
+        share,
+    };
+    let database = service("127.0.0.1:5432", Some("postgres"), 1.0, 0.0047, 0.904);
+    let cache = service("10.0.0.7:6379", None, 2.5, 0.0001, 0.048);
+    Requests { threads, count: 8977, per_second: 2971.2, seconds: 0.0052, services: vec![database, cache] }
 }
 
 /// A lock that is 83 % utilised, in a run of so many threads.

@@ -355,7 +355,7 @@ fn held_asleep<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
     if !significant(ledger, shared::line(ledger, LineId::Blocked(Why::Pool))) {
         return false;
     }
-    let found = ledger.resources(facts.model);
+    let found = &ledger.resources;
     let asleep = |pool: &Pool<'_>| holders(facts, ledger, &pool.holds).map_or(0.0, |h| h.spent(Act::Sleeps));
     let held: f64 = found.pools.iter().map(asleep).sum();
     let all: f64 = waits(ledger, |w| w == Why::Sleep).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();

@@ -12,6 +12,7 @@ use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
+use crate::model::requests::called;
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -58,8 +59,10 @@ fn explain<'t>(
     for why in [Why::Io, Why::Poll, Why::Fault] {
         for (wait, seconds) in waits(ledger, |w| w == why) {
             *kinds.entry(why).or_default() += seconds;
-            if let Some(what) = &wait.what {
-                *objects.entry(what.clone()).or_default() += seconds;
+            let service = ledger.traced.service_waits.get(&wait.wait);
+            let of_service = service.map(|s| format!("replies of {}", called(&s.address, s.name.as_deref())));
+            if let Some(what) = of_service.or_else(|| wait.what.clone()) {
+                *objects.entry(what).or_default() += seconds;
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Evidence: processors were idle while threads of the server waited at sockets and events during the load; and how
 //! busy the load itself was.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `load`, `shared`, `statistics`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `load`, `model`, `shared`, `statistics`, `words`.
 
 use super::load::took;
 use crate::account::lines::Why;
@@ -12,6 +12,7 @@ use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
+use crate::model::requests::requests;
 use crate::statistics::MIN_SHARE;
 use crate::words::{percent, two_digits};
 
@@ -64,10 +65,12 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 /// Of a server that ran already: nothing is known of who asks it for work.
 fn attached(ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
     let share = waited / ledger.account.capacity.max(f64::MIN_POSITIVE);
-    let summary = format!(
-        "the server waited for requests, or for replies of other services, for {} of the processor time",
-        percent(share)
-    );
+    // Where requests are counted, replies of other services are a line of their own.
+    let what = match requests(ledger.traced) {
+        Some(_) => "requests",
+        None => "requests, or for replies of other services,",
+    };
+    let summary = format!("the server waited for {what} for {} of the processor time", percent(share));
     Condition {
         id: meta.id,
         threads: ledger.account.threads,

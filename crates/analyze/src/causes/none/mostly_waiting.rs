@@ -5,8 +5,9 @@ use crate::account::{Ledger, LineId};
 use crate::answer::Point;
 use crate::causes::shared::blame::{Blamed, culprit, named};
 use crate::facts::Facts;
+use crate::model::Traced;
 use crate::model::stack_view::View;
-use crate::scaling::mostly_waits;
+use crate::scaling::{ROOM, mostly_waits};
 use recording::tables::Wait;
 use std::collections::BTreeMap;
 
@@ -20,12 +21,22 @@ const MOST: f64 = 0.5;
 
 /// The sentence for this count; none where its threads keep the processors busy.
 pub(super) fn sentence(facts: &Facts<'_, '_>, threads: u32) -> Option<String> {
+    let ledger = facts.ledgers.iter().find(|l| l.account.threads == threads);
+    let observed = ledger.is_some_and(|ledger| waited_when_observed(ledger.traced));
     let of = |p: &&Point| p.threads == threads;
-    let point = facts.points.iter().find(of).filter(|p| mostly_waits(p, facts.processors))?;
+    let point = facts.points.iter().find(of).filter(|p| mostly_waits(p, facts.processors) || observed)?;
     let with = facts.counted().many(threads);
     let used = format!("with {with}, {:.2} of {} processors are busy", point.processors_used, facts.processors);
-    let reason = facts.ledgers.iter().find(|l| l.account.threads == threads).and_then(|l| reason(facts, l));
+    let reason = ledger.and_then(|ledger| reason(facts, ledger));
     Some(format!("Its threads mostly wait: {used}, so more processors would not help.{}", reason.unwrap_or_default()))
+}
+
+/// The same in the observed run, which knows how long threads were ready to run while other programs ran.
+fn waited_when_observed(traced: &Traced<'_>) -> bool {
+    let wanted = traced.threads.values().map(|t| t.running_ns as f64 + t.runnable_ns as f64 + t.preempted_ns as f64);
+    let processors = traced.processors().min(traced.run.threads.max(1));
+    wanted.sum::<f64>()
+        < ROOM * f64::from(processors) * traced.trace.end_ns.saturating_sub(traced.trace.begin_ns) as f64
 }
 
 /// What threads wait for most of the time, and where, as a sentence of its own.

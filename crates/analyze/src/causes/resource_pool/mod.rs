@@ -48,7 +48,7 @@ pub const META: Meta = Meta {
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
-        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, l.resources(facts.model)).or_else(|| unseen(facts, l))) {
+        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, &l.resources).or_else(|| unseen(facts, l))) {
             Some(missing) => Outcome::Unsure(missing),
             None => Outcome::Clear(why),
         },
@@ -62,7 +62,7 @@ fn explain<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
-    let pools = &ledger.resources(facts.model).pools;
+    let pools = &ledger.resources.pools;
     let charged = |waits: &mut dyn Iterator<Item = &recording::WaitId>| {
         waits.filter_map(|w| ledger.split.by_wait.get(w)).sum::<f64>()
     };

@@ -177,10 +177,10 @@ fn act(ledger: &Ledger<'_, '_>, wait: Option<WaitId>) -> Act {
     let why = wait.and_then(|w| ledger.reasons.get(&w)).copied().unwrap_or(Why::Unknown);
     match (row.map(|w| w.reason), why) {
         // Whoever sends the answer, the holder waits for it at a file descriptor.
-        (Some(Reason::Pipe | Reason::Poll), Why::Condition | Why::Poll | Why::Request) => Act::Answers,
-        (_, Why::Sleep) => Act::Sleeps,
+        (Some(Reason::Pipe | Reason::Poll), Why::Condition | Why::Poll | Why::Request | Why::Reply) => Act::Answers,
+        (_, Why::Sleep | Why::Pause) => Act::Sleeps,
         (_, Why::Io) => Act::Files,
-        (_, Why::Poll | Why::Request) => Act::Answers,
+        (_, Why::Poll | Why::Request | Why::Reply) => Act::Answers,
         (_, Why::Lock) => Act::Locks,
         (_, Why::Pool) => Act::Pools,
         (_, Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task) => Act::Others,

@@ -83,7 +83,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             in_proportion(ledger, unknown(ledger))
         ));
     }
-    if facts.in_order().into_iter().any(|ledger| waits_for_one(facts, ledger)) {
+    if facts.in_order().into_iter().any(|ledger| waits_for_one(ledger)) {
         return Outcome::Unsure(
             "threads wait for a resource that only one of them can hold at a time, and a lock is such a resource: it is told as \
              one of a few resources"
@@ -102,8 +102,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 }
 
 /// Whether much is lost at a place where threads wait for a resource of which there is one. Only names tell it from a lock.
-fn waits_for_one<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
-    let ones = ledger.resources(facts.model).pools.iter().filter(|pool| pool.size == Some(1));
+fn waits_for_one(ledger: &Ledger<'_, '_>) -> bool {
+    let ones = ledger.resources.pools.iter().filter(|pool| pool.size == Some(1));
     let traced: f64 = ones.flat_map(|pool| &pool.waits).filter_map(|wait| ledger.split.by_wait.get(wait)).sum();
     large(ledger, traced * ledger.scale)
 }

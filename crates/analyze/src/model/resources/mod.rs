@@ -4,7 +4,7 @@
 //! Rooms: [`sites`] waits grouped by the place that acquires; [`hand_over`] who handed one to whom and when, from the
 //! timelines; [`count`] how many are held at once; [`structure`] whether a place is such a resource; [`pool`] such a
 //! resource; [`queue`] threads behind one that holds a lock while it waits; [`usage`] how busy such a thing, or a lock,
-//! is. May import: `code`, `futex`, `linux`, `run`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
+//! is. May import: `code`, `futex`, `run`, `similar_threads`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! The model. A thread acquires, holds, releases. If none is free, it waits at the place that acquires. A thread that
 //! releases wakes one of those that wait there; it had acquired at the same place itself. While any thread waits, all
@@ -22,12 +22,11 @@ mod tests;
 mod usage;
 
 use super::code::Code;
-use super::futex::{FutexWait, classify};
-use super::linux::SyscallNumbers;
+use super::futex::FutexWait;
 use super::run::Traced;
 use super::stacks::Stacks;
 use count::HeldAtOnce;
-use hand_over::{Timelines, hand_overs};
+use hand_over::{Hold, Timelines, hand_overs};
 pub use pool::{AcquireFunction, Pool, function};
 use recording::WaitId;
 use recording::tables::Wait;
@@ -68,70 +67,103 @@ pub struct Places<'t> {
     pub locks: BTreeSet<AcquireFunction<'t>>,
 }
 
-/// Where threads certainly wait for one of a few things, or for such a lock, at any of the thread counts.
-pub fn places<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>, numbers: SyscallNumbers) -> Places<'t> {
+/// The places of one run at which threads acquire something, as far as that run alone tells what they are.
+#[derive(Debug, Default)]
+pub struct Sites<'t>(Vec<SeenSite<'t>>);
+
+#[derive(Debug)]
+struct SeenSite<'t> {
+    at: AcquireSite<'t>,
+    waits: BTreeSet<WaitId>,
+    holds: Vec<Hold>,
+    finding: Finding,
+    /// How many of the things there are, where the holds show it.
+    size: Option<usize>,
+}
+
+/// Looks at all waits of a run: where threads acquire, and what they hold from when to when.
+pub fn look<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, futexes: &BTreeMap<WaitId, FutexWait<'t>>) -> Sites<'t> {
+    let all: Vec<AcquireSite> = sites(traced, stacks, futexes);
+    if all.is_empty() {
+        return Sites::default();
+    }
+    let timelines = Timelines::new(traced);
+    let seen = all.into_iter().map(|at| {
+        let waits: BTreeSet<WaitId> = at.waits.iter().map(|w: &&Wait| w.wait).collect();
+        let events = hand_overs(traced, &timelines, &waits);
+        let held = count::held(&events);
+        let finding = finding(traced, stacks, &at, &events, &held);
+        SeenSite { size: size(&at, &held), holds: events.holds, at, waits, finding }
+    });
+    Sites(seen.collect())
+}
+
+/// Where threads certainly wait for one of a few things, or for such a lock, at any of the thread counts. `runs`: the
+/// sites and the futex waits of each.
+pub fn places<'s, 't: 's>(
+    runs: impl Iterator<Item = (&'s Sites<'t>, &'s BTreeMap<WaitId, FutexWait<'t>>)>,
+) -> Places<'t> {
     let mut known = Places::default();
-    for run in runs {
-        let futexes = classify(run, stacks, numbers);
-        let found = resources(run, stacks, &futexes, &Places::default());
-        known.pools.extend(found.pools.iter().map(|pool| function(&pool.place)));
-        let own = found.locks.iter().filter_map(|wait| futexes.get(wait)?.view.own);
-        known.locks.extend(own.map(|code| function(&code)));
+    for (sites, futexes) in runs {
+        for site in &sites.0 {
+            match site.finding {
+                Finding::Pool => {
+                    known.pools.insert(function(&site.at.place));
+                }
+                Finding::Lock => {
+                    let own = site.waits.iter().filter_map(|wait| futexes.get(wait)?.view.own);
+                    known.locks.extend(own.map(|code| function(&code)));
+                }
+                _ => {}
+            }
+        }
     }
     known
 }
 
-/// Looks for limited resources among the waits of a run. `known`: where other thread counts have shown them.
+/// The limited resources among the sites of a run. `known`: where any thread count has shown them.
 pub fn resources<'t>(
     traced: &Traced<'t>,
-    stacks: &Stacks<'t>,
+    sites: &Sites<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
     known: &Places<'t>,
 ) -> Resources<'t> {
     let mut found = Resources::default();
-    let sites: Vec<AcquireSite> = sites(traced, stacks, futexes);
-    if sites.is_empty() {
-        return found;
-    }
-    let timelines = Timelines::new(traced);
-    for site in sites {
-        let waits: BTreeSet<WaitId> = site.waits.iter().map(|w: &&Wait| w.wait).collect();
-        let events = hand_overs(traced, &timelines, &waits);
-        let held = count::held(&events);
-        let certain = match finding(traced, stacks, &site, &events, &held) {
+    for site in &sites.0 {
+        let place = site.at.place;
+        let certain = match site.finding {
             Finding::Pool => Ok(()),
-            Finding::Unsteady if known.pools.contains(&function(&site.place)) => Ok(()),
+            Finding::Unsteady if known.pools.contains(&function(&place)) => Ok(()),
             Finding::Unsteady => Err("how many hold one while others wait changes from moment to moment"),
-            Finding::Few if known.pools.contains(&function(&site.place)) => Ok(()),
-            Finding::FewOrLock if !known.locks.contains(&function(&site.place)) => continue,
+            Finding::Few if known.pools.contains(&function(&place)) => Ok(()),
+            Finding::FewOrLock if !known.locks.contains(&function(&place)) => continue,
             Finding::Lock | Finding::FewOrLock => {
-                found.locks.extend(waits);
+                found.locks.extend(&site.waits);
                 continue;
             }
             Finding::Few => Err("two threads that wake each other may as well take turns; more threads would tell"),
             Finding::Doubt(why) => Err(why),
             Finding::Other => continue,
         };
+        let waits = site.waits.clone();
         match certain {
             Ok(()) => {
-                let mut pool = Pool {
-                    place: site.place,
-                    waiters: site.waiters(),
-                    size: size(&site, &held),
-                    holds: events.holds,
-                    waits,
-                };
-                queue::add(&mut pool, traced, &timelines, futexes);
+                let (waiters, holds) = (site.at.waiters(), site.holds.clone());
+                let mut pool = Pool { place, waiters, size: site.size, holds, waits };
+                queue::add(&mut pool, traced, futexes);
                 found.pools.push(pool);
             }
-            Err(why) => found.doubts.push(Doubt { place: site.place, waits, why }),
+            Err(why) => found.doubts.push(Doubt { place, waits, why }),
         }
     }
     found
 }
 
-/// How many of the things there are, where the holds show it.
+/// How many of the things there are, where the holds show it. If all that wait could have one, none would: then they gave
+/// some back unseen.
 fn size(site: &AcquireSite<'_>, held: &HeldAtOnce) -> Option<usize> {
     let told = held.is_told() || (site.said == Said::ByUser && held.most > 0);
-    told.then_some(held.most)
+    // A single thread that waits, waits for another one.
+    let takers = site.waiters().len().max(2);
+    (told && held.most < takers).then_some(held.most)
 }

@@ -19,12 +19,7 @@ const MOST: f64 = 0.5;
 
 /// Adds the waits for a lock that the acquiring function takes first, where the lock's holder mostly waits for the
 /// pool.
-pub(super) fn add<'t>(
-    pool: &mut Pool<'t>,
-    traced: &Traced<'t>,
-    timelines: &Timelines<'t>,
-    futexes: &BTreeMap<WaitId, FutexWait<'t>>,
-) {
+pub(super) fn add<'t>(pool: &mut Pool<'t>, traced: &Traced<'t>, futexes: &BTreeMap<WaitId, FutexWait<'t>>) {
     let place = function(&pool.place);
     let first = |wait: &&FutexWait<'_>| {
         wait.purpose == Purpose::Lock && wait.view.own.is_some_and(|own| function(&own) == place)
@@ -35,8 +30,9 @@ pub(super) fn add<'t>(
     if waits.is_empty() {
         return;
     }
+    let timelines = Timelines::new(traced);
     let (mut held, mut waiting) = (0.0, 0.0);
-    for hold in hand_overs(traced, timelines, &waits).holds {
+    for hold in hand_overs(traced, &timelines, &waits).holds {
         held += (hold.end - hold.start) as f64;
         let within = |s: &Slice| s.end_ns.min(hold.end).saturating_sub(s.start_ns.max(hold.start));
         let for_one = |s: &&Slice| s.state == State::Blocked && s.wait.is_some_and(|w| pool.waits.contains(&w));
@@ -82,7 +78,7 @@ mod tests {
             tables.waits.iter().filter(|w| w.reason == Reason::Pipe).map(|w| w.wait).collect();
         let place = model.stacks.view(tables.waits.iter().find_map(|w| w.user_stack), true).own.unwrap();
         let mut pool = Pool { place, waits, waiters: BTreeSet::new(), size: None, holds: Vec::new() };
-        add(&mut pool, run, &Timelines::new(run), &futexes);
+        add(&mut pool, run, &futexes);
         pool.waits.len()
     }
 

@@ -110,11 +110,15 @@ pub(super) fn sites<'t>(
     stacks: &Stacks<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
 ) -> Vec<AcquireSite<'t>> {
+    let callers = callers(traced, stacks);
     let mut places: BTreeMap<SitePlace<'_>, (Code<'t>, Said, Vec<&'t Wait>)> = BTreeMap::new();
     for wait in traced.waits.values().copied().filter(|w| w.blocked_ns > 0) {
         let futex = futexes.get(&wait.wait);
         let view = stacks.view(wait.user_stack, wait.syscall.is_some());
         let Some(own) = view.own.filter(|_| !waits_for_tasks(stacks, wait)) else { continue };
+        let cut = wait.user_stack.is_some_and(|stack| stacks.is_cut(stack));
+        let whole = callers.get(&(own.module, own.name())).filter(|_| cut);
+        let own = whole.map_or(own, |(caller, _)| *caller);
         let Some(said) = said(traced, wait, &own, futex) else { continue };
         let address = if own.name().is_some() { 0 } else { own.frame.address };
         let kind = (futex.is_some(), said == Said::MayBeLock);
@@ -127,6 +131,35 @@ pub(super) fn sites<'t>(
     }
     places.into_values().flat_map(|(place, said, waits)| by_object(traced, place, said, waits)).collect()
 }
+
+/// For each library function in which threads wait, the function of the program that calls it, where one does so for
+/// most of that time: a stack that breaks off inside the library is then known to begin there.
+fn callers<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>) -> BTreeMap<LibraryCall<'t>, (Code<'t>, f64)> {
+    let mut all: BTreeMap<LibraryCall<'t>, BTreeMap<Option<&'t str>, (Code<'t>, f64)>> = BTreeMap::new();
+    for wait in traced.waits.values() {
+        let frames = wait.user_stack.map(|stack| stacks.frames(stack)).unwrap_or_default();
+        let Some(own) = frames.iter().find(|c| c.owner == Owner::Own && c.name().is_some()).copied() else { continue };
+        for code in frames.iter().take_while(|c| c.owner != Owner::Own).filter(|c| c.name().is_some()) {
+            let of = all.entry((code.module, code.name())).or_default();
+            of.entry(own.name()).or_insert((own, 0.0)).1 += wait.blocked_ns as f64;
+        }
+    }
+    let most = |of: BTreeMap<Option<&'t str>, (Code<'t>, f64)>| {
+        let sum: f64 = of.values().map(|(_, blocked)| blocked).sum();
+        of.into_values().find(|(_, blocked)| *blocked > MOST * sum)
+    };
+    all.into_iter().filter_map(|(call, of)| Some((call, most(of)?))).collect()
+}
+
+/// A function of a library: its module and its name.
+type LibraryCall<'t> = (&'t str, Option<&'t str>);
+
+/// Decides: which caller a library function is taken to have where a stack breaks off inside it: the one that calls it
+/// for more than this share of the time that threads wait there, as far as whole stacks tell.
+/// From: the definition of a majority.
+/// Shown by: `a_stack_that_breaks_off_in_a_pool_belongs_to_its_caller`.
+/// Wrong if: stacks break off in calls by one function only, and others call it for longer.
+const MOST: f64 = 0.5;
 
 /// The waits of a place, by the object waited at where threads share it.
 fn by_object<'t>(traced: &Traced<'t>, place: Code<'t>, said: Said, waits: Vec<&'t Wait>) -> Vec<AcquireSite<'t>> {

@@ -2,9 +2,11 @@
 
 use super::count::HeldAtOnce;
 use super::hand_over::HandOvers;
+use super::pool::function;
 use super::sites::{AcquireSite, Said};
 use crate::model::code::{Code, Owner};
 use crate::model::run::Traced;
+use crate::model::similar_threads;
 use crate::model::stacks::Stacks;
 use crate::runtimes;
 use recording::ThreadId;
@@ -87,10 +89,10 @@ pub(super) enum Finding {
 }
 
 /// What a place is, by who waits there and who wakes.
-pub(super) fn finding(
-    traced: &Traced<'_>,
-    stacks: &Stacks<'_>,
-    site: &AcquireSite<'_>,
+pub(super) fn finding<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    site: &AcquireSite<'t>,
     events: &HandOvers,
     held: &HeldAtOnce,
 ) -> Finding {
@@ -98,7 +100,9 @@ pub(super) fn finding(
         return Finding::Pool;
     }
     let waiters = site.waiters();
-    if waiters.len() < 2 || !woken_by_peers(traced, site, &waiters) || !goes_round(events) {
+    let quick = quicker(traced, stacks, site, &waiters);
+    let takers: BTreeSet<ThreadId> = waiters.union(&quick).copied().collect();
+    if takers.len() < 2 || !woken_by_peers(traced, site, &takers) || !goes_round(events, &quick) {
         return Finding::Other;
     }
     if asks_and_answers(stacks, site, events) {
@@ -131,7 +135,8 @@ pub(super) fn finding(
         () if herd && held.most < 2 => Finding::Doubt(
             "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell",
         ),
-        () if waiters.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
+        () if takers.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
+        () if takers.len() == 2 && !quick.is_empty() => Finding::Few,
         // At a queue, threads that put back what they took make the others wait, even if the order never changes.
         () if site.private && !from_queue(stacks, site) && takes_turns(events) => {
             Finding::Doubt("each thread wakes always the same next one, as threads that take turns do")
@@ -165,7 +170,37 @@ fn from_queue(stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
     site.waits.iter().filter(takes).map(blocked).sum::<f64>() > MOST * all
 }
 
-/// True when the wakers wait there themselves at other times.
+/// Threads that wake those that wait there and never wait themselves, because they take again what they have just given
+/// back: they release in the function that acquires, and do the same work as those that wait.
+fn quicker<'t>(
+    traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    site: &AcquireSite<'t>,
+    waiters: &BTreeSet<ThreadId>,
+) -> BTreeSet<ThreadId> {
+    let (mut here, mut all): (BTreeMap<ThreadId, f64>, BTreeMap<ThreadId, f64>) = Default::default();
+    for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
+        let Some(waker) = wake.waker.filter(|waker| !waiters.contains(waker)) else { continue };
+        let own = stacks.view(wake.waker_stack, true).own;
+        let releases = own.is_some_and(|own| function(&own) == function(&site.place));
+        *all.entry(waker).or_default() += wake.count as f64;
+        *here.entry(waker).or_default() += if releases { wake.count as f64 } else { 0.0 };
+    }
+    here.retain(|waker, count| all.get(waker).is_some_and(|all| *count > MOST * all));
+    if here.is_empty() {
+        return BTreeSet::new();
+    }
+    let calls = similar_threads::calls(stacks, &traced.samples);
+    let alike = |waker: &ThreadId| {
+        let Some(own) = calls.get(waker) else { return false };
+        let of_waiters = waiters.iter().filter_map(|waiter| calls.get(waiter));
+        of_waiters.clone().next().is_some()
+            && of_waiters.clone().all(|calls| similar_threads::overlap(own, calls) > MOST)
+    };
+    here.into_keys().filter(alike).collect()
+}
+
+/// True when the wakers take one there at other times.
 fn woken_by_peers(traced: &Traced<'_>, site: &AcquireSite<'_>, waiters: &BTreeSet<ThreadId>) -> bool {
     let (mut peers, mut known, mut all) = (0.0, 0.0, 0.0);
     for wake in site.waits.iter().filter_map(|w| traced.wakes.get(&w.wait)).flatten() {
@@ -210,13 +245,18 @@ fn wakes_all(traced: &Traced<'_>, site: &AcquireSite<'_>, events: &HandOvers, wa
 }
 
 /// True when what is handed over comes round: most hand-overs are among threads that each reach, and are reached by,
-/// the busiest giver. A pipeline hands on in one direction.
-fn goes_round(events: &HandOvers) -> bool {
+/// the busiest giver. A pipeline hands on in one direction. `quick`: threads that get one without waiting, and so are
+/// never reached.
+fn goes_round(events: &HandOvers, quick: &BTreeSet<ThreadId>) -> bool {
     let mut pairs: BTreeMap<(ThreadId, ThreadId), usize> = BTreeMap::new();
     let mut by: BTreeMap<ThreadId, usize> = BTreeMap::new();
     for passed in &events.passed {
         *pairs.entry((passed.from, passed.to)).or_default() += 1;
         *by.entry(passed.from).or_default() += 1;
+        if quick.contains(&passed.from) {
+            // It takes it before the thread that it has woken.
+            pairs.entry((passed.to, passed.from)).or_default();
+        }
     }
     let Some((heaviest, _)) = by.iter().max_by_key(|(thread, count)| (**count, **thread)) else { return true };
     let reached = |forward: bool| {

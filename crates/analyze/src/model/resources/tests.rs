@@ -3,9 +3,9 @@
 use super::*;
 use crate::model::Model;
 use crate::model::futex::classify;
-use recording::Tables;
 use recording::synthetic::{FUTEX, Sketch, ms, us};
-use recording::tables::Reason;
+use recording::tables::{Reason, Stack};
+use recording::{StackId, Tables};
 use std::collections::VecDeque;
 
 const CONDITION: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < acquire@app pool.c:10 < work@app app.c:5";
@@ -101,7 +101,7 @@ fn found(tables: &Tables) -> (Vec<Option<usize>>, usize) {
     let model = Model::new(tables);
     let run = &model.traced[0];
     let futexes = classify(run, &model.stacks, model.numbers);
-    let found = resources(run, &model.stacks, &futexes, &Places::default());
+    let found = resources(run, &look(run, &model.stacks, &futexes), &futexes, &Places::default());
     (found.pools.iter().map(|p| p.size).collect(), found.doubts.len())
 }
 
@@ -117,6 +117,74 @@ fn the_number_of_things_is_the_one_that_is_held_at_once() {
 #[test]
 fn who_queues_at_a_futex_of_its_own_waits_for_the_same() {
     assert_eq!(found(&SHOP.tables(CONDITION, |t| 0x1000 * (1 + t as u64), QUERY)), (vec![Some(2)], 0));
+}
+
+/// A pool of a Java library. Of every other thread the stacks break off inside the library.
+#[test]
+fn a_stack_that_breaks_off_in_a_pool_belongs_to_its_caller() {
+    let park = "?@libjvm.so < java.util.concurrent.SynchronousQueue.poll@anonymous < com.zaxxer.Pool.get@anonymous";
+    let whole = format!("{park} < com.acme.Desk.serve@anonymous Desk.java:5 < com.acme.Desk.main@anonymous");
+    let mut tables = SHOP.tables(&whole, |t| 0x1000 * (1 + t as u64), QUERY);
+    let of_wait = tables.waits.iter().find(|w| w.reason == Reason::Futex).and_then(|w| w.user_stack).unwrap();
+    let mut frames = Vec::new();
+    let mut next = Some(of_wait);
+    while let Some(row) = next.and_then(|id| tables.stacks.iter().find(|row| row.stack == id)) {
+        frames.push(row.frame);
+        next = row.parent;
+    }
+    let mut parent = None;
+    for frame in frames.into_iter().take(3).rev() {
+        let stack = StackId(tables.stacks.len() as u32);
+        tables.stacks.push(Stack { stack, parent, frame, truncated: parent.is_none() });
+        parent = Some(stack);
+    }
+    for wait in tables.waits.iter_mut().filter(|w| w.user_stack == Some(of_wait) && w.thread.0 % 2 == 1) {
+        wait.user_stack = parent;
+    }
+    assert_eq!(found(&tables), (vec![Some(2)], 0));
+    let model = Model::new(&tables);
+    let place = resources(&model.traced[0], &model.sites[0], &model.futexes[0], &Places::default()).pools[0].place;
+    assert_eq!(place.name(), Some("com.acme.Desk.serve"));
+}
+
+/// One thread takes again what it has just given back, so that those which it wakes find nothing, until it has done all
+/// of its share; then the next one does. `released`: where it gives one back; `other`: what those do that wait.
+fn greedy(released: &str, other: &str) -> Tables {
+    const TAKE: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < pack@app pool.c:10 < work@app app.c:5";
+    let pack = "compress@app pool.c:12 < pack@app pool.c:11 < work@app app.c:5";
+    Sketch::new(2)
+        .traced(3, |run| {
+            for at in 0..3 {
+                // They come one after the other, and are woken one by one.
+                let mut thread = run.thread_at(&format!("t{at}"), us(700 * at));
+                for turn in 0..3 {
+                    for _ in 0..20 {
+                        thread = match turn {
+                            _ if turn > at => break,
+                            _ if turn == at && at == 0 => thread.runs(ms(2), pack),
+                            _ if turn == at => thread.runs(ms(2), other),
+                            _ => thread
+                                .locks(0x1000 * (1 + at), ms(2) - us(20), TAKE, &format!("t{turn}"))
+                                .woken_at(released)
+                                .runs(us(20), TAKE),
+                        };
+                    }
+                }
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn who_is_quicker_than_those_that_it_wakes_holds_the_only_one() {
+    let pack = "compress@app pool.c:12 < pack@app pool.c:11 < work@app app.c:5";
+    let released = "?@libc.so.6 < pthread_cond_signal@libc.so.6 < pack@app pool.c:14 < work@app app.c:5";
+    assert_eq!(found(&greedy(released, pack)), (vec![Some(1)], 0));
+    // Near misses: a stage that hands on from another function, and one whose receivers do other work.
+    let hands_on = "?@libc.so.6 < pthread_cond_signal@libc.so.6 < put@app queue.c:14 < work@app app.c:5";
+    assert_eq!(found(&greedy(hands_on, pack)), (vec![], 0));
+    let writes = "write_out@app out.c:3 < save@app out.c:9 < finish@app app.c:9";
+    assert_eq!(found(&greedy(released, writes)), (vec![], 0));
 }
 
 #[test]
@@ -139,8 +207,9 @@ fn locks(tables: &Tables, known: bool) -> usize {
     let model = Model::new(tables);
     let run = &model.traced[0];
     let futexes = classify(run, &model.stacks, model.numbers);
-    let places = if known { places(&model.traced, &model.stacks, model.numbers) } else { Places::default() };
-    resources(run, &model.stacks, &futexes, &places).locks.len()
+    let sites = look(run, &model.stacks, &futexes);
+    let places = if known { &model.places } else { &Places::default() };
+    resources(run, &sites, &futexes, places).locks.len()
 }
 
 #[test]

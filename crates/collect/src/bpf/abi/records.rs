@@ -261,6 +261,11 @@ pub(crate) struct ThreadRecord {
     pub(crate) last_futex: u64,
     /// its PyThreadState; 0 for none, or not looked for
     pub(crate) python: u64,
+    /// blocked where threads wait for sockets, since it last sent or received
+    pub(crate) polled_ns: u64,
+    /// the last such place
+    pub(crate) polled_place: u32,
+    pub(crate) padding3: u32,
     pub(crate) path: LastPath,
     pub(crate) waited: LastPlace,
     pub(crate) woke: LastPlace,
@@ -485,6 +490,35 @@ pub(crate) struct LockValue {
     pub(crate) longest_ns: u64,
 }
 
+/// Who is at the other end of TCP connections.
+/// they were accepted at the program's own `port`
+pub(crate) const PEER_CLIENTS: u32 = 1;
+/// they were made to `address` and `port`
+pub(crate) const PEER_SERVICE: u32 = 2;
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PeerKey {
+    pub(crate) thread: u32,
+    /// of the waits; 0 in the sums of exchanges
+    pub(crate) place: u32,
+    pub(crate) side: u16,
+    pub(crate) port: u16,
+    /// of a service; an IPv4 address as IPv6 writes it
+    pub(crate) address: [u8; 16],
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct PeerValue {
+    /// requests answered, or replies received
+    pub(crate) exchanges: u64,
+    pub(crate) exchange_ns: u64,
+    pub(crate) longest_ns: u64,
+    /// of the thread, ended by data from there
+    pub(crate) waits: u64,
+    pub(crate) waited_ns: u64,
+}
+
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ForeignValue {
@@ -533,7 +567,8 @@ pub(crate) const LOSS_FOREIGN: u32 = 11;
 pub(crate) const LOSS_STACKS: u32 = 12;
 /// a switch away from the processor was missed; its time follows from the run time
 pub(crate) const LOSS_SWITCHES: u32 = 13;
-pub(crate) const LOSS_KINDS: u32 = 14;
+pub(crate) const LOSS_PEERS: u32 = 14;
+pub(crate) const LOSS_KINDS: u32 = 15;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Globals {
@@ -756,7 +791,7 @@ const _: () = {
     assert!(offset_of!(PendingEdge, padding) == 20);
     assert!(offset_of!(PendingEdge, count) == 24);
     assert!(offset_of!(PendingEdge, blocked_ns) == 32);
-    assert!(size_of::<ThreadRecord>() == 1232);
+    assert!(size_of::<ThreadRecord>() == 1248);
     assert!(offset_of!(ThreadRecord, state) == 0);
     assert!(offset_of!(ThreadRecord, thread) == 4);
     assert!(offset_of!(ThreadRecord, parent) == 8);
@@ -823,11 +858,14 @@ const _: () = {
     assert!(offset_of!(ThreadRecord, executed_ns) == 840);
     assert!(offset_of!(ThreadRecord, last_futex) == 848);
     assert!(offset_of!(ThreadRecord, python) == 856);
-    assert!(offset_of!(ThreadRecord, path) == 864);
-    assert!(offset_of!(ThreadRecord, waited) == 896);
-    assert!(offset_of!(ThreadRecord, woke) == 952);
-    assert!(offset_of!(ThreadRecord, wait) == 1008);
-    assert!(offset_of!(ThreadRecord, edge) == 1192);
+    assert!(offset_of!(ThreadRecord, polled_ns) == 864);
+    assert!(offset_of!(ThreadRecord, polled_place) == 872);
+    assert!(offset_of!(ThreadRecord, padding3) == 876);
+    assert!(offset_of!(ThreadRecord, path) == 880);
+    assert!(offset_of!(ThreadRecord, waited) == 912);
+    assert!(offset_of!(ThreadRecord, woke) == 968);
+    assert!(offset_of!(ThreadRecord, wait) == 1024);
+    assert!(offset_of!(ThreadRecord, edge) == 1208);
     assert!(size_of::<Span>() == 16);
     assert!(offset_of!(Span, start) == 0);
     assert!(offset_of!(Span, length) == 8);
@@ -919,6 +957,18 @@ const _: () = {
     assert!(offset_of!(LockValue, waited_ns) == 8);
     assert!(offset_of!(LockValue, off_ns) == 16);
     assert!(offset_of!(LockValue, longest_ns) == 24);
+    assert!(size_of::<PeerKey>() == 28);
+    assert!(offset_of!(PeerKey, thread) == 0);
+    assert!(offset_of!(PeerKey, place) == 4);
+    assert!(offset_of!(PeerKey, side) == 8);
+    assert!(offset_of!(PeerKey, port) == 10);
+    assert!(offset_of!(PeerKey, address) == 12);
+    assert!(size_of::<PeerValue>() == 40);
+    assert!(offset_of!(PeerValue, exchanges) == 0);
+    assert!(offset_of!(PeerValue, exchange_ns) == 8);
+    assert!(offset_of!(PeerValue, longest_ns) == 16);
+    assert!(offset_of!(PeerValue, waits) == 24);
+    assert!(offset_of!(PeerValue, waited_ns) == 32);
     assert!(size_of::<ForeignValue>() == 24);
     assert!(offset_of!(ForeignValue, running_ns) == 0);
     assert!(offset_of!(ForeignValue, comm) == 8);

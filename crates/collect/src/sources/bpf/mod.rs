@@ -7,8 +7,8 @@
 //! knows who slept before, `summary` the run as a whole, `live` what threads do now; `shared_memory` serves the room
 //! `sharing`.
 //!
-//! May import: `bpf`, `build`, `error`, `events`, `file_kind`, `machine`, `procfs`, `sharing`, `sources`, `stacks`,
-//! `syscall_names`, `task`, `recording`, `resolve`, libc.
+//! May import: `bpf`, `build`, `error`, `events`, `file_kind`, `machine`, `procfs`, `sharing`, `sockets`, `sources`,
+//! `stacks`, `syscall_names`, `task`, `recording`, `resolve`, libc.
 
 mod ended;
 mod estimate;

@@ -8,11 +8,13 @@ use super::thread_time::thread_id;
 use crate::bpf::FAULT_PERIOD;
 use crate::bpf::abi::*;
 use crate::build::Builder;
-use crate::events::{CallSums, Event, LockSums, WaitSums, Wakes};
+use crate::events::{CallSums, Event, Exchanges, LockSums, WaitSums, Wakes};
+use crate::sockets::program_at;
 use crate::stacks::Stacks;
-use recording::tables::Timed;
+use recording::tables::{PeerSide, Timed};
 use recording::{SiteId, WaitId};
 use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
 
 /// How system calls have been timed so far.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +56,14 @@ impl Sums<'_, '_> {
         let mut locks: Vec<LockSums> = rows.locks.iter().map(|(key, value)| self.kernel_lock(key, value)).collect();
         locks.sort_by_key(|lock| (lock.thread, lock.address, lock.user_stack, lock.syscall));
         locks.into_iter().for_each(|lock| self.to.add(Event::KernelLock(lock)));
+        let mut exchanges: Vec<Exchanges> = rows.peers.iter().map(|(key, value)| exchanges(key, value)).collect();
+        let mut names: BTreeMap<(IpAddr, u16), Option<String>> = BTreeMap::new();
+        for peer in exchanges.iter_mut().filter(|peer| peer.side == PeerSide::Service) {
+            let at = (peer.address, peer.port);
+            peer.name = names.entry(at).or_insert_with(|| program_at(at.0, at.1)).clone();
+        }
+        exchanges.sort_by_key(|peer| (peer.thread, peer.side, peer.address, peer.port, peer.wait));
+        exchanges.into_iter().for_each(|peer| self.to.add(Event::Exchanged(peer)));
         for ((thread, number), count) in calls {
             self.to.add(Event::Calls { thread: thread_id(*thread), number: *number, count: *count });
         }
@@ -191,6 +201,22 @@ impl Sums<'_, '_> {
             blocked_ns: value.off_ns,
             longest_ns: value.longest_ns,
         }
+    }
+}
+
+fn exchanges(key: &PeerKey, value: &PeerValue) -> Exchanges {
+    Exchanges {
+        thread: thread_id(key.thread),
+        wait: (key.place != 0).then_some(WaitId(key.place)),
+        side: if u32::from(key.side) == PEER_CLIENTS { PeerSide::Clients } else { PeerSide::Service },
+        port: key.port,
+        address: Ipv6Addr::from(key.address).to_canonical(),
+        name: None,
+        count: value.exchanges,
+        total_ns: value.exchange_ns,
+        longest_ns: value.longest_ns,
+        waits: value.waits,
+        waited_ns: value.waited_ns,
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) struct TableRows {
     pub(super) edges: Vec<(EdgeKey, EdgeValue)>,
     pub(super) calls: Vec<(CallKey, CallValue)>,
     pub(super) locks: Vec<(LockKey, LockValue)>,
+    pub(super) peers: Vec<(PeerKey, PeerValue)>,
     pub(super) syscalls: Vec<(SyscallKey, u64)>,
     /// The threads of places that are not in `places` because these threads are still alive.
     pub(super) living: HashMap<u32, u32>,
@@ -72,6 +73,7 @@ impl TableRows {
             gone.threads.contains(&key.thread)
         });
         taken.mmap_locks = mmap_locks;
+        move_out!(peers, |(key, _)| gone.threads.contains(&key.thread));
         move_out!(syscalls, |(key, _)| gone.threads.contains(&key.thread));
         taken
     }
@@ -85,6 +87,7 @@ impl TableRows {
             calls: programs.calls.iter().flatten().collect(),
             mmap_locks: locks.iter().filter_map(|(key, _)| mmap_lock(key)).collect(),
             locks,
+            peers: programs.peers.iter().flatten().collect(),
             syscalls: programs.syscalls.iter().flatten().collect(),
             living: HashMap::new(),
             open: Vec::new(),

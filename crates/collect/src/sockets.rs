@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::net::IpAddr;
 use std::path::Path;
 
 /// TCP_LISTEN in the column `st` of proc_net_tcp(5) (linux/tcp_states.h).
@@ -11,14 +12,14 @@ const ACCEPTS: u32 = 1 << 16;
 
 /// A socket that takes connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     /// The TCP port; none for a socket in the file system.
-    pub(super) port: Option<u16>,
+    pub(crate) port: Option<u16>,
     inode: u64,
 }
 
 /// All listening sockets in the network namespace of a process.
-pub(super) fn listeners(pid: &str) -> Vec<Listener> {
+pub(crate) fn listeners(pid: &str) -> Vec<Listener> {
     let read = |table: &str| fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
     let mut found = tcp(&read("tcp"));
     found.extend(tcp(&read("tcp6")));
@@ -26,13 +27,28 @@ pub(super) fn listeners(pid: &str) -> Vec<Listener> {
     found
 }
 
-/// Whether a process listens at a socket; `None` where its descriptors cannot be read.
-pub(crate) fn listens(pid: u32) -> Option<bool> {
-    owned(&[pid], &listeners(&pid.to_string())).map(|own| !own.is_empty())
+/// The sockets at which a process listens; `None` where its descriptors cannot be read.
+pub(crate) fn listening(pid: u32) -> Option<Vec<Listener>> {
+    owned(&[pid], &listeners(&pid.to_string())).map(|own| own.into_iter().copied().collect())
+}
+
+/// The name of the program on this machine that listens at an address, as far as it can be seen.
+pub(crate) fn program_at(address: IpAddr, port: u16) -> Option<String> {
+    let all = listeners("self");
+    if !address.is_loopback() || !all.iter().any(|listener| listener.port == Some(port)) {
+        return None;
+    }
+    let at: Vec<Listener> = all.into_iter().filter(|listener| listener.port == Some(port)).collect();
+    let processes = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut of: Vec<u32> = processes.filter(|pid| owned(&[*pid], &at).is_some_and(|own| !own.is_empty())).collect();
+    // A parent hands its socket on to its workers.
+    of.sort_unstable();
+    let name = fs::read_to_string(format!("/proc/{}/comm", of.first()?)).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 /// Which of these sockets are open in one of these processes; `None` where no descriptor of theirs can be read.
-pub(super) fn owned<'l>(pids: &[u32], listeners: &'l [Listener]) -> Option<Vec<&'l Listener>> {
+pub(crate) fn owned<'l>(pids: &[u32], listeners: &'l [Listener]) -> Option<Vec<&'l Listener>> {
     let mut known = false;
     let mut inodes: HashSet<u64> = HashSet::new();
     for pid in pids {
@@ -109,9 +125,13 @@ mod tests {
             of.into_iter().any(|listener| listener.port == Some(port))
         };
         assert!(own());
+        let name = fs::read_to_string("/proc/self/comm").unwrap();
+        assert_eq!(program_at([127, 0, 0, 1].into(), port).as_deref(), Some(name.trim_end()));
+        assert_eq!(program_at([192, 0, 2, 1].into(), port), None);
         drop(listener);
         assert!(!own());
         assert_eq!(owned(&[u32::MAX], &[]), None);
+        assert!(listening(u32::MAX).is_none());
         assert_eq!(socket(Path::new("socket:[17]")), Some(17));
         assert_eq!(socket(Path::new("/dev/null")), None);
     }
