@@ -151,6 +151,36 @@ knee view: lanes drawn after 676 (579 to 698) ms (goal 1000); zooming 21.9 (21.2
         self.assertIn("found in 1 of 2 sweeps where the slowdown was at least 1.2; false alarms in 2 of 4; the estimate off by 2.00 (median), "
                       "within a factor of 1.5 in 0 of 1, at worst by 2.00.", told)
 
+    def test_a_server_is_right_by_cause_and_place(self):
+        run = program("servers/run")
+        shop = {"source": "shop.go", "expected": ["user-lock"], "places": ["reserve"]}
+        lock = lambda *sites: {"id": "user-lock", "culprit": {"function": "Lock", "file": "mutex.go", "line": 9, "callers": list(sites)}}
+        site = lambda function, line: {"function": function, "file": "src/shop.go", "line": line}
+        told = lambda kind, *causes, unsure=(): run.judged(
+            shop, kind, {("shop.go", 7)}, {"causes": list(causes), "unsure": [{"id": each} for each in unsure]}
+        )
+        only = lambda *ids: [{"id": each, "culprit": None} for each in ids]
+        by_name, by_line, elsewhere = lock(site("main.(*shop).reserve", 4)), lock(site("main.func1", 7)), lock(site("main.reserved", 8))
+        self.assertEqual(told("guilty", by_name), (by_name, "main.(*shop).reserve (shop.go:4)", "right"))
+        self.assertEqual(told("guilty", *only("load", "cpu-pressure"), by_line), (by_line, "main.func1 (shop.go:7)", "right"))
+        self.assertEqual(told("guilty", elsewhere), (elsewhere, "Lock (mutex.go:9)", "**wrong** place"))
+        self.assertEqual(told("guilty", *only("load-limit"), by_name)[2], "**wrong**")
+        self.assertEqual(told("guilty", *only("none"), unsure=["user-lock"])[2], "open")
+        self.assertEqual(told("guilty", *only("none"))[2], "**wrong**")
+        self.assertEqual([told("clean", *only(*ids))[2] for ids in ([], ["none"], ["load-limit"], ["load", "cpu-pressure"])], ["right"] * 4)
+        self.assertEqual(told("clean", *only("load-limit"), by_name), (by_name, "Lock (mutex.go:9)", "**wrong**"))
+
+    def test_the_problem_of_each_server_is_where_it_is_said_to_be(self):
+        run = program("servers/run")
+        for each in run.tomllib.loads((HERE / "servers/servers.toml").read_text())["program"]:
+            source = HERE / "servers/programs" / each["source"]
+            text = (source / "src/main.rs" if source.is_dir() else source).read_text()
+            with self.subTest(each["source"]):
+                # The interpreter's lock is held by a whole function.
+                self.assertTrue(source.suffix == ".py" or run.guilty_lines(source))
+                for place in each["places"]:
+                    self.assertRegex(text, rf"\b{place}\(")
+
     def test_counts_of_intervals_are_read(self):
         intervals = program("intervals")
         lines = [f"{what}, {runs} runs: 10 of 200, 5.0 %" for what in ("losses", "claims of a loss", "bends", "changes") for runs in (3, 5, 10)]
