@@ -1,6 +1,10 @@
 //! Servers under load, observed with BPF: these tests need root, and `./dev live` runs them. A planted mutex must be
 //! found, and a load that cannot fill its server must be reported. They check causes and names, never times.
-#![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test whose setup fails must fail; it says what it leaves out"
+)]
 
 use serde_json::Value;
 use std::path::Path;

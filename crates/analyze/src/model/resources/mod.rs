@@ -93,7 +93,9 @@ pub fn look<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, futexes: &BTreeMap<Wai
         let events = hand_overs(traced, &timelines, &waits);
         let held = count::held(&events);
         let finding = finding(traced, stacks, &at, &events, &held);
-        SeenSite { size: size(&at, &held), holds: events.holds, at, waits, finding }
+        let may_be_pool = matches!(finding, Finding::Pool | Finding::Unsteady | Finding::Few);
+        let holds = if may_be_pool { events.holds } else { Vec::new() };
+        SeenSite { size: size(&at, &held), holds, at, waits, finding }
     });
     Sites(seen.collect())
 }
