@@ -65,6 +65,27 @@ fn runs_that_scatter_too_much_say_so_in_one_sentence() {
     assert!(summary.contains("Too noisy to tell whether anything is lost with 2 threads"), "{summary}");
 }
 
+/// The same where the sweep has no other count within the processors: that nothing limits it up to one thread would say
+/// nothing about the runs that were made.
+#[test]
+fn runs_beyond_the_processors_that_scatter_say_so_too() {
+    let seconds = [0.32, 0.52, 0.53];
+    let tables = Sketch::new(2)
+        .clean(1, &[0.31, 0.309, 0.311])
+        .clean_cpu(4, &seconds, &seconds.map(|s| 1.9 * s))
+        .traced(1, |run| {
+            run.thread("main").runs(ms(310), "work@app app.c:5");
+        })
+        .traced(4, |run| {
+            for name in ["a", "b", "c", "d"] {
+                run.thread(name).runs(ms(230), "work@app app.c:5");
+            }
+        })
+        .tables();
+    let summary = answer_for(&tables).verdict.summary;
+    assert!(summary.contains("Too noisy to tell whether anything is lost with 4 threads"), "{summary}");
+}
+
 /// Threads that scale and spend part of their time in the allocator.
 fn allocating(in_allocator: u64) -> Vec<String> {
     let malloc = "malloc@libc.so.6 < work@app app.c:7";

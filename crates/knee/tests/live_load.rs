@@ -104,8 +104,9 @@ fn requests_and_the_replies_that_they_wait_for_are_counted() {
     let (port, service) = (free_port(), free_port());
     let _service = Ended(Command::new(&program).args(["service", &service]).spawn().unwrap());
     let output = Command::new(env!("CARGO_BIN_EXE_knee"))
-        .args(["record", "-q", "--format", "json", "-o", "out", "--load", &format!("./asked client {port} 200")])
-        .args(["--throughput", r"(\d+) requests", "--", "./asked", "server", &port, &service])
+        .args(["sweep", "--processors", "1,2", "--quick", "--no-wait", "-q", "--format", "json", "-o", "out"])
+        .args(["--load", &format!("./asked client {port} 200"), "--throughput", r"(\d+) requests"])
+        .args(["--", "./asked", "server", &port, &service])
         .current_dir(folder.path())
         .output()
         .unwrap();

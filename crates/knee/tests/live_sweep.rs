@@ -33,7 +33,7 @@ fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, Path
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let taken = taken_by_others(&answer);
-        let scatters = answer["verdict"]["summary"].as_str().unwrap().contains("scatter too much to tell");
+        let scatters = answer["verdict"]["summary"].as_str().unwrap().contains("Too noisy to tell");
         if (taken < 0.1 && !scatters) || attempt == 3 {
             return (answer, recording);
         }

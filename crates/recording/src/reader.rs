@@ -9,6 +9,7 @@ use crate::writer::META;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A table of fewer bytes is read in less time than threads need to start.
 const WORTH_THREADS: u64 = 256 << 10;
@@ -133,6 +134,17 @@ fn check_format(folder: &Path, path: &Path, text: &[u8]) -> Result<(), Error> {
     })
 }
 
+/// Does all of these on as many threads as there are processors.
+fn side_by_side(jobs: Vec<Box<dyn FnOnce() + Send + '_>>) {
+    let jobs = Mutex::new(jobs.into_iter());
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || std::iter::from_fn(next).for_each(|job| job());
+    std::thread::scope(|scope| {
+        (1..std::thread::available_parallelism().map_or(1, |n| n.get())).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+}
+
 /// Lists the tables of a recording once; the struct and the code to read and write it are generated from this list.
 macro_rules! whole {
     ($($(#[doc = $doc:literal])* $field:ident: $row:ident,)*) => {
@@ -151,7 +163,9 @@ macro_rules! whole {
             }
 
             fn read(recording: &Recording) -> Result<Tables, Error> {
-                Ok(Tables { meta: recording.meta.clone(), $($field: recording.rows()?,)* })
+                $(let mut $field = None;)*
+                side_by_side(vec![$(Box::new(|| $field = Some(recording.rows::<$row>())),)*]);
+                Ok(Tables { meta: recording.meta.clone(), $($field: $field.unwrap_or_else(|| Ok(Vec::new()))?,)* })
             }
 
             /// Writes all tables into a new recording.

@@ -27,7 +27,7 @@ pub fn lines(answer: &Answer, brief: bool) -> Vec<String> {
 fn service(service: &ServiceReplies) -> String {
     let program = service.program.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     format!(
-        "{}{program}: {} replies a request, each after {}, {} of the requests' time",
+        "{}{program}: asked {} times a request, each reply after {}, {} of the requests' time",
         service.address,
         number(service.replies_per_request, 1),
         about(service.seconds),

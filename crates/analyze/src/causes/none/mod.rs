@@ -120,10 +120,14 @@ fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
     large.map(|(group, share)| evidence(format!("processor time in {group}"), share, Unit::Share, "samples")).collect()
 }
 
-/// A loss at a count within the processors that is large enough for a cause but not certain.
+/// A loss that is large enough for a cause but not certain: at a count within the processors, or at any where the sweep
+/// has no more than the smallest of these.
 fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
-    let more = facts.ledgers.iter().skip(1).filter(|l| l.account.threads <= facts.processors && !facts.overtaken(l));
-    let ledger = more.rev().find(|l| large(l, l.own_loss()))?;
+    let more = || facts.ledgers.iter().skip(1).filter(|l| !facts.overtaken(l));
+    let within = || more().filter(|l| l.account.threads <= facts.processors);
+    let any = within().next().is_none();
+    let ledger =
+        more().rev().filter(|l| any || l.account.threads <= facts.processors).find(|l| large(l, l.own_loss()))?;
     Some(format!(
         "Too noisy to tell whether anything is lost with {}: more runs, or a quieter machine, would tell.",
         facts.counted().many(ledger.account.threads)
