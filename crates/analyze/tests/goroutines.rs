@@ -9,6 +9,7 @@ use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::tables::{Peer, PeerSide};
 
 const WORK: &str = "main.work@app a.go:5 < main.main.func1@app a.go:40 < runtime.goexit@app";
 const HOLD: &str = "main.update@app a.go:21 < main.main.func1@app a.go:40 < runtime.goexit@app";
@@ -165,6 +166,40 @@ fn goroutines_that_sleep_by_the_clock_are_told_from_those_that_others_wake() {
     assert_eq!(first(&answer), Some((CauseId::CONDITION_WAIT, "main.poll")), "{:#?}", answer.verdict);
     let answer = answer_for(&turns(WORK, &sleep, &wakes(UNLOCK, TOUCH)));
     assert!(missing(&answer, CauseId::CONDITION_WAIT).contains("no goroutine"), "{:#?}", answer.verdict);
+}
+
+/// The same in a server whose requests were counted. Near miss: a server of which none were.
+#[test]
+fn requests_that_sleep_are_told_beside_the_server_s_causes() {
+    let sleep = parked("time.Sleep@app", "main.write@app a.go:26");
+    let scheduler = "runtime.futex@app < runtime.wakep@app < runtime.resetspinning@app < runtime.schedule@app < \
+                     runtime.park_m@app < runtime.mcall@app";
+    let verdict = |requests: u64| {
+        let mut tables = turns(WORK, &sleep, scheduler);
+        let rows: Vec<_> = tables.threads.iter().map(|thread| (thread.run, thread.thread)).collect();
+        tables.peers.extend(rows.into_iter().map(|(run, thread)| Peer {
+            run,
+            thread,
+            wait: None,
+            side: PeerSide::Clients,
+            address: "port 80".to_owned(),
+            name: None,
+            exchanges: requests,
+            exchange_ns: ms(10) * requests,
+            longest_ns: ms(10),
+            waits: 0,
+            waited_ns: 0,
+        }));
+        tables.traces.iter_mut().for_each(|trace| trace.listens = Some(true));
+        answer_for(&tables).verdict
+    };
+    let (counted, not) = (verdict(50), verdict(0));
+    let told = counted.machine.iter().find(|condition| condition.id == CauseId::SERVICE_WAIT).unwrap();
+    assert!(told.summary.ends_with("while requests slept in main.write (a.go:26)"), "{}", told.summary);
+    assert!(counted.causes.iter().all(|cause| cause.id != CauseId::CONDITION_WAIT), "{counted:#?}");
+    assert!(!counted.clear.contains(&CauseId::CONDITION_WAIT), "{:?}", counted.clear);
+    assert!(not.machine.iter().all(|condition| condition.id != CauseId::SERVICE_WAIT), "{not:#?}");
+    assert!(not.causes.iter().any(|cause| cause.id == CauseId::CONDITION_WAIT), "{not:#?}");
 }
 
 const ENDED: &str = "runtime.goexit0@app < runtime.mcall@app < runtime.goexit1@app";

@@ -306,6 +306,7 @@ fn who_waits_for_a_service_is_told_which() {
     assert!(told.contains("replies of 10.0.0.7:5432") && told.contains("query (db.c:12)"), "{told}");
     assert!(told.ends_with("; of the 1.0 ms of each request, 900 µs wait for them"), "{told}");
     assert!(answer.verdict.summary.contains("The server waited for replies of 10.0.0.7:5432"), "{answer:#?}");
+    assert!(!answer.verdict.clear.contains(&CauseId::IO_WAIT), "{:?}", answer.verdict.clear);
     let [requests] = answer.requests.as_slice() else { panic!("{:#?}", answer.requests) };
     assert_eq!((requests.count, requests.services[0].address.as_str()), (4000, "10.0.0.7:5432"));
     assert!((requests.services[0].share - 0.9).abs() < 1e-9, "{requests:#?}");

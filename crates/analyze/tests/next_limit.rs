@@ -7,7 +7,7 @@ mod common;
 use analyze::answer_for;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
-use recording::tables::Reason;
+use recording::tables::{Reason, RunKind};
 
 const PUT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < put@app app.c:30 < rater@app app.c:60";
 const RATE: &str = "rate@app app.c:50 < rater@app app.c:61";
@@ -71,8 +71,30 @@ fn who_sleeps_most_of_the_time_is_not_limited_by_processors() {
         .clean_cpu(2, &around(0.5), &around(0.1))
         .traced(1, |run| nap(run, "a", 10))
         .traced(2, |run| ["a", "b"].iter().for_each(|name| nap(run, name, 5)));
-    let told = answer_for(&sketch.tables()).verdict.summary;
+    let mut tables = sketch.tables();
+    let told = answer_for(&tables).verdict.summary;
     assert!(told.contains("Its threads mostly wait: with 2 threads, 0.20 of 2 processors are busy"), "{told}");
     assert!(told.contains("Most of that is sleeping, in load_profile (app.c:6)."), "{told}");
     assert!(!told.contains("Nothing but"), "{told}");
+    // Other programs had the processors in the timed runs; the observed run shows that the threads wanted none of it.
+    for run in tables.runs.iter_mut().filter(|run| run.kind == RunKind::Clean) {
+        run.foreign_ns = Some(run.wall_ns * 17 / 20);
+    }
+    let told = answer_for(&tables).verdict.summary;
+    assert!(told.contains("Its threads mostly wait: with 2 threads, 0.20 of 2 processors are busy"), "{told}");
+    // Near miss: the same in the timed runs, and threads that are always ready in the observed one.
+    let ready = |run: &mut RunSketch<'_>, name: &str, times: u64| {
+        (0..times).fold(run.thread(name), |thread, _| thread.runs(ms(10), RATE).runnable(ms(90)));
+    };
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(0.1))
+        .clean_cpu(2, &around(0.5), &around(0.1))
+        .traced(1, |run| ready(run, "a", 10))
+        .traced(2, |run| ["a", "b"].iter().for_each(|name| ready(run, name, 5)));
+    let mut tables = sketch.tables();
+    for run in tables.runs.iter_mut().filter(|run| run.kind == RunKind::Clean) {
+        run.foreign_ns = Some(run.wall_ns * 17 / 20);
+    }
+    let told = answer_for(&tables).verdict.summary;
+    assert!(!told.contains("mostly wait"), "{told}");
 }

@@ -210,6 +210,7 @@ struct bpf_perf_event_data {
 /* linux/socket.h, linux/net.h, net/tcp_states.h */
 #define AF_INET 2
 #define AF_INET6 10
+#define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define SOCK_STREAM 1
 #define MSG_PEEK 2

@@ -113,10 +113,16 @@ int BPF_PROG(on_send, struct sock *sk, int result, int flags)
 	return result > 0 ? passed(sk, false) : 0;
 }
 
-/* The program opens a port. Those that were open before are told by user space. */
+/* The program opens a port; those that were open before are told by user space. Or a connection ends, in whatever
+ * task: the next one may have the same struct sock, and must not answer what this one left open. */
 SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(on_listen, struct sock *sk, int before, int after)
+int BPF_PROG(on_state, struct sock *sk, int before, int after)
 {
+	if (after == TCP_CLOSE) {
+		u64 id = (u64)sk;
+		bpf_map_delete_elem(&EXCHANGES, &id);
+		return 0;
+	}
 	if (after != TCP_LISTEN || !record_of(bpf_get_current_task_btf()))
 		return 0;
 	u32 port = sk->__sk_common.skc_num;

@@ -225,7 +225,7 @@ pub fn mean(value: f64) -> String {
 pub fn unit_of_work(answer: &Answer) -> String {
     match &answer.throughput {
         Some(throughput) => unit_of(throughput),
-        // The unit of a server that ran already is a request, where these were counted.
+        // The unit of a run alone is a request where these were counted.
         None if answer.curve.is_empty() && !answer.requests.is_empty() => "request".to_owned(),
         None => "run".to_owned(),
     }

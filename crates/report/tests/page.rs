@@ -8,6 +8,8 @@ use analyze::analyze;
 use analyze::answer::Beyond;
 use analyze::model::Model;
 use recording::Tables;
+use recording::synthetic::{Sketch, ms};
+use recording::tables::PeerSide;
 use report::html::detail::TimeRange;
 use report::html::sources::Sources;
 use report::html::{Subject, render, serve};
@@ -36,6 +38,21 @@ fn a_collapse_beyond_the_first_count_is_shown() {
     let page = String::from_utf8(out).expect("the page is UTF-8");
     assert!(page.contains("<h3>Beyond "), "{page:.3000}");
     assert!(page.contains("With 4 threads it is 3.2 times slower than with 2: a lock in &lt;b&gt;."), "{page:.3000}");
+}
+
+/// The times of a server that was observed alone are per request, and the page says so everywhere.
+#[test]
+fn times_of_a_server_are_per_request() {
+    let tables = Sketch::new(2)
+        .traced(1, |run| {
+            run.thread("a").runs(ms(50), "answer@server server.c:9");
+            run.peer("a", PeerSide::Clients, "port 80", (20, ms(40)), ("recv@server server.c:5", 0));
+        })
+        .tables();
+    let page = page(&tables);
+    assert!(page.contains("All the processor time that each request could have used"), "{page:.3000}");
+    assert!(page.contains("20 requests, 400 a second; each took 2.0 ms until the answer began"), "{page:.3000}");
+    assert!(page.contains("Processor time per request with 1 thread") && !page.contains("per run"), "{page:.3000}");
 }
 
 #[test]

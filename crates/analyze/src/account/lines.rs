@@ -230,8 +230,8 @@ impl Unexplained {
 }
 
 impl LineId {
-    /// True for time that other programs, a control group's quota, a runtime's compiler, a server's load or a service took: it is
-    /// not the program's own loss.
+    /// True for time that other programs, a control group's quota, a runtime's compiler, a server's load or a service
+    /// took: it is not the program's own loss.
     pub fn is_outside(self) -> bool {
         let load = matches!(self, LineId::LoadRan | LineId::Blocked(Why::Request | Why::Reply | Why::Pause));
         load || matches!(

@@ -238,7 +238,7 @@ fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_,
 
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
     let usual = || clean.median(traced.run.threads, |r| clean.work(r));
-    // Of a server that ran already, the unit is a request.
+    // Of a run alone, the unit is a request where these were counted.
     if let Some(found) = requests(traced).filter(|_| traced.is_only_run && !clean.by_throughput) {
         return found.count as f64;
     }

@@ -3,8 +3,8 @@
 //! Rooms: [`run`] one observed run; [`chosen_run`] which of several runs is analysed; [`code`] whose code a frame is;
 //! [`stacks`] and [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by
 //! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`]
-//! where threads wait for one of a few things; [`requests`] what a server answered, and which services it asked; [`task_sleeps`] and [`tasks`] programs whose runtime schedules tasks on
-//! threads; [`fixed_threads`] threads whose number does not follow the thread count; [`similar_threads`] threads that
+//! where threads wait for one of a few things; [`requests`] what a server answered, and which services it asked;
+//! [`task_sleeps`] and [`tasks`] programs whose runtime schedules tasks on threads; [`fixed_threads`] threads whose number does not follow the thread count; [`similar_threads`] threads that
 //! do the same work; [`window`] which part of a run the printed rate covers; [`linux`] what is known of the kernel.
 //!
 //! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `recording`.

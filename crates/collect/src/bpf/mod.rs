@@ -49,10 +49,10 @@ const TRACEPOINTS: [(&str, &str); 6] = [
 const LOCK_TRACEPOINTS: [(&str, &str); 2] =
     [("on_contention", "contention_begin"), ("on_contention_end", "contention_end")];
 
-/// When data goes through sockets and ports are opened: the first two since Linux 6.3. Without them, only requests and
+/// When data goes through sockets, ports are opened and connections end: the first two since Linux 6.3. Without them, only requests and
 /// replies are not counted.
 const SOCKET_TRACEPOINTS: [(&str, &str); 3] =
-    [("on_receive", "sock_recv_length"), ("on_send", "sock_send_length"), ("on_listen", "inet_sock_set_state")];
+    [("on_receive", "sock_recv_length"), ("on_send", "sock_send_length"), ("on_state", "inet_sock_set_state")];
 
 /// Attached only while system calls are being timed.
 const RETURN: (&str, &str) = ("on_return", "sys_exit");

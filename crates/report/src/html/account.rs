@@ -1,6 +1,6 @@
 //! The account as stacked bars, and as a table.
 
-use super::answer::title;
+use super::answer::{title, work};
 use super::chart::{Axis, ticks};
 use super::markup::Markup;
 use crate::requests;
@@ -44,7 +44,7 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
         "lead",
         &format!(
             "All the processor time that each {} could have used: useful work at the bottom, above it what was lost and to what.{}",
-            if answer.throughput.is_some() { "unit of work" } else { "run" },
+            work(answer),
             unit_of_work(answer).map_or(String::new(), |unit| format!(" A unit of work is {unit}."))
         ),
     );

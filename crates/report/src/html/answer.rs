@@ -301,8 +301,13 @@ fn warnings(warnings: &[String], m: &mut Markup) {
 }
 
 /// What times of processors are divided by.
-pub(super) fn per_work(answer: &Answer) -> &'static str {
-    if answer.throughput.is_some() { "per unit of work" } else { "per run" }
+pub(super) fn per_work(answer: &Answer) -> String {
+    format!("per {}", work(answer))
+}
+
+/// `unit of work` where the program counts one, which is said elsewhere; else `request` or `run`.
+pub(super) fn work(answer: &Answer) -> String {
+    if answer.throughput.is_some() { "unit of work".to_owned() } else { words::unit_of_work(answer) }
 }
 
 /// As a title.

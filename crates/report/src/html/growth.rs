@@ -37,19 +37,18 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     let base = Observed::base(analysis);
     let mut m = Markup::default();
     let imported = now.model.tables.meta.imported.is_some();
+    let per = if imported { "of the whole profile".to_owned() } else { per_work(answer) };
     let compared = base.filter(|b| b.traced.run.run != now.traced.run.run);
     let with = now.traced.count();
     m.p(
         "lead",
         &match &compared {
             Some(base) => format!(
-                "Processor time {} with {with}, against {}: what grew comes first.",
-                if imported { "of the whole profile" } else { per_work(answer) },
+                "Processor time {per} with {with}, against {}: what grew comes first.",
                 base.traced.count()
             ),
             None => format!(
-                "Processor time {} with {with}, by function. A sweep over several thread counts would show what grows.",
-                if imported { "of the whole profile" } else { per_work(answer) }
+                "Processor time {per} with {with}, by function. A sweep over several thread counts would show what grows."
             ),
         },
     );

@@ -9,7 +9,7 @@
 
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
-use crate::causes::shared::{self, Meta, blame, by_lines, evidence, found, hidden};
+use crate::causes::shared::{self, Meta, blame, by_lines, evidence, found, hidden, not_clear_beside};
 use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
@@ -71,10 +71,13 @@ pub const META: Meta = Meta {
     may_be_in: &[],
     outside: false,
     samples_needed: shared::UNSEEN,
-    judge: |facts, meta| by_lines(facts, meta, explain),
+    judge: |facts, meta| not_clear_beside(facts, Why::Pause, ASLEEP, by_lines(facts, meta, explain)),
 };
 
 const SLEEPING: LineId = LineId::Blocked(Why::Sleep);
+
+/// Why it is not clear where requests of a server sleep.
+const ASLEEP: &str = "requests sleep, each in a task of its own: a load that asks for more at a time would tell whether that is the limit";
 
 /// What would disprove the cause where threads sleep.
 const SLEEP_DISPROVED: &str =

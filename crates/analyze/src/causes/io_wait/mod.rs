@@ -6,7 +6,7 @@
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, sources, waits};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden, not_clear_beside};
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
@@ -41,8 +41,11 @@ pub const META: Meta = Meta {
     may_be_in: &[],
     outside: false,
     samples_needed: shared::UNSEEN,
-    judge: |facts, meta| by_lines(facts, meta, explain),
+    judge: |facts, meta| not_clear_beside(facts, Why::Reply, ASKED, by_lines(facts, meta, explain)),
 };
+
+/// Why it is not clear where a server waits for other services.
+const ASKED: &str = "the server waits for replies of other services, which is told apart";
 
 fn is_io(why: Why) -> bool {
     matches!(why, Why::Io | Why::Poll | Why::Fault)

@@ -22,9 +22,11 @@ const MOST: f64 = 0.5;
 /// The sentence for this count; none where its threads keep the processors busy.
 pub(super) fn sentence(facts: &Facts<'_, '_>, threads: u32) -> Option<String> {
     let ledger = facts.ledgers.iter().find(|l| l.account.threads == threads);
+    // What other programs took from the timed runs may be what the threads wanted: the observed run knows.
     let observed = ledger.is_some_and(|ledger| waited_when_observed(ledger.traced));
+    let idle = |p: &Point| p.processors_used < ROOM * f64::from(facts.processors.min(p.threads));
     let of = |p: &&Point| p.threads == threads;
-    let point = facts.points.iter().find(of).filter(|p| mostly_waits(p, facts.processors) || observed)?;
+    let point = facts.points.iter().find(of).filter(|p| mostly_waits(p, facts.processors) || (observed && idle(p)))?;
     let with = facts.counted().many(threads);
     let used = format!("with {with}, {:.2} of {} processors are busy", point.processors_used, facts.processors);
     let reason = ledger.and_then(|ledger| reason(facts, ledger));

@@ -100,11 +100,13 @@ fn pause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, (waited, share): (f
         share: Some(share),
         by: Vec::new(),
         summary: format!(
-            "the processors were idle for {} of the time while requests slept{at}; other requests could be under way meanwhile",
+            "the processors were idle for {} of the time while requests slept{at}",
             percent(share)
         ),
         evidence: Vec::new(),
-        remedies: vec!["sleep for less, if requests take too long".to_owned()],
+        remedies: vec![
+            "let the load ask for more at a time: if no more requests are answered, the sleep is the limit".to_owned(),
+        ],
     }
 }
 

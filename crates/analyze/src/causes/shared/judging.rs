@@ -1,6 +1,7 @@
 //! What most causes need for judging: what is booked to them, whether it is enough, and the frame of an answer.
 
 use super::meta::{Meta, Outcome};
+use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, Evidence, Unit};
 use crate::facts::{Facts, in_proportion, interval, large, share, significant};
@@ -39,6 +40,15 @@ pub fn found(ledger: &Ledger<'_, '_>, meta: &Meta, lost: (f64, f64)) -> Cause {
         evidence: Vec::new(),
         remedies: Vec::new(),
         disproved_by: meta.disproved_by.to_owned(),
+    }
+}
+
+/// A cause is not clear where much of such waiting is told as something from outside the program.
+pub fn not_clear_beside(facts: &Facts<'_, '_>, why: Why, because: &str, outcome: Outcome) -> Outcome {
+    let waited = |ledger: &Ledger<'_, '_>| large(ledger, ledger.sum(|id| id == LineId::Blocked(why)).0);
+    match outcome {
+        Outcome::Clear(_) if facts.in_order().into_iter().any(waited) => Outcome::Unsure(because.to_owned()),
+        other => other,
     }
 }
 

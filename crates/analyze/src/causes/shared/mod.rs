@@ -14,7 +14,8 @@ pub mod slower_code;
 pub mod unexplained;
 
 pub use judging::{
-    NOMINATED, NOT_TRACED, UNSEEN, by_lines, duration, evidence, found, heaviest, line, not_significant,
+    NOMINATED, NOT_TRACED, UNSEEN, by_lines, duration, evidence, found, heaviest, line, not_clear_beside,
+    not_significant,
 };
 #[cfg(test)]
 pub(crate) use meta::CALL;

@@ -175,7 +175,7 @@ impl EndedThreads {
         }
         // A wait knows only the lock's address; that it is an mmap lock was found out when the wait ended.
         places.add_mmap_locks(&rows.mmap_locks);
-        let given = Sums { places, who: &self.who, stacks, timing, to }.emit(&rows, &calls);
+        let given = Sums { places, who: &mut self.who, stacks, timing, to }.emit(&rows, &calls);
         self.count_waits(given);
         places
     }

@@ -32,6 +32,8 @@ pub(super) struct Who {
     pub(super) processes: HashMap<u32, u32>,
     /// The thread by process and thread number as the program sees it, to identify the number beside a futex.
     pub(super) owners: HashMap<(u32, u32), u32>,
+    /// The program at the address of each service, where it is on this machine: looking for it reads much of /proc.
+    services: HashMap<(IpAddr, u16), Option<String>>,
 }
 
 /// Counts of system calls by thread and number.
@@ -40,7 +42,7 @@ pub(super) type CallCounts = BTreeMap<(u32, u32), u64>;
 /// Emits the sums of threads that can no longer change.
 pub(super) struct Sums<'m, 's> {
     pub(super) places: &'m Places,
-    pub(super) who: &'m Who,
+    pub(super) who: &'m mut Who,
     pub(super) stacks: &'m mut Stacks<'s>,
     pub(super) timing: CallTiming,
     pub(super) to: &'m mut Builder,
@@ -57,10 +59,9 @@ impl Sums<'_, '_> {
         locks.sort_by_key(|lock| (lock.thread, lock.address, lock.user_stack, lock.syscall));
         locks.into_iter().for_each(|lock| self.to.add(Event::KernelLock(lock)));
         let mut exchanges: Vec<Exchanges> = rows.peers.iter().map(|(key, value)| exchanges(key, value)).collect();
-        let mut names: BTreeMap<(IpAddr, u16), Option<String>> = BTreeMap::new();
         for peer in exchanges.iter_mut().filter(|peer| peer.side == PeerSide::Service) {
             let at = (peer.address, peer.port);
-            peer.name = names.entry(at).or_insert_with(|| program_at(at.0, at.1)).clone();
+            peer.name = self.who.services.entry(at).or_insert_with(|| program_at(at.0, at.1)).clone();
         }
         exchanges.sort_by_key(|peer| (peer.thread, peer.side, peer.address, peer.port, peer.wait));
         exchanges.into_iter().for_each(|peer| self.to.add(Event::Exchanged(peer)));
