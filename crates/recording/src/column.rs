@@ -21,6 +21,12 @@ use std::sync::Arc;
 /// More rows than a writer buffers at most, with room for other writers; a file with more is damaged.
 pub(crate) const MAX_PART_ROWS: usize = 64 << 20;
 
+/// Rows for which a reader makes room at once. What a file claims beyond that is believed when it has been read.
+pub(crate) const EXPECTED_ROWS: usize = 1 << 16;
+
+/// Cells of a column that are read at once.
+const AT_ONCE: usize = 4096;
+
 /// What a column holds, for the documentation and for other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnInfo {
@@ -95,14 +101,26 @@ impl GroupReader<'_> {
         self.rows
     }
 
-    pub(crate) fn column<T: Cell>(&self, name: &'static str) -> Result<Vec<T>, Error> {
+    pub(crate) fn column<T: Cell>(&self, name: &'static str) -> Result<Column<'_, T>, Error> {
         let wrong = |why: String| Error::Column { path: self.path.to_owned(), column: name, why };
         let parquet = |source| Error::Parquet { path: self.path.to_owned(), source };
+        let column = |reader, optional| Column {
+            name,
+            path: self.path,
+            reader,
+            optional,
+            rows: self.rows,
+            read: 0,
+            values: Vec::new(),
+            levels: Vec::new(),
+            value: 0,
+            level: 0,
+        };
         let found = self.schema.columns().iter().position(|c| c.path().parts() == [name]);
         let Some(index) = found else {
             // A column that an older minor version did not have: this is only allowed for optional ones.
             if T::OPTIONAL {
-                return (0..self.rows).map(|_| T::decode(None).map_err(wrong)).collect();
+                return Ok(column(None, true));
             }
             return Err(Error::MissingColumn { path: self.path.to_owned(), column: name });
         };
@@ -120,28 +138,61 @@ impl GroupReader<'_> {
         if start < 0 || chunk.data_page_offset() < 0 || chunk.compressed_size() < 0 {
             return Err(wrong("claims to lie before the file's begin".to_owned()));
         }
-        let optional = descriptor.max_def_level() == 1;
         let pages = Checked::new(self.group.get_column_page_reader(index).map_err(parquet)?, Arc::clone(descriptor));
         let reader = get_column_reader(Arc::clone(descriptor), Box::new(pages));
-        let mut reader: ColumnReaderImpl<T::Data> = get_typed_column_reader(reader);
-        let (mut values, mut levels) = (Vec::new(), Vec::new());
-        let mut read = 0;
-        while read < self.rows {
-            let definition = optional.then_some(&mut levels);
-            let (records, ..) =
-                reader.read_records(self.rows - read, definition, None, &mut values).map_err(parquet)?;
-            if records == 0 {
-                return Err(wrong(format!("ends after {read} of {} rows", self.rows)));
-            }
-            read += records;
+        Ok(column(Some(get_typed_column_reader(reader)), descriptor.max_def_level() == 1))
+    }
+}
+
+/// Reads the cells of one column, some at a time, so that memory holds few rows twice.
+pub(crate) struct Column<'a, T: Cell> {
+    name: &'static str,
+    path: &'a Path,
+    /// None for a column that the file lacks.
+    reader: Option<ColumnReaderImpl<T::Data>>,
+    optional: bool,
+    /// Rows of the group, and how many have been read.
+    rows: usize,
+    read: usize,
+    values: Vec<<T::Data as DataType>::T>,
+    levels: Vec<i16>,
+    /// The next value and the next level of those that have been read.
+    value: usize,
+    level: usize,
+}
+
+impl<T: Cell> Column<'_, T> {
+    /// The next row's cell.
+    pub(crate) fn next(&mut self) -> Result<T, Error> {
+        let left = if self.optional { self.levels.len() - self.level } else { self.values.len() - self.value };
+        if left == 0 && self.reader.is_some() {
+            self.read_more()?;
         }
-        let mut values = values.into_iter();
-        (0..self.rows)
-            .map(|row| {
-                let present = !optional || levels.get(row) == Some(&1);
-                T::decode(if present { values.next() } else { None }).map_err(wrong)
-            })
-            .collect()
+        let present = !self.optional || self.levels.get(self.level) == Some(&1);
+        self.level += usize::from(self.optional && self.reader.is_some());
+        let value = self.values.get_mut(self.value).filter(|_| present).map(std::mem::take);
+        self.value += usize::from(value.is_some());
+        T::decode(value).map_err(|why| self.wrong(why))
+    }
+
+    fn read_more(&mut self) -> Result<(), Error> {
+        (self.value, self.level) = (0, 0);
+        self.values.clear();
+        self.levels.clear();
+        let most = AT_ONCE.min(self.rows - self.read);
+        let levels = self.optional.then_some(&mut self.levels);
+        let Some(reader) = &mut self.reader else { return Ok(()) };
+        let read = reader.read_records(most, levels, None, &mut self.values);
+        let (rows, ..) = read.map_err(|source| Error::Parquet { path: self.path.to_owned(), source })?;
+        if rows == 0 {
+            return Err(self.wrong(format!("ends after {} of {} rows", self.read, self.rows)));
+        }
+        self.read += rows;
+        Ok(())
+    }
+
+    fn wrong(&self, why: String) -> Error {
+        Error::Column { path: self.path.to_owned(), column: self.name, why }
     }
 }
 
@@ -232,11 +283,10 @@ macro_rules! tables {
                 Ok(())
             }
             fn read(group: &crate::column::GroupReader<'_>) -> Result<Vec<Self>, crate::error::Error> {
-                $(let mut $column = group.column::<$kind>(stringify!($column))?.into_iter();)*
-                // Each column has as many rows as the group: the first was read in full.
-                let mut rows = Vec::with_capacity(group.rows());
-                while let ($(Some($column),)*) = ($($column.next(),)*) {
-                    rows.push($name { $($column,)* });
+                $(let mut $column = group.column::<$kind>(stringify!($column))?;)*
+                let mut rows = Vec::with_capacity(group.rows().min(crate::column::EXPECTED_ROWS));
+                for _ in 0..group.rows() {
+                    rows.push($name { $($column: $column.next()?,)* });
                 }
                 Ok(rows)
             }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::meta::Meta;
 use crate::tables::*;
 use crate::writer::META;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// A table of fewer bytes is read in less time than threads need to start.
 const WORTH_THREADS: u64 = 256 << 10;
+
+/// Rows of a table for which memory is reserved before they are read, at most.
+const EXPECTED_ROWS: usize = 4 << 20;
 
 /// A recording on disk.
 #[derive(Debug)]
@@ -68,14 +72,7 @@ impl Recording {
             }
         }
         parts.sort();
-        let mut rows = Vec::new();
-        for part in read_parts::<T>(&parts) {
-            match rows.is_empty() {
-                true => rows = part?,
-                false => rows.append(&mut part?),
-            }
-        }
-        Ok(rows)
+        read_parts(&parts)
     }
 
     /// Every table.
@@ -87,32 +84,58 @@ impl Recording {
     }
 }
 
-/// The parts of a table, in order, read on all processors where that is worth the threads.
-fn read_parts<T: Table>(parts: &[PathBuf]) -> Vec<Result<Vec<T>, Error>> {
+/// The rows of a table's parts, in order, read on all processors where that is worth the threads.
+fn read_parts<T: Table>(parts: &[PathBuf]) -> Result<Vec<T>, Error> {
     let bytes: u64 = parts.iter().filter_map(|part| part.metadata().ok()).map(|file| file.len()).sum();
     let readers = match bytes < WORTH_THREADS {
         true => 1,
         false => std::thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len()),
     };
     let next = AtomicUsize::new(0);
+    let joined = Mutex::new(Joined { rows: Ok(Vec::new()), parts: 0, of: parts.len(), early: BTreeMap::new() });
     let read = || {
-        let mut found = Vec::new();
         while let Some((at, part)) = parts.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
-            found.push((at, read_part::<T>(part)));
+            let rows = read_part::<T>(part);
+            joined.lock().unwrap_or_else(PoisonError::into_inner).add(at, rows);
         }
-        found
     };
-    let mut found = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..readers).map(|_| scope.spawn(read)).collect();
-        let mut found = read();
-        for other in others {
-            // A reader that panicked is a bug, and is not to look like an empty table.
-            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        found
+    // A reader that panicked is a bug: the scope panics, so that it does not look like an empty table.
+    std::thread::scope(|scope| {
+        (1..readers).for_each(|_| drop(scope.spawn(read)));
+        read();
     });
-    found.sort_unstable_by_key(|(at, _)| *at);
-    found.into_iter().map(|(_, rows)| rows).collect()
+    joined.into_inner().unwrap_or_else(PoisonError::into_inner).rows
+}
+
+/// The rows of the first parts. Parts are joined as soon as they are read, so that memory holds few rows twice.
+struct Joined<T> {
+    rows: Result<Vec<T>, Error>,
+    /// How many parts these are, and how many there will be.
+    parts: usize,
+    of: usize,
+    /// Parts whose predecessor is still being read.
+    early: BTreeMap<usize, Result<Vec<T>, Error>>,
+}
+
+impl<T> Joined<T> {
+    fn add(&mut self, at: usize, part: Result<Vec<T>, Error>) {
+        self.early.insert(at, part);
+        while let Some(part) = self.early.remove(&self.parts) {
+            self.parts += 1;
+            match (&mut self.rows, part) {
+                (Ok(rows), Ok(mut part)) => {
+                    if self.parts == 1 {
+                        // Parts are mostly of one size. If there is no room, the rows make it as they come.
+                        let expected = part.len().saturating_mul(self.of).min(EXPECTED_ROWS);
+                        let _ = rows.try_reserve_exact(expected);
+                    }
+                    rows.append(&mut part);
+                }
+                (Ok(_), Err(error)) => self.rows = Err(error),
+                (Err(_), _) => {}
+            }
+        }
+    }
 }
 
 /// Checks the format before the rest, because a newer release may have changed everything else.
