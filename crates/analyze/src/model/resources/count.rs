@@ -36,20 +36,28 @@ impl HeldAtOnce {
 
 /// How many are held at once, from the known holds.
 pub(super) fn held(events: &HandOvers) -> HeldAtOnce {
-    let mut changes: Vec<(u64, i32, i32)> = Vec::new();
-    for (start, end, _) in &events.blocks {
-        changes.extend([(*start, 0, 1), (*end, 0, -1)]);
-    }
     // Before the first known hold ends and after the last one begins, too little is known.
     let first = events.holds.iter().map(|h| h.end).min().unwrap_or(u64::MAX);
     let last = events.holds.iter().map(|h| h.start).max().unwrap_or(0);
-    for hold in events.holds.iter().chain(&events.ends) {
-        changes.extend([(hold.start, 1, 0), (hold.end, -1, 0)]);
-    }
-    changes.sort_unstable();
+    let holds = || events.holds.iter().chain(&events.ends);
+    let (mut starts, mut ends): (Vec<u64>, Vec<u64>) =
+        (holds().map(|h| h.start).collect(), holds().map(|h| h.end).collect());
+    starts.sort();
+    ends.sort();
+    let mut changes = [
+        (1, 0, Box::new(starts.into_iter()) as Box<dyn Iterator<Item = u64>>),
+        (-1, 0, Box::new(ends.into_iter())),
+        (0, 1, Box::new(events.passes.begins.iter().map(|b| b.0))),
+        (0, -1, Box::new(events.passes.blocks.iter().map(|b| b.1))),
+    ]
+    .map(|(held, waits, times)| (held, waits, times.peekable()));
     let mut times: BTreeMap<i32, u64> = BTreeMap::new();
     let (mut holders, mut waiting, mut since) = (0, 0, 0);
-    for (time, held, waits) in changes {
+    // What happens at the same time may come in any order: no time passes.
+    while let Some((time, at)) = changes.iter_mut().enumerate().filter_map(|(at, c)| Some((*c.2.peek()?, at))).min() {
+        let Some((held, waits, times_left)) = changes.get_mut(at) else { break };
+        let (held, waits) = (*held, *waits);
+        times_left.next();
         let (from, to) = (since.max(first), time.min(last));
         if waiting > 0 && from < to {
             *times.entry(holders).or_default() += to - from;

@@ -33,7 +33,7 @@ use recording::tables::Wait;
 pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
-use structure::{Finding, finding};
+use structure::{Finding, finding, takers};
 pub use usage::{Usage, usage};
 
 /// A place that looks like a limited resource, and why it is not called one.
@@ -90,9 +90,12 @@ pub fn look<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, futexes: &BTreeMap<Wai
     let timelines = Timelines::new(traced);
     let seen = all.into_iter().map(|at| {
         let waits: BTreeSet<WaitId> = at.waits.iter().map(|w: &&Wait| w.wait).collect();
+        let Some(takers) = takers(traced, stacks, &at) else {
+            return SeenSite { at, waits, holds: Vec::new(), finding: Finding::Other, size: None };
+        };
         let events = hand_overs(traced, &timelines, &waits);
         let held = count::held(&events);
-        let finding = finding(traced, stacks, &at, &events, &held);
+        let finding = finding(traced, stacks, (&at, &takers), &events, &held);
         let may_be_pool = matches!(finding, Finding::Pool | Finding::Unsteady | Finding::Few);
         let holds = if may_be_pool { events.holds } else { Vec::new() };
         SeenSite { size: size(&at, &held), holds, at, waits, finding }

@@ -88,32 +88,50 @@ pub(super) enum Finding {
     Other,
 }
 
+/// The threads that take one of the things at a place.
+#[derive(Debug)]
+pub(super) struct Takers {
+    /// Those that wait there.
+    waiters: BTreeSet<ThreadId>,
+    /// Those that get one without waiting.
+    quick: BTreeSet<ThreadId>,
+    /// Both.
+    all: BTreeSet<ThreadId>,
+}
+
+/// Who takes one of the things at a place; none where the wakers alone show that nothing goes round among the threads
+/// that wait.
+pub(super) fn takers<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, site: &AcquireSite<'t>) -> Option<Takers> {
+    let waiters = site.waiters();
+    let quick = quicker(traced, stacks, site, &waiters);
+    let all: BTreeSet<ThreadId> = waiters.union(&quick).copied().collect();
+    let may_be = site.said == Said::ByUser || (all.len() > 1 && woken_by_peers(traced, site, &all));
+    may_be.then_some(Takers { waiters, quick, all })
+}
+
 /// What a place is, by who waits there and who wakes.
 pub(super) fn finding<'t>(
     traced: &Traced<'t>,
     stacks: &Stacks<'t>,
-    site: &AcquireSite<'t>,
+    (site, Takers { waiters, quick, all }): (&AcquireSite<'t>, &Takers),
     events: &HandOvers,
     held: &HeldAtOnce,
 ) -> Finding {
     if site.said == Said::ByUser {
         return Finding::Pool;
     }
-    let waiters = site.waiters();
-    let quick = quicker(traced, stacks, site, &waiters);
-    let takers: BTreeSet<ThreadId> = waiters.union(&quick).copied().collect();
-    if takers.len() < 2 || !woken_by_peers(traced, site, &takers) || !goes_round(events, &quick) {
+    if !goes_round(events, quick) {
         return Finding::Other;
     }
     if asks_and_answers(stacks, site, events) {
         return Finding::Other;
     }
-    let herd = wakes_all(traced, site, events, &waiters);
+    let herd = wakes_all(traced, site, events, waiters);
     // If all are woken for a few things, few threads get one and the others wait again.
-    if herd && events.in_vain as f64 <= MOST * events.blocks.len() as f64 {
+    if herd && events.in_vain as f64 <= MOST * events.passes.blocks.len() as f64 {
         return Finding::Other;
     }
-    if events.passed.len() < FEWEST || events.holds.len() < FEWEST {
+    if events.passes.passed.len() < FEWEST || events.holds.len() < FEWEST {
         return Finding::Doubt("too few threads were seen to hand one on");
     }
     // A lock has one holder. A semaphore of one that the same function takes and gives back is a lock.
@@ -123,7 +141,7 @@ pub(super) fn finding<'t>(
         Said::ByUser | Said::Condition | Said::Hidden => false,
     };
     if held.most < 2 && is_lock() {
-        return lock(site, events, held, &waiters);
+        return lock(site, events, held, waiters);
     }
     if !held.is_told() {
         return Finding::Unsteady;
@@ -135,8 +153,8 @@ pub(super) fn finding<'t>(
         () if herd && held.most < 2 => Finding::Doubt(
             "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell",
         ),
-        () if takers.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
-        () if takers.len() == 2 && !quick.is_empty() => Finding::Few,
+        () if all.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
+        () if all.len() == 2 && !quick.is_empty() => Finding::Few,
         // At a queue, threads that put back what they took make the others wait, even if the order never changes.
         () if site.private && !from_queue(stacks, site) && takes_turns(events) => {
             Finding::Doubt("each thread wakes always the same next one, as threads that take turns do")
@@ -234,28 +252,31 @@ fn wakes_all(traced: &Traced<'_>, site: &AcquireSite<'_>, events: &HandOvers, wa
         }
     }
     let (mut together, mut at) = (0, 0);
-    while let Some(first) = events.blocks.get(at) {
-        let group = events.blocks.iter().skip(at).take_while(|b| b.1.saturating_sub(first.1) <= AT_ONCE_NS);
-        let threads: BTreeSet<ThreadId> = group.clone().map(|b| b.2).collect();
-        let size = group.count().max(1);
-        together += if threads.len() > 1 && threads.len() + 1 >= waiters.len() { size } else { 0 };
+    let mut threads: BTreeSet<ThreadId> = BTreeSet::new();
+    while let Some(first) = events.passes.blocks.get(at) {
+        let group = events.passes.blocks.iter().skip(at).take_while(|b| b.1.saturating_sub(first.1) <= AT_ONCE_NS);
+        let size = group.clone().count().max(1);
+        if size > 1 && size + 1 >= waiters.len() {
+            threads.clear();
+            threads.extend(group.map(|b| b.2));
+            together += if threads.len() > 1 && threads.len() + 1 >= waiters.len() { size } else { 0 };
+        }
         at += size;
     }
-    many > single || together as f64 > MOST * events.blocks.len() as f64
+    many > single || together as f64 > MOST * events.passes.blocks.len() as f64
 }
 
 /// True when what is handed over comes round: most hand-overs are among threads that each reach, and are reached by,
 /// the busiest giver. A pipeline hands on in one direction. `quick`: threads that get one without waiting, and so are
 /// never reached.
 fn goes_round(events: &HandOvers, quick: &BTreeSet<ThreadId>) -> bool {
-    let mut pairs: BTreeMap<(ThreadId, ThreadId), usize> = BTreeMap::new();
+    let mut pairs = events.passes.pairs.clone();
     let mut by: BTreeMap<ThreadId, usize> = BTreeMap::new();
-    for passed in &events.passed {
-        *pairs.entry((passed.from, passed.to)).or_default() += 1;
-        *by.entry(passed.from).or_default() += 1;
-        if quick.contains(&passed.from) {
+    for ((from, to), count) in &events.passes.pairs {
+        *by.entry(*from).or_default() += count;
+        if quick.contains(from) {
             // It takes it before the thread that it has woken.
-            pairs.entry((passed.to, passed.from)).or_default();
+            pairs.entry((*to, *from)).or_default();
         }
     }
     let Some((heaviest, _)) = by.iter().max_by_key(|(thread, count)| (**count, **thread)) else { return true };
@@ -274,7 +295,7 @@ fn goes_round(events: &HandOvers, quick: &BTreeSet<ThreadId>) -> bool {
     };
     let round: BTreeSet<ThreadId> = reached(true).intersection(&reached(false)).copied().collect();
     let inside: usize = pairs.iter().filter(|((a, b), _)| round.contains(a) && round.contains(b)).map(|(_, n)| n).sum();
-    inside as f64 >= ROUND * events.passed.len() as f64
+    inside as f64 >= ROUND * events.passes.passed.len() as f64
 }
 
 /// True when two kinds of threads, which call the place from different functions, wake each other: those that ask and
@@ -290,19 +311,20 @@ fn asks_and_answers(stacks: &Stacks<'_>, site: &AcquireSite<'_>, events: &HandOv
     for wait in &site.waits {
         kinds.entry(wait.thread).or_default().insert(caller(wait));
     }
-    let across = events.passed.iter().filter(|p| {
-        let (Some(from), Some(to)) = (kinds.get(&p.from), kinds.get(&p.to)) else { return false };
+    let across = events.passes.pairs.iter().filter(|((from, to), _)| {
+        let (Some(from), Some(to)) = (kinds.get(from), kinds.get(to)) else { return false };
         from.is_disjoint(to)
     });
-    across.count() as f64 >= TURNS * events.passed.len().max(1) as f64
+    across.map(|(_, count)| count).sum::<usize>() as f64 >= TURNS * events.passes.passed.len().max(1) as f64
 }
 
 /// True when nearly every thread always wakes the same next one.
 fn takes_turns(events: &HandOvers) -> bool {
-    let mut next: BTreeMap<ThreadId, BTreeMap<ThreadId, usize>> = BTreeMap::new();
-    for passed in &events.passed {
-        *next.entry(passed.from).or_default().entry(passed.to).or_default() += 1;
+    let mut next: BTreeMap<ThreadId, usize> = BTreeMap::new();
+    for ((from, _), count) in &events.passes.pairs {
+        let most = next.entry(*from).or_default();
+        *most = (*most).max(*count);
     }
-    let same: usize = next.values().filter_map(|to| to.values().max()).sum();
-    same as f64 >= TURNS * events.passed.len() as f64
+    let same: usize = next.values().sum();
+    same as f64 >= TURNS * events.passes.passed.len() as f64
 }

@@ -5,11 +5,11 @@
 //! next thread. Whether others wait when a hold begins does not depend on how long the hold takes, so the holds that
 //! are seen are a fair sample of all holds.
 
-use super::hand_over::{HandOvers, Timelines, hand_overs};
+use super::hand_over::{Passes, Timelines, passes};
 use crate::model::run::Traced;
 use recording::tables::{Slice, State};
 use recording::{ThreadId, WaitId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// Decides: how many complete holds must be seen before a lock or a pool is reported as a queue.
 /// From: the mean of thirty exponential holds is known to within a third (95 %), and the interval says so.
@@ -55,7 +55,7 @@ pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<Wa
     let ours = |s: &&&Slice| s.state == State::Blocked && s.wait.is_some_and(|wait| waits.contains(&wait));
     let blocked = traced.slices.iter().filter(ours).filter(inside);
     let (all, waited) = blocked.fold((0.0, 0.0), |(n, ns), s| (n + f64::from(s.count), ns + s.spent_ns as f64));
-    let events = hand_overs(traced, timelines, waits);
+    let events = passes(traced, timelines, waits);
     let seen = events.blocks.iter().filter(|b| b.0 >= begin && b.1 <= end).count();
     if (seen as f64) < ONE_BY_ONE * all || seen < FEWEST_HOLDS {
         return None;
@@ -92,40 +92,60 @@ struct Holds {
     in_vain: usize,
 }
 
+/// What a thread does. The walk goes back in time: of steps at the same time, the last one in this order comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Waits,
+    Releases,
+    /// The question is what it does after that.
+    Gets,
+}
+
 /// Holds that began while somebody else waited.
-fn holds(events: &HandOvers, timelines: &Timelines<'_>, (begin, end): (u64, u64)) -> Holds {
+fn holds(events: &Passes, timelines: &Timelines<'_>, (begin, end): (u64, u64)) -> Holds {
     let stretches = waited(events);
-    // What each thread does next: true if it gives one back, false if it waits for one.
-    let mut steps: BTreeMap<ThreadId, Vec<(u64, bool)>> = BTreeMap::new();
-    for (start, _, thread) in &events.blocks {
-        steps.entry(*thread).or_default().push((*start, false));
-    }
-    for passed in &events.passed {
-        steps.entry(passed.from).or_default().push((passed.time, true));
-    }
-    steps.values_mut().for_each(|steps| steps.sort_unstable());
+    let mut gets = events.blocks.iter().rev().map(|b| (b.1, Next::Gets, b.2)).peekable();
+    let mut releases = events.passed.iter().rev().map(|p| (p.time, Next::Releases, p.from)).peekable();
+    let mut waits = events.begins.iter().rev().map(|b| (b.0, Next::Waits, b.1)).peekable();
+    let mut next: HashMap<ThreadId, (u64, Next)> = HashMap::new();
     let mut found = Holds::default();
-    for (_, got, thread) in events.blocks.iter().filter(|b| b.1 >= begin && b.1 <= end) {
-        let at = stretches.partition_point(|s| s.0 < *got);
-        let stretch = at.checked_sub(1).and_then(|at| stretches.get(at)).filter(|s| *got < s.1);
-        let Some((_, until)) = stretch else { continue };
+    loop {
+        let latest = [gets.peek(), releases.peek(), waits.peek()].into_iter().flatten().max().copied();
+        let Some((got, step, thread)) = latest else { break };
+        match step {
+            Next::Waits => drop(waits.next()),
+            Next::Releases => drop(releases.next()),
+            Next::Gets => drop(gets.next()),
+        }
+        if !matches!(step, Next::Gets) {
+            next.insert(thread, (got, step));
+            continue;
+        }
+        if got < begin || got > end {
+            continue;
+        }
+        let at = stretches.partition_point(|s| s.0 < got);
+        let stretch = at.checked_sub(1).and_then(|at| stretches.get(at)).filter(|s| got < s.1);
+        let Some((_, until)) = stretch.copied() else { continue };
         // It was free until the thread that was woken ran.
-        let running = |s: &&Slice| s.state == State::Running && s.end_ns > *got;
-        let start = timelines.within(*thread, *got, *until).find(running).map_or(*got, |s| s.start_ns.max(*got));
-        let next = steps.get(thread).and_then(|steps| steps.get(steps.partition_point(|s| s.0 <= *got)));
-        match next {
-            Some((time, true)) if time <= until && *time <= end => found.whole.push((start.min(*time), *time)),
-            Some((time, false)) if time <= until => found.in_vain += 1,
-            _ => found.cut_off += until.min(&end).saturating_sub(start) as f64,
+        let running = |s: &&Slice| s.state == State::Running && s.end_ns > got;
+        let start = timelines.within(thread, got, until).find(running).map_or(got, |s| s.start_ns.max(got));
+        match next.get(&thread) {
+            Some((time, Next::Releases)) if *time <= until && *time <= end => {
+                found.whole.push((start.min(*time), *time));
+            }
+            Some((time, Next::Waits)) if *time <= until => found.in_vain += 1,
+            _ => found.cut_off += until.min(end).saturating_sub(start) as f64,
         }
     }
+    found.whole.reverse();
     found
 }
 
 /// The stretches of time in which any thread waited.
-fn waited(events: &HandOvers) -> Vec<(u64, u64)> {
+fn waited(events: &Passes) -> Vec<(u64, u64)> {
     let mut blocks: Vec<(u64, u64)> = events.blocks.iter().map(|b| (b.0, b.1)).collect();
-    blocks.sort_unstable();
+    blocks.sort();
     let mut stretches: Vec<(u64, u64)> = Vec::new();
     for (start, end) in blocks {
         match stretches.last_mut() {
