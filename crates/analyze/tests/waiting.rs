@@ -30,6 +30,44 @@ fn the_stage_that_sets_the_pace_is_named_with_its_utilisation() {
     assert!(ended.value > 1.0, "{ended:?}");
 }
 
+/// Threads that hash in a library's pool of one thread; the callers wait for the answer.
+fn library_pool(hash: &str) -> Tables {
+    let wait = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < wait_for_hash@app app.c:30 < transform@app app.c:50";
+    let idle = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < worker@/usr/lib/libhash.so < start_thread@libc.so.6";
+    let submit =
+        "?@libc.so.6 < pthread_cond_signal@libc.so.6 < hash_later@/usr/lib/libhash.so < transform@app app.c:48";
+    with_base(Sketch::new(4).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(1.0)), WORK)
+        .traced(3, |run| {
+            let mut pool = run.thread("pool");
+            for _ in 0..50 {
+                pool = pool.locks(0x700, us(100), idle, "a").woken_at(submit).runs(ms(20) - us(100), hash);
+            }
+            for name in ["a", "b"] {
+                let mut thread = run.thread(name);
+                for _ in 0..50 {
+                    thread = thread.locks(0x500, ms(19), wait, "pool").runs(ms(1), "transform@app app.c:52");
+                }
+            }
+        })
+        .tables()
+}
+
+#[test]
+fn work_in_the_threads_of_a_library_comes_from_who_hands_it_in() {
+    let told = |hash: &str| {
+        let answer = answer_for(&library_pool(hash));
+        let cause = found(&answer, CauseId::CONDITION_WAIT).unwrap();
+        (cause.summary.clone(), cause.culprit.clone().unwrap().function.unwrap(), cause.remedies.concat())
+    };
+    let plain = told("sha512@/usr/lib/libhash.so < worker@/usr/lib/libhash.so < start_thread@libc.so.6");
+    assert!(plain.0.contains("one thread in worker, whose work comes from transform (app.c:48)"), "{}", plain.0);
+    assert_eq!(plain.1, "transform");
+    let uv = told("sha512@node < node::ThreadPoolWork::ScheduleWork()::_FUN(uv_work_s*)@node < worker@node");
+    assert!(uv.0.contains("the one thread of libuv's pool") && uv.2.contains("raise UV_THREADPOOL_SIZE"), "{uv:?}");
+    let own = told("hash@app app.c:70 < worker@/usr/lib/libhash.so < start_thread@libc.so.6");
+    assert!(!own.0.contains("comes from") && own.1 == "hash", "its own code says more: {own:?}");
+}
+
 /// A pool whose work comes from outside: a thread reads a socket and hands on what it gets.
 fn idle_pool() -> Tables {
     with_base(Sketch::new(4).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(0.2)), WORK)

@@ -1,6 +1,6 @@
 //! Asks virtual machines and interpreters, in observed runs, to give names to functions made at run time.
 //!
-//! Only by variables that they read for this purpose: .NET and Python have one that turns it on, Node.js takes options.
+//! Only by variables that they read for this purpose: .NET and Python have one that turns it on, Node.js and Mono take options.
 //! Java needs none, nor does Python when its memory is read. Timed runs never get these variables. What the user sets,
 //! for the run or in knee's own environment, is not changed.
 //!
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     DotNet,
+    Mono,
     Node,
     /// With the minor version, if the name of its file tells it.
     Python(Option<u32>),
@@ -28,8 +29,12 @@ const NODE_OPTIONS: &str = "NODE_OPTIONS";
 /// into the folder where the program runs (tried with Node.js 20).
 const NODE_NAMES: &str = "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
 
+/// The variable with Mono's options, and the one that has it write a map file (mono(1)).
+const MONO_OPTIONS: &str = "MONO_ENV_OPTIONS";
+const MONO_NAMES: &str = "--jitmap";
+
 /// What a shell or a launcher may start.
-const ANY: [Asked; 3] = [Asked::DotNet, Asked::Python(None), Asked::Node];
+const ANY: [Asked; 4] = [Asked::DotNet, Asked::Mono, Asked::Python(None), Asked::Node];
 
 /// How many bytes of a script's first line are read: as many as the kernel reads (`BINPRM_BUF_SIZE`).
 const FIRST_LINE: usize = 256;
@@ -51,6 +56,16 @@ pub(crate) fn variables(
         Some(_) => None,
         None => Some((name.into(), "1".into())),
     };
+    // Adds an option to a variable that may have others, unless it has one like it.
+    let option = |name: &str, added: &str, like: &str| match value(name) {
+        Some(options) if options.to_string_lossy().contains(like) => None,
+        Some(mut options) => {
+            options.push(" ");
+            options.push(added);
+            Some((name.into(), options))
+        }
+        None => Some((name.into(), added.into())),
+    };
     let variable = |asked: Asked| match asked {
         // If the collector reads Python's frames and Python names them too, each function would be in the stacks twice.
         Asked::Python(minor) if collector.reads_python(minor) => None,
@@ -58,15 +73,8 @@ pub(crate) fn variables(
         // .NET Core 2 to 5 know only the older name, and every later version still knows it.
         Asked::DotNet if value("DOTNET_PerfMapEnabled").is_some() => None,
         Asked::DotNet => unless_set("COMPlus_PerfMapEnabled"),
-        Asked::Node => match value(NODE_OPTIONS) {
-            Some(options) if options.to_string_lossy().contains("--perf-") => None,
-            Some(mut options) => {
-                options.push(" ");
-                options.push(NODE_NAMES);
-                Some((NODE_OPTIONS.into(), options))
-            }
-            None => Some((NODE_OPTIONS.into(), NODE_NAMES.into())),
-        },
+        Asked::Mono => option(MONO_OPTIONS, MONO_NAMES, MONO_NAMES),
+        Asked::Node => option(NODE_OPTIONS, NODE_NAMES, "--perf-"),
     };
     asked(program, around("PATH")).into_iter().filter_map(variable).collect()
 }
@@ -105,6 +113,9 @@ fn by_name(name: &str) -> Option<Asked> {
     };
     match name {
         "dotnet" => Some(Asked::DotNet),
+        // Mono can be registered with the kernel as what runs .exe files (binfmt_misc).
+        "mono" | "mono-sgen" => Some(Asked::Mono),
+        _ if name.ends_with(".exe") => Some(Asked::Mono),
         "node" | "nodejs" => Some(Asked::Node),
         _ if version("python") => {
             Some(Asked::Python(name.strip_prefix("python3.").and_then(|minor| minor.parse().ok())))
@@ -152,6 +163,11 @@ mod tests {
         assert_eq!(told("/opt/dotnet/dotnet", &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
         assert_eq!(told("python3.12", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
         assert_eq!(told("node", &[], &[]), [format!("NODE_OPTIONS={NODE_NAMES}")]);
+        assert_eq!(told("mono", &[], &[]), ["MONO_ENV_OPTIONS=--jitmap"]);
+        assert_eq!(
+            told("./shop.exe", &[], &[("MONO_ENV_OPTIONS", "--server")]),
+            ["MONO_ENV_OPTIONS=--server --jitmap"]
+        );
         assert!(told("./app", &[], &[]).is_empty() && told("pythonic", &[], &[]).is_empty());
     }
 
@@ -184,6 +200,7 @@ mod tests {
         assert_eq!(told(&write("job", "#!/usr/bin/python3 -u\n"), &[], &[]), ["PYTHONPERFSUPPORT=1"]);
         let any = [
             "COMPlus_PerfMapEnabled=1".to_owned(),
+            "MONO_ENV_OPTIONS=--jitmap".to_owned(),
             "PYTHONPERFSUPPORT=1".to_owned(),
             format!("NODE_OPTIONS={NODE_NAMES}"),
         ];

@@ -37,6 +37,8 @@ pub struct View<'t> {
     pub primitive: Option<Primitive>,
     /// The runtime's own lock that is being taken, such as an interpreter's.
     pub runtime_lock: Option<&'static RuntimeLock>,
+    /// True at a lock object of a language whose programs build other primitives of such objects, too.
+    pub lock_object: bool,
     /// Why a task scheduler's thread is parked; absent for any other code.
     pub parked: Option<Parked>,
     /// What the library is busy with, by the same names; this says more than the primitive that it uses.
@@ -117,6 +119,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
             _ => runtimes::primitive_of_stack(&stack, before.iter().filter_map(|c| c.primitive)),
         },
         runtime_lock,
+        lock_object: runtimes::is_lock_object(&stack),
         parked,
         theme: before.iter().find_map(|c| c.theme),
         entry: entry.filter(|c| c.owner != Owner::System).copied(),
@@ -333,6 +336,14 @@ mod tests {
         assert_eq!(primitive(&within(&["Thread._wait_for_tstate_lock", "Thread.join"])), Some(Primitive::Join));
         assert_eq!(primitive(&within(&["Condition.wait", "Queue.get", "QueuePool._do_get"])), Some(Primitive::Pool));
         assert_eq!(primitive(""), None, "a plain lock, which serves for anything");
+        let is_lock = |between: &str| {
+            let mut found = None;
+            check(&format!("{wait} < {between}{own}"), |view, _| found = Some(view.lock_object));
+            found.unwrap()
+        };
+        assert!(is_lock("") && is_lock("Handler.acquire@anonymous /usr/lib/python3.11/logging/__init__.py:9 < "));
+        assert!(!is_lock(&within(&["Condition.wait", "Event.wait"])));
+        assert!(!is_lock("?@_queue.cpython-311-x86_64-linux-gnu.so < "), "an empty queue");
         check(&format!("{wait} < Condition.wait@anonymous shop.py:3"), |view, _| assert_eq!(view.primitive, None));
     }
 

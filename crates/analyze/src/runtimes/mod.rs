@@ -28,14 +28,15 @@ pub use managed::own_classes::OwnClasses;
 use names::Names;
 use runtime::Runtime;
 use types::RuntimeLock;
-pub use types::{CallStack, Called, Parked, Primitive, Service, Theme};
+pub use types::{CallStack, Called, Parked, Primitive, Service, Theme, WorkerPool};
 
 /// All runtimes. If several recognise a stack, the first decides.
-const ALL: [&dyn Runtime; 12] = [
+const ALL: [&dyn Runtime; 13] = [
     &go::Go,
     &managed::cpython::CPython,
     &managed::java::Java,
     &managed::dotnet::DotNet,
+    &managed::mono::Mono,
     &managed::node::Node,
     &posix::Posix,
     &glibc::Glibc,
@@ -179,10 +180,16 @@ pub fn is_worker_without_task(name: &str) -> bool {
     tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))
 }
 
+/// The pool whose threads do in this function what the program has handed in.
+pub fn worker_pool(name: &str) -> Option<&'static WorkerPool> {
+    let mut all = tables().flat_map(|names| names.worker_pools);
+    all.find(|(starts, _)| starts.iter().any(|start| name.starts_with(start))).map(|(_, pool)| *pool)
+}
+
 /// True for the module (file name) of a virtual machine with a garbage collector: a wait for memory there is a wait for
 /// it.
 pub fn collects_garbage(module: &str) -> bool {
-    managed::java::is_machine(module) || managed::dotnet::is_core(module)
+    managed::java::is_machine(module) || managed::dotnet::is_core(module) || managed::mono::is_machine(module)
 }
 
 /// The name of the collector to which a function belongs, and what to try against its pauses.
@@ -231,6 +238,12 @@ pub fn lock_taken(stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
 /// monitor.
 pub fn lock_entered(called: Called<'_>) -> Option<&'static RuntimeLock> {
     first(|runtime| runtime.lock_entered(called))
+}
+
+/// True where the stack waits for a lock object of a language whose programs build other primitives of such objects,
+/// too.
+pub fn is_lock_object(stack: &CallStack<'_>) -> bool {
+    ALL.iter().any(|runtime| runtime.is_lock_object(stack))
 }
 
 /// True for a function with which a runtime takes or releases locks, and which jumps to the slow path. The slow path,

@@ -1,7 +1,7 @@
 //! The table that a runtime fills with its names, and the look-ups in it.
 
 use super::function_name::FunctionName;
-use super::types::{Primitive, Service, Theme};
+use super::types::{Primitive, Service, Theme, WorkerPool};
 
 /// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub(super) struct Names {
     pub idle_workers: &'static [&'static str],
     /// Ends of the names of the functions that take something from a queue.
     pub queue_takers: &'static [&'static str],
+    /// Functions in which the threads of a pool do what the program has handed in: how their names begin.
+    pub worker_pools: &'static [(&'static [&'static str], &'static WorkerPool)],
     /// The function of a program's first task.
     pub first_task: Option<&'static str>,
     /// The start of the names of its task scheduler's functions.
@@ -88,6 +90,7 @@ impl Names {
         collectors: &[],
         idle_workers: &[],
         queue_takers: &[],
+        worker_pools: &[],
         first_task: None,
         scheduler: None,
         borders: &[],

@@ -39,6 +39,12 @@ pub(super) trait Runtime: Sync {
         None
     }
 
+    /// True where the stack waits for one of the locks that the runtime gives to programs, and nothing says that it
+    /// serves as something else.
+    fn is_lock_object(&self, _stack: &CallStack<'_>) -> bool {
+        false
+    }
+
     /// The primitive of a stack in which no function has the name of one.
     fn primitive_without_name(&self, _stack: &CallStack<'_>) -> Option<Primitive> {
         None

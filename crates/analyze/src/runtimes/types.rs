@@ -108,6 +108,15 @@ pub struct RuntimeLock {
     pub beside_processes: &'static [&'static str],
 }
 
+/// Threads that a library keeps for work which programs hand in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WorkerPool {
+    /// What it is called, after "the threads of".
+    pub called: &'static str,
+    /// What to try where its threads are busy all the time.
+    pub remedies: &'static [&'static str],
+}
+
 /// What to try against the locks inside a family of library functions.
 #[derive(Debug)]
 pub(super) struct Advice {

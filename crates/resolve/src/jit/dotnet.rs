@@ -11,12 +11,20 @@ pub(super) fn tidy(raw: &str) -> Option<String> {
     let (assembly, class) = before.rsplit_once("] ").map(|(before, class)| (before.rsplit_once('['), class))?;
     assembly?;
     let method = method.split(['(', '[']).next()?.trim();
-    if class.is_empty() || class.contains(' ') || method.is_empty() {
+    if class.is_empty() || class.contains(' ') {
+        return None;
+    }
+    of_source(&without_arguments(class), method)
+}
+
+/// The source's name of a method; none where it has none. `class` has no type arguments.
+pub(super) fn of_source(class: &str, method: &str) -> Option<String> {
+    if method.is_empty() {
         return None;
     }
     let mut name = String::with_capacity(class.len() + method.len());
     let mut within = None;
-    for part in without_arguments(class).split(['+', '/']) {
+    for part in class.split(['+', '/']) {
         match made_by_compiler(part) {
             None => push(&mut name, part),
             // `<RunAsync>d__5`: the state machine of a method that can be left and entered again.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `code_map` | which code is at an address now |
 //! | `perf_map`, `dump` | the two kinds of files, read as they grow |
-//! | `dotnet` | names of .NET in the form of its sources |
+//! | `dotnet`, `mono` | names of .NET, and of Mono, in the form of its sources |
 //! | `scope_table` | which functions a piece of code was made of, by place |
 //! | `hotspot` | the names that the HotSpot virtual machine has in its memory, with lines |
 //! | `script` | names of Node.js and Python, with the files in them |
@@ -22,6 +22,7 @@ mod code_map;
 mod dotnet;
 mod dump;
 mod hotspot;
+mod mono;
 mod names;
 mod origin;
 mod perf_map;

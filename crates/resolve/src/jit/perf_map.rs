@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 use super::code_map::{CodeMap, JitFunction};
-use super::{dotnet, script};
+use super::{dotnet, mono, script};
 use crate::demangle::demangle;
 use crate::maps::hexadecimal;
 
@@ -111,7 +111,7 @@ fn parse(line: &[u8]) -> Option<(u64, u64, String)> {
     let (start, size) = (number()?, number()?);
     let end = start.checked_add(size).filter(|&end| end > start)?;
     let name = String::from_utf8_lossy(fields.next()?.trim_ascii()).into_owned();
-    let name = dotnet::tidy(&name).unwrap_or(name);
+    let name = dotnet::tidy(&name).or_else(|| mono::tidy(&name)).unwrap_or(name);
     (!name.is_empty()).then(|| (start, end, demangle(&name)))
 }
 

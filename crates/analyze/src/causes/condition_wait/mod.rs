@@ -2,10 +2,12 @@
 //!
 //! Evidence: idle capacity charged to threads that wait for a condition, a queue or a semaphore, and the stage that was
 //! busy meanwhile and so sets the pace. A pool that waits while nothing in the program runs has no work, which is not
-//! the program's fault.
+//! the program's fault. Rooms: `handed_in` where a stage's work comes from.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `scaling`,
 //! `shared`, `recording`.
+
+mod handed_in;
 
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
@@ -182,6 +184,12 @@ fn stage<'t>(
     };
     let culprit = running(facts, &busiest.seen, |_| None).map(|r| r.culprit);
     let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
+    let origin = handed_in::handed_in(facts, ledger, &busiest.threads, &busiest.seen);
+    let pool = handed_in::pool(facts, &busiest.seen);
+    let what = match &origin {
+        Some(origin) => format!("{what}, whose work comes from {}", named(origin)),
+        None => what,
+    };
     let many = busiest.threads.len();
     let alone = busiest.share > MOST && busiest.utilisation >= BUSY;
     let waiters = waiters(ledger);
@@ -194,7 +202,12 @@ fn stage<'t>(
         (true, false) => format!(
             "Threads wait for the stage that is busy {:.0} % of the time: {} in {what}.",
             busiest.utilisation * 100.0,
-            if many == 1 { one_thread(ledger, &busiest.threads) } else { format!("{many} threads") }
+            match (many, pool) {
+                (1, Some(pool)) => format!("the one thread of {}", pool.called),
+                (1, None) => one_thread(ledger, &busiest.threads),
+                (_, Some(pool)) => format!("the {many} threads of {}", pool.called),
+                (_, None) => format!("{many} threads"),
+            }
         ),
     };
     let pipeline = alone && !waiters.is_subset(&busiest.threads);
@@ -203,7 +216,11 @@ fn stage<'t>(
     if !pipeline {
         HAND_OVER_DISPROVED.clone_into(&mut cause.disproved_by);
     }
-    Ok(Cause { summary, culprit, evidence, remedies: remedies(pipeline, many), ..cause })
+    let mut remedies = remedies(pipeline, many);
+    if let Some(pool) = pool.filter(|_| pipeline) {
+        remedies = pool.remedies.iter().map(|remedy| (*remedy).to_owned()).collect();
+    }
+    Ok(Cause { summary, culprit: origin.or(culprit), evidence, remedies, ..cause })
 }
 
 /// The only thread of a stage, by its name if the program gave it one: by default threads have the name of the first.

@@ -205,6 +205,8 @@ fn cause<'t>(
         || "Threads".to_owned(),
         |pid| format!("Threads of {}", processes::called(ledger, pid)),
     );
+    // How a library works while it holds its own lock is no use to its callers; that it waits for them is.
+    let words = words.filter(|_| !in_library || matches!(style, Style::HolderWaits(_)));
     let summary = summary(&who, culprit.as_ref(), in_library, runtime_lock, variable, words);
     if runtime_lock.is_some_and(|lock| lock.taken_by_program) {
         culprit = culprit.map(at_own_place);
@@ -272,7 +274,7 @@ fn summary(
             let function = readable(plain(function));
             // A function's path already names its library, which is mostly linked into the program's file.
             let whose = if function.contains(['.', ':']) { String::new() } else { format!("{}'s ", library_name(&culprit.module)) };
-            format!("Threads wait for the lock inside {whose}{function}{called}.")
+            format!("Threads wait for the lock inside {whose}{function}{called}{held}.")
         }
         _ => match (caller, variable) {
             (Some(caller), Some(name)) => {

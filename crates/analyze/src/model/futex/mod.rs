@@ -155,6 +155,31 @@ mod tests {
         assert_eq!(purposes(&hand_over(0, stack)), [(Purpose::Lock, Ground::Structure); 2]);
     }
 
+    /// Between taking and releasing one, a thread waits for the interpreter's lock at another address.
+    #[test]
+    fn a_lock_object_whose_waiters_wake_each_other_is_a_lock() {
+        let of = |between: &str| {
+            let stack = format!(
+                "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < PyThread_acquire_lock_timed@libpython3.11.so.1.0 < \
+                 {between}handle@anonymous shop.py:9"
+            );
+            let mut tables = hand_over(0, &stack);
+            tables.wakes.iter_mut().for_each(|wake| wake.same_object = false);
+            purposes(&tables)
+        };
+        assert_eq!(of(""), [(Purpose::Lock, Ground::Structure); 2]);
+        let event = "Condition.wait@anonymous /usr/lib/python3.11/threading.py:3 < ";
+        assert_eq!(of(event), [(Purpose::Condition, Ground::Name); 2], "an event waits at a lock object inside");
+        let fed = Sketch::new(2)
+            .traced(2, |run| {
+                let stack = "PyThread_acquire_lock_timed@libpython3.11.so.1.0 < handle@anonymous shop.py:9";
+                run.thread("a").runs(ms(5), NAMELESS).locks(0x100, ms(5), stack, "b");
+                run.thread("b").runs(ms(10), NAMELESS);
+            })
+            .tables();
+        assert_eq!(purposes(&fed), [(Purpose::Condition, Ground::Structure)], "b never takes it");
+    }
+
     #[test]
     fn names_come_before_structure() {
         let stack = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < work@app app.c:7";

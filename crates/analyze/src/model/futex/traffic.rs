@@ -75,6 +75,10 @@ pub(super) struct Traffic<'t> {
     lock_value: f64,
     /// Blocked time ended by a thread that also waits here, through this address.
     by_waiter: f64,
+    /// Blocked time at a lock object of a language's runtime.
+    lock_object: f64,
+    /// Blocked time ended by a thread that also waits here, whatever it has waited for since.
+    by_peer: f64,
     /// Blocked time ended by a thread that never waits here.
     by_outsider: f64,
     /// Blocked time ended at a thread's end.
@@ -113,6 +117,7 @@ pub(super) fn traffic<'t>(
         at.blocked += blocked;
         at.timed += if wait.timed { blocked } else { 0.0 };
         at.lock_value += if has_lock_value(wait, stacks) { blocked } else { 0.0 };
+        at.lock_object += if stacks.view(wait.user_stack, true).lock_object { blocked } else { 0.0 };
     }
     for wait in futexes() {
         let Some(at) = traffic.get_mut(&object(traced, wait)) else { continue };
@@ -128,6 +133,7 @@ pub(super) fn traffic<'t>(
                 _ if exits => at.by_exit += blocked,
                 None => {}
                 Some(waker) if at.waiters.contains(&waker) => {
+                    at.by_peer += blocked;
                     at.by_waiter += if wake.same_object { blocked } else { 0.0 };
                 }
                 Some(waker) => {
@@ -174,6 +180,10 @@ pub(super) fn by_structure(
     }
     if most(at.timed) || at.blocked <= 0.0 {
         return Purpose::Unknown;
+    }
+    // What a thread waited for between taking and releasing such a lock, as for the interpreter's, tells nothing.
+    if most(at.lock_object) && most_woken(at.by_peer) {
+        return Purpose::Lock;
     }
     if most_woken(at.by_waiter) {
         return match () {

@@ -38,6 +38,19 @@ impl Runtime for CPython {
         let found = WAITS.iter().find(|(names, _)| within(names));
         found.map(|(_, primitive)| Some(*primitive))
     }
+
+    /// `Lock` and `RLock` (Modules/_threadmodule.c), and the locks inside of file objects.
+    fn is_lock_object(&self, stack: &CallStack<'_>) -> bool {
+        let waits = |c: &Called<'_>| is_module(c.module) && c.name == "PyThread_acquire_lock_timed";
+        stack.functions.iter().any(waits)
+            && !stack.functions.iter().any(|c| is_queue(c.module))
+            && self.primitive_behind(stack).is_none()
+    }
+}
+
+/// The module of `queue.SimpleQueue`, which has a lock object for its empty queue.
+fn is_queue(file: &str) -> bool {
+    file.starts_with("_queue.")
 }
 
 /// What functions of `threading` and `queue` wait for, and functions that take a connection from a pool: SQLAlchemy,

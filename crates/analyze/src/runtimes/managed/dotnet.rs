@@ -67,7 +67,7 @@ const MONITOR_FUNCTIONS: [&str; 5] = [
 /// Code that the runtime generates for calls between parts of a program (perfmap.cpp).
 const STUBS: [&str; 3] = ["stub<", "ILStubClass.", "dynamicClass.IL_STUB"];
 
-static NAMES: Names = Names {
+pub(super) static NAMES: Names = Names {
     paths: &[
         "System.",
         "Microsoft.",

@@ -4,5 +4,6 @@
 pub(super) mod cpython;
 pub(super) mod dotnet;
 pub(super) mod java;
+pub(super) mod mono;
 pub(super) mod node;
 pub(super) mod own_classes;

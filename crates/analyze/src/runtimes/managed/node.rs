@@ -2,7 +2,7 @@
 
 use crate::runtimes::names::Names;
 use crate::runtimes::runtime::Runtime;
-use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme};
+use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme, WorkerPool};
 
 /// Node.js.
 pub(crate) struct Node;
@@ -36,7 +36,28 @@ const LOCKS: [&str; 5] = ["lock", "lockSync", "acquireLock", "takeLock", "lockMu
 /// library).
 const STUBS: [&str; 6] = ["Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Callback:"];
 
+/// Files, names of hosts, compression and cryptography (docs.libuv.org, "Thread pool work scheduling").
+static LIBUV_POOL: WorkerPool = WorkerPool {
+    called: "libuv's pool (UV_THREADPOOL_SIZE, 4 if not set)",
+    remedies: &[
+        "raise UV_THREADPOOL_SIZE in the environment, before the process starts, to at least the number of processors",
+        "call the synchronous function inside worker threads: then each does its own work",
+        "make fewer calls, or cheaper ones: compression, hashing and files go through this pool",
+    ],
+};
+
 static NAMES: Names = Names {
+    // What node and libuv run in it (threadpoolwork-inl.h, unix/fs.c, getaddrinfo.c).
+    worker_pools: &[(
+        &[
+            "node::ThreadPoolWork::ScheduleWork",
+            "uv__queue_work",
+            "uv__fs_work",
+            "uv__getaddrinfo_work",
+            "uv__getnameinfo_work",
+        ],
+        &LIBUV_POOL,
+    )],
     borders: &["Builtins_CEntry"],
     own_modules: &["node", "nodejs", "libnode.so*"],
     sources: &["node:"],

@@ -1,0 +1,50 @@
+//! Where the work of a stage comes from, if no code of the program is in the stage itself: the threads of a library's
+//! pool, such as libuv's, run the library's functions alone.
+
+use crate::account::Ledger;
+use crate::account::criticality::SeenAt;
+use crate::answer::Culprit;
+use crate::causes::shared::blame::{Blamed, culprit};
+use crate::facts::Facts;
+use crate::model::code::Code;
+use crate::model::stack_view::View;
+use crate::runtimes::{self, WorkerPool};
+use recording::ThreadId;
+use std::collections::BTreeSet;
+
+/// Where the program hands in what these threads do, by who wakes them. `None` for a stage that runs code of the
+/// program.
+pub(super) fn handed_in(
+    facts: &Facts<'_, '_>,
+    ledger: &Ledger<'_, '_>,
+    threads: &BTreeSet<ThreadId>,
+    seen: &[(SeenAt, f64)],
+) -> Option<Culprit> {
+    let stacks = &facts.model.stacks;
+    let all: f64 = seen.iter().map(|(_, weight)| weight).sum();
+    let own = seen.iter().filter(|(at, _)| stacks.view(at.stack, false).own.is_some());
+    let own: f64 = own.map(|(_, weight)| weight).sum();
+    if own > all - own {
+        return None;
+    }
+    let waits = ledger.traced.waits.values().filter(|wait| threads.contains(&wait.thread));
+    let wakes = waits.filter_map(|wait| ledger.traced.wakes.get(&wait.wait)).flatten();
+    let others = wakes.filter(|wake| wake.waker.is_some_and(|waker| !threads.contains(&waker)));
+    let views = others.map(|wake| (stacks.view(wake.waker_stack, true), wake.count as f64));
+    let views: Vec<(View<'_>, f64)> = views.filter(|(view, _)| view.own.is_some()).collect();
+    culprit(&views, Blamed::Own)
+}
+
+/// The library's pool that most of this ran in.
+pub(super) fn pool(facts: &Facts<'_, '_>, seen: &[(SeenAt, f64)]) -> Option<&'static WorkerPool> {
+    let stacks = &facts.model.stacks;
+    let of = |at: &SeenAt| {
+        let frames = at.stack.map(|stack| stacks.frames(stack)).unwrap_or_default();
+        frames.iter().filter_map(Code::name).find_map(runtimes::worker_pool)
+    };
+    let all: f64 = seen.iter().map(|(_, weight)| weight).sum();
+    let found: Vec<(&WorkerPool, f64)> = seen.iter().filter_map(|(at, weight)| Some((of(at)?, *weight))).collect();
+    let first = found.first()?.0;
+    let inside: f64 = found.iter().map(|(_, weight)| weight).sum();
+    (inside > all - inside).then_some(first)
+}
