@@ -64,6 +64,9 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
         return Err(usage(format!("--variant {name}: only a sweep file has variants")));
     }
     let load = sweep.serve.load.as_deref().map(serving::words).transpose()?;
+    if load.is_some() && options.check_noise {
+        return Err(usage("--check-noise does not go with --load".to_owned()));
+    }
     let template = Template { argv: command.to_vec(), env: variables(&options.making)?, folder: None, load };
     let program = command.first().cloned().unwrap_or_default();
     let asked = sweep.processors.as_ref().map(|counts| counts.0.as_slice());
@@ -84,7 +87,11 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
     let name = PathBuf::from(Path::new(&program).file_name().unwrap_or(&program));
     let variant =
         Variant { name: name.to_string_lossy().into_owned(), template, parameters: Vec::new(), expect: Vec::new() };
-    let amounts = amounts(options, None, None);
+    let mut amounts = amounts(options, None, None);
+    // A run of a server takes its start and its load: a first look is to stay short.
+    if sweep.serve.load.is_some() && options.making.quick {
+        amounts.more = 0;
+    }
     Job {
         title: shown(command),
         name,
@@ -351,7 +358,10 @@ fn usage(what: String) -> Failure {
 }
 
 /// How a server is run under its load.
-fn serving(options: &Serve) -> Result<Option<ServingPlan>, Failure> {
+///
+/// # Errors
+/// When the load cannot be kept to its processors.
+pub(crate) fn serving(options: &Serve) -> Result<Option<ServingPlan>, Failure> {
     if options.load.is_none() {
         return Ok(None);
     }
@@ -382,7 +392,11 @@ fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, Failure> {
     options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)
 }
 
-fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
+/// The forms of a throughput: the user's, or the common ones.
+///
+/// # Errors
+/// When the user's is no regular expression.
+pub(crate) fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
     match pattern {
         Some(pattern) => Forms::given(pattern).map_err(|why| usage(format!("--throughput: {why}"))),
         None => Forms::common().map_err(|why| Failure::new(Status::Internal, why)),
@@ -404,6 +418,15 @@ const USUAL_PAIRS: u32 = 10;
 /// Wrong if: never for one thread count; with several, intervals are wider than said here.
 const QUICK_PAIRS: u32 = 6;
 
+/// Further blocks of a quick sweep, where its three leave open whether time is lost.
+///
+/// Decides: how many blocks a quick sweep gets beyond three.
+/// From: statistics: five values of which none shows a gain show a loss, with a chance of error of one in 32
+/// (`statistics::intervals::above`); three never do.
+/// Shown by: `amounts_by_default`.
+/// Wrong if: a program's runs scatter so much that five leave it open, too: the sweep then takes longer for nothing.
+const QUICK_MORE: u32 = 2;
+
 fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> Amounts {
     // The command line's --quick overrides the file's number of runs.
     let (timed, warm) = match (options.making.quick, options.check_noise) {
@@ -413,9 +436,13 @@ fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> A
         (false, true) => (USUAL_PAIRS, warm_up.unwrap_or(1)),
         (false, false) => (runs.unwrap_or(5), warm_up.unwrap_or(1)),
     };
-    // No further blocks if the user or the file gives a number, or asks for a short sweep.
-    let said = options.runs.or(runs).is_some() || options.making.quick || options.check_noise;
-    let more = if said { 0 } else { timed };
+    // No further blocks if the user or the file gives a number.
+    let said = options.runs.or(runs).is_some() || options.check_noise;
+    let more = match options.making.quick {
+        _ if said => 0,
+        true => QUICK_MORE,
+        false => timed,
+    };
     let (timed, warm_up) = (options.runs.unwrap_or(timed), options.making.warm_up.unwrap_or(warm));
     Amounts { timed, more, warm_up, traced: !options.making.no_trace }
 }
@@ -423,4 +450,28 @@ fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> A
 /// Half the blocks, so that on a machine that is never quiet a sweep takes at most half as long again.
 fn repeats(options: &Making, amounts: Amounts) -> u32 {
     options.repeats.unwrap_or(amounts.timed / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn amounts_by_default() {
+        let of = |words: &[&str]| {
+            let line = ["knee", "sweep", "-t", "1,2"].iter().chain(words).chain(&["--", "app", "{threads}"]);
+            let Ok(Cli { command: Some(Command::Sweep(sweep)), .. }) = Cli::try_parse_from(line) else {
+                panic!("{words:?}")
+            };
+            let Amounts { timed, more, warm_up, .. } = of_command(&sweep.command, &sweep).unwrap().amounts;
+            (timed, more, warm_up)
+        };
+        assert_eq!(of(&[]), (5, 5, 1));
+        assert_eq!(of(&["--quick"]), (3, 2, 0));
+        assert_eq!(of(&["--quick", "--load", "wrk http://localhost/"]), (3, 0, 0), "a server takes its time to start");
+        assert_eq!((of(&["--quick", "--runs", "4"]), of(&["--runs", "9"])), ((4, 0, 0), (9, 0, 1)));
+        assert_eq!(of(&["--check-noise"]), (10, 0, 1));
+    }
 }

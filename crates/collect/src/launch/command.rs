@@ -39,7 +39,8 @@ pub struct RunOptions {
     /// Count migrations and hardware events. It costs time at every switch.
     pub count_events: bool,
     /// The target has the user's terminal: its input and output are knee's own, and when the user stops knee, the
-    /// target is given time to end by itself and the run counts as finished.
+    /// target is given time to end by itself and the run counts as finished. A server under load does not have the
+    /// terminal; when the user stops knee, its load is ended and the run counts as finished.
     pub interactive: bool,
 }
 

@@ -285,6 +285,10 @@ fn watch(load: u32, handles: [&OwnedFd; 2], limits: &Limits<'_>) -> Result<(u32,
         match ended(handles, LOOK) {
             [true, _] => return Ok((workers(&ran), pids.into_iter().collect())),
             [_, true] => return Err(Trouble::Ended { was_ready: true }),
+            // The user has seen enough.
+            _ if limits.options.interactive && limits.stop.requested() => {
+                return Ok((workers(&ran), pids.into_iter().collect()));
+            }
             _ => limits.hold()?,
         }
         if monotonic_ns() >= next {

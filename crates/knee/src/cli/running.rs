@@ -53,7 +53,7 @@ const OUTPUT: &str = "Output";
 #[command(after_help = SWEEP_EXAMPLES)]
 pub(crate) struct Sweep {
     /// A sweep that is kept in a file (TOML): variants of a program, parameters, thread counts
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = TARGET)]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "load", help_heading = TARGET)]
     pub(crate) file: Option<PathBuf>,
     /// Counts of processors, such as 1,2,4: the program is kept to so many, and starts as many threads as it likes
     ///
@@ -83,8 +83,8 @@ pub(crate) struct Serve {
     ///
     /// The command asks the server for work and prints how much it got done; a run is from its begin to its end. What wrk, wrk2,
     /// hey, ab, oha, h2load, vegeta, k6, redis-benchmark, memtier_benchmark, pgbench and sysbench print is known; --throughput
-    /// REGEX reads others. No shell is involved. `{threads}`, `{processors}` and `{NAME}` of --param are replaced in it, too.
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["file", "check_noise"], help_heading = SERVING)]
+    /// REGEX reads others. No shell is involved. In a sweep `{threads}`, `{processors}` and `{NAME}` of --param are replaced in it, too.
+    #[arg(long, value_name = "COMMAND", help_heading = SERVING)]
     pub(crate) load: Option<String>,
     /// When the server is ready: port:8080, http://localhost:8080/health, or a regular expression of a line that it prints
     /// [default: it listens]
@@ -116,8 +116,8 @@ pub(crate) struct SweepOptions {
     /// Run the command against itself, observing nothing: how large a difference has to be to be seen here
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) check_noise: bool,
-    /// Timed runs at each count [default: 5, and 5 more where those leave open whether time is lost; with --quick 3; with
-    /// --check-noise 10 and 6]
+    /// Timed runs at each count [default: 5, and 5 more where those leave open whether time is lost; with --quick 3 and 2;
+    /// with --check-noise 10, and 6 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
@@ -231,6 +231,9 @@ Examples:
   A program that runs already, for ten seconds; it goes on unchanged:
     sudo knee record -p 4711 --for 10s
 
+  A server, while another program asks it for work:
+    knee record --load 'wrk -c 16 -d 5 http://localhost:8080/' -- ./server
+
 What stops a program from scaling is told by comparing thread counts: knee sweep.
 
 Exit status: as of knee sweep.";
@@ -239,7 +242,7 @@ Exit status: as of knee sweep.";
 #[command(after_help = RECORD_EXAMPLES)]
 pub(crate) struct Record {
     /// Observe this running process with all its threads, instead of starting a program
-    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env"])]
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env", "load"])]
     pub(crate) pid: Option<u32>,
     /// Observe so long, such as 10s, 500ms or 2m [default: until the program ends, or Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET, requires = "pid")]
@@ -253,6 +256,11 @@ pub(crate) struct Record {
     /// File that says which functions of yours take locks, wait, ... (docs/primitives.md) [default: ./knee.toml, if it is there]
     #[arg(long, value_name = "FILE", help_heading = TARGET)]
     pub(crate) primitives: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+    /// Regular expression for the throughput in a line of the load's output; its group is the number
+    #[arg(long, value_name = "REGEX", requires = "load", help_heading = SERVING)]
+    pub(crate) throughput: Option<String>,
     /// The program and its arguments, behind `--`
     #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND", help_heading = TARGET)]
     pub(crate) command: Vec<OsString>,

@@ -15,6 +15,10 @@ use collect::load::Ready;
 use std::ffi::OsString;
 use std::time::Duration;
 
+/// What is noted, once, when a server had to be killed.
+pub(crate) const SERVER_KILLED: &str = "the server did not end when it was asked to (SIGTERM), and was killed \
+                                        (SIGKILL); --stop-within gives it more time";
+
 /// How a server runs under its load.
 #[derive(Debug, Clone)]
 pub(crate) struct ServingPlan {

@@ -3,6 +3,7 @@
 use super::stray;
 use crate::plan::Planned;
 use crate::plan::template::Template;
+use crate::serving::SERVER_KILLED;
 use crate::throughput::{Chosen, Forms, Found, choose};
 use analyze::curve::undecided;
 use analyze::disturbance::{Usual, disturbance};
@@ -114,9 +115,7 @@ impl<'c> Going<'c> {
     /// Notes, once, that the server had to be killed.
     pub(super) fn server_was_killed(&mut self) {
         if !std::mem::replace(&mut self.killed, true) {
-            let told = "the server did not end when it was asked to (SIGTERM), and was killed (SIGKILL); --stop-within \
-                        gives it more time";
-            self.case.meta.notes.push(told.to_owned());
+            self.case.meta.notes.push(SERVER_KILLED.to_owned());
         }
     }
 
@@ -191,7 +190,8 @@ impl<'c> Going<'c> {
     }
 }
 
-fn with_throughput(mut run: Run, found: &Found, chosen: Option<&Chosen>) -> Run {
+/// Adds what the program or its load printed.
+pub(crate) fn with_throughput(mut run: Run, found: &Found, chosen: Option<&Chosen>) -> Run {
     run.throughput = chosen.and_then(|c| c.value(found));
     if let Some(report) = &found.load {
         run.load_errors = report.errors;

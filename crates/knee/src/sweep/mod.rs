@@ -8,14 +8,14 @@
 //! May import: `executor`, `plan`, `serving`, `throughput`, `analyze`, `collect`, `recording`, `report`.
 
 mod case;
-mod output;
+pub(crate) mod output;
 mod progress;
 pub(crate) mod record;
 mod stray;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use case::{Broken, Case, Outcome};
+pub(crate) use case::{Broken, Case, Outcome, with_throughput};
 pub(crate) use progress::{Mode as ProgressMode, Progress};
 
 use crate::executor::{Executor, Outputs, RunRequest};

@@ -1,4 +1,10 @@
-//! `knee record`: one observed run, of a program that it starts or of a running process.
+//! `knee record`: one observed run, of a program that it starts or of a running process. Rooms: `under_load` a server
+//! that is started with its load.
+//!
+//! May import: `cli`, `failure`, `file`, `interrupt`, `job`, `naming`, `observing`, `plan`, `serving`, `shared`, `sweep`,
+//! `target`, `throughput`, `ui`, `collect`, `recording`.
+
+mod under_load;
 
 use super::shared::answer;
 use super::sweep::{create, default_folder, explain};
@@ -15,15 +21,13 @@ use crate::{interrupt, ui};
 use collect::{Attached, Collector, Command, End, Error, Observer, OutputSink, RunOptions, Stop, Stream, Tracer};
 use recording::meta::{Completion, Counted, Meta};
 use recording::tables::{Run, RunKind, Thread};
-use recording::{Recording, RunId, Writer};
+use recording::{Recording, Writer};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The only run of the recording.
-const RUN: RunId = RunId(0);
+use under_load::{RUN, UnderLoad};
 
 pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     let env = options.env.iter().map(|text| variable(text)).collect::<Result<Vec<_>, _>>();
@@ -31,12 +35,14 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     if let Some(program) = options.command.first() {
         target::check(program, None, std::env::var_os("PATH").as_deref())?;
     }
+    let loaded = UnderLoad::of(options)?;
     let command = match options.pid {
         Some(pid) => running_command(pid)?,
         None => options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     let functions = functions::said(options.primitives.as_deref())?;
-    let mut meta = Meta { functions, ..describe(command, &env) };
+    let load = loaded.as_ref().map(UnderLoad::described);
+    let mut meta = Meta { functions, load, ..describe(command, &env) };
     let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
     let Some(collector) = observing::choose(asked, &mut meta.capabilities)? else {
         return Err(not_observable(&meta).into());
@@ -45,9 +51,12 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     let mut writer = create(&folder, &meta)?;
     let stop = Stop::new();
     interrupt::listen(&stop)?;
-    let made = match options.pid {
-        Some(pid) => attach(pid, options, &stop, &mut writer, &mut meta.notes),
-        None => start(collector, options, env, &stop, &mut writer, &mut meta.notes),
+    let made = match (options.pid, &loaded) {
+        (Some(pid), _) => attach(pid, options, &stop, &mut writer, &mut meta.notes),
+        (None, Some(load)) => load
+            .observe(collector, (&options.command, env), &stop, &mut writer, &mut meta)
+            .and_then(|(run, stopped)| Ok((Run { threads: peak(writer.folder())?, ..run }, stopped))),
+        (None, None) => start(collector, options, env, &stop, &mut writer, &mut meta.notes),
     };
     collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = made.and_then(|(run, stopped)| conclude(run, stopped, &folder, &mut writer, &mut meta, options));
@@ -146,9 +155,12 @@ fn conclude(
     run.threads = run.threads.max(1);
     meta.thread_counts = vec![run.threads];
     meta.completion = if stopped { Completion::Interrupted } else { Completion::Finished };
+    let whose = if meta.load.is_some() { "load" } else { "program" };
     let failed = match (run.exit_status, run.signal) {
-        (_, Some(signal)) => Some(format!("signal {signal} ended the program")),
-        (Some(status), _) if status != 0 => Some(format!("the program ended with status {status}")),
+        // The user has ended it.
+        _ if stopped && meta.load.is_some() => None,
+        (_, Some(signal)) => Some(format!("signal {signal} ended the {whose}")),
+        (Some(status), _) if status != 0 => Some(format!("the {whose} ended with status {status}")),
         _ => None,
     };
     meta.notes.extend(failed);
