@@ -6,7 +6,6 @@ use crate::account::criticality::SeenAt;
 use crate::answer::Culprit;
 use crate::causes::shared::blame::{Blamed, culprit};
 use crate::facts::Facts;
-use crate::model::code::Code;
 use crate::model::stack_view::View;
 use crate::runtimes::{self, WorkerPool};
 use recording::ThreadId;
@@ -35,16 +34,10 @@ pub(super) fn handed_in(
     culprit(&views, Blamed::Own)
 }
 
-/// The library's pool that most of this ran in.
+/// The library's pool that these threads are of. One stack tells: such threads do nothing else, and stacks of
+/// hand-written code often break off before it.
 pub(super) fn pool(facts: &Facts<'_, '_>, seen: &[(SeenAt, f64)]) -> Option<&'static WorkerPool> {
     let stacks = &facts.model.stacks;
-    let of = |at: &SeenAt| {
-        let frames = at.stack.map(|stack| stacks.frames(stack)).unwrap_or_default();
-        frames.iter().filter_map(Code::name).find_map(runtimes::worker_pool)
-    };
-    let all: f64 = seen.iter().map(|(_, weight)| weight).sum();
-    let found: Vec<(&WorkerPool, f64)> = seen.iter().filter_map(|(at, weight)| Some((of(at)?, *weight))).collect();
-    let first = found.first()?.0;
-    let inside: f64 = found.iter().map(|(_, weight)| weight).sum();
-    (inside > all - inside).then_some(first)
+    let frames = seen.iter().filter_map(|(at, _)| at.stack).flat_map(|stack| stacks.frames(stack));
+    frames.filter_map(|code| code.name()).find_map(runtimes::worker_pool)
 }
