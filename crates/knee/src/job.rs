@@ -421,8 +421,8 @@ const QUICK_PAIRS: u32 = 6;
 /// Further blocks of a quick sweep, where its three leave open whether time is lost.
 ///
 /// Decides: how many blocks a quick sweep gets beyond three.
-/// From: statistics: five values of which none shows a gain show a loss, with a chance of error of one in 32
-/// (`statistics::intervals::above`); three never do.
+/// From: statistics: if all of five blocks show a loss, there is one, with a chance of error of one in 32
+/// (`statistics::intervals::above`); three blocks are never enough.
 /// Shown by: `amounts_by_default`.
 /// Wrong if: a program's runs scatter so much that five leave it open, too: the sweep then takes longer for nothing.
 const QUICK_MORE: u32 = 2;

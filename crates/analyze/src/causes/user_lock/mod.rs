@@ -205,7 +205,7 @@ fn cause<'t>(
         || "Threads".to_owned(),
         |pid| format!("Threads of {}", processes::called(ledger, pid)),
     );
-    // How a library works while it holds its own lock is no use to its callers; that it waits for them is.
+    // What a library computes under its own lock is no use to its callers; what it waits for there may be theirs.
     let words = words.filter(|_| !in_library || matches!(style, Style::HolderWaits(_)));
     let summary = summary(&who, culprit.as_ref(), in_library, runtime_lock, variable, words);
     if runtime_lock.is_some_and(|lock| lock.taken_by_program) {

@@ -181,7 +181,7 @@ pub(super) fn by_structure(
     if most(at.timed) || at.blocked <= 0.0 {
         return Purpose::Unknown;
     }
-    // What a thread waited for between taking and releasing such a lock, as for the interpreter's, tells nothing.
+    // While a thread holds such a lock it may wait elsewhere, above all for the interpreter's lock: that says nothing.
     if most(at.lock_object) && most_woken(at.by_peer) {
         return Purpose::Lock;
     }
