@@ -115,6 +115,55 @@ fn what_a_collector_runs_beside_one_thread_is_lost_with_two() {
     assert!(answer.verdict.causes[0].summary.contains("garbage collector"), "{:#?}", answer.verdict.causes);
 }
 
+const GO: &str = "main.parse@app a.go:5 < main.work@app a.go:9 < runtime.goexit@app";
+const MARKS: &str = "runtime.scanobject@app < runtime.gcDrain@app < runtime.gcBgMarkWorker@app < \
+                     runtime.gcBgMarkStartWorkers.gowrap1@app < runtime.goexit@app";
+const ASSISTS: &str = "runtime.scanobject@app < runtime.gcAssistAlloc@app < runtime.mallocgc@app < main.parse@app a.go:6 < \
+                       main.work@app a.go:9 < runtime.goexit@app";
+const NO_TASK: &str = "runtime.futex@app < runtime.notesleep@app < runtime.stopm@app < runtime.findRunnable@app < \
+                       runtime.schedule@app < runtime.mstart@app";
+
+/// A second of work, and a collector that runs for `collects` ms at each count: in a task of its own with one thread, on
+/// the other processor. `stack`: what that task runs.
+fn goroutines(collects: u64, stack: &'static str) -> Answer {
+    let two = (1000 + collects) / 2;
+    let cpu = (1000 + collects) as f64 * 1e-3;
+    let sketch = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(cpu))
+        .traced(1, move |run| {
+            main_joins(run, ms(1000));
+            run.thread("app").runs(ms(1000), GO);
+            run.thread("app").runs(ms(collects), stack).blocks(Reason::Futex, ms(1000 - collects), NO_TASK);
+        })
+        .clean_cpu(2, &around(two as f64 * 1e-3), &around(cpu))
+        .traced(2, move |run| {
+            main_joins(run, ms(two));
+            run.thread("app").runs(ms(two), GO);
+            run.thread("app").runnable(ms(collects)).runs(ms(two - collects), GO);
+            run.thread("app").runs(ms(collects), stack).blocks(Reason::Futex, ms(two - collects), NO_TASK);
+        });
+    let answer = answer_for(&sketch.tables());
+    assert_balanced(&answer);
+    answer
+}
+
+#[test]
+fn what_a_collector_s_tasks_run_beside_one_goroutine_is_lost_with_two() {
+    let answer = goroutines(400, MARKS);
+    assert!((useful(&answer) - 1.0).abs() < 0.02, "{:#?}", answer.account);
+    assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{:#?}", answer.verdict);
+    // Near miss: goroutines that collect because they allocate do so instead of their work.
+    let answer = goroutines(400, ASSISTS);
+    assert!((useful(&answer) - 1.4).abs() < 0.02, "{:#?}", answer.account);
+}
+
+#[test]
+fn what_a_collector_costs_a_program_that_scales_is_a_small_loss() {
+    let answer = goroutines(120, MARKS);
+    assert_eq!(ids(&answer), [CauseId::NONE, CauseId::ALLOCATOR], "{:#?}", answer.verdict);
+    assert!(answer.verdict.summary.contains("It scales"), "{}", answer.verdict.summary);
+}
+
 /// Two threads wait half of their time for memory, while a thread of the virtual machine collects garbage.
 #[test]
 fn who_waits_for_memory_waits_for_the_collector_by_its_name() {

@@ -136,3 +136,76 @@ fn few_looks_clear_nothing() {
     tables.parked_tasks.truncate(58);
     assert!(unsure_of_locks(&answer_for(&tables)), "{:#?}", answer_for(&tables).verdict);
 }
+
+const TAKES: &str = "runtime.gopark@app < runtime.chanrecv@app < runtime.chanrecv1@app < main.acquire@app a.go:60 < \
+                     main.upload@app a.go:71 < runtime.goexit@app";
+const ASLEEP_WITH_ONE: &str = "runtime.gopark@app < time.Sleep@app < main.send@app a.go:66 < main.upload@app a.go:72 < \
+                               runtime.goexit@app";
+const GIVES: &str = "runtime.lock2@app < runtime.chansend@app < runtime.chansend1@app < main.release@app a.go:63 < \
+                     main.upload@app a.go:73 < runtime.goexit@app";
+const FEEDS: &str = "runtime.lock2@app < runtime.chansend@app < runtime.chansend1@app < main.produce@app a.go:80 < \
+                     runtime.goexit@app";
+
+/// The run of [`server`], with a number of tasks that wait and one of tasks that sleep in each look, and a function that
+/// runs for ten samples.
+fn channel(looks: usize, tasks: impl Fn(usize) -> (u32, u32), runs: &str) -> Answer {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.2));
+    let run = |run: &mut RunSketch<'_>| {
+        run.thread("a").runs(ms(90), WORK).runs(ms(10), runs).locks(0x100, ms(900), IDLE, "a");
+        run.thread("b").runs(ms(100), WORK).locks(0x100, ms(900), IDLE, "a");
+        for look in 0..looks {
+            let (wait, sleep) = tasks(look);
+            run.look(ms(1000 / looks as u64 * look as u64), &[(TAKES, wait), (ASLEEP_WITH_ONE, sleep)]);
+        }
+    };
+    let mut tables = with_base(sketch, WORK).traced(2, run).tables();
+    tell_tasks(&mut tables);
+    answer_for(&tables)
+}
+
+#[test]
+fn tasks_that_wait_for_one_of_two_are_told_with_what_holders_do() {
+    let answer = channel(100, |look| if look % 5 == 0 { (6, 1) } else { (5, 2) }, GIVES);
+    assert_balanced(&answer);
+    let cause = found(&answer, CauseId::RESOURCE_POOL).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("main.acquire"));
+    assert!(cause.summary.contains("for one of 2 resources"), "{}", cause.summary);
+    assert!(cause.summary.contains("asleep in time.Sleep, called from main.send (a.go:66)"), "{}", cause.summary);
+    assert!(cause.remedies[0].contains("holders only wait"), "{:?}", cause.remedies);
+}
+
+/// The near miss: the same tasks, and who sends is another one, which has too little work for them.
+#[test]
+fn tasks_that_are_fed_by_another_have_a_queue() {
+    let answer = channel(100, |_| (5, 2), FEEDS);
+    assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The near miss: tasks hand work to each other, and now many, now few of them have some.
+#[test]
+fn tasks_that_are_busy_in_changing_numbers_have_no_pool() {
+    let answer = channel(100, |look| (7 - (look % 7) as u32, (look % 7) as u32), GIVES);
+    assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn few_looks_tell_no_pool_of_tasks() {
+    let answer = channel(9, |_| (5, 2), GIVES);
+    assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
+}
+
+/// Two tasks may as well take turns.
+#[test]
+fn two_tasks_have_no_pool() {
+    let answer = channel(100, |_| (1, 1), GIVES);
+    assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The runtime's own semaphores are no locks of the program.
+#[test]
+fn a_task_that_starts_a_collection_waits_for_no_lock() {
+    let collects = "runtime.gopark@app < runtime.semacquire1@app < runtime.gcStart@app < runtime.mallocgc@app < \
+                    runtime.newobject@app < main.serve@app a.go:6 < runtime.goexit@app";
+    let answer = answer(&[(collects, 2)]);
+    assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
+}

@@ -325,6 +325,51 @@ fn who_is_held_back_by_other_programs_makes_no_imbalance() {
     assert!(found(&answer_for(&tables(false)), CauseId::IMBALANCE).is_some());
 }
 
+/// What the hypervisor takes looks like running: at barriers now one, now the other comes late.
+#[test]
+fn who_stands_still_for_other_virtual_machines_makes_no_imbalance() {
+    let tables = |stolen: u64, late: [u64; 2]| {
+        let mut tables = Sketch::new(2)
+            .clean(1, &around(1.0))
+            .clean_cpu(2, &around(0.7), &around(1.0))
+            .traced(1, |run| {
+                run.thread("one").runs(ms(1000), PARALLEL);
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(700));
+                for (i, name) in ["one", "two"].into_iter().enumerate() {
+                    let mut thread = run.thread(name);
+                    for round in 0..100 {
+                        thread = match late[round % 2] == i as u64 {
+                            true => thread.runs(ms(7), PARALLEL),
+                            false => thread.runs(ms(3), PARALLEL).blocks(Reason::Futex, ms(4), WAIT),
+                        };
+                    }
+                }
+            })
+            .tables();
+        tables.runs.iter_mut().filter(|run| run.threads == 2).for_each(|run| run.steal_ns = Some(ms(stolen)));
+        answer_for(&tables)
+    };
+    let answer = tables(450, [0, 1]);
+    assert!(missing(&answer, CauseId::IMBALANCE).contains("virtual machines"), "{:#?}", answer.verdict);
+    // Near misses: too little was taken; and it is always the same thread that comes late, by more than was taken.
+    assert!(found(&tables(100, [0, 1]), CauseId::IMBALANCE).is_some());
+    assert!(found(&tables(100, [1, 1]), CauseId::IMBALANCE).is_some());
+}
+
+#[test]
+fn who_ends_late_for_other_virtual_machines_had_no_unequal_share() {
+    let answer = |stolen: u64| {
+        let mut tables = uneven();
+        tables.runs.iter_mut().for_each(|run| run.steal_ns = Some(ms(stolen)));
+        answer_for(&tables)
+    };
+    assert!(found(&answer(100), CauseId::IMBALANCE).is_some());
+    let answer = answer(700);
+    assert!(missing(&answer, CauseId::IMBALANCE).contains("other virtual machines"), "{:#?}", answer.verdict);
+}
+
 /// Half of the work takes twice as long on one of the processors: that is not more work. If all threads together do as
 /// much as a single thread does, the shares are unequal.
 #[test]

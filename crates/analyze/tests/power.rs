@@ -42,6 +42,17 @@ fn beside_others(locked: u64, kept: u64) -> Answer {
     answer_for(&tables)
 }
 
+/// Two threads that run for a second each, while other virtual machines have the two processors for `stolen` ms.
+fn beside_machines(stolen: u64) -> Answer {
+    let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+        .traced(2, |run| ["a", "b"].into_iter().for_each(|name| drop(run.thread(name).runs(ms(1000), WORK))))
+        .tables();
+    for run in tables.runs.iter_mut() {
+        run.steal_ns = Some(ms(stolen));
+    }
+    answer_for(&tables)
+}
+
 fn power(answer: &Answer, id: CauseId) -> &analyze::answer::Power {
     answer.verdict.power.iter().find(|p| p.id == id).unwrap_or_else(|| panic!("{:#?}", answer.verdict))
 }
@@ -70,4 +81,37 @@ fn nothing_is_clear_where_threads_hardly_ever_run_side_by_side() {
     let answer = beside_others(0, 90);
     assert!(!answer.verdict.clear.contains(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
     assert!(!answer.verdict.clear.contains(&CauseId::FALSE_SHARING), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn what_other_virtual_machines_kept_from_being_seen_stays_unsure() {
+    let answer = beside_machines(900);
+    assert!(power(&answer, CauseId::FALSE_SHARING).exposure < 0.2, "{:#?}", answer.verdict.power);
+    assert!(!answer.verdict.clear.contains(&CauseId::FALSE_SHARING), "{:#?}", answer.verdict);
+    // Near miss: they take too little to hide anything.
+    let answer = beside_machines(10);
+    assert!(power(&answer, CauseId::FALSE_SHARING).exposure > 0.98, "{:#?}", answer.verdict.power);
+}
+
+/// What is found beside other programs must be there even if the runs were as far off as their differences say.
+#[test]
+fn what_may_be_nothing_in_disturbed_runs_stays_unsure() {
+    const TIMES: [f64; 5] = [0.60, 0.90, 0.55, 0.75, 0.58];
+    let answer = |disturbed: bool, waits: u64| {
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &TIMES, &[1.0; 5]);
+        let mut tables = with_base(sketch, WORK)
+            .traced(2, |run| {
+                for (name, other) in [("a", "b"), ("b", "a")] {
+                    (0..10).fold(run.thread(name), |t, _| t.runs(ms(50), WORK).locks(0x100, ms(waits), WAIT, other));
+                }
+            })
+            .tables();
+        if disturbed {
+            tables.runs.iter_mut().for_each(|run| run.foreign_ns = Some(run.wall_ns / 4));
+        }
+        answer_for(&tables)
+    };
+    assert!(found(&answer(false, 10), CauseId::USER_LOCK).is_some(), "{:#?}", answer(false, 10).verdict);
+    let told = answer(true, 10);
+    assert!(missing(&told, CauseId::USER_LOCK).contains("disturbed every timed run"), "{:#?}", told.verdict);
 }

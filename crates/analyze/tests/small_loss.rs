@@ -90,3 +90,30 @@ fn a_program_beside_others_is_not_said_to_scale() {
     let answer = answer_for(&tables);
     assert!(!answer.verdict.summary.contains("It scales"), "{}", answer.verdict.summary);
 }
+
+/// The main thread runs alone for 90 of 690 ms with two threads; four threads wait for a lock as well. A start is what
+/// every program has, and the lock is a defect.
+#[test]
+fn a_lock_at_another_count_comes_before_a_small_start() {
+    let tables = |waits: u64| {
+        let traced = |run: &mut RunSketch<'_>, workers: &[&str], each: u64, waits: u64| {
+            run.thread("main").runs(ms(90), LOAD).blocks(Reason::Futex, ms(each + waits), JOIN);
+            for (name, other) in workers.iter().zip(workers.iter().cycle().skip(1)) {
+                let thread = run.thread_at(name, ms(90));
+                (0..10).fold(thread, |t, _| t.runs(ms(each / 10), WORK).locks(0x100, ms(waits / 10), LOCK, other));
+            }
+        };
+        let wall = 0.09 + 0.3 + waits as f64 * 1e-3;
+        Sketch::new(4)
+            .clean(1, &around(1.09))
+            .clean_cpu(2, &around(0.69), &around(1.09))
+            .clean_cpu(4, &around(wall), &around(1.29))
+            .traced(1, |run| traced(run, &["a"], 1000, 0))
+            .traced(2, |run| traced(run, &["a", "b"], 600, 0))
+            .traced(4, |run| traced(run, &["a", "b", "c", "d"], 300, waits))
+            .tables()
+    };
+    let first = |waits: u64| answer_for(&tables(waits)).verdict.causes.iter().find(|c| c.id != CauseId::NONE).map(|c| c.id);
+    assert_eq!(first(0), Some(CauseId::SERIAL_PHASE), "{:#?}", answer_for(&tables(0)).verdict);
+    assert_eq!(first(100), Some(CauseId::USER_LOCK), "{:#?}", answer_for(&tables(100)).verdict);
+}

@@ -4,7 +4,7 @@
 
 mod common;
 
-use analyze::answer::CauseId;
+use analyze::answer::{Answer, CauseId};
 use analyze::answer_for;
 use common::*;
 use recording::Tables;
@@ -586,4 +586,37 @@ fn who_starts_the_others_and_then_waits_is_no_worker() {
 fn who_hands_out_the_work_is_one() {
     let answer = answer_for(&waits_at_a_loop(400));
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+}
+
+/// Two threads that run in turns, each waiting for what the other hands over.
+fn in_turns(stolen: u64) -> Answer {
+    const WAIT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app queue.c:9 < work@app app.c:5";
+    const WORK: &str = "count@app app.c:7 < work@app app.c:6";
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.95), &around(1.0));
+    let mut tables = with_base(sketch, WORK)
+        .traced(2, |run| {
+            main_joins(run, ms(950));
+            let (mut rounds, mut other) = (Vec::new(), Vec::new());
+            for _ in 0..100 {
+                rounds.push(ms(5));
+                other.push(us(4500));
+            }
+            let one = run.thread("one");
+            rounds.iter().zip(&other).fold(one, |t, (own, wait)| t.runs(*own, WORK).locks(0x100, *wait, WAIT, "two"));
+            let two = run.thread("two");
+            rounds.iter().zip(&other).fold(two, |t, (wait, own)| t.locks(0x200, *wait, WAIT, "one").runs(*own, WORK));
+        })
+        .tables();
+    tables.runs.iter_mut().filter(|run| run.threads == 2).for_each(|run| run.steal_ns = Some(ms(stolen)));
+    answer_for(&tables)
+}
+
+/// Who waits for a thread that stands still, because another virtual machine has its processor, waits for that.
+#[test]
+fn threads_in_turns_are_told_unless_other_virtual_machines_may_be_why() {
+    let answer = in_turns(100);
+    let cause = found(&answer, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert!(cause.summary.contains("hand work to each other"), "{}", cause.summary);
+    let answer = in_turns(1000);
+    assert!(missing(&answer, CauseId::CONDITION_WAIT).contains("stands still"), "{:#?}", answer.verdict);
 }

@@ -75,8 +75,9 @@ impl Latency {
     }
 
     /// Idle processors are charged in equal parts to all waiting threads. Waits that are as long as at the smallest
-    /// count explain no loss: their part goes to the waits that have grown, in proportion to their growth. What goes to
-    /// waits of unknown purpose stays unexplained.
+    /// count explain no loss: their part goes to the waits that have grown, in proportion to their growth. A wait leaves
+    /// no more than one processor idle: what exceeds its growth stays unexplained, and so does what goes to waits of
+    /// unknown purpose.
     fn pass_on(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>) {
         let before = |id: &LineId| self.waited.get(id).copied().unwrap_or(0.0);
         let grown: BTreeMap<LineId, f64> = waited
@@ -97,7 +98,7 @@ impl Latency {
         }
         for line in &mut account.lines {
             if let Some(growth) = grown.get(&line.id) {
-                let part = rest * growth / all;
+                let part = (rest * growth / all).min(*growth);
                 line.seconds += part;
                 account.unexplained -= part;
             }

@@ -66,6 +66,9 @@ pub struct Ledger<'m, 't> {
     /// What other programs took from the traced run beyond what they took from the clean runs, in the unit of the
     /// lines. It is in no line.
     pub disturbed: f64,
+    /// What the hypervisor gave to other virtual machines, in the unit of the lines: during the traced run, or the median
+    /// of the timed ones, if that is more. It is in no line: threads seem to run meanwhile.
+    pub stolen: f64,
     /// The idle time of the clean runs is above this with 95 % certainty, in the same unit; absent where not known.
     pub least_idle: Option<f64>,
     /// The split of the traced run.
@@ -259,6 +262,7 @@ struct Lines<'t> {
     scale: f64,
     on_cpu_scale: f64,
     disturbed: f64,
+    stolen: f64,
     least_idle: Option<f64>,
     unexplained: Vec<(Unexplained, f64)>,
     grown: Vec<(Doing<'t>, f64)>,
@@ -343,6 +347,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let Losses { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
     let Sorted { lines, unexplained, small } = sort_out(parts);
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
+    let timed_steal = clean.median(threads, |run| run.steal_ns.map_or(0.0, seconds) / clean.work(run)).unwrap_or(0.0);
     Lines {
         account: Balance {
             threads: traced.told_count(),
@@ -358,6 +363,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         scale: scale / draft.work,
         on_cpu_scale: on_cpu / draft.work,
         disturbed: disturbed * scale,
+        stolen: (traced.run.steal_ns.map_or(0.0, seconds) / draft.work * on_cpu).max(timed_steal),
         least_idle,
         unexplained,
         grown,
@@ -456,8 +462,8 @@ impl<'m, 't> Draft<'m, 't> {
     fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>) -> Ledger<'m, 't> {
         let Draft { traced, waits, split, profile, serial_code, work } = self;
         let WaitReasons { futexes, resources, reasons } = waits;
-        let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, least_idle, .. } = lines;
-        let Lines { unexplained, grown, small, most_growth, .. } = lines;
+        let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, stolen, .. } = lines;
+        let Lines { least_idle, unexplained, grown, small, most_growth, .. } = lines;
         Ledger {
             traced,
             account,
@@ -466,6 +472,7 @@ impl<'m, 't> Draft<'m, 't> {
             scale,
             on_cpu_scale,
             disturbed,
+            stolen,
             least_idle,
             split,
             futexes,

@@ -80,7 +80,7 @@ pub struct Profile<'t> {
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
     /// All samples.
     pub total: u64,
-    /// Samples of threads that a runtime started to compile or to collect garbage.
+    /// Samples of threads that a runtime started to compile or to collect garbage, and of a collector's tasks in others.
     pub serving: u64,
 }
 
@@ -146,7 +146,11 @@ pub fn profile<'t>(
         let doing = doing(model, seen, &view, owners, &purposes, &ending);
         *found.counts.entry(doing).or_default() += count;
         found.total += count;
-        found.serving += if matches!(service, Some(Service::Compiler | Service::Collector)) { count } else { 0 };
+        let serves = match service {
+            Some(service) => matches!(service, Service::Compiler | Service::Collector),
+            None => view.is_collector(),
+        };
+        found.serving += if serves { count } else { 0 };
         if !matches!(doing, Doing::Function(..) | Doing::Unknown) {
             found.sites.entry((doing, spot(&view))).or_insert((0, view)).0 += count;
         }

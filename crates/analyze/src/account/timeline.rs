@@ -306,10 +306,15 @@ impl Sweep {
 impl Split {
     /// Of the time in which two threads or more wanted processors, the share in which they had them, 0 to 1. What
     /// threads do to each other shows only while they run together. `others`: seconds that other programs had the
-    /// processors; only up to these can time together be missing.
-    pub fn exposure(&self, others: f64) -> f64 {
+    /// processors; only up to these can time together be missing. `stolen`: seconds that other virtual machines had
+    /// them, from this program and from others alike. A thread stands still meanwhile, but seems to run, and two that
+    /// seem to run together do so only while neither stands still.
+    pub fn exposure(&self, others: f64, stolen: f64) -> f64 {
         let missing = (self.together_wanted - self.together).clamp(0.0, others.max(0.0));
-        if self.together + missing > 0.0 { self.together / (self.together + missing) } else { 1.0 }
+        let wanted = self.together + missing;
+        let ran = self.on_cpu + others.max(0.0);
+        let stood_still = if ran > 0.0 { (2.0 * stolen / ran).min(1.0) } else { 0.0 };
+        if wanted > 0.0 { self.together * (1.0 - stood_still) / wanted } else { 1.0 }
     }
 
     /// What is charged to one reason.

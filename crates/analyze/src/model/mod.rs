@@ -4,8 +4,9 @@
 //! [`stacks`] and [`stack_view`] call stacks, and what one says; [`futex`] what futex waits are for, by names and by
 //! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`]
 //! where threads wait for one of a few things; [`requests`] what a server answered, and which services it asked;
-//! [`task_sleeps`] and [`tasks`] programs whose runtime schedules tasks on threads; [`fixed_threads`] threads whose number does not follow the thread count; [`similar_threads`] threads that
-//! do the same work; [`window`] which part of a run the printed rate covers; [`linux`] what is known of the kernel.
+//! [`task_sleeps`], [`task_pools`] and [`tasks`] programs whose runtime schedules tasks on threads; [`fixed_threads`]
+//! threads whose number does not follow the thread count; [`similar_threads`] threads that do the same work; [`window`]
+//! which part of a run the printed rate covers; [`linux`] what is known of the kernel.
 //!
 //! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -21,6 +22,7 @@ mod run;
 pub mod similar_threads;
 pub mod stack_view;
 pub mod stacks;
+pub mod task_pools;
 pub mod task_sleeps;
 pub mod tasks;
 pub mod window;
@@ -34,7 +36,7 @@ use fixed_threads::fixed_threads;
 use futex::FutexWait;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
-use recording::{RunId, Tables, ThreadId, WaitId};
+use recording::{RunId, StackId, Tables, ThreadId, WaitId};
 pub use run::Traced;
 use stacks::Stacks;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -110,12 +112,14 @@ impl<'t> Model<'t> {
                     handed: HashSet::new(),
                     own_events: false,
                     task_sleeps: TaskSleeps::default(),
+                    task_pools: Vec::new(),
                     tasks: Tasks::default(),
                     tasks_seen: false,
                     few_tasks_left: Vec::new(),
                     gatherings: BTreeSet::new(),
                     fixed_threads: HashSet::new(),
                     services: HashMap::new(),
+                    collecting: 0.0,
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
                     kernel_locks: Vec::new(),
@@ -174,6 +178,7 @@ impl<'t> Model<'t> {
         let stacks = Stacks::new(tables);
         for run in &mut traced {
             run.services = services(run, &stacks);
+            run.collecting = collecting(run, &stacks);
         }
         let marked = traced.iter().any(|t| (by_marks || t.loaded()) && measured(tables, t.trace).is_some());
         let part = match (marked, by_marks && !alone) {
@@ -193,7 +198,8 @@ impl<'t> Model<'t> {
         };
         for run in &mut traced {
             run.tasks_seen = parked_tasks::well_seen(tables, run.run.run, run.measured);
-            run.task_sleeps = TaskSleeps::new(&run.waits, &run.wakes, &stacks, numbers.futex);
+            run.task_pools = task_pools::task_pools(tables, run.run.run, &stacks);
+            run.task_sleeps = TaskSleeps::new(&run.waits, &run.wakes, &stacks, &run.task_pools, numbers.futex);
             run.tasks = Tasks::new(&run.samples, &stacks);
             run.few_tasks_left = run.tasks.fewer_than(run.processors());
             run.task_sleeps.settle(&run.slices, &run.few_tasks_left);
@@ -221,6 +227,19 @@ fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service>
         services.extend(started.map(|service| (wait.thread, service)));
     }
     services
+}
+
+/// The share of a run's samples in which the program's own threads ran tasks of a garbage collector.
+fn collecting(run: &Traced<'_>, stacks: &Stacks<'_>) -> f64 {
+    let mut known: HashMap<StackId, bool> = HashMap::new();
+    let mut collects =
+        |stack: StackId| *known.entry(stack).or_insert_with(|| stacks.view(Some(stack), false).is_collector());
+    let (mut count, mut all) = (0, 0_usize);
+    for sample in run.samples.iter().filter(|sample| !run.services.contains_key(&sample.thread)) {
+        all += 1;
+        count += usize::from(sample.user_stack.is_some_and(&mut collects));
+    }
+    count as f64 / all.max(1) as f64
 }
 
 /// When the program's own threads end at least this share of the waiting for pipes, sockets and events, all of that

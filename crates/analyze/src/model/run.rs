@@ -1,6 +1,7 @@
 //! One observed run with its rows: threads, what they waited for, who woke them, samples.
 
 use super::linux::is_kernel_thread;
+use super::task_pools::TaskPool;
 use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
 use crate::runtimes::Service;
@@ -72,6 +73,8 @@ pub struct Traced<'t> {
     pub own_events: bool,
     /// Why threads of a task scheduler sleep.
     pub task_sleeps: TaskSleeps,
+    /// Limited resources that its tasks pass to each other.
+    pub task_pools: Vec<TaskPool>,
     /// Its tasks, where samples tell them.
     pub tasks: Tasks<'t>,
     /// Its waiting tasks were looked at often enough that a lock which they wait for would show.
@@ -85,6 +88,8 @@ pub struct Traced<'t> {
     pub fixed_threads: HashSet<ThreadId>,
     /// Threads that a runtime started for itself, and what they do.
     pub services: HashMap<ThreadId, Service>,
+    /// The share of the other threads' running time in which they ran tasks of a garbage collector, 0 to 1.
+    pub collecting: f64,
     /// Its system calls.
     pub syscalls: Vec<&'t Syscall>,
     /// Its system calls by place and error.
@@ -145,7 +150,7 @@ impl<'t> Traced<'t> {
     }
 
     /// True when the threads ran for more time than one processor per requested thread has, by more than the smallest
-    /// loss that is called a cause. The time of a runtime's own threads does not count. Always false where the sweep
+    /// loss that is called a cause. The time of a runtime's own threads, and of its collector's tasks, does not count. Always false where the sweep
     /// counts processors: no threads were requested, and nothing can run on more processors.
     pub fn uses_more(&self) -> bool {
         if self.counted == Counted::Processors {
@@ -154,6 +159,7 @@ impl<'t> Traced<'t> {
         let own = self.threads.values().filter(|t| !self.services.contains_key(&t.thread));
         let ran = own.fold(0, |sum: u64, t| sum.saturating_add(t.running_ns)) as f64;
         let whole = self.trace.end_ns.saturating_sub(self.trace.begin_ns) as f64;
+        let ran = ran * (1.0 - self.collecting);
         ran > (1.0 + MIN_SHARE) * whole * f64::from(self.run.threads)
     }
 

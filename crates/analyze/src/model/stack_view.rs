@@ -54,6 +54,11 @@ pub struct View<'t> {
 }
 
 impl<'t> View<'t> {
+    /// True for a task of a runtime's garbage collector: no code of the program called it.
+    pub fn is_collector(&self) -> bool {
+        self.theme == Some(Theme::Collector) && self.own.is_none()
+    }
+
     /// The library function that is responsible for what happens here; absent when the entry is a primitive or has no
     /// name, because then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {

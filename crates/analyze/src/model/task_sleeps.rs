@@ -6,6 +6,7 @@
 
 use super::stack_view::View;
 use super::stacks::Stacks;
+use super::task_pools::TaskPool;
 use crate::runtimes::{Parked, Primitive};
 use recording::WaitId;
 use recording::tables::{self, Slice, State, Wait, Wake};
@@ -39,11 +40,12 @@ pub struct TaskSleeps {
 }
 
 impl TaskSleeps {
-    /// Finds them. `futex`: the number of that system call.
+    /// Finds them. `pools`: what the tasks pass to each other; `futex`: the number of that system call.
     pub fn new<'t>(
         waits: &BTreeMap<WaitId, &'t Wait>,
         wakes: &HashMap<WaitId, Vec<&'t Wake>>,
         stacks: &Stacks<'t>,
+        pools: &[TaskPool],
         futex: u32,
     ) -> TaskSleeps {
         let mut found = TaskSleeps::default();
@@ -75,6 +77,9 @@ impl TaskSleeps {
         for (wait, what, view) in &parked {
             let reason = match *what {
                 Parked::Spare => SleepReason::Spare,
+                Parked::TaskWaits(_) if pools.iter().any(|p| wait.user_stack.is_some_and(|s| p.waits.contains(&s))) => {
+                    SleepReason::Waits(Primitive::Pool)
+                }
                 // The stack is the task's own.
                 Parked::TaskWaits(primitive) => SleepReason::Waits(primitive),
                 Parked::Ended | Parked::Waits(Primitive::Join) => SleepReason::Ended,

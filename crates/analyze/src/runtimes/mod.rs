@@ -28,7 +28,7 @@ pub use managed::own_classes::OwnClasses;
 use names::Names;
 use runtime::Runtime;
 use types::RuntimeLock;
-pub use types::{CallStack, Called, Parked, Primitive, Service, Theme, WorkerPool};
+pub use types::{CallStack, Called, Exchange, Parked, Primitive, Service, Theme, WorkerPool};
 
 /// All runtimes. If several recognise a stack, the first decides.
 const ALL: [&dyn Runtime; 13] = [
@@ -221,6 +221,11 @@ pub fn is_spin_lock(name: &str) -> bool {
 /// Why a task scheduler's thread sleeps; `None` for any other thread.
 pub fn parked(stack: &CallStack<'_>) -> Option<Parked> {
     first(|runtime| runtime.parked(stack))
+}
+
+/// What a function of a task scheduler lets tasks do with each other.
+pub fn exchange(function: &str) -> Option<Exchange> {
+    first(|runtime| runtime.exchange(function))
 }
 
 /// True where all functions are a task scheduler's own.

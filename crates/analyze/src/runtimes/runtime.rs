@@ -1,7 +1,7 @@
 //! What each runtime answers; all but its names is optional.
 
 use super::names::Names;
-use super::types::{Advice, CallStack, Called, Parked, Primitive, RuntimeLock};
+use super::types::{Advice, CallStack, Called, Exchange, Parked, Primitive, RuntimeLock};
 
 /// One language's library, virtual machine or other runtime.
 pub(super) trait Runtime: Sync {
@@ -20,6 +20,11 @@ pub(super) trait Runtime: Sync {
 
     /// Why a task scheduler's thread sleeps; `None` for any other thread.
     fn parked(&self, _stack: &CallStack<'_>) -> Option<Parked> {
+        None
+    }
+
+    /// What a function of a task scheduler lets tasks do with each other.
+    fn exchange(&self, _function: &str) -> Option<Exchange> {
         None
     }
 

@@ -17,6 +17,31 @@ pub enum Primitive {
     Sleep,
 }
 
+/// What tasks do with each other: each of these waits for its opposite, or lets it go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Exchange {
+    /// Sends to a channel.
+    Sends,
+    /// Receives from a channel.
+    Receives,
+    /// Waits for a condition.
+    Waits,
+    /// Wakes one that waits for a condition.
+    Wakes,
+}
+
+impl Exchange {
+    /// What it waits for, or lets go on.
+    pub fn opposite(self) -> Exchange {
+        match self {
+            Exchange::Sends => Exchange::Receives,
+            Exchange::Receives => Exchange::Sends,
+            Exchange::Waits => Exchange::Wakes,
+            Exchange::Wakes => Exchange::Waits,
+        }
+    }
+}
+
 /// What a library is busy with.
 ///
 /// Each is one cause although its time shows as locks, system calls, page faults and plain code, so the theme of a

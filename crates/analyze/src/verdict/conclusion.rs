@@ -56,7 +56,17 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     let mut verdict = Verdict::default();
     for meta in causes {
         match (meta.judge)(facts, meta).said() {
-            Outcome::Found(causes) => verdict.causes.extend(causes),
+            Outcome::Found(causes) => {
+                let uncertain = |cause: &Cause| power::too_disturbed(facts, cause);
+                let missing = causes.first().and_then(uncertain);
+                let certain = causes.into_iter().filter(|cause| uncertain(cause).is_none());
+                let before = verdict.causes.len();
+                verdict.causes.extend(certain);
+                if let Some(missing) = missing.filter(|_| verdict.causes.len() == before) {
+                    verdict.unsure.push(Unsure { id: meta.id, missing });
+                    verdict.power.extend(power::power(facts, meta));
+                }
+            }
             Outcome::Outside(condition) => verdict.machine.push(condition),
             Outcome::Nothing => {}
             Outcome::Clear(_) => {
@@ -77,9 +87,12 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     // Seconds at different thread counts cannot be compared: causes at the count that the verdict is about come first.
     let focus = facts.focus().map(|l| l.account.threads);
     let elsewhere = |c: &Cause| focus.is_some_and(|f| f != c.threads);
+    let defect = verdict.causes.iter().any(none::is_defect);
+    let small_start = |c: &Cause| defect && none::is_small_start(facts, c);
     verdict.causes.sort_by(|a, b| {
         let seconds = b.lost_seconds.total_cmp(&a.lost_seconds);
-        elsewhere(a).cmp(&elsewhere(b)).then(seconds).then(a.id.cmp(&b.id))
+        let place = |c: &Cause| (small_start(c), elsewhere(c));
+        place(a).cmp(&place(b)).then(seconds).then(a.id.cmp(&b.id))
     });
     let found = verdict.causes.first().map(blame);
     let mut open = verdict.causes.first().and_then(|cause| larger_open(facts, cause)).unwrap_or_default();

@@ -1,15 +1,15 @@
 //! How much of a cause could have been missed: this makes *clear* mean more than *not seen*.
 //!
 //! The bound for a cause is the time booked to it, plus its error, plus the time that samples could have missed. What
-//! threads do to each other shows only while they run at the same time: where other programs kept them apart, the bound
-//! grows in proportion.
+//! threads do to each other shows only while they run at the same time: where other programs or other virtual machines
+//! kept them apart, the bound grows in proportion.
 
 use crate::account::{Booked, Ledger, LineId};
-use crate::answer::Power;
+use crate::answer::{Cause, Power};
 use crate::causes::Meta;
 use crate::curve::seconds;
 use crate::disturbance::{Usual, disturbance};
-use crate::facts::{Facts, significant};
+use crate::facts::{Facts, in_proportion, significant};
 use crate::statistics::MIN_SHARE;
 use crate::words::percent;
 use recording::meta::Counted;
@@ -46,9 +46,12 @@ pub(super) fn too_weak(power: &Power, counted: Counted) -> Option<String> {
     let bound = format!("{} of the processor time with {}", percent(power.at_most), counted.many(power.threads));
     Some(match power.exposure < 1.0 - MIN_SHARE {
         true => format!(
-            "too disturbed to exclude: other programs let threads run side by side for {} of the time that they wanted \
-             to; it may take up to {bound}",
+            "too disturbed to exclude: threads could run side by side for only {} of the time that they wanted to; it may \
+             take up to {bound}",
             percent(power.exposure)
+        ),
+        false if power.undisturbed_runs == 0 => format!(
+            "too disturbed to exclude: other programs or virtual machines disturbed every timed run; it may take up to {bound}"
         ),
         false => format!("too few samples to exclude, {}: it may take up to {bound}", power.samples),
     })
@@ -57,12 +60,16 @@ pub(super) fn too_weak(power: &Power, counted: Counted) -> Option<String> {
 fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, meta: &Meta) -> Power {
     let traced = ledger.traced;
     let others = seconds(traced.trace.foreign_ns) * traced.measured_share() * (1.0 - traced.kernel_threads());
-    let exposure = ledger.split.exposure(others);
+    let stolen = traced.run.steal_ns.map_or(0.0, seconds) * traced.measured_share();
+    let exposure = ledger.split.exposure(others, stolen);
     let (booked, error) = meta.charged(ledger);
     let (open, open_error) = elsewhere(ledger, meta);
     let samples = ledger.profile.total;
     let a_sample = ledger.split.on_cpu / samples.max(1) as f64 * ledger.on_cpu_scale;
-    let seen = booked.max(0.0) + open + ONE_SIDED_95 * error.hypot(open_error) + meta.samples_needed as f64 * a_sample;
+    let undisturbed_runs = undisturbed(facts, ledger.account.threads);
+    // A cause that seems to save time saves none. That shows how far disturbed runs are off, in either direction.
+    let booked = if undisturbed_runs == 0 { booked.abs() } else { booked.max(0.0) };
+    let seen = booked + open + ONE_SIDED_95 * error.hypot(open_error) + meta.samples_needed as f64 * a_sample;
     let capacity = ledger.account.capacity.max(f64::MIN_POSITIVE);
     let bound = if exposure < LEAST_EXPOSURE { f64::INFINITY } else { seen / exposure };
     // No cause can take more than the whole loss.
@@ -80,9 +87,27 @@ fn at(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, meta: &Meta) -> Power {
         at_most: (bound.min(most) / capacity).clamp(0.0, 1.0),
         samples,
         exposure,
-        undisturbed_runs: undisturbed(facts, ledger.account.threads),
+        undisturbed_runs,
         trials,
     }
+}
+
+/// Why a cause that was found is not certain: no timed run was undisturbed, and with them it may take less than what
+/// counts as a cause.
+pub(super) fn too_disturbed(facts: &Facts<'_, '_>, cause: &Cause) -> Option<String> {
+    let ledger = facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads)?;
+    let least = cause.interval.low / ledger.account.capacity.max(f64::MIN_POSITIVE);
+    let runs = &facts.model.tables.runs;
+    let timed = runs.iter().any(|run| run.kind == RunKind::Clean && run.threads == cause.threads);
+    let disturbed = timed && !ledger.traced.is_only_run && undisturbed(facts, cause.threads) == 0;
+    (disturbed && least < MIN_SHARE).then(|| {
+        let booked = in_proportion(ledger, cause.lost_seconds);
+        let least = if least > 0.0 { percent(least) } else { "nothing".to_owned() };
+        format!(
+            "{booked} is booked to it, but other programs or virtual machines disturbed every timed run: it may be {least}; \
+             repeat it on a quiet machine"
+        )
+    })
 }
 
 /// What may belong to the cause besides its lines, and its standard error: parts too small for a line, and lines that

@@ -48,6 +48,12 @@ fn reason(at: &WaitPlace) -> Reason {
         Within::Fault => syscall_names::reason(None),
         Within::Hidden => Reason::None,
     };
+    // A place that could not be reported, for lack of room, has no file. Whether it was a file or a socket is unknown.
+    let unreported = matches!(at.within, Within::Call(call) if call.operation.is_none());
+    let by_call = match by_call {
+        Reason::Io if unreported && at.file.is_none() => Reason::None,
+        known => known,
+    };
     let by_file = at.file.as_ref().filter(|_| by_call == Reason::Io).map_or(by_call, |file| file.reason());
     if matches!(by_file, Reason::Pipe | Reason::Poll) {
         return by_file;
@@ -97,6 +103,17 @@ mod tests {
 
     fn row(at: WaitPlace) -> Wait {
         wait_row(RunId(0), at, &WaitSums::default())
+    }
+
+    #[test]
+    fn a_read_of_something_unknown_is_no_wait_for_a_file() {
+        let unreported = BlockedCall { operation: None, ..BlockedCall::of(libc::SYS_read as u32, [7, 0, 0, 0, 0, 0]) };
+        assert_eq!(row(place(Within::Call(unreported))).reason, Reason::None);
+        // The kernel's stack tells it all the same.
+        let in_kernel = WaitPlace { in_kernel: Some(Reason::Io), ..place(Within::Call(unreported)) };
+        assert_eq!(row(in_kernel).reason, Reason::Io);
+        // Near miss: reported, and the descriptor was closed before anybody could look.
+        assert_eq!(row(place(call(libc::SYS_read))).reason, Reason::Io);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod handed_in;
 
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
-use crate::causes::shared::{self, Meta, blame, by_lines, evidence, found, hidden, not_clear_beside};
+use crate::causes::shared::{self, Meta, blame, by_lines, duration, evidence, found, hidden, not_clear_beside};
 use crate::account::criticality::{SeenAt, Idle};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
@@ -159,6 +159,11 @@ fn waiting(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Condition) | Activity::Woken(Why::Condition)))
 }
 
+/// True where one stage is busy while the others wait.
+fn alone_at(busiest: &Stage) -> bool {
+    busiest.share > MOST && busiest.utilisation >= BUSY
+}
+
 fn stage<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -190,8 +195,16 @@ fn stage<'t>(
         Some(origin) => format!("{what}, whose work comes from {}", named(origin)),
         None => what,
     };
+    if !alone_at(busiest) && ledger.stolen >= lost.0 {
+        return Err(format!(
+            "threads waited {} for each other, but other virtual machines had the processors for {}, and who waits for a \
+             thread that stands still waits for that too: repeat it at another time",
+            duration(lost.0),
+            duration(ledger.stolen)
+        ));
+    }
     let many = busiest.threads.len();
-    let alone = busiest.share > MOST && busiest.utilisation >= BUSY;
+    let alone = alone_at(busiest);
     let waiters = waiters(ledger);
     let summary = match (alone, waiters.is_subset(&busiest.threads)) {
         // The threads that wait are also those that run: they need each other's results.

@@ -138,21 +138,21 @@ fn without(charge: (f64, f64), part: (f64, f64)) -> (f64, f64) {
     (charge.0 - part.0, (charge.1.powi(2) - part.1.powi(2)).max(0.0).sqrt())
 }
 
-/// Why waiting at barriers may have another reason than unequal shares. Either other programs held threads back for at
-/// least as long as threads waited, and the thread that was waited for most did not run long enough to explain half of
-/// the waiting. (A thread that is held back runs as long as the others, or shorter where work is taken in parts.) Or
-/// its processor was slower.
+/// Why waiting at barriers may have another reason than unequal shares. Either other programs and other virtual machines
+/// held threads back for at least as long as threads waited, and the thread that was waited for most did not run long
+/// enough to explain half of the waiting. (A thread that is held back runs as long as the others, or shorter where work
+/// is taken in parts. What the hypervisor takes looks like running.) Or its processor was slower.
 fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
-    let pressure = ledger.to_others().0 + ledger.disturbed;
+    let pressure = ledger.to_others().0 + ledger.disturbed + ledger.stolen;
     let traced = ledger.traced;
     let not_workers = others(traced);
     let workers: Vec<&Thread> = traced.threads.values().copied().filter(|t| !not_workers.contains(&t.thread)).collect();
     let last = Late::new(ledger, at_barrier).most().and_then(|(thread, _)| traced.threads.get(&thread));
     let ran = last.map_or(0, |t| t.running_ns);
     let more: f64 = workers.iter().map(|t| seconds(ran.saturating_sub(t.running_ns))).sum::<f64>() * ledger.scale;
-    if pressure >= waited && more < waited / 2.0 {
+    if pressure >= waited && more - ledger.stolen < waited / 2.0 {
         return Some(format!(
-            "threads waited {} at barriers, but other programs held threads back for {}, and the last ones had not more \
+            "threads waited {} at barriers, but other programs and virtual machines held threads back for {}, and the last ones had not more \
              to do: repeat it on an idle machine",
             duration(waited),
             duration(pressure)
@@ -259,6 +259,14 @@ fn stragglers<'t>(
     match reasons.into_iter().filter(|(ns, _)| *ns >= more_to_do).max_by(|a, b| a.0.total_cmp(&b.0)) {
         None if slower_processor(ledger, &group, last) => {
             return Err(format!("threads finish {} apart, but {SLOWER}", duration(apart * 1e-9)));
+        }
+        None if ledger.stolen > 0.0 && ledger.stolen >= more_to_do * 1e-9 * ledger.on_cpu_scale => {
+            return Err(format!(
+                "threads finish {} apart, but other virtual machines had the processors for {} meanwhile, which may be why \
+                 the last one took longer: repeat it at another time",
+                duration(apart * 1e-9),
+                duration(ledger.stolen)
+            ));
         }
         Some((most, why)) if most > apart / 2.0 => {
             return Err(format!(

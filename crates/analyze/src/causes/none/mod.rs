@@ -6,7 +6,7 @@ mod mostly_waiting;
 mod next_limit;
 mod small_loss;
 
-pub use small_loss::scales;
+pub use small_loss::{is_defect, is_small_start, scales};
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};

@@ -2,6 +2,7 @@
 //! faster.
 
 use super::conclude;
+use crate::account::LineId;
 use crate::answer::{Cause, CauseId, Point, Verdict};
 use crate::facts::Facts;
 use crate::words::percent;
@@ -29,10 +30,29 @@ const LARGEST: f64 = 0.125;
 /// cache line that costs as little is a defect that one change repairs, and stays the answer.
 const USUAL: [CauseId; 3] = [CauseId::SERIAL_PHASE, CauseId::IMBALANCE, CauseId::CONDITION_WAIT];
 
+/// True for such a loss, and for one to a garbage collector, which every program of its language has.
+fn is_usual(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
+    let ledger = facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads);
+    let collects = || ledger.is_some_and(|l| 2.0 * l.sum(|id| id == LineId::Collector).0 > cause.lost_seconds);
+    USUAL.contains(&cause.id) || (cause.id == CauseId::ALLOCATOR && collects())
+}
+
+/// True for a start or an end that costs a program little: a defect that was found comes before it, even at another count.
+pub fn is_small_start(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
+    let ledger = facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads);
+    let small = |capacity: f64| cause.lost_seconds <= LARGEST * capacity;
+    cause.id == CauseId::SERIAL_PHASE && ledger.is_some_and(|ledger| small(ledger.account.capacity))
+}
+
+/// True for a cause that a change of the program removes; every program has some of the others.
+pub fn is_defect(cause: &Cause) -> bool {
+    !USUAL.contains(&cause.id) && cause.id != CauseId::OVERSUBSCRIPTION
+}
+
 /// What is reported first of a program that scales; none where it loses more, or to something else than any program,
 /// or where one run alone was observed. `causes`: what was found, the largest first.
 pub fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
-    let largest = causes.first().filter(|_| causes.iter().all(|cause| USUAL.contains(&cause.id)))?;
+    let largest = causes.first().filter(|_| causes.iter().all(|cause| is_usual(facts, cause)))?;
     let ledger = facts.focus().filter(|l| !l.traced.is_only_run && l.account.threads == largest.threads)?;
     let lost = ledger.own_loss() / ledger.account.capacity;
     // Beside other programs little of the loss may be the program's own, and little of what is its own may show.

@@ -113,7 +113,8 @@ impl Holders {
     }
 }
 
-fn told(act: Act, at: Option<&str>) -> String {
+/// What a holder does and where, in words.
+pub fn told(act: Act, at: Option<&str>) -> String {
     let what = match act {
         Act::Runs => "running",
         Act::Sleeps => "asleep",

@@ -9,9 +9,9 @@ use crate::model::run::Traced;
 use crate::model::similar_threads;
 use crate::model::stacks::Stacks;
 use crate::runtimes;
-use recording::ThreadId;
 use recording::tables::Wait;
-use std::collections::{BTreeMap, BTreeSet};
+use recording::{StackId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Decides: whether the threads that wait at a place are also those that release: of the wake-ups with a known waker,
 /// at least this share must come from threads that wait there at other times.
@@ -189,7 +189,8 @@ fn from_queue(stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> bool {
 }
 
 /// Threads that wake those that wait there and never wait themselves, because they take again what they have just given
-/// back: they release in the function that acquires, and do the same work as those that wait.
+/// back. Either they do the same work as those that wait and release in the function that acquires, or they were seen
+/// to acquire, or work as one does that was: a queue's producers never take from it.
 fn quicker<'t>(
     traced: &Traced<'t>,
     stacks: &Stacks<'t>,
@@ -204,18 +205,40 @@ fn quicker<'t>(
         *all.entry(waker).or_default() += wake.count as f64;
         *here.entry(waker).or_default() += if releases { wake.count as f64 } else { 0.0 };
     }
-    here.retain(|waker, count| all.get(waker).is_some_and(|all| *count > MOST * all));
-    if here.is_empty() {
+    if all.is_empty() {
         return BTreeSet::new();
     }
     let calls = similar_threads::calls(stacks, &traced.samples);
-    let alike = |waker: &ThreadId| {
-        let Some(own) = calls.get(waker) else { return false };
-        let of_waiters = waiters.iter().filter_map(|waiter| calls.get(waiter));
-        of_waiters.clone().next().is_some()
-            && of_waiters.clone().all(|calls| similar_threads::overlap(own, calls) > MOST)
+    let alike = |a: &ThreadId, b: &ThreadId| {
+        calls.get(a).zip(calls.get(b)).is_some_and(|(a, b)| similar_threads::overlap(a, b) > MOST)
     };
-    here.into_keys().filter(alike).collect()
+    let sampled: Vec<&ThreadId> = waiters.iter().filter(|waiter| calls.contains_key(waiter)).collect();
+    let as_waiters = |waker: &ThreadId| !sampled.is_empty() && sampled.iter().all(|waiter| alike(waker, waiter));
+    let releases = |waker: &ThreadId| here.get(waker).zip(all.get(waker)).is_some_and(|(here, all)| *here > MOST * all);
+    let acquire = seen_to_acquire(traced, stacks, site);
+    let takes = |waker: &ThreadId| acquire.contains(waker) || acquire.iter().any(|other| alike(waker, other));
+    all.keys().copied().filter(|waker| takes(waker) || (releases(waker) && as_waiters(waker))).collect()
+}
+
+/// Threads that wake those that wait at the place, and were seen to call from there what those call that wait.
+fn seen_to_acquire(traced: &Traced<'_>, stacks: &Stacks<'_>, site: &AcquireSite<'_>) -> BTreeSet<ThreadId> {
+    let called = |stack: StackId| {
+        let view = stacks.view(Some(stack), false);
+        let entry = view.entry.filter(|_| view.own.is_some_and(|own| function(&own) == function(&site.place)))?;
+        entry.name().map(|name| (entry.module, name))
+    };
+    let acquires: BTreeSet<_> = site.waits.iter().filter_map(|wait| called(wait.user_stack?)).collect();
+    let waiters = site.waiters();
+    let wakes = site.waits.iter().filter_map(|wait| traced.wakes.get(&wait.wait)).flatten();
+    let wakers: BTreeSet<ThreadId> = wakes.filter_map(|wake| wake.waker).filter(|t| !waiters.contains(t)).collect();
+    let mut known: HashMap<StackId, bool> = HashMap::new();
+    let mut passes = |stack: StackId| {
+        *known.entry(stack).or_insert_with(|| called(stack).is_some_and(|call| acquires.contains(&call)))
+    };
+    let ran = traced.samples.iter().map(|sample| (sample.thread, sample.user_stack));
+    let waited = traced.waits.values().map(|wait| (wait.thread, wait.user_stack));
+    let by_wakers = ran.chain(waited).filter(|(thread, _)| wakers.contains(thread));
+    by_wakers.filter(|(_, stack)| stack.is_some_and(&mut passes)).map(|(thread, _)| thread).collect()
 }
 
 /// True when the wakers take one there at other times.

@@ -6,7 +6,7 @@ mod parked;
 
 use super::names::Names;
 use super::runtime::Runtime;
-use super::types::{CallStack, Parked, Primitive, Theme};
+use super::types::{CallStack, Exchange, Parked, Primitive, Theme};
 
 /// Go.
 pub(super) struct Go;
@@ -18,6 +18,16 @@ impl Runtime for Go {
 
     fn parked(&self, stack: &CallStack<'_>) -> Option<Parked> {
         parked::parked(stack, &NAMES)
+    }
+
+    fn exchange(&self, function: &str) -> Option<Exchange> {
+        Some(match function {
+            "runtime.chansend" | "runtime.chansend1" => Exchange::Sends,
+            "runtime.chanrecv" | "runtime.chanrecv1" | "runtime.chanrecv2" => Exchange::Receives,
+            "sync.(*Cond).Wait" => Exchange::Waits,
+            "sync.(*Cond).Signal" => Exchange::Wakes,
+            _ => return None,
+        })
     }
 }
 
