@@ -45,7 +45,11 @@ fn beside_others(locked: u64, kept: u64) -> Answer {
 /// Two threads that run for a second each, while other virtual machines have the two processors for `stolen` ms.
 fn beside_machines(stolen: u64) -> Answer {
     let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
-        .traced(2, |run| ["a", "b"].into_iter().for_each(|name| drop(run.thread(name).runs(ms(1000), WORK))))
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(1000), WORK);
+            }
+        })
         .tables();
     for run in tables.runs.iter_mut() {
         run.steal_ns = Some(ms(stolen));

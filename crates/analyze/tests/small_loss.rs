@@ -113,7 +113,24 @@ fn a_lock_at_another_count_comes_before_a_small_start() {
             .traced(4, |run| traced(run, &["a", "b", "c", "d"], 300, waits))
             .tables()
     };
-    let first = |waits: u64| answer_for(&tables(waits)).verdict.causes.iter().find(|c| c.id != CauseId::NONE).map(|c| c.id);
+    let first =
+        |waits: u64| answer_for(&tables(waits)).verdict.causes.iter().find(|c| c.id != CauseId::NONE).map(|c| c.id);
     assert_eq!(first(0), Some(CauseId::SERIAL_PHASE), "{:#?}", answer_for(&tables(0)).verdict);
     assert_eq!(first(100), Some(CauseId::USER_LOCK), "{:#?}", answer_for(&tables(100)).verdict);
+}
+
+/// A tenth at the start, and as much again that nothing explains: what that is, disturbed runs do not show.
+#[test]
+fn a_small_start_in_disturbed_runs_stays_unsure() {
+    let answer = |disturbed: bool| {
+        let mut tables = tables(90);
+        for run in tables.runs.iter_mut().filter(|run| run.kind == RunKind::Clean) {
+            run.wall_ns = if run.threads == 2 { run.wall_ns * 5 / 3 } else { run.wall_ns };
+            run.foreign_ns = disturbed.then_some(run.wall_ns / 4);
+        }
+        answer_for(&tables)
+    };
+    assert!(found(&answer(false), CauseId::SERIAL_PHASE).is_some(), "{:#?}", answer(false).verdict);
+    let told = answer(true);
+    assert!(missing(&told, CauseId::SERIAL_PHASE).contains("a small part"), "{:#?}", told.verdict);
 }

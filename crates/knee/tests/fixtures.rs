@@ -12,6 +12,9 @@ use std::process::Command;
 const ANSWERS: &[(&str, &[&str], &str)] = &[
     ("birthday", &["user-lock"], "rand"),
     ("birthday-repaired", &["none"], ""),
+    ("drift/busy", &["none"], ""),
+    ("drift/quiet", &["none"], ""),
+    ("goroutines", &["resource-pool"], "main.(*appliance).login"),
     ("list/list", &["user-lock", "allocator"], "insert_locked"),
     ("list/list-p", &["allocator"], "malloc"),
     ("list/list-pm", &["imbalance", "false-sharing"], "lab_burn"),
@@ -82,6 +85,19 @@ fn the_five_steps_of_the_list_are_compared() {
     let variants: Vec<&str> = cases.iter().map(|case| case["variant"].as_str().unwrap()).collect();
     assert_eq!(variants, ["list", "list-p", "list-pm", "list-pml", "list-pmla"]);
     assert!(cases.iter().all(|case| case["curve"].as_array().unwrap().len() == 3));
+}
+
+/// One program, swept on a quiet machine and beside another program that computes: what differs is the machine.
+#[test]
+fn a_program_beside_another_load_is_not_told_to_have_changed() {
+    for (before, after) in [("drift/quiet", "drift/busy"), ("drift/busy", "drift/quiet")] {
+        let comparison = json(&["diff", before, after, "--format", "json"]);
+        let judgements: Vec<&Value> =
+            comparison["curve"].as_array().unwrap().iter().map(|point| &point["judgement"]).collect();
+        assert_eq!(judgements, ["unclear", "unclear"], "{before} {after}");
+        let warnings = comparison["warnings"].to_string();
+        assert!(warnings.contains("of the processors before the change"), "{warnings}");
+    }
 }
 
 #[test]

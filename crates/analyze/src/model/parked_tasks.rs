@@ -101,9 +101,9 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
     let mut pools: HashMap<RunId, HashSet<StackId>> = HashMap::new();
     for row in &tables.parked_tasks {
         let waiting = times.entry((row.run, row.time_ns)).or_default();
-        let pool = pools.entry(row.run).or_insert_with(|| {
-            task_pools(tables, row.run, stacks).into_iter().flat_map(|pool| pool.waits).collect()
-        });
+        let pool = pools
+            .entry(row.run)
+            .or_insert_with(|| task_pools(tables, row.run, stacks).into_iter().flat_map(|pool| pool.waits).collect());
         let for_thing = |stack: &StackId| {
             let view = stacks.view(Some(*stack), false);
             let by_name = matches!(view.parked, Some(Parked::TaskWaits(Primitive::Lock | Primitive::Pool)));

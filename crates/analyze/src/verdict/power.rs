@@ -7,6 +7,7 @@
 use crate::account::{Booked, Ledger, LineId};
 use crate::answer::{Cause, Power};
 use crate::causes::Meta;
+use crate::causes::none::is_small_start;
 use crate::curve::seconds;
 use crate::disturbance::{Usual, disturbance};
 use crate::facts::{Facts, in_proportion, significant};
@@ -31,6 +32,12 @@ const ONE_SIDED_95: f64 = 1.645;
 /// Shown by: `power`'s tests: a lock that costs half of the time and shows in 5 % of the run.
 /// Wrong if: contention grows faster than the time in which threads run together.
 const LEAST_EXPOSURE: f64 = 0.2;
+
+/// Decides: whether a small start is the answer of disturbed runs: it must be most of the loss.
+/// From: the definition of a majority.
+/// Shown by: `a_small_start_in_disturbed_runs_stays_unsure`.
+/// Wrong if: the start is the only problem, and other programs took more than it.
+const MOST: f64 = 0.5;
 
 /// How much of a cause could have been missed, at the count at which that is most; absent where no run was observed.
 pub(super) fn power(facts: &Facts<'_, '_>, meta: &Meta) -> Option<Power> {
@@ -100,6 +107,14 @@ pub(super) fn too_disturbed(facts: &Facts<'_, '_>, cause: &Cause) -> Option<Stri
     let runs = &facts.model.tables.runs;
     let timed = runs.iter().any(|run| run.kind == RunKind::Clean && run.threads == cause.threads);
     let disturbed = timed && !ledger.traced.is_only_run && undisturbed(facts, cause.threads) == 0;
+    // A start that costs little is what every program has: beside it, most of the loss hides.
+    if disturbed && is_small_start(facts, cause) && cause.share < MOST {
+        return Some(format!(
+            "{} is booked to it, a small part of what is lost, and other programs or virtual machines disturbed every timed \
+             run: what else is lost does not show; repeat it on a quiet machine",
+            in_proportion(ledger, cause.lost_seconds)
+        ));
+    }
     (disturbed && least < MIN_SHARE).then(|| {
         let booked = in_proportion(ledger, cause.lost_seconds);
         let least = if least > 0.0 { percent(least) } else { "nothing".to_owned() };
