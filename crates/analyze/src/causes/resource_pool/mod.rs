@@ -27,7 +27,7 @@ impl CauseId {
 /// The cause.
 pub const META: Meta = Meta {
     id: CauseId::RESOURCE_POOL,
-    colour: "#3f6f5f",
+    colour: "#5f9580",
     title: "Waiting for one of a few resources",
     what: "Threads wait for one of a few connections, permits, buffers or slots, all of which other threads hold.",
     why: "However many threads there are, only as many get on as there are things to hold, and each holds one for as long as \
