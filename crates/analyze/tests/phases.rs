@@ -79,9 +79,9 @@ fn unequal_shares_at_a_barrier_are_no_serial_phase() {
     assert!(answer.verdict.clear.contains(&CauseId::SERIAL_PHASE));
 }
 
-#[test]
-fn threads_that_take_turns_at_being_last_have_no_straggler() {
-    let tables = Sketch::new(2)
+/// Two threads at a barrier after each of 100 rounds; which of them is late, in turn.
+fn late_in_turn(late: [usize; 2]) -> Tables {
+    Sketch::new(2)
         .clean(1, &around(1.0))
         .clean_cpu(2, &around(0.7), &around(1.0))
         .traced(1, |run| {
@@ -92,15 +92,19 @@ fn threads_that_take_turns_at_being_last_have_no_straggler() {
             for (i, name) in ["one", "two"].into_iter().enumerate() {
                 let mut thread = run.thread(name);
                 for round in 0..100 {
-                    thread = match round % 2 == i {
+                    thread = match late[round % 2] == i {
                         true => thread.runs(ms(7), PARALLEL),
                         false => thread.runs(ms(3), PARALLEL).blocks(Reason::Futex, ms(4), WAIT),
                     };
                 }
             }
         })
-        .tables();
-    let answer = answer_for(&tables);
+        .tables()
+}
+
+#[test]
+fn threads_that_take_turns_at_being_last_have_no_straggler() {
+    let answer = answer_for(&late_in_turn([0, 1]));
     let cause = found(&answer, CauseId::IMBALANCE).unwrap();
     assert!(cause.summary.contains("whichever is last"), "{}", cause.summary);
 }
@@ -328,26 +332,8 @@ fn who_is_held_back_by_other_programs_makes_no_imbalance() {
 /// What the hypervisor takes looks like running: at barriers now one, now the other comes late.
 #[test]
 fn who_stands_still_for_other_virtual_machines_makes_no_imbalance() {
-    let tables = |stolen: u64, late: [u64; 2]| {
-        let mut tables = Sketch::new(2)
-            .clean(1, &around(1.0))
-            .clean_cpu(2, &around(0.7), &around(1.0))
-            .traced(1, |run| {
-                run.thread("one").runs(ms(1000), PARALLEL);
-            })
-            .traced(2, |run| {
-                main_joins(run, ms(700));
-                for (i, name) in ["one", "two"].into_iter().enumerate() {
-                    let mut thread = run.thread(name);
-                    for round in 0..100 {
-                        thread = match late[round % 2] == i as u64 {
-                            true => thread.runs(ms(7), PARALLEL),
-                            false => thread.runs(ms(3), PARALLEL).blocks(Reason::Futex, ms(4), WAIT),
-                        };
-                    }
-                }
-            })
-            .tables();
+    let tables = |stolen: u64, late: [usize; 2]| {
+        let mut tables = late_in_turn(late);
         tables.runs.iter_mut().filter(|run| run.threads == 2).for_each(|run| run.steal_ns = Some(ms(stolen)));
         answer_for(&tables)
     };
