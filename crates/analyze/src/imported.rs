@@ -4,7 +4,7 @@
 //! account, and every cause stays unsure.
 
 use crate::amounts::{Amount, Amounts};
-use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unit, Unsure, Verdict};
+use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unit, Unsure, Verdict, WhatIf};
 use crate::causes::all;
 use crate::causes::shared::{duration, evidence};
 use crate::growth;
@@ -46,6 +46,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
             unsure,
             ..Verdict::default()
         },
+        what_if: WhatIf::default(),
         growth,
         queues: Vec::new(),
         requests: Vec::new(),

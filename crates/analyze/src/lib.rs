@@ -3,6 +3,7 @@
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`runtimes`] what is
 //! known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one folder per cause; [`verdict`] the conclusion in words;
+//! [`foresight`] what removing a cause would bring;
 //! [`amounts`] and [`growth`] the same items at several thread counts; [`queues`] locks and pools as queues;
 //! [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from outside; `imported` what another
 //! tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The same
@@ -18,6 +19,7 @@ pub mod compare;
 pub mod curve;
 pub mod disturbance;
 pub mod facts;
+pub mod foresight;
 pub mod growth;
 mod imported;
 pub mod knee;
@@ -93,7 +95,9 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
     points.iter_mut().for_each(|point| point.load = load::point(clean, point.threads));
     let processors = tables.meta.machine.usable_processors.max(1);
     let facts = Facts { model, clean, points: &points, ledgers, processors, named: words, only: None };
+    let verdict = verdict::verdict(&facts, causes);
     Answer {
+        what_if: foresight::what_if(&facts, causes, &verdict),
         knee: Knee { version: env!("CARGO_PKG_VERSION").to_owned(), format: tables.meta.format.to_string() },
         command: tables.meta.command.clone(),
         environment: tables.meta.environment.clone(),
@@ -105,7 +109,7 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
         growth: growth::growth(&facts),
         queues: ledgers.iter().flat_map(|ledger| queues::queues(model, ledger)).collect(),
         requests: ledgers.iter().filter_map(|ledger| model::requests::requests(ledger.traced)).collect(),
-        verdict: verdict::verdict(&facts, causes),
+        verdict,
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),
         account: ledgers.iter().map(|l| told(model, l)).collect(),

@@ -327,3 +327,77 @@ fn a_java_monitor_is_called_so() {
     let answer = answer_for(&tables("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < G1Allocator::refill@libjvm.so"));
     assert!(answer.verdict.causes.iter().all(|c| !c.summary.contains("Java monitor")), "{:#?}", answer.verdict);
 }
+
+/// A spin lock that sleeps for a moment where spinning did not help is a lock and no pause of the program's.
+#[test]
+fn a_lock_that_sleeps_between_attempts_is_a_lock() {
+    const LOOK: &str = "boost::detail::spinlock::lock()@app /usr/include/boost/spinlock.hpp:44 < next_hop@app app.cc:30";
+    let answer = |pause: &str, look: &str| {
+        let tables = flat()
+            .traced(2, |run| {
+                for (i, name) in ["a", "b"].into_iter().enumerate() {
+                    let mut thread = run.thread(name);
+                    for round in 0..100 {
+                        thread = match round % 2 == i {
+                            true => thread.runs(ms(6), WORK).runs(ms(4), look),
+                            false => thread.waits_for(Reason::Sleep, "", Some(230), ms(10), pause),
+                        };
+                    }
+                }
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let library = format!("clock_nanosleep@libc.so.6 < {LOOK}");
+    let told = answer(&library, LOOK);
+    assert_eq!(told.verdict.causes[0].id, CauseId::USER_LOCK, "{:#?}", told.verdict);
+    assert!(lock(&told).summary.contains("next_hop (app.cc:30)"), "{}", lock(&told).summary);
+    assert!(lock(&told).summary.contains("sleep for a moment and try again"), "{}", lock(&told).summary);
+    // Near miss: the program's own pause.
+    let own = answer("clock_nanosleep@libc.so.6 < next_hop@app app.cc:30", WORK);
+    assert!(found(&own, CauseId::USER_LOCK).is_none() && found(&own, CauseId::CONDITION_WAIT).is_some());
+}
+
+/// Releasing a lock at the end of a value's life, and letting others run while it is taken, belong to the lock.
+#[test]
+fn what_a_lock_does_beside_waiting_is_charged_to_it() {
+    const UNLOCK: &str = "<parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::unlock@app /registry/src/p.rs:1 < \
+                          core::ptr::drop_in_place<lock_api::mutex::MutexGuard<u8>>@app /rustc/1/mod.rs:5 < \
+                          front::page@app src/main.rs:22";
+    const YIELD: &str = "sched_yield@libc.so.6 < <parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::lock@app \
+                         /registry/src/p.rs:1 < lock_api::mutex::Mutex<R,T>::lock@app /registry/src/m.rs:2 < \
+                         front::page@app src/main.rs:15";
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(2.0));
+    let tables = with_base(sketch, WORK)
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(500), WORK).runs(ms(200), UNLOCK).runs_in_kernel(ms(300), 24, YIELD);
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    let cause = lock(&answer);
+    assert!(cause.share > 0.9, "{:#?}", answer.verdict);
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("front::page"));
+}
+
+/// A lock of a language's scheduler that no code of the program leads to is no lock of the program.
+#[test]
+fn a_lock_inside_a_scheduler_is_left_open() {
+    let answer = |stack: &str| {
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.8), &around(1.6));
+        let tables = with_base(sketch, WORK)
+            .traced(2, |run| {
+                for name in ["a", "b"] {
+                    run.thread(name).runs(ms(500), WORK).runs(ms(300), stack);
+                }
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let own = answer("runtime.lock2@app < runtime.schedule@app < runtime.gosched_m@app < runtime.mcall@app");
+    assert!(missing(&own, CauseId::USER_LOCK).contains("inside the language's runtime"), "{:#?}", own.verdict);
+    // Near miss: the program's code leads to it.
+    let called = answer("runtime.lock2@app < runtime.chansend@app < runtime.chansend1@app < main.hand@app a.go:9");
+    assert!(found(&called, CauseId::USER_LOCK).is_some(), "{:#?}", called.verdict);
+}

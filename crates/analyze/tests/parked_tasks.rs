@@ -213,3 +213,35 @@ fn a_task_that_starts_a_collection_waits_for_no_lock() {
     let answer = answer(&[(collects, 2)]);
     assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
 }
+
+/// Workers that wait for a channel while the goroutine that feeds them sleeps: the sleep is the reason.
+const SLEEPS: &str = "runtime.gopark@app < time.Sleep@app < main.await@app a.go:44 < main.main@app a.go:60 < runtime.main@app < \
+                      runtime.goexit@app";
+
+#[test]
+fn a_task_that_sleeps_while_nothing_runs_is_told() {
+    let told = answer(&[(SLEEPS, 1), (QUEUE, 5)]);
+    assert_balanced(&told);
+    let cause = found(&told, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", told.verdict));
+    assert!(cause.summary.contains("for a fixed time in main.await (a.go:44)"), "{}", cause.summary);
+    // Near misses: one of them waits for a socket; and something runs whenever the tasks are looked at.
+    for near in [answer(&[(SLEEPS, 1), (QUEUE, 5), (READS, 1)]), busy(&[(SLEEPS, 1), (QUEUE, 5)])] {
+        let slept = found(&near, CauseId::CONDITION_WAIT).filter(|cause| cause.summary.contains("for a fixed"));
+        assert!(slept.is_none(), "{:#?}", near.verdict);
+    }
+}
+
+/// The same scheduler, with another thread that always runs.
+fn busy(waiting: &[(&str, u32)]) -> Answer {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.1));
+    let run = |run: &mut RunSketch<'_>| {
+        run.thread("c").runs(ms(1000), WORK);
+        for name in ["a", "b"] {
+            run.thread(name).runs(ms(50), WORK).locks(0x100, ms(950), IDLE, "a");
+        }
+        (0..100).for_each(|look| run.look(ms(10 * look), waiting));
+    };
+    let mut tables = with_base(sketch, WORK).traced(2, run).tables();
+    tell_tasks(&mut tables);
+    answer_for(&tables)
+}

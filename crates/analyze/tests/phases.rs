@@ -473,3 +473,70 @@ fn a_pool_whose_threads_hardly_run_is_no_single_thread() {
     assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
     assert!(!answer.verdict.clear.contains(&CauseId::SERIAL_PHASE), "{:#?}", answer.verdict);
 }
+
+/// Who runs alone while another thread is kept off pays nothing for what both use: equal shares then take different time.
+#[test]
+fn who_pays_more_for_locks_beside_other_programs_had_no_unequal_share() {
+    let answer = |paid: u64, taken: u64| {
+        let mut tables = Sketch::new(2)
+            .clean(1, &around((1200 - paid) as f64 / 1000.0))
+            .clean_cpu(2, &around(0.85), &around(1.2))
+            .traced(1, |run| {
+                run.thread("main").runs(ms(1200 - paid), RANDOM.work);
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(800));
+                run.thread("a").runs(ms(500), RANDOM.work);
+                let late = run.thread("b").runs(ms(300), RANDOM.work).runnable(ms(taken));
+                late.runs(ms(400 - paid), RANDOM.work).runs(ms(paid), "pthread_mutex_lock@libc.so.6 < work@app app.c:6");
+            })
+            .tables();
+        for trace in &mut tables.traces {
+            trace.foreign_ns = ms(taken);
+        }
+        for run in &mut tables.runs {
+            run.foreign_ns = Some(ms(taken));
+        }
+        answer_for(&tables)
+    };
+    let found_at = answer(260, 150);
+    assert!(missing(&found_at, CauseId::IMBALANCE).contains("pays less"), "{:#?}", found_at.verdict);
+    // Near misses: what it pays explains little of the difference; and nobody kept threads off.
+    assert!(found(&answer(40, 150), CauseId::IMBALANCE).is_some());
+    assert!(found(&answer(260, 0), CauseId::IMBALANCE).is_some());
+}
+
+/// The pool that a numerical library makes when it is loaded spins for a moment and then waits for ever. It is no stage
+/// that waits for the last worker.
+#[test]
+fn a_library_s_idle_pool_hides_no_unequal_shares() {
+    const POOL: &str = "pthread_cond_wait@libc.so.6 < blas_thread_server@libopenblas.so.0 < start_thread@libc.so.6";
+    let answer = |pools: [usize; 2]| {
+        let idle = |run: &mut RunSketch<'_>, many: usize, ns: u64| {
+            for _ in 0..many {
+                run.thread("app").runs(ms(100), "blas_thread_server@libopenblas.so.0").blocks(Reason::Futex, ns, POOL);
+            }
+        };
+        let tables = Sketch::new(2)
+            .clean_cpu(1, &around(1.8), &around(1.9))
+            .clean_cpu(2, &around(1.6), &around(1.9))
+            .traced(1, |run| {
+                main_joins(run, ms(1800));
+                run.thread("app").runs(ms(1800), PARALLEL);
+                idle(run, pools[0], ms(1700));
+            })
+            .traced(2, |run| {
+                main_joins(run, ms(1600));
+                run.thread("app").runs(ms(1600), PARALLEL);
+                run.thread("app").runs(ms(200), PARALLEL);
+                idle(run, pools[1], ms(1500));
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let fixed = answer([1, 1]);
+    assert_eq!(fixed.verdict.causes[0].id, CauseId::IMBALANCE, "{:#?}", fixed.verdict);
+    // Near miss: where there are more of them with more threads, they are the program's workers.
+    let grows = answer([1, 2]);
+    assert_ne!(grows.verdict.causes[0].id, CauseId::IMBALANCE, "{:#?}", grows.verdict);
+}

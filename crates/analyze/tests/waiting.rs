@@ -620,3 +620,35 @@ fn threads_in_turns_are_told_unless_other_virtual_machines_may_be_why() {
     let answer = in_turns(1000);
     assert!(missing(&answer, CauseId::CONDITION_WAIT).contains("stands still"), "{:#?}", answer.verdict);
 }
+
+/// Workers wait for work that one thread hands out after sleeping for a while, again and again.
+#[test]
+fn who_waits_for_work_from_a_thread_that_sleeps_is_told_where_it_sleeps() {
+    const TAKES: &str = "pthread_cond_wait@libc.so.6 < take@app app.c:12 < work@app app.c:5";
+    let answer = |asleep: Reason, also: &str| {
+        let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.3)), WORK)
+            .traced(2, |run| {
+                let mut feeder = run.thread("feeder");
+                for round in 0..50 {
+                    let stack = if round % 2 == 0 { "nanosleep@libc.so.6 < feed@app app.c:30" } else { also };
+                    feeder = feeder.runs(ms(1), "feed@app app.c:31").waits_for(asleep, "", Some(230), ms(19), stack);
+                }
+                for name in ["a", "b"] {
+                    (0..50).fold(run.thread(name), |t, _| t.locks(0x100, ms(17), TAKES, "feeder").runs(ms(3), WORK));
+                }
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let same = "nanosleep@libc.so.6 < feed@app app.c:30";
+    let told = answer(Reason::Sleep, same);
+    let cause = found(&told, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", told.verdict));
+    assert!(cause.summary.contains("for a fixed time in feed (app.c:30)"), "{}", cause.summary);
+    // Near misses: it reads a device; and it sleeps at two places, of which either may be the one.
+    let reads = answer(Reason::Io, same);
+    let other = answer(Reason::Sleep, "nanosleep@libc.so.6 < watch@app app.c:50");
+    for near in [reads, other] {
+        let told = near.verdict.causes.iter().any(|c| c.summary.contains("wait for work that comes after a sleep"));
+        assert!(!told, "{:#?}", near.verdict);
+    }
+}

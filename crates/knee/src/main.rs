@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         Command::View(options) => commands::view::run(&options),
         Command::Export(options) => commands::export::run(&options),
         Command::Import(options) => commands::import::run(&options),
+        Command::WhatIf(options) => commands::what_if::run(&options),
         Command::Show(options) => commands::show::run(&options),
         Command::Compare(options) => commands::compare::run(&options),
         Command::Diff(options) => commands::diff::run(&options),

@@ -9,7 +9,6 @@ use crate::pair::Pair;
 use crate::text::harmless;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Comparison, CurveChange, Judgement, Point, Setup};
-use recording::meta::Counted;
 use std::io::{self, Write};
 
 /// Most rows of evidence for a cause.
@@ -36,7 +35,7 @@ pub fn render(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "Small losses:\n")?;
     }
     for (i, found) in causes().enumerate() {
-        cause(i + 1, found, answer.counted, out)?;
+        cause(i + 1, found, answer, out)?;
     }
     if let Some(beyond) = &answer.verdict.beyond {
         writeln!(out, "**More of them:** {}.\n", prose(beyond.summary.trim_end_matches('.')))?;
@@ -76,13 +75,13 @@ fn curve(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-fn cause(number: usize, cause: &Cause, counted: Counted, out: &mut impl Write) -> io::Result<()> {
+fn cause(number: usize, cause: &Cause, answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "{number}. **{}**: {} of the loss with {}, {} ({}). {}",
         cause.id.name(),
         words::percent(cause.share),
-        counted.many(cause.threads),
+        answer.counted.many(cause.threads),
         words::about(cause.lost_seconds),
         words::range(cause.interval.low, cause.interval.high),
         prose(&cause.summary),
@@ -94,6 +93,9 @@ fn cause(number: usize, cause: &Cause, counted: Counted, out: &mut impl Write) -
         cause.evidence.iter().take(MOST_EVIDENCE).map(|e| format!("{} {}", e.what, words::measured(e))).collect();
     if !numbers.is_empty() {
         writeln!(out, "   - Evidence: {}", prose(&numbers.join("; ")))?;
+    }
+    if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
+        writeln!(out, "   - Gain: {}", prose(&removed.summary))?;
     }
     for remedy in &cause.remedies {
         writeln!(out, "   - Try: {}", prose(remedy))?;

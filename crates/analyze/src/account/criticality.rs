@@ -69,8 +69,24 @@ pub struct Criticality {
     pub seen: HashMap<SeenAt, SampleCounts>,
     /// Idle processor-seconds in which no thread ran at all, by reason.
     pub nobody: BTreeMap<Idle, f64>,
+    /// The part of it in which a thread slept by the clock and none waited for anything from outside, or unknown: nothing
+    /// but the clock could go on.
+    pub paused: BTreeMap<Idle, f64>,
     /// Seconds in which no thread ran and some waited for a lock, by what other threads did at the same time.
     pub beside_locks: BTreeMap<Activity, f64>,
+}
+
+/// True for what may go on although no thread of the program runs and no clock ends it.
+fn goes_on_by_itself(kind: Activity) -> bool {
+    match kind {
+        Activity::Blocked(why) => !matches!(
+            why,
+            Why::Sleep | Why::Condition | Why::Task | Why::Barrier | Why::Lock | Why::Join | Why::Ended | Why::Helper
+        ),
+        // Stretches that are summed up leave fractions of threads that run.
+        Activity::Running => false,
+        Activity::Woken(_) | Activity::Ready | Activity::Preempted | Activity::Unseen => true,
+    }
 }
 
 impl Criticality {
@@ -95,12 +111,17 @@ impl Criticality {
         seconds: f64,
     ) {
         if present.clone().any(|k| k == Activity::Blocked(Why::Lock)) {
-            for kind in present.filter(|k| *k != Activity::Blocked(Why::Lock)) {
+            for kind in present.clone().filter(|k| *k != Activity::Blocked(Why::Lock)) {
                 *self.beside_locks.entry(kind).or_default() += seconds;
             }
         }
+        let sleeps = present.clone().any(|kind| kind == Activity::Blocked(Why::Sleep));
+        let paused = sleeps && !present.clone().any(goes_on_by_itself);
         for (idle, processors) in &instant.why {
             *self.nobody.entry(*idle).or_default() += processors * seconds;
+            if paused {
+                *self.paused.entry(*idle).or_default() += processors * seconds;
+            }
         }
     }
 

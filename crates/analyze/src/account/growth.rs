@@ -197,8 +197,8 @@ fn settle(changes: &mut [(Doing<'_>, f64, f64)]) {
     }
 }
 
-/// The line of anything that is neither a function nor a plain system call.
-fn line(doing: Doing<'_>) -> LineId {
+/// The line that growth of anything but a function or a system call is charged to.
+pub fn line(doing: Doing<'_>) -> LineId {
     match doing {
         Doing::Synchronising(why) => LineId::synchronising(why),
         Doing::Allocator(within) => LineId::Allocator(within),

@@ -300,6 +300,8 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
     }
     match wait.reason {
         Reason::None => Why::Unknown,
+        // Some locks sleep for a moment before they try again.
+        Reason::Sleep if view.primitive == Some(Primitive::Lock) => Why::Lock,
         Reason::Sleep => Why::Sleep,
         Reason::Io => Why::Io,
         // Whatever the program's own threads bring is work handed on, by whichever means.

@@ -194,6 +194,7 @@ fn doing<'t>(
     }
     let held = model.sharing.held(&model.stacks, user_stack);
     let yields = syscall == Some(model.numbers.sched_yield);
+    let pauses = syscall.is_some_and(|number| model.numbers.sleeps.contains(&number));
     // In a lock that sleeps, spinning for a while is part of the lock.
     let sleeps = view.primitive.is_some() && !view.leaf.and_then(|c| c.name()).is_some_and(runtimes::is_spin_lock);
     if held == Some(SharedMemoryWait::Waiting) && (user || yields) && !sleeps {
@@ -209,6 +210,8 @@ fn doing<'t>(
             Doing::Synchronising(Why::Pool)
         }
         Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
+        // Some locks let others run, or sleep for a moment, before they try again.
+        Some(Primitive::Lock) if yields || pauses => Doing::Synchronising(Why::Lock),
         _ if owned && (in_futex || user && same_library()) => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),
         // Futex calls are handled above: the only kernel locks that they take are those of the queues of waiters.

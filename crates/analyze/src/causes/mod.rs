@@ -8,7 +8,7 @@ pub mod lines;
 pub mod none;
 pub mod shared;
 
-pub use shared::{Meta, Outcome};
+pub use shared::{Meta, Outcome, Removal};
 
 use crate::answer::CauseId;
 

@@ -32,6 +32,14 @@ pub(super) fn fixed_threads(runs: &[(u32, &Threads<'_>)], tells: impl Fn(&str) -
     runs.iter().map(|(_, threads)| threads.values().filter(stands).map(|t| t.thread).collect()).collect()
 }
 
+/// The same of threads that never run the program's own code, whatever their names are, such as the pool that a
+/// numerical library makes when it is loaded: they stand if there are no more of them with more threads. `runs`: the
+/// thread count, and those threads.
+pub(super) fn library_threads(runs: &[(u32, HashSet<ThreadId>)]) -> Vec<HashSet<ThreadId>> {
+    let stand = runs.first().zip(runs.last()).is_some_and(|(few, many)| few.0 < many.0 && many.1.len() <= few.1.len());
+    runs.iter().map(|(_, threads)| if stand { threads.clone() } else { HashSet::new() }).collect()
+}
+
 /// How many threads have each name.
 fn numbers(threads: &Threads<'_>, tells: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
     let mut numbers = BTreeMap::new();
@@ -95,6 +103,15 @@ mod tests {
     #[test]
     fn threads_without_names_of_their_own_are_nobodys() {
         assert_eq!(told(&[(1, &["app", "app"]), (4, &["app", "app", "app", "app", "app"])]), [""; 0]);
+    }
+
+    #[test]
+    fn a_library_s_threads_stand_if_they_do_not_grow() {
+        let ids = |ids: &[u32]| ids.iter().map(|id| ThreadId(*id)).collect::<HashSet<_>>();
+        let runs = [(1, ids(&[1])), (4, ids(&[7]))];
+        assert_eq!(library_threads(&runs), [ids(&[1]), ids(&[7])]);
+        assert_eq!(library_threads(&[(1, ids(&[1])), (4, ids(&[7, 8]))]), [ids(&[]), ids(&[])]);
+        assert_eq!(library_threads(&[(1, ids(&[1]))]), [ids(&[])]);
     }
 
     #[test]

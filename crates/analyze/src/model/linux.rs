@@ -9,6 +9,8 @@ pub struct SyscallNumbers {
     pub exit: [u32; 2],
     /// sched_yield(2).
     pub sched_yield: u32,
+    /// nanosleep(2) and clock_nanosleep(2).
+    pub sleeps: [u32; 2],
     /// clone(2) and clone3(2).
     pub clone: [u32; 2],
     /// Calls that hand something over to whoever waits at the other end of a pipe, socket or eventfd: write(2),
@@ -26,6 +28,7 @@ impl SyscallNumbers {
                 futex: 202,
                 exit: [60, 231],
                 sched_yield: 24,
+                sleeps: [35, 230],
                 clone: [56, 435],
                 hand_over: [1, 20, 40, 275, 276, 278, 44, 46, 307, 0, 19, 45, 47],
             },
@@ -33,6 +36,7 @@ impl SyscallNumbers {
                 futex: 98,
                 exit: [93, 94],
                 sched_yield: 124,
+                sleeps: [101, 115],
                 clone: [220, 435],
                 hand_over: [64, 66, 71, 76, 77, 75, 206, 211, 269, 63, 65, 207, 212],
             },

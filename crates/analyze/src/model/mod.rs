@@ -31,8 +31,8 @@ use crate::curve::Clean;
 use crate::runtimes::{self, Service};
 use crate::sharing::Sharing;
 use chosen_run::{distance, measured};
-use code::Code;
-use fixed_threads::fixed_threads;
+use code::{Code, Owner};
+use fixed_threads::{fixed_threads, library_threads};
 use futex::FutexWait;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
@@ -176,6 +176,11 @@ impl<'t> Model<'t> {
             run.service_waits = requests::waits_for_services(run);
         }
         let stacks = Stacks::new(tables);
+        let others: Vec<_> = traced.iter().map(|run| (run.run.threads, without_own_code(run, &stacks))).collect();
+        let standing = if tables.meta.counted.is_threads() { library_threads(&others) } else { Vec::new() };
+        for (run, standing) in traced.iter_mut().zip(standing) {
+            run.fixed_threads.extend(standing);
+        }
         for run in &mut traced {
             run.services = services(run, &stacks);
             run.collecting = collecting(run, &stacks);
@@ -227,6 +232,22 @@ fn services(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashMap<ThreadId, Service>
         services.extend(started.map(|service| (wait.thread, service)));
     }
     services
+}
+
+/// Threads but the first that have stacks, none of which has a function of the program.
+fn without_own_code(run: &Traced<'_>, stacks: &Stacks<'_>) -> HashSet<ThreadId> {
+    let mut known: HashMap<StackId, bool> = HashMap::new();
+    let mut owned = |stack: StackId| {
+        *known.entry(stack).or_insert_with(|| stacks.frames(stack).iter().any(|code| code.owner == Owner::Own))
+    };
+    let sampled = run.samples.iter().map(|sample| (sample.thread, sample.user_stack));
+    let seen = sampled.chain(run.waits.values().map(|wait| (wait.thread, wait.user_stack)));
+    let mut own: HashMap<ThreadId, bool> = HashMap::new();
+    for (thread, stack) in seen.filter_map(|(thread, stack)| Some((thread, stack?))) {
+        *own.entry(thread).or_default() |= owned(stack);
+    }
+    let first = |thread: &ThreadId| run.threads.get(thread).is_none_or(|t| t.tid == t.pid);
+    own.into_iter().filter(|(thread, own)| !own && !first(thread)).map(|(thread, _)| thread).collect()
 }
 
 /// The share of a run's samples in which the program's own threads ran tasks of a garbage collector.

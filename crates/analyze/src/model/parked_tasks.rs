@@ -2,7 +2,8 @@
 //!
 //! A thread of a task scheduler sleeps because no task can run, and its stack shows only the task that it had run last.
 //! Where the recording has looks at all waiting tasks (of Go), a task that then waited for a lock, or for one of a few
-//! things, is one that a processor was there for. Such a thread is told to have waited for that.
+//! things, is one that a processor was there for. Such a thread is told to have waited for that. Where nothing at all ran
+//! and no task waited for anything from outside, a task that slept is what all others waited for.
 
 use super::stacks::Stacks;
 use super::task_pools::task_pools;
@@ -10,6 +11,7 @@ use super::tasks::start;
 use crate::runtimes::{Parked, Primitive, is_first_task};
 use recording::tables::{Reason, Slice, State, Wait};
 use recording::{RunId, StackId, Tables, ThreadId, WaitId};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// For how long before and after it a look at the tasks is valid, nanoseconds.
@@ -28,7 +30,8 @@ const REACH_NS: u64 = 25_000_000;
 /// Wrong if: the looks and the waits happen in step.
 const ENOUGH_LOOKS: usize = 59;
 
-/// The tasks that waited for a lock or for one of a few things when they were looked at.
+/// The tasks that waited for a lock or for one of a few things when they were looked at; if there were none and nothing
+/// ran, those that slept.
 #[derive(Debug)]
 struct Look {
     time_ns: u64,
@@ -98,6 +101,7 @@ fn already(tables: &Tables, run: RunId, looks: &[Look]) -> bool {
 /// The looks of each run, in order.
 fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
     let mut times: BTreeMap<(RunId, u64), Vec<(StackId, u32)>> = BTreeMap::new();
+    let mut asleep: BTreeMap<(RunId, u64), Asleep> = BTreeMap::new();
     let mut pools: HashMap<RunId, HashSet<StackId>> = HashMap::new();
     for row in &tables.parked_tasks {
         let waiting = times.entry((row.run, row.time_ns)).or_default();
@@ -113,8 +117,23 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
             let first = || start(stacks, Some(*stack)).is_some_and(|(_, name)| name.is_some_and(is_first_task));
             waits && view.own.is_some() && !first()
         };
-        if let Some(stack) = row.user_stack.filter(|stack| row.count > 0 && for_thing(stack)) {
+        let Some(stack) = row.user_stack.filter(|_| row.count > 0) else { continue };
+        if for_thing(&stack) {
             waiting.push((stack, row.count));
+        }
+        let view = stacks.view(Some(stack), false);
+        let others = asleep.entry((row.run, row.time_ns)).or_default();
+        match view.parked {
+            Some(Parked::Sleeps) if view.own.is_some() => others.sleeping.push((stack, row.count)),
+            Some(Parked::Polls | Parked::TaskWaits(Primitive::Lock | Primitive::Pool)) => others.waits_outside = true,
+            _ => {}
+        }
+    }
+    let running = running(tables);
+    for (at, asleep) in asleep {
+        let runs = || running.get(&at.0).is_some_and(|stretches| is_within(stretches, at.1));
+        if let Some(waiting) = times.get_mut(&at).filter(|w| w.is_empty() && !asleep.waits_outside && !runs()) {
+            *waiting = asleep.sleeping;
         }
     }
     let mut looks: BTreeMap<RunId, Vec<Look>> = BTreeMap::new();
@@ -122,6 +141,37 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
         looks.entry(run).or_default().push(Look { time_ns, waiting });
     }
     looks
+}
+
+/// The tasks of a look that slept, and whether others waited for something that no task of the program brings, or for a
+/// lock.
+#[derive(Debug, Default)]
+struct Asleep {
+    sleeping: Vec<(StackId, u32)>,
+    waits_outside: bool,
+}
+
+/// When any thread of a run was running, for runs whose tasks were looked at: begin and end of each stretch, in order.
+fn running(tables: &Tables) -> HashMap<RunId, Vec<(u64, u64)>> {
+    let looked: HashSet<RunId> = tables.parked_tasks.iter().map(|row| row.run).collect();
+    let mut all: HashMap<RunId, Vec<(u64, u64)>> = HashMap::new();
+    for slice in tables.slices.iter().filter(|s| s.state == State::Running && looked.contains(&s.run)) {
+        all.entry(slice.run).or_default().push((slice.start_ns, slice.end_ns));
+    }
+    for stretches in all.values_mut() {
+        stretches.sort_unstable();
+        stretches.dedup_by(|next, before| {
+            let joined = next.0 <= before.1;
+            before.1 = if joined { before.1.max(next.1) } else { before.1 };
+            joined
+        });
+    }
+    all
+}
+
+fn is_within(stretches: &[(u64, u64)], time_ns: u64) -> bool {
+    let at = stretches.partition_point(|stretch| stretch.0 <= time_ns);
+    at.checked_sub(1).and_then(|i| stretches.get(i)).is_some_and(|stretch| time_ns < stretch.1)
 }
 
 /// The waits of each run in which a thread of a scheduler had no task that could run.
@@ -136,8 +186,8 @@ fn idle_waits(tables: &Tables, stacks: &Stacks<'_>) -> HashMap<RunId, HashSet<Wa
     idle
 }
 
-/// Of each slice in which a thread of a scheduler sleeps, by its place in the table: how many others with lower numbers
-/// did so when it began.
+/// Of each slice in which a thread of a scheduler sleeps, by its place in the table: how many others that run more did so
+/// when it began. A scheduler keeps spare threads, which hardly ever run: tasks wait for the others.
 fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, u64> {
     let sleeps = |slice: &Slice| {
         slice.run == run
@@ -146,13 +196,19 @@ fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, 
             && slice.wait.is_some_and(|wait| idle.contains(&wait))
     };
     let mut asleep: Vec<(usize, &Slice)> = tables.slices.iter().enumerate().filter(|(_, s)| sleeps(s)).collect();
-    asleep.sort_by_key(|(_, slice)| (slice.start_ns, slice.thread));
-    let mut until: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    let mut ran: HashMap<ThreadId, u64> = HashMap::new();
+    for slice in tables.slices.iter().filter(|slice| slice.run == run && slice.state == State::Running) {
+        let sum = ran.entry(slice.thread).or_default();
+        *sum = sum.saturating_add(slice.spent_ns);
+    }
+    let order = |thread: ThreadId| (Reverse(ran.get(&thread).copied().unwrap_or(0)), thread);
+    asleep.sort_by_key(|(_, slice)| (slice.start_ns, order(slice.thread)));
+    let mut until: BTreeMap<(Reverse<u64>, ThreadId), u64> = BTreeMap::new();
     let mut ranks = HashMap::with_capacity(asleep.len());
     for (at, slice) in asleep {
         until.retain(|_, end| *end > slice.start_ns);
-        ranks.insert(at, until.range(..slice.thread).count() as u64);
-        until.insert(slice.thread, slice.end_ns);
+        ranks.insert(at, until.range(..order(slice.thread)).count() as u64);
+        until.insert(order(slice.thread), slice.end_ns);
     }
     ranks
 }

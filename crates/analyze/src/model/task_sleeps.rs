@@ -86,6 +86,8 @@ impl TaskSleeps {
                 Parked::Waits(primitive) if groups.get(&place(primitive, view)).is_some_and(Fit::holds) => {
                     SleepReason::Waits(primitive)
                 }
+                // Told from a look at the tasks: nobody called, and nobody ended it.
+                Parked::Sleeps if wait.syscall.is_none() => SleepReason::Sleeps,
                 Parked::Sleeps if by_the_clock(ends(wait), stacks, futex) => SleepReason::Sleeps,
                 Parked::Polls => SleepReason::Polls,
                 _ => SleepReason::Unknown,

@@ -14,7 +14,7 @@ impl Runtime for Cpp {
 }
 
 static NAMES: Names = Names {
-    paths: &["std::", "__gnu_cxx::", "__cxxabiv1::", "absl::", "boost::", "asio::", "folly::", "fmt::", "spdlog::"],
+    paths: &["std::", "__gnu_cxx::", "__cxxabiv1::", "absl::", "boost::", "asio::", "folly::", "tbb::", "fmt::", "spdlog::"],
     c_primitives: &[("gthread_mutex_", Primitive::Lock)],
     path_primitives: &[
         ("std::mutex::", Primitive::Lock),
@@ -28,6 +28,9 @@ static NAMES: Names = Names {
         ("std::scoped_lock", Primitive::Lock),
         ("Mutex::LockSlow", Primitive::Lock),
         ("SpinLock::SlowLock", Primitive::Lock),
+        ("boost::detail::spinlock::", Primitive::Lock),
+        ("MicroSpinLock::", Primitive::Lock),
+        ("spin_mutex::", Primitive::Lock),
         ("condition_variable", Primitive::Condition),
         ("CondVar::", Primitive::Condition),
         ("std::barrier", Primitive::Barrier),

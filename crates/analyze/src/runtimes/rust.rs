@@ -37,6 +37,9 @@ static NAMES: Names = Names {
         ("sync::poison::rwlock::", Primitive::Lock),
         ("locks::mutex::", Primitive::Lock),
         ("locks::rwlock::", Primitive::Lock),
+        ("lock_api::mutex::", Primitive::Lock),
+        ("lock_api::rwlock::", Primitive::Lock),
+        ("lock_api::remutex::", Primitive::Lock),
         ("RawMutex", Primitive::Lock),
         ("RawRwLock", Primitive::Lock),
         ("Condvar", Primitive::Condition),
@@ -64,6 +67,8 @@ static NAMES: Names = Names {
     )],
     path_themes: &[(Theme::Allocator, &["std::sys::alloc::"])],
     idle_workers: &["tokio::runtime::", "rayon_core::sleep::", "rayon_core::registry::WorkerThread::wait_until"],
+    // What the compiler makes to end a value's life: releasing a lock is the doing of who took it.
+    borders: &["core::ptr::drop_in_place"],
     sources: &["/rustc/"],
     // Where cargo puts the crates that a program depends on: from a registry, and from git.
     source_folders: &["/registry/src/", "/.cargo/git/checkouts/", "/cargo/git/checkouts/"],

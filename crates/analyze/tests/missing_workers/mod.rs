@@ -2,7 +2,7 @@
 
 use analyze::answer::{Cause, CauseId, Unit};
 use analyze::causes::shared::{UNSEEN, evidence, found};
-use analyze::causes::{Meta, Outcome};
+use analyze::causes::{Meta, Outcome, Removal};
 use analyze::facts::{Facts, has_loss};
 
 /// The cause.
@@ -17,6 +17,7 @@ pub(crate) const META: Meta = Meta {
     lines: |_| None,
     hides_in: &[],
     outside: false,
+    removal: Removal::AtMost,
     may_be_in: &[],
     samples_needed: UNSEEN,
     judge,

@@ -7,7 +7,7 @@ mod running;
 mod values;
 
 pub(crate) use reading::{
-    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Man, Report, Show, ShowFormat, Table, Target,
+    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Man, Report, Show, ShowFormat, Table, Target, WhatIf,
     View,
 };
 pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Watch};
@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Watch(Watch),
     /// Shows the answer of a recording again
     Report(Report),
+    /// Says how many times as fast the program would be without each cause of its answer
+    WhatIf(WhatIf),
     /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
     Show(Show),
     /// Serves the page of a recording with all of its detail, for a browser on this machine
@@ -83,6 +85,7 @@ impl Command {
             | Command::Lab(_)
             | Command::Doctor(_) => Task::Observing,
             Command::Report(_)
+            | Command::WhatIf(_)
             | Command::Show(_)
             | Command::View(_)
             | Command::Export(_)

@@ -23,6 +23,25 @@ pub(crate) struct Report {
     pub(crate) format: AnswerFormat,
 }
 
+const WHAT_IF_EXAMPLES: &str = "\
+Examples:
+  knee what-if knee-server-20261121-101112
+  knee what-if DIR --format json";
+
+#[derive(Debug, Args)]
+#[command(after_help = WHAT_IF_EXAMPLES)]
+pub(crate) struct WhatIf {
+    /// Folder of the recording of a sweep
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    #[arg(long, value_name = "FILE")]
+    pub(crate) primitives: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
 const SHOW_EXAMPLES: &str = "\
 Examples:
   knee show locks knee-server-20261121-101112

@@ -19,3 +19,4 @@ pub(crate) mod show;
 pub(crate) mod sweep;
 pub(crate) mod view;
 pub(crate) mod watch;
+pub(crate) mod what_if;

@@ -136,6 +136,9 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mu
     if let Some(culprit) = &cause.culprit {
         blame(culprit, sources, m);
     }
+    if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
+        m.p("gain", &removed.summary);
+    }
     details(cause, answer.throughput.is_some(), m);
 }
 

@@ -5,7 +5,6 @@ use super::style::Tone;
 use crate::culprit::blame;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Evidence};
-use recording::meta::Counted;
 use std::io;
 
 /// Causes shown; the rest is in the JSON.
@@ -36,7 +35,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         if i == 0 {
             page.title(title, "")?;
         }
-        numbered(cause, answer.counted, i, page)?;
+        numbered(cause, answer, i, page)?;
     }
     if causes.len() > most {
         let rest = causes.len() - most;
@@ -62,18 +61,18 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         // When no run was observed, nothing was looked for.
         if !cause.evidence.is_empty() && !answer.account.is_empty() {
             page.title("No cause found", "")?;
-            details(cause, page)?;
+            details(cause, None, page)?;
         }
     }
     Ok(())
 }
 
-fn numbered(cause: &Cause, counted: Counted, index: usize, page: &mut Page<'_>) -> io::Result<()> {
+fn numbered(cause: &Cause, answer: &Answer, index: usize, page: &mut Page<'_>) -> io::Result<()> {
     let lost = format!(
         "{}: {} of the loss with {}, {} ({})",
         cause.id.name(),
         words::percent(cause.share),
-        counted.many(cause.threads),
+        answer.counted.many(cause.threads),
         words::about(cause.lost_seconds),
         words::range(cause.interval.low, cause.interval.high),
     );
@@ -83,16 +82,27 @@ fn numbered(cause: &Cause, counted: Counted, index: usize, page: &mut Page<'_>) 
     }
     // The headline is already the first cause's sentence.
     if index == 0 {
-        return details(cause, page);
+        return details(cause, foreseen(answer, cause), page);
     }
     page.paragraph("   ", Tone::Plain, &cause.summary)?;
+    gain(foreseen(answer, cause), page)?;
     try_first(cause, page)
 }
 
-fn details(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
+/// What the program would do without the cause, in a sentence.
+fn foreseen<'a>(answer: &'a Answer, cause: &Cause) -> Option<&'a str> {
+    answer.what_if.without(&answer.verdict, cause).map(|removed| removed.summary.as_str())
+}
+
+fn gain(foreseen: Option<&str>, page: &mut Page<'_>) -> io::Result<()> {
+    foreseen.map_or(Ok(()), |sentence| page.paragraph("   Gain       ", Tone::Plain, sentence))
+}
+
+fn details(cause: &Cause, foreseen: Option<&str>, page: &mut Page<'_>) -> io::Result<()> {
     let most = if page.brief { MOST_EVIDENCE_BRIEF } else { MOST_EVIDENCE };
     let rows: Vec<String> = cause.evidence.iter().take(most).map(number).collect();
     page.paragraph("   Evidence   ", Tone::Plain, &rows.join("; "))?;
+    gain(foreseen, page)?;
     try_first(cause, page)?;
     page.paragraph("   To check   ", Tone::Plain, &cause.disproved_by)
 }

@@ -3,7 +3,7 @@
 //! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
 //! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of
 //! `knee doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep
-//! side by side, with their curves drawn by `plot`; [`sheet`] headings and texts for everything else.
+//! side by side, with their curves drawn by `plot`; `what_if` that of `knee what-if`; [`sheet`] headings and texts for everything else.
 //!
 //! May import: `comparison`, `culprit`, `pair`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
 
@@ -20,6 +20,7 @@ mod plot;
 pub mod sheet;
 mod style;
 mod table;
+mod what_if;
 
 use analyze::answer::{Answer, CauseId};
 pub use capabilities::render as render_capabilities;
@@ -32,6 +33,7 @@ use recording::meta::Machine;
 use std::io::{self, Write};
 pub use style::Style;
 use style::Tone;
+pub use what_if::render as render_what_if;
 
 /// Lines that fit one screen of a usual terminal window.
 const SCREEN: usize = 40;

@@ -8,6 +8,7 @@
 //! `shared`, `recording`.
 
 mod handed_in;
+mod pausing;
 
 use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
@@ -72,9 +73,17 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge: |facts, meta| not_clear_beside(facts, Why::Pause, ASLEEP, by_lines(facts, meta, explain)),
 };
+
+/// Decides: whether threads that wait for work wait for a thread that sleeps by the clock: for at least this share of the
+/// time in which nothing runs, somebody sleeps, and nobody waits for anything else that could go on.
+/// From: chosen; the rest is when the sleeper was just woken, or when tasks were not looked at.
+/// Shown by: `who_waits_for_work_from_a_thread_that_sleeps_is_told_where_it_sleeps`.
+/// Wrong if: something outside the program, which the recording does not show, wakes the sleeper before its time.
+const PAUSED: f64 = 0.7;
 
 const SLEEPING: LineId = LineId::Blocked(Why::Sleep);
 
@@ -175,6 +184,11 @@ fn stage<'t>(
     let nobody = meanwhile.nobody.get(&blocked).copied().unwrap_or(0.0);
     let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
     if nobody > MOST * charged {
+        let paused = meanwhile.paused.get(&blocked).copied().unwrap_or(0.0);
+        if let Some(pause) = pausing::pausing(facts, ledger).filter(|_| paused >= PAUSED * nobody) {
+            let told = pausing::cause(pause, waiters(ledger).len(), ledger, lost, meta);
+            return Ok(Cause { disproved_by: SLEEP_DISPROVED.to_owned(), ..told });
+        }
         return Err(format!(
             "threads wait for work, but for {:.0} % of that time nothing in the program runs: there is no work, or what \
              brings it is outside the program",
@@ -377,7 +391,9 @@ fn unseen_asleep(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> bool {
         all += seconds;
         let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
         let interpreted = own.is_some_and(|c| is_interpreter(file_name(c.module)));
-        let unseen = interpreted || ledger.traced.task_sleeps.reason(wait.wait).is_some();
+        // A wait without a call is one that a look at the tasks told, and such a look shows all of them.
+        let of_task = ledger.traced.task_sleeps.reason(wait.wait).is_some() && wait.syscall.is_some();
+        let unseen = interpreted || of_task;
         tasks += if unseen { seconds } else { 0.0 };
     }
     tasks > MOST * all

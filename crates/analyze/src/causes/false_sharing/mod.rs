@@ -33,6 +33,7 @@ pub const META: Meta = Meta {
     hides_in: &[],
     may_be_in: shared::hidden::CODE,
     outside: false,
+    removal: shared::Removal::Time,
     samples_needed: shared::NOMINATED,
     judge,
 };

@@ -27,6 +27,7 @@ pub const META: Meta = Meta {
     hides_in: &[],
     may_be_in: &[],
     outside: true,
+    removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge,
 };

@@ -21,7 +21,7 @@ use crate::account::timeline::others;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Unit};
 use crate::curve::seconds;
-use crate::facts::{Facts, significant};
+use crate::facts::{Facts, large, significant};
 use crate::statistics::MIN_SHARE;
 use crate::statistics::median;
 use recording::ThreadId;
@@ -64,6 +64,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge: |facts, meta| by_lines(facts, meta, explain),
 };
@@ -231,6 +232,17 @@ impl Late {
     }
 }
 
+/// Processor time that threads pay for each other, if others kept threads from their processors: processor-seconds per
+/// unit of work. Who runs alone while the other threads are kept off pays nothing, so that equal shares then take
+/// different time. On an undisturbed machine threads pay alike: `None`.
+fn unequal_contention(ledger: &Ledger<'_, '_>) -> Option<f64> {
+    let kept_off = ledger.to_others().0 + ledger.disturbed + ledger.stolen;
+    let paid = |id| {
+        matches!(id, LineId::Sharing(_) | LineId::Synchronising(_) | LineId::Spinning | LineId::Yielding | LineId::KernelLock)
+    };
+    large(ledger, kept_off).then(|| ledger.sum(paid).0)
+}
+
 fn stragglers<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
@@ -266,6 +278,14 @@ fn stragglers<'t>(
                  the last one took longer: repeat it at another time",
                 duration(apart * 1e-9),
                 duration(ledger.stolen)
+            ));
+        }
+        None if unequal_contention(ledger).is_some_and(|paid| paid >= more_to_do * 1e-9 * ledger.on_cpu_scale) => {
+            return Err(format!(
+                "threads finish {} apart, but other programs kept threads from their processors, and a thread that runs \
+                 alone meanwhile pays less for locks and for memory that it shares; that may be why the last one took \
+                 longer: repeat it on an idle machine",
+                duration(apart * 1e-9)
             ));
         }
         Some((most, why)) if most > apart / 2.0 => {

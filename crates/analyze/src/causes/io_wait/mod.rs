@@ -40,6 +40,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge: |facts, meta| not_clear_beside(facts, Why::Reply, ASKED, by_lines(facts, meta, explain)),
 };

@@ -48,6 +48,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::RUNS,
     may_be_in: hidden::CODE,
     outside: false,
+    removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge,
 };

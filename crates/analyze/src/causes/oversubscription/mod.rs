@@ -38,6 +38,7 @@ pub const META: Meta = Meta {
     hides_in: &[],
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge,
 };

@@ -39,6 +39,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS_AND_RUNS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::Code(shared::removal::own_lines),
     samples_needed: shared::UNSEEN,
     judge: |facts, meta| by_lines(facts, meta, explain),
 };

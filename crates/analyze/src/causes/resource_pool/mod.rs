@@ -13,7 +13,7 @@ mod tests;
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId};
-use crate::causes::shared::{Meta, Outcome, UNSEEN, blame, by_lines, hidden};
+use crate::causes::shared::{self, Meta, Outcome, UNSEEN, blame, by_lines, hidden};
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::code::place;
 use crate::model::resources::{Pool, Resources};
@@ -42,6 +42,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::AtMost,
     samples_needed: UNSEEN,
     judge,
 };

@@ -45,6 +45,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge,
 };

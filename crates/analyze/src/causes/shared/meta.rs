@@ -53,6 +53,21 @@ impl Outcome {
     }
 }
 
+/// What taking a cause away would save.
+#[derive(Debug, Clone, Copy)]
+pub enum Removal {
+    /// The time that is charged to it: threads that waited for a lock run instead, and memory that is no longer shared
+    /// costs no delay.
+    Time,
+    /// At most the time that is charged to it: threads that no longer wait for this may wait for something else.
+    AtMost,
+    /// At most the time that is charged to it, and its code's time at the smallest count. The function tells that part
+    /// as a share of the processor time there; it gets the cause, and the accounts of the count and of the smallest one.
+    Code(for<'t> fn(&Facts<'_, 't>, &Meta, &Ledger<'_, 't>, &Ledger<'_, 't>) -> f64),
+    /// Cannot be known from an account.
+    Unknown,
+}
+
 /// The description of a cause. Everything said about it elsewhere (its title on a page, its colour, the names that a
 /// schema allows) comes from here.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +95,8 @@ pub struct Meta {
     pub may_be_in: &'static [LineId],
     /// True for what comes from outside the program and is not its fault.
     pub outside: bool,
+    /// What taking it away would save.
+    pub removal: Removal,
     /// How many samples of it are needed to see it: the time that fewer samples stand for may have been missed.
     pub samples_needed: u64,
     /// Looks for it.

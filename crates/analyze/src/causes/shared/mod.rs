@@ -9,6 +9,7 @@ mod judging;
 pub(super) mod line_sharing;
 mod meta;
 pub(crate) mod processes;
+pub mod removal;
 pub(super) mod shared_memory;
 pub mod slower_code;
 pub mod unexplained;
@@ -19,4 +20,4 @@ pub use judging::{
 };
 #[cfg(test)]
 pub(crate) use meta::CALL;
-pub use meta::{Meta, Outcome};
+pub use meta::{Meta, Outcome, Removal};

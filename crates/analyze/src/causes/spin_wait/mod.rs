@@ -47,6 +47,7 @@ pub const META: Meta = Meta {
     hides_in: &[],
     may_be_in: shared::hidden::CODE,
     outside: false,
+    removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge,
 };

@@ -13,6 +13,8 @@ use crate::answer::Culprit;
 use crate::model::code::file_name;
 use crate::model::futex::{FutexWait, Object, Purpose, object};
 use crate::model::stack_view::View;
+use crate::runtimes::function_name::FunctionName;
+use crate::runtimes;
 use crate::statistics::MIN_SHARE;
 use recording::ThreadId;
 use recording::tables::ModuleKind;
@@ -39,6 +41,8 @@ pub struct Group<'g, 't> {
     pub views: Vec<(View<'t>, f64)>,
     /// True when its cost is the time of its code: threads never slept for it, or too little to be a cause.
     pub awake: bool,
+    /// True where threads that do not get it sleep for a moment and try again.
+    pub naps: bool,
     /// Processor-seconds per unit of work lost to it.
     pub seconds: f64,
     /// Blocked nanoseconds at each shared address.
@@ -66,6 +70,17 @@ impl Group<'_, '_> {
     /// True for the lock of an interpreter, which all code of the program takes.
     pub fn is_interpreter_s(&self) -> bool {
         self.views.iter().any(|(view, _)| view.runtime_lock.is_some_and(|lock| !lock.taken_by_program))
+    }
+
+    /// True for a lock of a language's runtime that none of the program's code leads to, such as a scheduler's.
+    pub fn is_runtime_s_own(&self) -> bool {
+        let of_runtime = |view: &View<'_>| {
+            let name = view.responsible().or(view.leaf).and_then(|code| code.name());
+            view.own.is_none() && name.is_some_and(|name| runtimes::is_runtime(&FunctionName::new(name)))
+        };
+        let weight = |views: &mut dyn Iterator<Item = &(View<'_>, f64)>| views.map(|(_, weight)| weight).sum::<f64>();
+        let inside = weight(&mut self.views.iter().filter(|(view, _)| of_runtime(view)));
+        inside > DOMINANT * weight(&mut self.views.iter())
     }
 
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.
@@ -204,9 +219,11 @@ fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
     let (all_waited, all_sampled): (f64, f64) = (waited.iter().sum(), sampled.iter().map(|views| sum(views)).sum());
     let even = 1.0 / groups.len().max(1) as f64;
     for ((group, waited), sampled) in groups.iter_mut().zip(waited).zip(sampled) {
-        let by_wait = if all_waited > 0.0 { waited / all_waited } else { even };
-        let by_sample = if all_sampled > 0.0 { sum(&sampled) / all_sampled } else { by_wait };
+        let of_samples = (all_sampled > 0.0).then(|| sum(&sampled) / all_sampled);
+        let by_wait = if all_waited > 0.0 { waited / all_waited } else { of_samples.unwrap_or(even) };
+        let by_sample = of_samples.unwrap_or(by_wait);
         group.seconds = idle * by_wait + code * by_sample;
+        group.naps = group.waits.is_empty() && idle * by_wait > MIN_SHARE * group.seconds;
         if !sampled.is_empty() && idle * by_wait < MIN_SHARE * group.seconds {
             group.awake = true;
             group.views = sampled;

@@ -56,6 +56,7 @@ pub const META: Meta = Meta {
     hides_in: hidden::WAITS,
     may_be_in: &[],
     outside: false,
+    removal: shared::Removal::Time,
     samples_needed: shared::UNSEEN,
     judge,
 };
@@ -69,6 +70,16 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         if !found.is_empty() {
             return Outcome::Found(found);
         }
+    }
+    let of_runtime = |ledger: &&&Ledger| {
+        significant(ledger, meta.charged(ledger)) && groups(ledger).first().is_some_and(|group| group.is_runtime_s_own())
+    };
+    if let Some(ledger) = facts.in_order().iter().find(of_runtime) {
+        return Outcome::Unsure(format!(
+            "{} goes to a lock inside the language's runtime, which no code of the program leads to: its scheduler's, mostly, \
+             whose holder may be off its processor where more threads than processors run",
+            in_proportion(ledger, meta.charged(ledger).0)
+        ));
     }
     let of_futex = |what: Unexplained| matches!(what, Unexplained::Futex | Unexplained::FutexCode);
     let unknown = |l: &Ledger| l.unexplained.iter().filter(|u| of_futex(u.0)).map(|u| u.1).sum::<f64>();
@@ -145,7 +156,12 @@ fn found<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
     if !significant(ledger, (total, error)) {
         return Vec::new();
     }
-    let groups = groups(ledger);
+    let mut groups = groups(ledger);
+    let all = groups.len();
+    groups.retain(|group| !group.is_runtime_s_own());
+    if groups.is_empty() && all > 0 {
+        return Vec::new();
+    }
     let part = |g: &Group| (g.seconds, error * (g.seconds / total).clamp(0.0, 1.0));
     let mut causes: Vec<Cause> = groups
         .iter()
@@ -185,7 +201,11 @@ fn cause<'t>(
     let remedies = runtime_lock.map(|lock| lock.remedies(one_process.is_some())).or_else(|| known.and_then(advice::for_function));
     let mut evidence = rows(facts, ledger, group);
     let style = held.as_ref().map_or(Style::Awake, |h| h.style);
+    let naps = group.is_some_and(|g| g.naps);
     let awake = || {
+        if naps {
+            return "threads that do not get it sleep for a moment and try again".to_owned();
+        }
         let sleeps = if group.is_some_and(|g| g.count() > 0) { "hardly anybody sleeps" } else { "nobody sleeps" };
         format!("{sleeps}: threads spin for it, or its cache line goes back and forth between them")
     };

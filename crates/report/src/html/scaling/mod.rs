@@ -1,4 +1,8 @@
-//! The scaling curve: two drawings and the table.
+//! The scaling curve: two drawings and the table. Rooms: `what_if` the curves that are foretold without a cause.
+//!
+//! May import: `chart`, `markup`, `words`, `analyze`.
+
+mod what_if;
 
 use super::chart::{Axis, below, short, ticks};
 use super::markup::Markup;
@@ -86,7 +90,8 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
     // The curve is compared with the ideal line, but that line must not squeeze the curve to the bottom.
     let machine = f64::from(answer.machine.usable_processors.max(1));
     let best = if ideal { (last.0.min(machine) / first.0).clamp(1.0, (4.0 * top).max(1.0)) } else { 0.0 };
-    let high = top.max(best) * 1.08;
+    let foreseen = if ideal { what_if::highest(answer).min(2.0 * best) } else { 0.0 };
+    let high = top.max(best).max(foreseen) * 1.08;
     let pad = if log { 1.06 } else { 0.0 };
     let range = if log { (first.0 / pad, last.0 * pad) } else { (first.0 - 0.2, last.0 + 0.2) };
     let x = Axis::new(range, (LEFT, WIDTH - RIGHT), log);
@@ -132,6 +137,9 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
         let places: Vec<(f64, f64)> = counts.iter().map(place).collect();
         m.raw(&format!("<polyline class=\"ideal\" points=\"{}\"/>\n", below(TOP, &places)));
     }
+    if ideal {
+        what_if::lines(answer, (&x, &y), TOP, m);
+    }
     if let Some(knee) = answer.knee_at.map(f64::from).filter(|k| points.iter().any(|p| p.0 == *k)) {
         let at = x.at(knee);
         m.raw(&format!("<line class=\"knee\" x1=\"{at}\" x2=\"{at}\" y1=\"{TOP}\" y2=\"{}\"/>", HEIGHT - BOTTOM));
@@ -161,6 +169,7 @@ fn drawing(m: &mut Markup, answer: &Answer, shown: &Shown<'_>, points: &Series) 
     m.raw("</svg>\n<ul class=\"legend lanes-legend\"><li><span class=\"key key-curve\"></span>measured, median with its 95 % interval</li>");
     if ideal {
         m.raw("<li><span class=\"key key-ideal\"></span>ideal on this machine</li>");
+        what_if::legend(answer, m);
     }
     m.raw("</ul></figure>\n");
 }
