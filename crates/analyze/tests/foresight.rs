@@ -12,7 +12,10 @@ use std::path::Path;
 
 /// All of the first cause removed.
 fn first(answer: &Answer) -> &Removed {
-    answer.what_if.without(&answer.verdict, &answer.verdict.causes[0]).unwrap_or_else(|| panic!("{:#?}", answer.what_if))
+    answer
+        .what_if
+        .without(&answer.verdict, &answer.verdict.causes[0])
+        .unwrap_or_else(|| panic!("{:#?}", answer.what_if))
 }
 
 fn at(removed: &Removed, threads: u32) -> f64 {
@@ -131,7 +134,7 @@ fn two_causes_together_bring_more_than_each() {
 
 fn kept(name: &str) -> Tables {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-    Recording::open(&fixtures.join(name)).unwrap().tables().unwrap()
+    Recording::open(fixtures.join(name)).unwrap().tables().unwrap()
 }
 
 /// In every kept recording: no speed below that of today, none above what the processors allow to a program that runs

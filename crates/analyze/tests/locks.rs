@@ -331,7 +331,8 @@ fn a_java_monitor_is_called_so() {
 /// A spin lock that sleeps for a moment where spinning did not help is a lock and no pause of the program's.
 #[test]
 fn a_lock_that_sleeps_between_attempts_is_a_lock() {
-    const LOOK: &str = "boost::detail::spinlock::lock()@app /usr/include/boost/spinlock.hpp:44 < next_hop@app app.cc:30";
+    const LOOK: &str =
+        "boost::detail::spinlock::lock()@app /usr/include/boost/spinlock.hpp:44 < next_hop@app app.cc:30";
     let answer = |pause: &str, look: &str| {
         let tables = flat()
             .traced(2, |run| {

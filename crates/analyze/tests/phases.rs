@@ -488,7 +488,8 @@ fn who_pays_more_for_locks_beside_other_programs_had_no_unequal_share() {
                 main_joins(run, ms(800));
                 run.thread("a").runs(ms(500), RANDOM.work);
                 let late = run.thread("b").runs(ms(300), RANDOM.work).runnable(ms(taken));
-                late.runs(ms(400 - paid), RANDOM.work).runs(ms(paid), "pthread_mutex_lock@libc.so.6 < work@app app.c:6");
+                late.runs(ms(400 - paid), RANDOM.work)
+                    .runs(ms(paid), "pthread_mutex_lock@libc.so.6 < work@app app.c:6");
             })
             .tables();
         for trace in &mut tables.traces {

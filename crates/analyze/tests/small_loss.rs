@@ -38,13 +38,14 @@ fn loads_first(alone: u64) -> Answer {
 }
 
 /// Two threads of which each waits for the other's lock for so many of the milliseconds beside 500.
-fn locks(wait: u64) -> Answer {
+fn locks(wait: u64, stack: &str) -> Answer {
     let wall = 0.5 + wait as f64 * 1e-3;
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(wall), &around(1.0));
     let sketch = with_base(sketch, WORK).traced(2, |run| {
         for (name, other) in [("a", "b"), ("b", "a")] {
-            (0..10)
-                .fold(run.thread(name), |thread, _| thread.runs(ms(50), WORK).locks(0x100, ms(wait / 10), LOCK, other));
+            (0..10).fold(run.thread(name), |thread, _| {
+                thread.runs(ms(50), WORK).locks(0x100, ms(wait / 10), stack, other)
+            });
         }
     });
     answer_for(&sketch.tables())
@@ -74,7 +75,16 @@ fn a_start_that_costs_a_fifth_is_the_answer() {
 
 #[test]
 fn a_lock_that_costs_a_tenth_is_a_defect() {
-    assert_eq!(ids(&locks(60)), [CauseId::USER_LOCK]);
+    assert_eq!(ids(&locks(60, LOCK)), [CauseId::USER_LOCK]);
+}
+
+/// Every program of threads in Python waits a little for the interpreter's lock.
+#[test]
+fn an_interpreter_s_lock_that_costs_a_tenth_is_a_small_loss() {
+    const INTERPRETER: &str = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@python3.11 < \
+                               PyEval_RestoreThread@python3.11 < work@app app.c:60";
+    assert_eq!(ids(&locks(60, INTERPRETER)), [CauseId::NONE, CauseId::USER_LOCK]);
+    assert_eq!(ids(&locks(300, INTERPRETER)), [CauseId::USER_LOCK]);
 }
 
 /// Other programs had half of the machine in the timed runs: too little of the program shows to say that it scales.

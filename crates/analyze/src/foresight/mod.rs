@@ -35,7 +35,8 @@ const PARTS: [f64; 2] = [1.0, 0.5];
 /// What the program would do without the causes of its verdict.
 pub fn what_if(facts: &Facts<'_, '_>, metas: &[&Meta], verdict: &Verdict) -> WhatIf {
     let base = facts.clean.base().and_then(|base| facts.ledgers.iter().find(|l| l.account.threads == base));
-    let known: Vec<KnownCause<'_>> = verdict.causes.iter().enumerate().filter_map(|cause| known(metas, cause)).collect();
+    let known: Vec<KnownCause<'_>> =
+        verdict.causes.iter().enumerate().filter_map(|cause| known(metas, cause)).collect();
     let (Some(base), false) = (base.filter(|l| !l.traced.is_only_run), known.is_empty()) else {
         return WhatIf::default();
     };
@@ -47,7 +48,8 @@ pub fn what_if(facts: &Facts<'_, '_>, metas: &[&Meta], verdict: &Verdict) -> Wha
         removals.extend(PARTS.iter().filter_map(|part| removed(facts, base, &[*cause], *part)));
     }
     let focus = known.first().map(|first| first.cause.threads);
-    let together: Vec<KnownCause<'_>> = known.iter().filter(|k| Some(k.cause.threads) == focus).take(2).copied().collect();
+    let together: Vec<KnownCause<'_>> =
+        known.iter().filter(|k| Some(k.cause.threads) == focus).take(2).copied().collect();
     if together.len() > 1 {
         removals.extend(removed(facts, base, &together, 1.0));
     }

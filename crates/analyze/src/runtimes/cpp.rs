@@ -14,7 +14,18 @@ impl Runtime for Cpp {
 }
 
 static NAMES: Names = Names {
-    paths: &["std::", "__gnu_cxx::", "__cxxabiv1::", "absl::", "boost::", "asio::", "folly::", "tbb::", "fmt::", "spdlog::"],
+    paths: &[
+        "std::",
+        "__gnu_cxx::",
+        "__cxxabiv1::",
+        "absl::",
+        "boost::",
+        "asio::",
+        "folly::",
+        "tbb::",
+        "fmt::",
+        "spdlog::",
+    ],
     c_primitives: &[("gthread_mutex_", Primitive::Lock)],
     path_primitives: &[
         ("std::mutex::", Primitive::Lock),

@@ -93,7 +93,7 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
         }],
         queues: Vec::new(),
         requests: Vec::new(),
-        what_if: analyze::answer::WhatIf::default(),
+        what_if: WhatIf::default(),
         verdict,
         limitations: Vec::new(),
         warnings: Vec::new(),

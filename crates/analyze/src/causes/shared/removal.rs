@@ -10,18 +10,11 @@ use crate::facts::Facts;
 use std::collections::BTreeSet;
 
 /// The share of the processor time at the smallest count in code whose growth would be charged to the cause.
-pub(in crate::causes) fn own_lines(
-    _: &Facts<'_, '_>,
-    meta: &Meta,
-    _: &Ledger<'_, '_>,
-    base: &Ledger<'_, '_>,
-) -> f64 {
+pub(in crate::causes) fn own_lines(_: &Facts<'_, '_>, meta: &Meta, _: &Ledger<'_, '_>, base: &Ledger<'_, '_>) -> f64 {
     let failing = crate::account::growth::failing(base.traced);
     let part = |doing: Doing<'_>| match doing {
         Doing::Function(..) | Doing::Unknown => 0.0,
-        Doing::Call(number) if meta.claims(LineId::FailingCall(number)) => {
-            failing.get(&number).copied().unwrap_or(0.0)
-        }
+        Doing::Call(number) if meta.claims(LineId::FailingCall(number)) => failing.get(&number).copied().unwrap_or(0.0),
         Doing::Call(number) => f64::from(u8::from(meta.claims(LineId::Call(number)))),
         other => f64::from(u8::from(meta.claims(line(other)))),
     };

@@ -21,13 +21,20 @@ pub(super) fn highest(answer: &Answer) -> f64 {
 /// Draws the lines. Counts at which the cause costs nothing keep their measured speed-up.
 pub(super) fn lines(answer: &Answer, (x, y): (&Axis, &Axis), top: f64, m: &mut Markup) {
     for (number, removed) in shown(answer) {
-        let foreseen = |threads: u32| removed.points.iter().find(|p| p.threads == threads).map(|p: &Foreseen| p.speedup);
-        let at = |(threads, measured): (u32, f64)| (x.at(f64::from(threads)), y.at(foreseen(threads).unwrap_or(measured)));
+        let foreseen =
+            |threads: u32| removed.points.iter().find(|p| p.threads == threads).map(|p: &Foreseen| p.speedup);
+        let at =
+            |(threads, measured): (u32, f64)| (x.at(f64::from(threads)), y.at(foreseen(threads).unwrap_or(measured)));
         let places: Vec<(f64, f64)> = answer.curve.iter().map(|p| at((p.threads, p.speedup))).collect();
         m.raw(&format!("<g class=\"what-if what-if-{number}\"><polyline points=\"{}\"/>", below(top, &places)));
         for (point, place) in removed.points.iter().filter_map(|p| Some((p, place(answer, p.threads, &places)?))) {
             m.raw(&format!("<circle cx=\"{}\" cy=\"{}\" r=\"3\"><title>", place.0, place.1.max(top)));
-            m.text(&format!("{}: {}{:.2} times as fast", answer.counted.many(point.threads), bound(removed), point.times_as_fast));
+            m.text(&format!(
+                "{}: {}{:.2} times as fast",
+                answer.counted.many(point.threads),
+                bound(removed),
+                point.times_as_fast
+            ));
             m.raw("</title></circle>");
         }
         m.raw("</g>\n");
