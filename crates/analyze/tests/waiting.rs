@@ -652,3 +652,33 @@ fn who_waits_for_work_from_a_thread_that_sleeps_is_told_where_it_sleeps() {
         assert!(!told, "{:#?}", near.verdict);
     }
 }
+
+/// Threads that sleep in turn while the others wait hold something meanwhile: that is no work which comes later.
+#[test]
+fn who_sleeps_in_turn_with_those_that_wait_hands_out_no_work() {
+    let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.1)), WORK)
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..50 {
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(1), WORK).waits_for(
+                            Reason::Sleep,
+                            "",
+                            Some(230),
+                            ms(19),
+                            "nanosleep@libc.so.6 < seal@app app.c:64",
+                        ),
+                        false => thread.locks(0x100, ms(20), "pthread_cond_wait@libc.so.6 < add@app app.c:49", other),
+                    };
+                }
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert!(
+        answer.verdict.causes.iter().all(|c| !c.summary.contains("work that comes after")),
+        "{:#?}",
+        answer.verdict
+    );
+}

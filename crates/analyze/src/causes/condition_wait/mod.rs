@@ -185,7 +185,7 @@ fn stage<'t>(
     let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
     if nobody > MOST * charged {
         let paused = meanwhile.paused.get(&blocked).copied().unwrap_or(0.0);
-        if let Some(pause) = pausing::pausing(facts, ledger).filter(|_| paused >= PAUSED * nobody) {
+        if let Some(pause) = pausing::pausing(facts, ledger, &waiters(ledger)).filter(|_| paused >= PAUSED * nobody) {
             let told = pausing::cause(pause, waiters(ledger).len(), ledger, lost, meta);
             return Ok(Cause { disproved_by: SLEEP_DISPROVED.to_owned(), ..told });
         }
