@@ -3,8 +3,8 @@
 //! Rooms: [`answer`] the shape of the result; [`statistics`], [`curve`], [`knee`] the clean runs; [`runtimes`] what is
 //! known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one folder per cause; [`verdict`] the conclusion in words;
-//! [`foresight`] what removing a cause would bring;
-//! [`amounts`] and [`growth`] the same items at several thread counts; [`queues`] locks and pools as queues;
+//! [`foresight`] what removing a cause would bring; [`amounts`] and [`growth`] the same items at several thread counts;
+//! [`queues`] locks and pools as queues;
 //! [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from outside; `imported` what another
 //! tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The same
 //! recording gives the same answer.

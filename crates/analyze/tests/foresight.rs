@@ -44,8 +44,8 @@ fn the_interval_holds_the_models_own_error() {
     let point = first(&answer).points.iter().find(|p| p.threads == 2).copied().unwrap();
     let ratio = point.interval.high / point.times_as_fast;
     // The runs scatter by 1 %: the rest is the model's.
-    assert!((1.2..1.4).contains(&ratio), "{point:?}");
-    assert!(point.interval.low < point.times_as_fast / 1.2 && point.interval.low >= 1.0);
+    assert!((1.3..1.5).contains(&ratio), "{point:?}");
+    assert!(point.interval.low < point.times_as_fast / 1.3 && point.interval.low >= 1.0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use analyze::answer::{Answer, CauseId};
 use analyze::answer_for;
 use common::*;
 use recording::Tables;
-use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::synthetic::{RunSketch, Sketch, ms, us};
 use recording::tables::{Reason, RunKind};
 
 const LOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < add@app app.c:30 < work@app app.c:60";
@@ -85,6 +85,21 @@ fn an_interpreter_s_lock_that_costs_a_tenth_is_a_small_loss() {
                                PyEval_RestoreThread@python3.11 < work@app app.c:60";
     assert_eq!(ids(&locks(60, INTERPRETER)), [CauseId::NONE, CauseId::USER_LOCK]);
     assert_eq!(ids(&locks(300, INTERPRETER)), [CauseId::USER_LOCK]);
+    // The same where nobody waits for long, but taking the lock costs time.
+    assert_eq!(ids(&lock_code(60, INTERPRETER)), [CauseId::NONE, CauseId::USER_LOCK]);
+    assert_eq!(ids(&lock_code(60, LOCK)), [CauseId::USER_LOCK]);
+}
+
+/// Two threads that each run the lock's code for so many milliseconds beside 500.
+fn lock_code(each: u64, stack: &str) -> Answer {
+    let wall = 0.5 + each as f64 * 1e-3;
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(wall), &around(2.0 * wall));
+    let sketch = with_base(sketch, WORK).traced(2, |run| {
+        for (name, other) in [("a", "b"), ("b", "a")] {
+            run.thread(name).runs(ms(500), WORK).runs(ms(each), stack).locks(0x100, us(10), stack, other);
+        }
+    });
+    answer_for(&sketch.tables())
 }
 
 /// Other programs had half of the machine in the timed runs: too little of the program shows to say that it scales.

@@ -3,7 +3,7 @@
 //! A number shows no more digits than its interval supports: the last digit shown has the position of the first digit
 //! of the interval's half-width (or of the second, when the first is a 1), following the GUM (JCGM 100:2008, 7.2.6).
 
-use analyze::answer::{Answer, Culprit, Evidence, Site, Unit};
+use analyze::answer::{Answer, CauseId, Culprit, Evidence, Removed, Site, Unit};
 use recording::meta::Throughput;
 use recording::words::RUN_TIME_CODE;
 
@@ -327,6 +327,19 @@ fn rounded(value: f64, decimals: i32) -> String {
         Some(digits) => format!("−{digits}"),
         None => text,
     }
+}
+
+/// The number that people see of a cause, from its place in the verdict: `none`, which comes first where a program
+/// scales, has none.
+pub(crate) fn cause_number(answer: &Answer, at: usize) -> usize {
+    let unnumbered = answer.verdict.causes.iter().take(at).filter(|cause| cause.id == CauseId::NONE).count();
+    at + 1 - unnumbered
+}
+
+/// The numbers of removed causes: "1 and 2".
+pub(crate) fn which_causes(answer: &Answer, removed: &Removed) -> String {
+    let numbers: Vec<String> = removed.numbers.iter().map(|at| cause_number(answer, *at).to_string()).collect();
+    numbers.join(" and ")
 }
 
 #[cfg(test)]

@@ -21,11 +21,11 @@ use crate::statistics::intervals::spread;
 const NORMAL_90: f64 = 1.645;
 
 /// Decides: how wide the interval of a foretold speed is, apart from the noise of the runs: the model's own error.
-/// From: `bench/foresight`: ten of 18 measured repairs of locks and shared lines were within this of the model, and 14
-/// within the interval that it makes together with the noise of the runs.
+/// From: `bench/foresight`: of 18 measured repairs of locks and shared lines, 13 were within this of the model. It was
+/// chosen from these, so that intervals hold nine in ten of them.
 /// Shown by: `the_interval_holds_the_models_own_error`.
 /// Wrong if: a repair also changes what the program does, such as how much memory it touches.
-const MODEL_ERROR: f64 = 0.25;
+const MODEL_ERROR: f64 = 0.4;
 
 /// Decides: whether nothing is foretold for more threads than processors, because the program mostly waits: with the
 /// smallest count it keeps less than this share of the processors busy that it could use.
@@ -85,14 +85,13 @@ impl Count {
         if sleeps && ledger.account.threads > facts.processors {
             return None;
         }
-        let creating: f64 = base.account.lines.iter().map(|line| line.seconds.max(0.0)).sum();
         Some(Count {
             threads: ledger.account.threads,
             processors: f64::from(ledger.traced.processors()),
             time,
             base_time,
             base_processors: f64::from(base.traced.processors()),
-            base_busy: (base.account.useful + creating) / base_time.median,
+            base_busy: alone.processors_used,
             useful: ledger.account.useful / base_time.median,
             own: if ledger.loss > 0.0 { (ledger.own_loss() / ledger.loss).clamp(0.0, 1.0) } else { 0.0 },
         })
@@ -116,7 +115,7 @@ impl Count {
             let logs = noisy.iter().map(|other| (other / speed).ln()).filter(|log| (*log < 0.0) == below);
             logs.fold(model * model, |sum, log| sum + log * log).sqrt()
         };
-        let low = if taken.at_most { 1.0 } else { (speed * (-off(true)).exp()).max(1.0_f64.min(speed)) };
+        let low = if taken.at_most { 1.0 } else { (speed * (-off(true)).exp()).max(1.0) };
         let interval = Interval { low, high: speed * off(false).exp() };
         Foreseen { threads: self.threads, times_as_fast: speed, interval, speedup: speed * base / time }
     }

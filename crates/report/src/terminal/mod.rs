@@ -3,7 +3,8 @@
 //! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
 //! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of
 //! `knee doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep
-//! side by side, with their curves drawn by `plot`; `what_if` that of `knee what-if`; [`sheet`] headings and texts for everything else.
+//! side by side, with their curves drawn by `plot`; `what_if` that of `knee what-if`; [`sheet`] headings and texts for
+//! everything else.
 //!
 //! May import: `comparison`, `culprit`, `pair`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
 

@@ -5,13 +5,15 @@ use super::page::Page;
 use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::culprit::blame;
+use crate::words::{cause_number, which_causes};
 use analyze::answer::{Answer, Foreseen, Removed};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// How to read the table, below it.
-const BOUND: &str = "\"up to\" is the most that removing it can bring: threads may then wait for something else. Ranges \
-                     hold the true speed with 90 % certainty. What you put in the place of what you remove costs time too.";
+/// How to read the table, below it: upper bounds, and estimates.
+const BOUNDS: &str = "\"up to\" is the most that removing it can bring: threads may then wait for something else.";
+const RANGES: &str = "Ranges are 90 % intervals.";
+const INSTEAD: &str = "What you put in the place of what you remove costs time too.";
 
 /// Writes what is foretold, for people.
 ///
@@ -29,17 +31,21 @@ pub fn render(answer: &Answer, style: Style, out: &mut impl Write) -> io::Result
                        its removal would bring";
         return page.paragraph("Not told   ", Tone::Warning, nothing);
     }
-    for (number, cause) in answer.verdict.causes.iter().enumerate() {
-        if answer.what_if.removals.iter().any(|removed| removed.numbers.contains(&number)) {
+    for (at, cause) in answer.verdict.causes.iter().enumerate() {
+        if answer.what_if.removals.iter().any(|removed| removed.numbers.contains(&at)) {
+            let number = cause_number(answer, at);
             let place = cause.culprit.as_ref().map(|culprit| blame(culprit, |name| page.shown(name)));
             let place = place.unwrap_or_else(|| cause.summary.clone());
-            page.paragraph(&format!("{}  ", number + 1), Tone::Strong, &format!("{}: {place}", cause.id.name()))?;
+            page.paragraph(&format!("{number}  "), Tone::Strong, &format!("{}: {place}", cause.id.name()))?;
         }
     }
     page.blank()?;
     page.table(&table(answer))?;
     page.blank()?;
-    page.paragraph("", Tone::Faint, BOUND)
+    let any = |at_most: bool| answer.what_if.removals.iter().any(|removed| removed.at_most == at_most);
+    let notes = [(any(true), BOUNDS), (any(false), RANGES), (true, INSTEAD)];
+    let notes: Vec<&str> = notes.into_iter().filter(|note| note.0).map(|note| note.1).collect();
+    page.paragraph("", Tone::Faint, &notes.join(" "))
 }
 
 /// A row for each removal, with its speeds at each thread count over the program as it is.
@@ -54,14 +60,13 @@ fn table(answer: &Answer) -> Table {
         let at = |threads: &u32| removed.points.iter().find(|p| p.threads == *threads);
         let speeds = counts.iter().map(|n| at(n).map(|point| speed(point, removed.at_most)).unwrap_or_default());
         let tone = if removed.part < 1.0 { Tone::Faint } else { Tone::Plain };
-        table.row(tone, std::iter::once(what(removed)).chain(speeds).collect());
+        table.row(tone, std::iter::once(what(answer, removed)).chain(speeds).collect());
     }
     table
 }
 
-fn what(removed: &Removed) -> String {
-    let numbers: Vec<String> = removed.numbers.iter().map(|number| (number + 1).to_string()).collect();
-    let which = numbers.join(" and ");
+fn what(answer: &Answer, removed: &Removed) -> String {
+    let which = which_causes(answer, removed);
     if removed.part < 1.0 { format!("half of {which}") } else { which }
 }
 

@@ -185,8 +185,10 @@ fn stage<'t>(
     let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
     if nobody > MOST * charged {
         let paused = meanwhile.paused.get(&blocked).copied().unwrap_or(0.0);
-        if let Some(pause) = pausing::pausing(facts, ledger, &waiters(ledger)).filter(|_| paused >= PAUSED * nobody) {
-            let told = pausing::cause(pause, waiters(ledger).len(), ledger, lost, meta);
+        let waiters = waiters(ledger);
+        let pause = (paused >= PAUSED * nobody).then(|| pausing::pausing(facts, ledger, &waiters)).flatten();
+        if let Some(pause) = pause {
+            let told = pausing::cause(pause, waiters.len(), ledger, lost, meta);
             return Ok(Cause { disproved_by: SLEEP_DISPROVED.to_owned(), ..told });
         }
         return Err(format!(

@@ -282,7 +282,7 @@ fn stragglers<'t>(
         }
         None if unequal_contention(ledger).is_some_and(|paid| paid >= more_to_do * 1e-9 * ledger.on_cpu_scale) => {
             return Err(format!(
-                "threads finish {} apart, but other programs kept threads from their processors, and a thread that runs \
+                "threads finish {} apart, but other programs or virtual machines kept threads from their processors, and a thread that runs \
                  alone meanwhile pays less for locks and for memory that it shares; that may be why the last one took \
                  longer: repeat it on an idle machine",
                 duration(apart * 1e-9)

@@ -1,6 +1,7 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `scaling`, `shared`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `scaling`, `shared`, `statistics`, `user_lock`, `words`,
+//! `recording`.
 
 mod mostly_waiting;
 mod next_limit;

@@ -2,10 +2,10 @@
 //! faster.
 
 use super::conclude;
-use crate::account::{Ledger, LineId};
+use crate::account::LineId;
 use crate::answer::{Cause, CauseId, Point, Verdict};
+use crate::causes::user_lock;
 use crate::facts::Facts;
-use crate::model::futex::{FutexWait, Purpose};
 use crate::words::percent;
 
 /// A program scales while it loses at most this share of the processors' time.
@@ -36,17 +36,11 @@ const USUAL: [CauseId; 3] = [CauseId::SERIAL_PHASE, CauseId::IMBALANCE, CauseId:
 fn is_usual(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
     let ledger = facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads);
     let collects = || ledger.is_some_and(|l| 2.0 * l.sum(|id| id == LineId::Collector).0 > cause.lost_seconds);
-    let of_interpreter = || ledger.is_some_and(|ledger| 2.0 * waits_for_interpreters(ledger) > cause.lost_seconds);
+    let of_interpreter =
+        || ledger.is_some_and(|ledger| 2.0 * user_lock::beside_interpreters(ledger) < cause.lost_seconds);
     USUAL.contains(&cause.id)
         || (cause.id == CauseId::ALLOCATOR && collects())
         || (cause.id == CauseId::USER_LOCK && of_interpreter())
-}
-
-/// What threads lose to waiting for the lock of an interpreter, processor-seconds per unit of work.
-fn waits_for_interpreters(ledger: &Ledger<'_, '_>) -> f64 {
-    let interpreters = |wait: &FutexWait<'_>| wait.view.runtime_lock.is_some_and(|lock| !lock.taken_by_program);
-    let locks = ledger.futexes.values().filter(|wait| wait.purpose == Purpose::Lock && interpreters(wait));
-    locks.filter_map(|wait| ledger.split.by_wait.get(&wait.wait.wait)).sum::<f64>() * ledger.scale
 }
 
 /// True for a start or an end that costs a program little: a defect that was found comes before it, even at another count.

@@ -78,9 +78,8 @@ impl Group<'_, '_> {
             let name = view.responsible().or(view.leaf).and_then(|code| code.name());
             view.own.is_none() && name.is_some_and(|name| runtimes::is_runtime(&FunctionName::new(name)))
         };
-        let weight = |views: &mut dyn Iterator<Item = &(View<'_>, f64)>| views.map(|(_, weight)| weight).sum::<f64>();
-        let inside = weight(&mut self.views.iter().filter(|(view, _)| of_runtime(view)));
-        inside > DOMINANT * weight(&mut self.views.iter())
+        let inside: f64 = self.views.iter().filter(|(view, _)| of_runtime(view)).map(|(_, weight)| weight).sum();
+        inside > DOMINANT * self.views.iter().map(|(_, weight)| weight).sum::<f64>()
     }
 
     /// Who is to blame: the library function that owns the lock, else the program's line that takes it.

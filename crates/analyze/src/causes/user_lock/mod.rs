@@ -112,6 +112,11 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
+/// Processor-seconds per unit of work lost to locks that are no interpreter's.
+pub fn beside_interpreters(ledger: &Ledger<'_, '_>) -> f64 {
+    groups(ledger).iter().filter(|group| !group.is_interpreter_s()).map(|group| group.seconds).sum()
+}
+
 /// Whether much is lost at a place where threads wait for a resource of which there is one. Only names tell it from a lock.
 fn waits_for_one(ledger: &Ledger<'_, '_>) -> bool {
     let ones = ledger.resources.pools.iter().filter(|pool| pool.size == Some(1));

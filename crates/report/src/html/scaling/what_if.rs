@@ -2,6 +2,7 @@
 
 use crate::html::chart::{Axis, below};
 use crate::html::markup::Markup;
+use crate::words::which_causes;
 use analyze::answer::{Answer, Foreseen, Removed};
 
 /// Curves that can be chosen; each needs a rule in `page.css`.
@@ -57,6 +58,8 @@ pub(super) fn legend(answer: &Answer, m: &mut Markup) {
         let checked = if number == 0 { " checked" } else { "" };
         m.raw(&format!("<li><label><input type=\"checkbox\" class=\"choose-{number}\"{checked}>"));
         m.raw("<span class=\"key key-what-if\"></span>");
-        m.text(&format!("{}without {}", bound(removed), names.join(" and "))).raw("</label></li>");
+        let at_most = if removed.at_most { ", at most" } else { "" };
+        let which = which_causes(answer, removed);
+        m.text(&format!("without {which} ({}){at_most}", names.join(", "))).raw("</label></li>");
     }
 }
