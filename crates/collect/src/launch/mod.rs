@@ -1,13 +1,15 @@
 //! Running the target: started as the user who asked for it, measured from outside, its output passed on.
 //!
-//! Rooms: `command` what is run, and the result; `run` one run from start to end; `start` its start; `meter` what the
+//! Rooms: `command` what is run, and the result; `run` one run from start to end; `start` its start; `family` a process
+//! with those that belong to it; `meter` what the
 //! machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf
 //! knee runs.
 //!
-//! May import: `counters`, `error`, `exit`, `machine`, `procfs`, `rights`, `stop`.
+//! May import: `counters`, `error`, `exit`, `machine`, `procfs`, `rights`, `stop`, `task`.
 
 mod affinity;
 mod command;
+pub(crate) mod family;
 mod meter;
 mod output;
 mod run;

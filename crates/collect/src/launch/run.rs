@@ -1,6 +1,7 @@
 //! Runs a command once and measures it from outside: time, processor time, switches, faults.
 
 use super::command::{Command, Finished, RunOptions};
+use super::family;
 use super::meter::Meter;
 use super::output::{OutputSink, drain};
 use super::start::{Prepare, ready_to_start, start_child};
@@ -86,7 +87,7 @@ fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<
         }
         if stop.requested() && options.interactive {
             if let Some(signal) = stopping.next(monotonic_ns()) {
-                // SAFETY: as below.
+                // SAFETY: the child has not been waited for, so the process id is still its own.
                 unsafe { libc::kill(pid, signal) };
             }
         } else if stop.requested() {
@@ -95,8 +96,8 @@ fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<
             given_up = Some(Error::Timeout { seconds: limit.as_secs_f64() });
         }
         if given_up.is_some() {
-            // SAFETY: the child has not been waited for, so the process id is still its own.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
+            // The program may be a script or have started others, which would go on.
+            family::kill_all(child.id());
         }
     }
     let (status, usage) = reap(pid)?;

@@ -1,12 +1,10 @@
 //! A server and its load: the server is started, and when it is ready the load runs to its end. A run is the time of
 //! the load; what the server does before and after does not count.
 //!
-//! Rooms: `serve` the phases of a run; `ready` when a server is ready; `family` a process with those that
-//! belong to it: what they used, and how they are ended.
+//! Rooms: `serve` the phases of a run; `ready` when a server is ready.
 //!
 //! May import: `counters`, `error`, `exit`, `launch`, `machine`, `procfs`, `sockets`, `stop`, `task`.
 
-mod family;
 mod ready;
 mod serve;
 

@@ -1,6 +1,6 @@
 //! When a server is ready for its load.
 
-use super::family::Member;
+use crate::launch::family::Member;
 use crate::launch::{OutputSink, Stream};
 use crate::sockets::{listeners, owned};
 use std::fmt;

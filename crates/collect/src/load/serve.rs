@@ -1,10 +1,10 @@
 //! The phases of a run: the server starts and gets ready, the load runs, the server is ended.
 
-use super::family::{self, Used};
 use super::ready::{Ready, Watching};
 use crate::counters::{Counters, Counting};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::launch::family::{self, Used};
 use crate::launch::{
     Command, Finished, Loaded, Meter, OutputSink, Prepare, RunOptions, drain, nanoseconds, pidfd_open, ready_to_start,
     reap, start_child,

@@ -1,5 +1,5 @@
-//! A process that knee started in a process group of its own, and all processes that belong to it: what they have used
-//! so far, and how they are ended.
+//! A process that knee started, and all processes that belong to it: what they have used so far, and how they are ended.
+//! A server and its load have process groups of their own.
 
 use crate::procfs::{self, monotonic_ns};
 use crate::task;
@@ -15,8 +15,8 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// One process of the family.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Member {
-    pub(super) pid: u32,
+pub(crate) struct Member {
+    pub(crate) pid: u32,
     parent: u32,
     group: u32,
     ended: bool,
@@ -32,20 +32,20 @@ pub(super) struct Member {
 
 /// What all processes have used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Used {
+pub(crate) struct Used {
     /// Processor time, nanoseconds; exact where the kernel reports it exactly.
-    pub(super) cpu_ns: u64,
+    pub(crate) cpu_ns: u64,
     /// Time in user space and in the kernel, clock ticks: the ratio in which `cpu_ns` is split.
     ticks: (u64, u64),
-    pub(super) minor_faults: u64,
-    pub(super) major_faults: u64,
-    pub(super) voluntary_switches: u64,
-    pub(super) involuntary_switches: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) voluntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
 }
 
 impl Used {
     /// Processor time in user space and in the kernel since then, nanoseconds.
-    pub(super) fn since(&self, before: &Used) -> (u64, u64) {
+    pub(crate) fn since(&self, before: &Used) -> (u64, u64) {
         let cpu = self.cpu_ns.saturating_sub(before.cpu_ns);
         let ticks = |of: fn(&Used) -> u64| of(self).saturating_sub(of(before));
         let (user, system) = (ticks(|used| used.ticks.0), ticks(|used| used.ticks.1));
@@ -56,7 +56,7 @@ impl Used {
 }
 
 /// The living processes: those of the group, and all that these started, whatever group they are in.
-pub(super) fn members(leader: u32) -> Vec<Member> {
+pub(crate) fn members(leader: u32) -> Vec<Member> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let all: Vec<Member> =
@@ -98,7 +98,7 @@ fn parse(pid: u32, text: &str) -> Option<Member> {
 }
 
 /// What the processes have used so far. Switches are those of living threads only.
-pub(super) fn used(members: &[Member]) -> Used {
+pub(crate) fn used(members: &[Member]) -> Used {
     let mut sum = Used::default();
     for member in members {
         let whole = (member.ticks.0.saturating_add(member.ticks.1)).saturating_mul(TICK_NS);
@@ -117,7 +117,7 @@ pub(super) fn used(members: &[Member]) -> Used {
 }
 
 /// The exact processor time of a process, including threads that have ended (clock_getcpuclockid(3)).
-pub(super) fn process_cpu_ns(pid: u32) -> Option<u64> {
+pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: both out-parameters are valid for writing; a process that has ended makes the calls fail.
@@ -136,7 +136,7 @@ fn signal_group(leader: u32, signal: libc::c_int) {
 
 /// Asks all to end, and kills those that have not ended within `patience`; true when any had to be killed. The caller
 /// must wait for the leader afterwards.
-pub(super) fn end(leader: u32, patience: Duration) -> bool {
+pub(crate) fn end(leader: u32, patience: Duration) -> bool {
     let known = members(leader);
     let begin_ns = monotonic_ns();
     if !patience.is_zero() {
@@ -160,6 +160,30 @@ pub(super) fn end(leader: u32, patience: Duration) -> bool {
         }
     }
     killed
+}
+
+/// Rounds in which processes that were just started are killed, too: each round can only miss what a process started that
+/// was not stopped.
+const ROUNDS: usize = 16;
+
+/// Kills a process and all that it started. It is stopped first, so that it starts no more. The caller must wait for it
+/// afterwards.
+pub(crate) fn kill_all(leader: u32) {
+    // SAFETY: kill takes numbers. The leader has not been waited for, so the number is still its own; the others were
+    // alive a moment ago.
+    let signal = |pid: u32, signal: libc::c_int| unsafe { libc::kill(pid.cast_signed(), signal) };
+    signal(leader, libc::SIGSTOP);
+    for _ in 0..ROUNDS {
+        let others: Vec<u32> =
+            members(leader).iter().filter(|m| m.pid != leader && !m.ended).map(|member| member.pid).collect();
+        if others.is_empty() {
+            break;
+        }
+        for pid in others {
+            signal(pid, libc::SIGKILL);
+        }
+    }
+    signal(leader, libc::SIGKILL);
 }
 
 #[cfg(test)]
