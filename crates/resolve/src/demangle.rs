@@ -3,6 +3,7 @@
 //! Imports nothing of the crate. Names come from the target and are hostile: short mangled names can stand for
 //! gigabytes of text, and may contain control characters for the terminal.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The longest name that is returned, in bytes; a longer one is cut and ends in `…`. Tables and graphs show far less,
@@ -21,7 +22,46 @@ pub(crate) fn is_mangled(name: &str) -> bool {
 pub(crate) fn demangle(name: &str) -> String {
     let mut plain = Bounded::default();
     let understood = name.len() <= MANGLED_LIMIT && (rust(name, &mut plain) || cpp(name, &mut plain));
-    if understood { plain.finish() } else { bounded(name) }
+    if understood { plain.finish() } else { bounded(&with_dots(name)) }
+}
+
+/// Go's linker writes a dot in the last part of a package's path as `%2e`: `gopkg.in/yaml%2ev3.Unmarshal`. No other language
+/// has a `%` in its names.
+pub(crate) fn with_dots(name: &str) -> Cow<'_, str> {
+    if name.contains("%2e") { Cow::Owned(name.replace("%2e", ".")) } else { Cow::Borrowed(name) }
+}
+
+/// The name of a type with long type arguments left out: `accumulator_set<…>`.
+pub(crate) fn without_long_arguments(name: &str) -> String {
+    /// The longest arguments that are shown, in bytes: `map<string, vector<int>>` stays as it is.
+    const LONGEST: usize = 24;
+    let mut told = String::with_capacity(name.len().min(NAME_LIMIT));
+    let (mut depth, mut begin) = (0_usize, 0);
+    for (at, c) in name.char_indices() {
+        match c {
+            '<' => {
+                if depth == 0 {
+                    told.push('<');
+                    begin = at + 1;
+                }
+                depth += 1;
+            }
+            '>' if depth == 1 => {
+                depth = 0;
+                let arguments = name.get(begin..at).unwrap_or_default();
+                told.push_str(if arguments.len() > LONGEST { "…" } else { arguments });
+                told.push('>');
+            }
+            '>' if depth > 1 => depth -= 1,
+            _ if depth == 0 => told.push(c),
+            _ => {}
+        }
+    }
+    // The name was cut inside its arguments.
+    if depth > 0 {
+        told.push_str("…>");
+    }
+    told
 }
 
 /// The text without characters that control a terminal, cut at [`NAME_LIMIT`].
@@ -106,6 +146,17 @@ mod tests {
         assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(demangle("_Znonsense"), "_Znonsense");
         assert_eq!(demangle("_R"), "_R");
+        assert_eq!(demangle("gopkg.in/yaml%2ev3.(*Decoder).Decode"), "gopkg.in/yaml.v3.(*Decoder).Decode");
+    }
+
+    #[test]
+    fn long_type_arguments_are_left_out() {
+        assert_eq!(without_long_arguments("stats"), "stats");
+        assert_eq!(without_long_arguments("map<int, vector<int>>::node"), "map<int, vector<int>>::node");
+        let long = "accumulator_set<double, stats<tag::count, tag::mean>, void>";
+        assert_eq!(without_long_arguments(&format!("{long}::cell<int>")), "accumulator_set<…>::cell<int>");
+        assert_eq!(without_long_arguments("cut<double, stats<tag::co"), "cut<…>");
+        assert_eq!(without_long_arguments("a>b"), "a>b");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | [`maps`], [`spans`] | the memory map of a process, and its code as few ranges |
 //! | [`address`] | code addresses and registers |
 //! | `elf`, [`build_id`], [`module`], `functions` | mapped files, read once and shared |
+//! | [`executable`] | how a program's file is loaded: which C library, which libraries |
 //! | [`unwind`] | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
 //! | [`goroutines`] | goroutines and the stacks of those that wait, from a process's memory |
@@ -48,6 +49,7 @@ pub mod unwind;
 pub use address::{CodeAddress, UserRegisters};
 pub use build_id::BuildId;
 pub use data_types::{DataTypes, Moment, Placed};
+pub use elf::executable;
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
 pub use goroutines::{GoroutineRecord, GoroutineRecords, ParkedGoroutines};
 pub use jit::{JitFunction, RuntimeCode};

@@ -9,7 +9,7 @@ use gimli::{
     Section as _, Unit, UnitHeader, UnitOffset, constants,
 };
 
-use crate::demangle::bounded;
+use crate::demangle::{MANGLED_LIMIT, bounded, without_long_arguments};
 use crate::elf::{DwarfReader, ElfFile};
 use crate::error::ModuleError;
 
@@ -143,10 +143,10 @@ impl Units {
         let own = |unit: usize, entry: &Entry| {
             let value = entry.attr_value(constants::DW_AT_name)?;
             let mut text = self.dwarf.attr_string(&self.unit(unit)?.unit, value).ok()?;
-            let cut = text.len() > NAME;
-            text.truncate(text.len().min(NAME)).ok()?;
-            let name = bounded(&text.to_string_lossy().ok()?);
-            Some(if cut { format!("{name}…") } else { name })
+            text.truncate(text.len().min(MANGLED_LIMIT)).ok()?;
+            let name = bounded(&without_long_arguments(&text.to_string_lossy().ok()?));
+            let end = name.char_indices().map(|(at, _)| at).take_while(|at| *at <= NAME).last().unwrap_or(0);
+            Some(if name.len() > NAME { format!("{}…", name.get(..end)?) } else { name })
         };
         own(unit, entry).or_else(|| {
             let origin = self.origin(unit, entry)?;

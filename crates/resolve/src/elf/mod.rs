@@ -2,7 +2,11 @@
 //!
 //! Files are read, never mapped into memory: a target's program may be rebuilt and truncated while it is profiled, and
 //! a mapped file would then kill the profiler. Sizes in a file are not trusted: they are checked before memory is
-//! allocated for them.
+//! allocated for them. Room: [`executable`] what a program's file says about how it is loaded.
+//!
+//! May import: `error`, object.
+
+pub mod executable;
 
 use std::fs::File;
 use std::io;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::place::{TableBases, places};
-use crate::demangle::{MANGLED_LIMIT, bounded};
+use crate::demangle::{MANGLED_LIMIT, bounded, with_dots};
 use crate::elf::ElfFile;
 use crate::error::ModuleError;
 use crate::site::Site;
@@ -282,7 +282,7 @@ fn text(bytes: &[u8], at: usize) -> Option<String> {
     let tail = bytes.get(at..)?;
     let tail = &tail[..tail.len().min(MANGLED_LIMIT)];
     let end = tail.iter().position(|&byte| byte == 0)?;
-    Some(bounded(&String::from_utf8_lossy(&tail[..end])))
+    Some(bounded(&with_dots(&String::from_utf8_lossy(&tail[..end]))))
 }
 
 #[cfg(test)]
