@@ -1,13 +1,17 @@
 //! Tells the binary which sources it is built from: git's description of them, if they are a checkout, and their time
 //! (SOURCE_DATE_EPOCH, else that of the last commit). The time of the build is not included, so that the same sources
 //! give the same binary.
+//!
+//! Also makes the libraries in `preload`, which trials load before a program's own.
 
 use std::env;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    preloads();
     println!("cargo::rerun-if-env-changed=SOURCE_DATE_EPOCH");
     let epoch = env::var("SOURCE_DATE_EPOCH").ok();
     if is_checkout() {
@@ -25,6 +29,43 @@ fn main() {
     let committed = || is_checkout().then(|| git(&["log", "-1", "--format=%ct"])).flatten();
     if let Some(epoch) = epoch.or_else(committed) {
         println!("cargo::rustc-env=KNEE_SOURCE_EPOCH={epoch}");
+    }
+}
+
+/// Each source becomes a library of the same name. Where there is no C compiler for the target it stays empty, and knee says so
+/// when a trial needs it.
+fn preloads() {
+    println!("cargo::rerun-if-changed=preload");
+    println!("cargo::rerun-if-env-changed=CC");
+    let Some(folder) = env::var_os("OUT_DIR").map(PathBuf::from) else {
+        println!("cargo::error=OUT_DIR is not set: this script is to be run by cargo");
+        return;
+    };
+    let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    let arch = target("ARCH");
+    // The libraries link to nothing, so the host's compiler serves every C library of its own kind of machine.
+    let native = arch == env::consts::ARCH;
+    let compiler = match env::var("CC") {
+        Ok(compiler) if native => compiler,
+        _ if native => "cc".to_owned(),
+        _ => format!("{arch}-linux-gnu-gcc"),
+    };
+    let mut missing = Vec::new();
+    for name in ["nothing", "random", "mutex", "lines"] {
+        let (source, library) = (format!("preload/{name}.c"), folder.join(format!("{name}.so")));
+        let mut command = Command::new(&compiler);
+        command.args(["-O2", "-std=c11", "-fPIC", "-shared", "-nostdlib", "-ffreestanding", "-fno-builtin", "-s"]);
+        // Without a name of its own in it, the same sources give the same library.
+        command.args(["-ftls-model=initial-exec", "-Wl,--build-id=none", "-o"]).arg(&library).arg(&source);
+        if !command.output().is_ok_and(|output| output.status.success()) {
+            missing.push(name);
+            if let Err(error) = fs::write(&library, []) {
+                println!("cargo::error=failed to write {}: {error}", library.display());
+            }
+        }
+    }
+    if !missing.is_empty() {
+        println!("cargo::warning={compiler} does not make {}: knee will lack these trials", missing.join(", "));
     }
 }
 

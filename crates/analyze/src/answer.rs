@@ -47,6 +47,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What the program would do without its causes, as far as that can be foretold.
     pub what_if: WhatIf,
+    /// What trials showed, where some were made.
+    pub tried: Vec<TrialResult>,
     /// What could not be seen.
     pub limitations: Vec<Limitation>,
     /// What the reader should know before believing the numbers: disturbed runs, losses, a heavy trace.
@@ -343,6 +345,16 @@ impl WhatIf {
         let number = verdict.causes.iter().position(|other| std::ptr::eq(other, cause))?;
         self.removals.iter().find(|removed| removed.numbers == [number] && removed.part >= 1.0)
     }
+}
+
+/// What a trial showed: the program with something changed, beside the unchanged one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrialResult {
+    /// Which of `verdict.causes` it was aimed at, counted from 0; null when the answer has that cause no longer.
+    pub number: Option<usize>,
+    /// The trial.
+    #[serde(flatten)]
+    pub tried: recording::meta::Tried,
 }
 
 /// What the program would do without one cause, or two.

@@ -47,6 +47,7 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
             ..Verdict::default()
         },
         what_if: WhatIf::default(),
+        tried: Vec::new(),
         growth,
         queues: Vec::new(),
         requests: Vec::new(),

@@ -4,10 +4,9 @@
 //! known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one folder per cause; [`verdict`] the conclusion in words;
 //! [`foresight`] what removing a cause would bring; [`amounts`] and [`growth`] the same items at several thread counts;
-//! [`queues`] locks and pools as queues;
-//! [`compare`] two recordings, or two cases of a sweep; [`disturbance`] what came from outside; `imported` what another
-//! tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The same
-//! recording gives the same answer.
+//! [`queues`] locks and pools as queues; [`compare`] two recordings, two cases of a sweep, or trials of a program;
+//! [`disturbance`] what came from outside; `imported` what another tool's profile tells; [`load`] what asked a server
+//! for work. Pure: no clock, no files, no environment. The same recording gives the same answer.
 //!
 //! May import: `recording`, serde.
 
@@ -109,6 +108,7 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
         growth: growth::growth(&facts),
         queues: ledgers.iter().flat_map(|ledger| queues::queues(model, ledger)).collect(),
         requests: ledgers.iter().filter_map(|ledger| model::requests::requests(ledger.traced)).collect(),
+        tried: compare::experiment::kept(&tables.meta.tried, &verdict),
         verdict,
         limitations: verdict::limitations(&facts),
         warnings: verdict::warnings(&facts),

@@ -147,6 +147,8 @@ fn blank(knee: &str, now_unix_ns: u64) -> Meta {
         throughput: None,
         capabilities: Vec::new(),
         imported: Some(Imported { tool: "perf script".to_owned(), files: Vec::new() }),
+        folder: None,
+        tried: Vec::new(),
         functions: Vec::new(),
         notes: Vec::new(),
     }

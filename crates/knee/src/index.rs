@@ -1,6 +1,7 @@
 //! `sweep.json`: the cases of a sweep, so that their comparison can be made again.
 
 use crate::failure::{Failure, Status};
+use crate::trials::output::SameOutput;
 use anyhow::Context;
 use report::comparison::{Parameter, Picture, Skipped};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use std::path::{Component, Path};
 pub(crate) const NAME: &str = "sweep.json";
 /// Version "major.minor": readers refuse another major version and ignore what a newer minor version added.
 const MAJOR: u32 = 1;
-const MINOR: u32 = 1;
+const MINOR: u32 = 2;
 
 /// The question that the cases answer together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -24,6 +25,45 @@ pub(crate) enum Question {
     Compare,
     /// How far the same command differs from itself.
     Noise,
+    /// What trials of a program show.
+    Try,
+}
+
+/// What an experiment is about, and what became of its trials beside their runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Experiment {
+    /// The cause that the trials are to show.
+    pub(crate) subject: Option<Suspected>,
+    /// What has to stay the same.
+    pub(crate) same_output: SameOutput,
+    /// Trials that were not made.
+    pub(crate) not_tried: Vec<NotTried>,
+    /// Trials that could not be run.
+    pub(crate) failed: Vec<NotTried>,
+}
+
+/// The cause of an answer that is tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Suspected {
+    /// The recording whose answer named it; none where the user did.
+    pub(crate) recording: Option<String>,
+    /// Its id.
+    pub(crate) cause: String,
+    /// The function that it was found in.
+    pub(crate) function: Option<String>,
+    /// True if that function is the C library's: then the program surely loads one.
+    pub(crate) in_c_library: bool,
+    /// What removing it was foretold to bring.
+    pub(crate) foretold: Option<String>,
+}
+
+/// A trial without a result, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NotTried {
+    /// Its name.
+    pub(crate) trial: String,
+    /// Why.
+    pub(crate) why: String,
 }
 
 /// The contents.
@@ -45,6 +85,9 @@ pub(crate) struct Index {
     pub(crate) picture: Picture,
     pub(crate) cases: Vec<Entry>,
     pub(crate) skipped: Vec<Skipped>,
+    /// What the cases are trials of, for that question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) experiment: Option<Experiment>,
 }
 
 /// One case.
@@ -137,6 +180,7 @@ mod tests {
             picture: Picture::default(),
             cases: vec![entry],
             skipped: Vec::new(),
+            experiment: None,
         }
     }
 

@@ -4,13 +4,14 @@ use crate::bounds::{self, Bounds};
 use crate::cli::{Compare, Making, Serve, Sweep, SweepOptions};
 use crate::failure::{Failure, Status};
 use crate::file::{Described, SweepFile, nearest, usual_picture};
-use crate::index::Question;
+use crate::index::{Experiment, Question};
 use crate::plan::Amounts;
 use crate::plan::cases::{CaseSpec, Parameter, Variant, expand};
 use crate::plan::template::{PLACEHOLDER, Template, placeholder, variable};
 use crate::serving::{self, ServingPlan};
 use crate::target;
 use crate::throughput::Forms;
+use crate::trials::preload::Source;
 use collect::load::Ready;
 use recording::meta::Counted;
 use report::comparison::{Picture, Skipped};
@@ -25,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) title: String,
     /// The name that its folder begins with.
     pub(crate) name: PathBuf,
+    /// Where its recordings go; none for a folder named after the program and the time.
+    pub(crate) folder: Option<PathBuf>,
     /// Name of the sweep file.
     pub(crate) file: Option<String>,
     /// The question that several cases answer together.
@@ -50,8 +53,14 @@ pub(crate) struct Job {
     pub(crate) forms: Forms,
     /// How a server runs under its load.
     pub(crate) serving: Option<ServingPlan>,
+    /// Libraries of knee's own that some cases load.
+    pub(crate) preloads: Vec<Source>,
+    /// Whether trials are to show if the first cause is one.
+    pub(crate) confirm: bool,
+    /// What the cases are trials of.
+    pub(crate) experiment: Option<Experiment>,
     /// The command that builds the programs.
-    build: Option<String>,
+    pub(crate) build: Option<String>,
 }
 
 /// The sweep of a command.
@@ -95,6 +104,7 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
     Job {
         title: shown(command),
         name,
+        folder: None,
         file: None,
         question: Question::Cases,
         cases: expand(&[variant], &options.param, counted).map_err(usage)?,
@@ -110,6 +120,9 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
         timeout: options.making.timeout.map(Duration::from_secs_f64),
         forms: forms(options.making.throughput.as_deref())?,
         serving: serving(&sweep.serve)?,
+        preloads: Vec::new(),
+        confirm: false,
+        experiment: None,
         build: None,
     }
     .asked(options)
@@ -142,6 +155,7 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
     Job {
         title: file.title.clone(),
         name: PathBuf::from(file.path.file_stem().unwrap_or(OsStr::new("sweep"))),
+        folder: None,
         file: file.path.file_name().map(|name| name.to_string_lossy().into_owned()),
         question: Question::Cases,
         cases: expand(&variants, &parameters, Counted::Threads).map_err(usage)?,
@@ -157,6 +171,9 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
         timeout: seconds.map(Duration::from_secs_f64),
         forms: forms(options.making.throughput.as_deref().or(file.throughput.as_deref()))?,
         serving: None,
+        preloads: Vec::new(),
+        confirm: false,
+        experiment: None,
         build: file.build.clone(),
     }
     .asked(options)
@@ -195,6 +212,7 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
     Ok(Job {
         title: format!("{} against {}", shown(&a.argv), shown(&b.argv)),
         name: PathBuf::from(format!("compare-{program}")),
+        folder: None,
         file: None,
         question: Question::Compare,
         cases: vec![side("A", a), side("B", b)],
@@ -210,6 +228,9 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
         timeout: options.making.timeout.map(Duration::from_secs_f64),
         forms: forms(options.making.throughput.as_deref())?,
         serving: None,
+        preloads: Vec::new(),
+        confirm: false,
+        experiment: None,
         build: None,
     })
 }
@@ -237,7 +258,8 @@ fn side(name: &str, template: Template) -> CaseSpec {
     CaseSpec { variant: name.to_owned(), parameters: Vec::new(), expect: Vec::new(), template, folder: name.to_owned() }
 }
 
-fn shown(words: &[OsString]) -> String {
+/// A command as one line.
+pub(crate) fn shown(words: &[OsString]) -> String {
     words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
@@ -388,7 +410,11 @@ fn without_thread_count(program: &str) -> Failure {
     ))
 }
 
-fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, Failure> {
+/// The variables that the user sets.
+///
+/// # Errors
+/// When one is no variable.
+pub(crate) fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, Failure> {
     options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)
 }
 

@@ -3,7 +3,7 @@
 //! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file per subcommand; `file` sweep files;
 //! `lab` where they are found; `job` what a sweep has to do, `plan` what is to be run; `target` looks for the program;
 //! `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the program's
-//! output; `executor` the only way to crate `collect`, `observing` the choice of a collector; `naming` what is asked of
+//! output; `trials` what `knee try` changes; `executor` the only way to crate `collect`, `observing` the choice of a collector; `naming` what is asked of
 //! virtual machines; `failure` exit statuses; `gate` when a script wants knee to fail; `mistakes` guesses what was
 //! meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before
 //! the first run; `serving` servers under load; `version` which knee this is; `view` the server of a page; `watch` the
@@ -32,6 +32,7 @@ mod serving;
 mod sweep;
 mod target;
 mod throughput;
+mod trials;
 mod ui;
 mod version;
 mod view;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::WhatIf(options) => commands::what_if::run(&options),
         Command::Show(options) => commands::show::run(&options),
         Command::Compare(options) => commands::compare::run(&options),
+        Command::Try(options) => commands::experiment::run(&options),
         Command::Diff(options) => commands::diff::run(&options),
         Command::Explain(options) => commands::about::explain::run(&options),
         Command::Lab(options) => commands::lab::run(&options),

@@ -51,6 +51,8 @@ fn told(script: &Path, sources: &Path, epoch: Option<&str>) -> Vec<(String, Stri
     // The temporary folder may lie inside somebody's checkout.
     command.env("GIT_CEILING_DIRECTORIES", script.parent().unwrap()).env_remove("SOURCE_DATE_EPOCH");
     command.envs(epoch.map(|epoch| ("SOURCE_DATE_EPOCH", epoch)));
+    // A test inherits the folder of the real build, and the script writes there.
+    command.env("OUT_DIR", script.parent().unwrap());
     let output = command.current_dir(sources.join("crates/knee")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();

@@ -73,6 +73,8 @@ pub fn meta(processors: u32) -> Meta {
         throughput: None,
         capabilities: Vec::new(),
         imported: None,
+        folder: None,
+        tried: Vec::new(),
         functions: Vec::new(),
         notes: Vec::new(),
     }

@@ -44,9 +44,7 @@ impl Writer {
     /// # Errors
     /// When the file cannot be written.
     pub fn set_meta(&self, meta: &Meta) -> Result<(), Error> {
-        let path = self.folder.join(META);
-        let text = serde_json::to_vec_pretty(meta).map_err(|source| Error::Meta { path: path.clone(), source })?;
-        replace(&path, &text)
+        set_meta(&self.folder, meta)
     }
 
     /// Adds rows to a table as one part. Without rows nothing is written.
@@ -69,6 +67,16 @@ impl Writer {
         *number += 1;
         Ok(())
     }
+}
+
+/// Replaces the `meta.json` of a recording atomically.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn set_meta(folder: &Path, meta: &Meta) -> Result<(), Error> {
+    let path = folder.join(META);
+    let text = serde_json::to_vec_pretty(meta).map_err(|source| Error::Meta { path: path.clone(), source })?;
+    replace(&path, &text)
 }
 
 /// Writes a small file so that its readers see the old or the new contents, never a mixture.

@@ -1,6 +1,6 @@
 //! The report: an answer as people and as programs read it.
 //!
-//! Rooms: [`terminal`] one screen of text; [`comparison`] cases side by side, [`pair`] two of them; [`json`] the whole
+//! Rooms: [`terminal`] one screen of text; [`comparison`] cases side by side, [`pair`] two of them, [`experiment`] trials; [`json`] the whole
 //! answer for scripts, [`markdown`] for a pull request, [`sarif`] for code scanning; [`html`] the page; [`observed`]
 //! one observed run; [`show`] tables of one run; [`lanes`] threads over time; [`live`] what they do now; [`export`]
 //! formats of other tools; [`culprit`] a culprit in one line; [`words`] numbers as people read them; [`text`] names
@@ -12,6 +12,7 @@
 
 pub mod comparison;
 pub mod culprit;
+pub mod experiment;
 pub mod export;
 pub mod html;
 pub mod json;

@@ -5,8 +5,9 @@
 
 use crate::comparison::Comparison as Cases;
 use crate::culprit::blame;
+use crate::experiment::{self, Experiment};
 use crate::pair::Pair;
-use crate::text::harmless;
+use crate::text::{harmless, sentence};
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Comparison, CurveChange, Judgement, Point, Setup};
 use std::io::{self, Write};
@@ -97,6 +98,9 @@ fn cause(number: usize, cause: &Cause, answer: &Answer, out: &mut impl Write) ->
     if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
         writeln!(out, "   - Gain: {}", prose(&removed.summary))?;
     }
+    if let Some(told) = experiment::told(answer, cause) {
+        writeln!(out, "   - Tried: {}", prose(&sentence(&told)))?;
+    }
     for remedy in &cause.remedies {
         writeln!(out, "   - Try: {}", prose(remedy))?;
     }
@@ -160,6 +164,34 @@ pub fn render_pair(pair: &Pair, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "**Stopped early:** some runs are missing.\n")?;
     }
     warnings(&comparison.warnings, out)
+}
+
+/// Writes an experiment: a row for each trial.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render_experiment(experiment: &Experiment, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "### knee: {}\n", prose(&experiment.summary))?;
+    writeln!(out, "{}\n", command(&experiment.command))?;
+    writeln!(out, "| trial | speed | |\n|---|--:|---|")?;
+    for row in &experiment.trials {
+        let speed = row.change.as_ref().map(|_| experiment::times(row)).unwrap_or_default();
+        let says = row.failed.clone().unwrap_or_else(|| row.says());
+        writeln!(out, "| {} | {} | {} |", prose(&row.title), prose(&speed), prose(&says))?;
+    }
+    writeln!(out)?;
+    for row in &experiment.trials {
+        if let Some(keep) = &row.keep {
+            writeln!(out, "To keep {}: {}\n", prose(&row.title), command(std::slice::from_ref(&keep.shell)))?;
+        }
+        if let Some(instead) = &row.instead {
+            writeln!(out, "Instead of {}: {}\n", prose(&row.title), prose(&sentence(instead)))?;
+        }
+    }
+    if !experiment.complete {
+        writeln!(out, "**Stopped early:** some runs are missing.\n")?;
+    }
+    warnings(&experiment.warnings, out)
 }
 
 /// Writes the comparison of two recordings.

@@ -5,7 +5,7 @@
 //! function.
 
 use crate::culprit::blame;
-use crate::text::harmless;
+use crate::text::{harmless, sentence};
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Site};
 use analyze::causes::describe;
@@ -158,14 +158,6 @@ fn uri(path: &str) -> String {
         }
     }
     escaped
-}
-
-fn sentence(text: &str) -> String {
-    let mut text = crate::text::capital(text.trim());
-    if !text.ends_with(['.', '?', '!']) {
-        text.push('.');
-    }
-    text
 }
 
 #[cfg(test)]

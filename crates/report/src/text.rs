@@ -163,6 +163,15 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// As a sentence: with a capital letter and a full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut text = capital(text.trim());
+    if !text.ends_with(['.', '?', '!']) {
+        text.push('.');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

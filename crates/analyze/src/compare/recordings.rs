@@ -38,6 +38,27 @@ pub fn noise(first: &Tables, second: &Tables) -> Comparison {
     compared(first, second, Setup::Same)
 }
 
+/// The speed of a case at a thread count, compared with that of another whose runs were made in the same blocks. `error` is
+/// the share of intervals that may miss the truth. `None` without blocks in common.
+pub fn against(other: &Tables, case: &Tables, threads: u32, error: f64) -> Option<CurveChange> {
+    let (old, new) = (Clean::new(other), Clean::new(case));
+    let alike = unit(other, &old) == unit(case, &new);
+    in_blocks(threads, &series(&old, threads, alike), &series(&new, threads, alike), error)
+}
+
+/// The unit of what a program prints; none where runs are compared as a whole.
+fn unit(tables: &Tables, clean: &Clean<'_>) -> Option<String> {
+    tables.meta.throughput.as_ref().filter(|_| clean.by_throughput).map(|throughput| throughput.unit.clone())
+}
+
+/// Seconds per unit of work of each run, or per run where units of work are not `alike`.
+fn series(clean: &Clean<'_>, threads: u32, alike: bool) -> Vec<Measured> {
+    match alike {
+        true => clean.seconds_per_unit(threads),
+        false => clean.series(threads, |run| seconds(run.wall_ns)),
+    }
+}
+
 fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     let (clean_before, clean_after) = (Clean::new(before), Clean::new(after));
     let mut warnings = Vec::new();
@@ -51,7 +72,6 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     if clean_before.counted != clean_after.counted {
         warnings.push("the counts of one are of threads, those of the other of processors".to_owned());
     }
-    let unit = |t: &Tables, clean: &Clean<'_>| clean.by_throughput.then(|| t.meta.throughput.clone().map(|t| t.unit));
     let alike = unit(before, &clean_before) == unit(after, &clean_after);
     if setup == Setup::Apart && clean_before.by_throughput != clean_after.by_throughput {
         warnings.push(
@@ -89,16 +109,13 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
     let both: Vec<u32> = of_before.intersection(&of_after).copied().collect();
     // The error is divided among the counts, so that all together are wrong no more often than one alone (Bonferroni).
     let error = ERROR / both.len().max(1) as f64;
-    let series = |clean: &Clean<'_>, threads| match alike || setup == Setup::Apart {
-        true => clean.seconds_per_unit(threads),
-        false => clean.series(threads, |run| seconds(run.wall_ns)),
-    };
     let moved = match setup {
         Setup::Apart => drift::moved(&clean_before).max(drift::moved(&clean_after)),
         _ => 0.0,
     };
     let point = |threads: &u32| {
-        let (old, new) = (series(&clean_before, *threads), series(&clean_after, *threads));
+        let alike = alike || setup == Setup::Apart;
+        let (old, new) = (series(&clean_before, *threads, alike), series(&clean_after, *threads, alike));
         match setup {
             Setup::Apart => apart(*threads, &old, &new, error, moved),
             _ => in_blocks(*threads, &old, &new, error),

@@ -1,6 +1,6 @@
 //! The arguments: names, help texts, examples.
 //!
-//! May import: `gate`, `plan`, `serving`, `version`, `collect`, clap.
+//! May import: `gate`, `plan`, `serving`, `trials`, `version`, `collect`, clap.
 
 mod reading;
 mod running;
@@ -10,7 +10,7 @@ pub(crate) use reading::{
     Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Man, Report, Show, ShowFormat, Table, Target,
     View, WhatIf,
 };
-pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Watch};
+pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Try, Watch};
 
 use crate::version;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Runs two commands in turn and says which is faster, or that it cannot be told
     Compare(Compare),
+    /// Tries what makes a program faster, to show whether a cause is really the cause
+    Try(Box<Try>),
     /// Compares two recordings, before and after a change
     Diff(Diff),
     /// Says what a cause is, what it costs and what would disprove it
@@ -82,6 +84,7 @@ impl Command {
             | Command::Record(_)
             | Command::Watch(_)
             | Command::Compare(_)
+            | Command::Try(_)
             | Command::Lab(_)
             | Command::Doctor(_) => Task::Observing,
             Command::Report(_)

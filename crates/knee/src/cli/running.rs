@@ -6,6 +6,7 @@ use crate::gate::condition::Condition;
 use crate::plan::cases::Parameter;
 use crate::plan::counts::{Counts, Processors};
 use crate::serving::{ProcessorNumbers, ready};
+use crate::trials::output::SameOutput;
 use clap::{Args, Subcommand, ValueHint};
 use collect::Collector;
 use collect::load::Ready;
@@ -36,6 +37,9 @@ Examples:
   Variants of a program, as a file describes them:
     knee sweep lab/sweeps/list.toml --quick --variant list --variant list-pmla
 
+  Its cause, and whether trials confirm it:
+    knee sweep -t 1,2 --confirm -- ./birthday --threads={threads}
+
   How much this machine's noise hides, from the same command twice:
     knee sweep -t 1,2 --check-noise -- ./birthday --threads={threads}
 
@@ -46,6 +50,7 @@ cannot be told.";
 
 const TARGET: &str = "The program";
 const SWEEPING: &str = "The sweep";
+const TRYING: &str = "The trials";
 const SERVING: &str = "A server under load";
 const OUTPUT: &str = "Output";
 
@@ -67,6 +72,9 @@ pub(crate) struct Sweep {
     /// Exit status 6 when that cannot be told
     #[arg(long, requires = "fail_if", help_heading = OUTPUT)]
     pub(crate) fail_if_unsure: bool,
+    /// Try what makes the program faster, too, to show whether the first cause is really one: as `knee try` does
+    #[arg(long, conflicts_with_all = ["check_noise", "no_trace", "plan"], help_heading = SWEEPING)]
+    pub(crate) confirm: bool,
     #[command(flatten)]
     pub(crate) serve: Serve,
     #[command(flatten)]
@@ -219,6 +227,66 @@ pub(crate) struct Compare {
     /// Exit status 6 when that cannot be told
     #[arg(long, requires = "fail_if_slower", help_heading = OUTPUT)]
     pub(crate) fail_if_unsure: bool,
+    #[command(flatten)]
+    pub(crate) making: Making,
+}
+
+const TRY_EXAMPLES: &str = "\
+Examples:
+  Is the cause that a sweep found really the cause, and what does it cost?
+    knee try knee-app-20261126-101500
+
+  What makes a program faster, without a sweep before?
+    knee try -t 2 -- ./app --threads={threads}
+
+  Is it the allocator?
+    knee try -t 2 --suspect allocator -- ./app --threads={threads}
+
+  One trial, with a library of your own, and only if the output stays the same:
+    knee try DIR --trial tcmalloc --with ./libtcmalloc.so.4 --same-output exact
+
+  What there is:
+    knee try --list
+
+Each trial changes how the program is run: variables, a library that is loaded
+first, a wrapper. Nothing is installed and no setting of the machine changes.
+The unchanged program runs once in each block, too, in random order.
+
+Exit status: as of knee sweep.";
+
+#[derive(Debug, Args)]
+#[command(after_help = TRY_EXAMPLES, override_usage = "knee try [OPTIONS] DIR\n       knee try [OPTIONS] -- COMMAND")]
+pub(crate) struct Try {
+    /// The recording of a sweep: its program is run, to show whether its first cause is one
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present_any = ["command", "list"], conflicts_with = "command", help_heading = TARGET)]
+    pub(crate) folder: Option<PathBuf>,
+    /// The program and its arguments, behind `--`; `{threads}` is replaced by the thread count
+    #[arg(last = true, value_name = "COMMAND", help_heading = TARGET)]
+    pub(crate) command: Vec<OsString>,
+    /// The thread count [default: that of the cause]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = TRYING)]
+    pub(crate) threads: Option<u32>,
+    /// The number of the cause in the answer [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "folder", help_heading = TRYING)]
+    pub(crate) cause: Option<u32>,
+    /// Try this cause, such as allocator or false-sharing, instead of one of an answer (`knee explain` names them)
+    #[arg(long, value_name = "CAUSE", conflicts_with = "cause", help_heading = TRYING)]
+    pub(crate) suspect: Option<String>,
+    /// Only this trial, or these when given several times [default: those that show the cause]
+    #[arg(long, value_name = "NAME", help_heading = TRYING)]
+    pub(crate) trial: Vec<String>,
+    /// Name and explain all trials, and run nothing
+    #[arg(long, help_heading = TRYING)]
+    pub(crate) list: bool,
+    /// An allocator's library, for the trial of that allocator
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = TRYING)]
+    pub(crate) with: Option<PathBuf>,
+    /// What has to stay the same for a trial to count
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = TRYING)]
+    pub(crate) same_output: SameOutput,
+    /// Timed runs of each trial and of the unchanged program [default: 8, or as many as the trials need]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = TRYING)]
+    pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) making: Making,
 }

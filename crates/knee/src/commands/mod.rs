@@ -3,12 +3,13 @@
 //! Rooms: `shared` what several of them do; `about` those that only explain knee.
 //!
 //! May import: `cli`, `executor`, `failure`, `file`, `gate`, `index`, `interrupt`, `job`, `lab`, `naming`, `observing`,
-//! `plan`, `quiet`, `serving`, `sweep`, `target`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`,
+//! `plan`, `quiet`, `serving`, `sweep`, `target`, `trials`, `ui`, `view`, `watch`, `analyze`, `collect`, `import`, `recording`,
 //! `report`.
 
 pub(crate) mod about;
 pub(crate) mod compare;
 pub(crate) mod diff;
+pub(crate) mod experiment;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod lab;

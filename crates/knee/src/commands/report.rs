@@ -1,6 +1,6 @@
 //! `knee report`: computes the answer of a recording, or the comparison of a sweep's cases, again.
 
-use super::shared::{answer, pair, side_by_side};
+use super::shared::{answer, pair, side_by_side, trials};
 use crate::cli::Report;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Question};
@@ -27,6 +27,11 @@ pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
             (Question::Compare | Question::Noise, None) => {
                 pair::print(&pair::compare_pair(folder)?, folder, options.format)?;
             }
+            (Question::Try, Some(_)) => {
+                let what = format!("{} holds trials, which have no page", folder.display());
+                return Err(Failure::new(Status::Usage, what).hint("knee report without --html shows them").into());
+            }
+            (Question::Try, None) => trials::print(&trials::experiment_of(folder)?, folder, options.format)?,
         }
         return Ok(ui::OK);
     }

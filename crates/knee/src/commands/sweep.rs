@@ -1,12 +1,12 @@
 //! `knee sweep`: from the options to the recordings and their answer.
 
-use super::shared::{answer, dry_run, pair, side_by_side};
+use super::shared::{answer, dry_run, pair, side_by_side, trials};
 use crate::cli::{self, AnswerFormat, Making};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
 use crate::gate::{self, Gate, Passage};
-use crate::index::{self, Entry, Index, Question};
+use crate::index::{self, Entry, Index, NotTried, Question};
 use crate::job::{self, Job};
 use crate::observing;
 use crate::plan::template::Template;
@@ -14,6 +14,7 @@ use crate::plan::{more, plan};
 use crate::serving::ServingPlan;
 use crate::sweep::{Case, Outcome, Progress, ProgressMode, SweepRuns};
 use crate::{file, interrupt, quiet, ui};
+use analyze::answer::CauseId;
 use anyhow::Context;
 use collect::machine::busy::Busy;
 use collect::{Collector, Stop};
@@ -31,6 +32,13 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
         Some(path) => job::of_file(&file::load(path)?, &options.options)?,
         None => job::of_command(&options.command, options)?,
     };
+    let job = Job { confirm: options.confirm, ..job };
+    if job.confirm && job.cases.len() > 1 {
+        let what = format!("--confirm is for one case, and the sweep has {}", job.cases.len());
+        return Err(Failure::new(Status::Usage, what)
+            .hint("choose one with --variant, and one value with --param")
+            .into());
+    }
     if let Some(first) = options.fail_if.first() {
         let asked = options.fail_if.iter().find(|condition| !job.threads.contains(&condition.at()));
         if let Some(condition) = asked {
@@ -71,8 +79,16 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
     }
     let plan = plan(job.cases.len(), &job.threads, amounts, described.order_seed);
     let more = more(job.cases.len(), &job.threads, amounts, described.order_seed);
-    let folder = options.output.clone().unwrap_or_else(|| default_folder(&job.name));
+    let asked = options.output.as_ref().or(job.folder.as_ref()).cloned();
+    let folder = asked.unwrap_or_else(|| default_folder(&job.name));
     let mut recordings = create_all(job, &folder, &described)?;
+    for library in &job.preloads {
+        library.write(&folder).with_context(|| format!("failed to write {}", library.within(&folder).display()))?;
+    }
+    // The program runs as the calling user and must be able to load them.
+    if !job.preloads.is_empty() {
+        collect::launch::user::give_to_caller(&folder)?;
+    }
     let stop = Stop::new();
     interrupt::listen(&stop)?;
     let mode = match (options.quiet, ui::watched()) {
@@ -119,11 +135,14 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
             Question::Cases => outcomes.cases.iter().all(failed),
             // One command alone is no comparison.
             Question::Compare | Question::Noise => outcomes.cases.iter().any(failed),
+            // Without the unchanged program there is nothing to compare with.
+            Question::Try => outcomes.cases.first().is_none_or(failed),
         };
         if nothing {
             return Err(nothing_measured(job, outcomes.cases, outcomes.interrupted).into());
         }
-        let passage = conclude(job, &folder, !outcomes.interrupted, options.format, gate)?;
+        let failed = failed_trials(job, &outcomes.cases);
+        let passage = conclude(job, &folder, (!outcomes.interrupted, failed), options.format, gate)?;
         Ok(if outcomes.interrupted { ui::INTERRUPTED } else { code(passage, unsure_fails) })
     });
     // Under sudo, give the files to the calling user. If that fails they stay root's; the user can see and change that.
@@ -153,6 +172,7 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
         let text = |text: &OsString| text.to_string_lossy().into_owned();
         let mut meta = described.clone();
         meta.command = template.argv.iter().map(text).collect();
+        meta.folder = ran_in(template.folder.as_deref());
         let load = |(plan, words): (&ServingPlan, &Vec<OsString>)| Load {
             command: words.iter().map(text).collect(),
             processors: plan.processors.clone(),
@@ -174,11 +194,20 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
         Failure::new(of_io(&error), format!("cannot create {}: {error}", folder.display()))
             .hint("-o DIR names a new folder for the recordings")
     })?;
-    index::write(&index_of(job, false), folder)?;
+    index::write(&index_of(job, false, Vec::new()), folder)?;
     job.cases.iter().map(|case| make(folder.join(&case.folder), &case.template)).collect()
 }
 
-fn index_of(job: &Job, complete: bool) -> Index {
+/// Trials with which the program failed.
+fn failed_trials(job: &Job, outcomes: &[Outcome]) -> Vec<NotTried> {
+    let failed = job.cases.iter().zip(outcomes).filter_map(|(case, outcome)| {
+        let (_, broken) = outcome.broken.iter().next()?;
+        Some(NotTried { trial: case.variant.clone(), why: broken.why.clone() })
+    });
+    failed.collect()
+}
+
+fn index_of(job: &Job, complete: bool, failed: Vec<NotTried>) -> Index {
     let parameter = |(name, value): &(String, String)| Parameter { name: name.clone(), value: value.clone() };
     let entry = |case: &crate::plan::cases::CaseSpec| Entry {
         variant: case.variant.clone(),
@@ -197,21 +226,38 @@ fn index_of(job: &Job, complete: bool) -> Index {
         picture: job.picture.clone(),
         cases: job.cases.iter().map(entry).collect(),
         skipped: job.skipped.clone(),
+        experiment: job.experiment.clone().map(|experiment| index::Experiment { failed, ..experiment }),
     }
 }
 
 /// Answers from what was recorded.
-fn conclude(job: &Job, folder: &Path, complete: bool, format: AnswerFormat, gate: &Gate) -> anyhow::Result<Passage> {
+fn conclude(
+    job: &Job,
+    folder: &Path,
+    (complete, failed): (bool, Vec<NotTried>),
+    format: AnswerFormat,
+    gate: &Gate,
+) -> anyhow::Result<Passage> {
     if job.cases.len() == 1 {
-        let answer = answer::keep(folder)?;
+        let mut answer = answer::keep(folder)?;
+        if job.confirm && complete && answer.verdict.causes.iter().any(|cause| cause.id != CauseId::NONE) {
+            confirm(folder)?;
+            answer = answer::answer_of(folder)?;
+        }
         answer::print(&answer, folder, format)?;
         return Ok(match gate {
             Gate::FailIf(conditions) => gate::fails(&answer, conditions),
             _ => Passage::Free,
         });
     }
-    index::write(&index_of(job, complete), folder)?;
+    index::write(&index_of(job, complete, failed), folder)?;
     match job.question {
+        Question::Try => {
+            let experiment = trials::keep(folder)?;
+            trials::mark(&experiment)?;
+            trials::print(&experiment, folder, format)?;
+            Ok(Passage::Free)
+        }
         Question::Cases => {
             side_by_side::print(&side_by_side::keep(folder)?, folder, format)?;
             Ok(Passage::Free)
@@ -225,6 +271,21 @@ fn conclude(job: &Job, folder: &Path, complete: bool, format: AnswerFormat, gate
             })
         }
     }
+}
+
+/// Makes the trials of a recording's first cause. They are runs of a program, and this process may no longer start one as
+/// another user: it has given up its rights to read a recording. So it starts knee again.
+fn confirm(folder: &Path) -> anyhow::Result<()> {
+    let knee = std::env::current_exe().context("failed to find knee itself")?;
+    let beside = default_folder(&PathBuf::from(format!("try-{}", folder.file_name().unwrap_or_default().display())));
+    let mut command = std::process::Command::new(knee);
+    command.arg("try").arg(folder).args(["--no-wait", "-o"]).arg(&beside).stdout(std::process::Stdio::null());
+    // What stops it is on standard error. The answer of the sweep stands without it.
+    command.status().context("failed to start knee for the trials")?;
+    if beside.exists() {
+        ui::say(&format!("knee: the trials are in {}: knee report {0}", beside.display()));
+    }
+    Ok(())
 }
 
 /// The exit status for scripts.
@@ -287,6 +348,12 @@ pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
+/// The folder where a program runs, whole.
+pub(super) fn ran_in(folder: Option<&Path>) -> Option<String> {
+    let whole = std::path::absolute(folder.unwrap_or(Path::new("."))).ok()?;
+    Some(whole.canonicalize().unwrap_or(whole).to_string_lossy().into_owned())
+}
+
 fn describe(job: &Job, options: &Making) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     Meta {
@@ -307,6 +374,8 @@ fn describe(job: &Job, options: &Making) -> Meta {
         throughput: None,
         capabilities: collect::probe::probe(),
         imported: None,
+        folder: None,
+        tried: Vec::new(),
         functions: Vec::new(),
         notes: notes(job),
     }

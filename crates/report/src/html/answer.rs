@@ -2,6 +2,8 @@
 
 use super::markup::Markup;
 use super::sources::Sources;
+use crate::experiment;
+use crate::text::sentence;
 use crate::words;
 use analyze::answer::{Answer, Beyond, Cause, CauseId, Condition, Culprit, Site};
 use analyze::causes::describe;
@@ -138,6 +140,9 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mu
     }
     if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
         m.p("gain", &removed.summary);
+    }
+    if let Some(told) = experiment::told(answer, cause) {
+        m.p("gain", &sentence(&told));
     }
     details(cause, answer.throughput.is_some(), m);
 }

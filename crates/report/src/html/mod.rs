@@ -7,7 +7,7 @@
 //! what the scripts read; [`detail`] what a served page asks for; [`sources`] lines around culprits; [`cases`] the page
 //! of a sweep over several cases.
 //!
-//! May import: `lanes`, `observed`, `requests`, `show`, `text`, `words`, `analyze`, `recording`, base64, flate2, sha2.
+//! May import: `experiment`, `lanes`, `observed`, `requests`, `show`, `text`, `words`, `analyze`, `recording`, base64, flate2, sha2.
 
 mod account;
 mod answer;

@@ -145,7 +145,7 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     }
     if whole {
         rows.extend(observed.queues().filter(|queue| queue.kind == QueueKind::Pool).map(pool));
-        view.notes.extend(observed.queues().filter_map(|queue| queue.summary.as_deref()).map(sentence));
+        view.notes.extend(observed.queues().filter_map(|queue| queue.summary.as_deref()).map(text::sentence));
     }
     // Waits for kernel locks are summed over the whole run and have no times of their own.
     if pick.between.is_none() {
@@ -205,10 +205,6 @@ fn pool(queue: &Queue) -> (f64, Vec<Cell>) {
         Cell::None,
     ];
     (waited * 1e9, cells.into_iter().chain(queue_cells(Some(queue))).chain([Cell::None]).collect())
-}
-
-fn sentence(words: &str) -> String {
-    format!("{}.", text::capital(words))
 }
 
 fn kernel(observed: &Observed<'_, '_>, meant: &BTreeSet<ThreadId>) -> Vec<(f64, Vec<Cell>)> {

@@ -3,6 +3,8 @@
 use super::page::Page;
 use super::style::Tone;
 use crate::culprit::blame;
+use crate::experiment;
+use crate::text::sentence;
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Evidence};
 use std::io;
@@ -82,27 +84,29 @@ fn numbered(cause: &Cause, answer: &Answer, index: usize, page: &mut Page<'_>) -
     }
     // The headline is already the first cause's sentence.
     if index == 0 {
-        return details(cause, foreseen(answer, cause), page);
+        return details(cause, Some(answer), page);
     }
     page.paragraph("   ", Tone::Plain, &cause.summary)?;
-    gain(foreseen(answer, cause), page)?;
+    gain(cause, answer, page)?;
     try_first(cause, page)
 }
 
-/// What the program would do without the cause, in a sentence.
-fn foreseen<'a>(answer: &'a Answer, cause: &Cause) -> Option<&'a str> {
-    answer.what_if.without(&answer.verdict, cause).map(|removed| removed.summary.as_str())
+/// What the program would do without the cause, and what it did in trials.
+fn gain(cause: &Cause, answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
+    if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
+        page.paragraph("   Gain       ", Tone::Plain, &removed.summary)?;
+    }
+    match experiment::told(answer, cause) {
+        Some(told) => page.paragraph("   Tried      ", Tone::Strong, &sentence(&told)),
+        None => Ok(()),
+    }
 }
 
-fn gain(foreseen: Option<&str>, page: &mut Page<'_>) -> io::Result<()> {
-    foreseen.map_or(Ok(()), |sentence| page.paragraph("   Gain       ", Tone::Plain, sentence))
-}
-
-fn details(cause: &Cause, foreseen: Option<&str>, page: &mut Page<'_>) -> io::Result<()> {
+fn details(cause: &Cause, answer: Option<&Answer>, page: &mut Page<'_>) -> io::Result<()> {
     let most = if page.brief { MOST_EVIDENCE_BRIEF } else { MOST_EVIDENCE };
     let rows: Vec<String> = cause.evidence.iter().take(most).map(number).collect();
     page.paragraph("   Evidence   ", Tone::Plain, &rows.join("; "))?;
-    gain(foreseen, page)?;
+    answer.map_or(Ok(()), |answer| gain(cause, answer, page))?;
     try_first(cause, page)?;
     page.paragraph("   To check   ", Tone::Plain, &cause.disproved_by)
 }

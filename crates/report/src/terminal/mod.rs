@@ -2,21 +2,20 @@
 //!
 //! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
 //! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of
-//! `knee doctor`; `comparison` the page of `knee diff`; `pair` that of `knee compare`; `cases` the variants of a sweep
-//! side by side, with their curves drawn by `plot`; `what_if` that of `knee what-if`; [`sheet`] headings and texts for
-//! everything else.
+//! `knee doctor`; `compared` the pages of `knee diff`, `knee compare` and `knee try`; `cases` the variants of a sweep side by
+//! side, with their curves drawn by `plot`; `what_if` that of `knee what-if`; [`sheet`] headings and texts for everything
+//! else.
 //!
-//! May import: `comparison`, `culprit`, `pair`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
+//! May import: `comparison`, `culprit`, `experiment`, `pair`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
 
 mod account;
 mod capabilities;
 mod cases;
 mod causes;
-mod comparison;
+mod compared;
 mod curve;
 mod ending;
 mod page;
-mod pair;
 mod plot;
 pub mod sheet;
 mod style;
@@ -26,10 +25,9 @@ mod what_if;
 use analyze::answer::{Answer, CauseId};
 pub use capabilities::render as render_capabilities;
 pub use cases::render as render_cases;
-pub use comparison::render as render_comparison;
+pub use compared::{render_comparison, render_experiment, render_pair};
 pub use ending::SweepFiles;
 use page::Page;
-pub use pair::render as render_pair;
 use recording::meta::Machine;
 use std::io::{self, Write};
 pub use style::Style;

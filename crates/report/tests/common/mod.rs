@@ -94,6 +94,7 @@ fn answer(curve: Vec<Point>, verdict: Verdict) -> Answer {
         queues: Vec::new(),
         requests: Vec::new(),
         what_if: WhatIf::default(),
+        tried: Vec::new(),
         verdict,
         limitations: Vec::new(),
         warnings: Vec::new(),

@@ -207,6 +207,8 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Me
         throughput: None,
         capabilities: collect::probe::probe(),
         imported: None,
+        folder: None,
+        tried: Vec::new(),
         functions: Vec::new(),
         notes: Vec::new(),
     }

@@ -64,7 +64,7 @@ fn both(index: &Index, folder: &Path) -> anyhow::Result<(Tables, Tables)> {
 fn made(index: Index, a: &Tables, b: &Tables) -> Pair {
     let comparison = match index.question {
         Question::Noise => analyze::compare::noise(a, b),
-        Question::Cases | Question::Compare => analyze::compare::interleaved(a, b),
+        Question::Cases | Question::Compare | Question::Try => analyze::compare::interleaved(a, b),
     };
     let side = |case: Option<&index::Entry>, tables: &Tables| Side {
         name: case.map_or_else(String::new, |case| case.variant.clone()),

@@ -1,10 +1,10 @@
 //! Two commands against each other, or one against itself.
 
-use super::comparison::{Labels, tables, warnings};
-use super::page::Page;
-use super::style::Tone;
-use super::{Style, machine};
+use super::recordings::{Labels, tables, warnings};
 use crate::pair::Pair;
+use crate::terminal::page::Page;
+use crate::terminal::style::Tone;
+use crate::terminal::{Style, machine};
 use analyze::answer::{Judgement, Setup};
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Two recordings compared.
 
-use super::Style;
-use super::page::Page;
-use super::style::Tone;
-use super::table::{Lean, Table};
+use crate::terminal::Style;
+use crate::terminal::page::Page;
+use crate::terminal::style::Tone;
+use crate::terminal::table::{Lean, Table};
 use crate::words::{self, Scale};
 use analyze::answer::{Change, Comparison, CurveChange, Judgement, Kind, Setup};
 use recording::meta::Counted;
