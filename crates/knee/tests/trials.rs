@@ -133,10 +133,13 @@ fn mistakes_are_told_before_anything_runs() {
 fn a_cause_that_the_user_suspects_is_tried() {
     let folder = tempfile::tempdir().unwrap();
     script(folder.path(), "case $GLIBC_TUNABLES in *hugetlb*) speed=1500;; esac");
-    let answer = json(&knee(folder.path(), &[USUAL, &["--suspect", "page-fault", "--", "./job"]].concat()));
+    let quick = [USUAL, &["--quick", "--suspect", "page-fault", "--", "./job"]].concat();
+    let answer = json(&knee(folder.path(), &quick));
     assert_eq!(answer["suspect"]["cause"], "page-fault");
     assert!(answer["suspect"]["recording"].is_null() && answer["shows"] == "confirms", "{answer:#}");
     let ids: Vec<&str> = answer["trials"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    let blocks = &answer["trials"][0]["change"]["blocks"];
+    assert!((6..=8).contains(&blocks.as_u64().unwrap()), "as many as are needed: {blocks}");
     assert!(ids.contains(&"keep-memory") && ids.contains(&"huge-pages"), "{ids:?}");
 }
 

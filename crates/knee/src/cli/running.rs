@@ -284,7 +284,7 @@ pub(crate) struct Try {
     /// What has to stay the same for a trial to count
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = TRYING)]
     pub(crate) same_output: SameOutput,
-    /// Timed runs of each trial and of the unchanged program [default: 8, or as many as the trials need]
+    /// Timed runs of each trial and of the unchanged program [default: 8, or as many as the trials need; with --quick these]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = TRYING)]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]

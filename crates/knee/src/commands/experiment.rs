@@ -248,8 +248,12 @@ fn job(target: TriedProgram, options: &Try) -> Result<Job, Failure> {
         let name = if before == 0 { trial.id.to_owned() } else { format!("{}-{}", trial.id, before + 1) };
         cases.push(case(name, apply(&target.template, trial, &around)));
     }
-    let blocks = options.runs.unwrap_or((blocks_for(chosen.len()) as u32).max(BLOCKS));
-    let amounts = Amounts { timed: blocks, more: 0, warm_up: options.making.warm_up.unwrap_or(1), traced: false };
+    let quick = options.making.quick;
+    // A quick experiment has as many blocks as can tell anything.
+    let usual = (blocks_for(chosen.len()) as u32).max(if quick { 0 } else { BLOCKS });
+    let blocks = options.runs.unwrap_or(usual);
+    let warm_up = options.making.warm_up.unwrap_or(u32::from(!quick));
+    let amounts = Amounts { timed: blocks, more: 0, warm_up, traced: false };
     let not_tried = left_out.iter().map(|left| NotTried { trial: left.trial.id.to_owned(), why: left.why.clone() });
     Ok(Job {
         title: format!("trials of {}", job::shown(&target.template.argv)),
