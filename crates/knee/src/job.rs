@@ -11,6 +11,7 @@ use crate::plan::template::{PLACEHOLDER, Template, placeholder, variable};
 use crate::serving::{self, ServingPlan};
 use crate::target;
 use crate::throughput::Forms;
+use crate::trials::choose::installed;
 use crate::trials::preload::Source;
 use collect::load::Ready;
 use recording::meta::Counted;
@@ -326,17 +327,9 @@ fn chosen<'f>(file: &'f SweepFile, options: &SweepOptions) -> Result<Vec<&'f Des
 fn lacks(variant: &Described, folder: &Path) -> Option<String> {
     let missing = variant.needs.iter().find(|needed| match needed.contains('/') {
         true => !folder.join(needed).exists(),
-        false => !is_library(needed),
+        false => installed(&[needed]).is_none(),
     })?;
     Some(format!("it needs {missing}, which is not installed"))
-}
-
-/// Whether the loader finds a library of this name in its usual folders (ld.so(8), and those of multiarch systems).
-fn is_library(name: &str) -> bool {
-    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
-    let multiarch = ["/lib", "/usr/lib"].map(|folder| Path::new(folder).join(&triplet));
-    folders.iter().chain(&multiarch).any(|folder| folder.join(name).exists())
 }
 
 fn with_environment(variant: &Variant, env: &[(OsString, OsString)]) -> Variant {

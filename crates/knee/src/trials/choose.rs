@@ -171,7 +171,7 @@ fn is_named(path: &Path, names: &[&str]) -> bool {
 }
 
 /// Where the loader would find a library: its usual folders (ld.so(8)), and those of multiarch systems.
-fn installed(names: &[&str]) -> Option<PathBuf> {
+pub(crate) fn installed(names: &[&str]) -> Option<PathBuf> {
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
     let folders = ["/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
     let multiarch = ["/usr/lib", "/lib"].map(|folder| Path::new(folder).join(&triplet));

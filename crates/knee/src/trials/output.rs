@@ -44,6 +44,21 @@ pub(crate) fn same(mode: SameOutput, unchanged: &Path, changed: &Path) -> io::Re
     })
 }
 
+/// True if glibc's loader said that it ignored a library that was to be loaded first: then nothing was tried.
+///
+/// # Errors
+/// When the kept output cannot be read.
+pub(crate) fn not_loaded(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let errors = path.extension().is_some_and(|extension| extension == "err");
+        if errors && memchr::memmem::find(&fs::read(&path)?, b"cannot be preloaded").is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The different outputs of a case's runs.
 fn printed(mode: SameOutput, folder: &Path) -> io::Result<BTreeSet<Vec<u8>>> {
     let mut outputs = BTreeSet::new();
@@ -76,6 +91,15 @@ mod tests {
             fs::write(folder.path().join(format!("run-{number:03}.err")), number.to_string()).unwrap();
         }
         folder
+    }
+
+    #[test]
+    fn a_library_that_the_loader_ignored_is_noticed() {
+        let folder = case(&["1\n"]);
+        assert!(!not_loaded(folder.path()).unwrap());
+        let said = "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (wrong ELF class): ignored.";
+        fs::write(folder.path().join("run-007.err"), said).unwrap();
+        assert!(not_loaded(folder.path()).unwrap());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::answer;
 use crate::cli::AnswerFormat;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Suspected};
-use crate::trials::output::{Same, same};
+use crate::trials::output::{Same, not_loaded, same};
 use crate::trials::{EMPTY, Keep, Trial, UNCHANGED, find};
 use crate::ui;
 use analyze::answer::{CauseId, Knee};
@@ -56,6 +56,8 @@ struct Tested {
     aim: Aim,
     tables: Tables,
     same: Same,
+    /// Why its runs do not count.
+    failed: Option<String>,
 }
 
 /// Reads and judges an experiment.
@@ -82,13 +84,23 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
         };
         let place = at(&entry.recording);
         let printed = |folder: &Path| folder.join(answer::OUTPUT);
+        let unread = || format!("failed to read what {} printed", entry.variant);
+        let same = same(about.same_output, &printed(&at(&first.recording)), &printed(&place)).with_context(unread)?;
+        let broken = about.failed.iter().find(|failed| failed.trial == entry.variant);
+        let failed = match broken {
+            Some(broken) => Some(format!("the program failed: {}", broken.why)),
+            None if not_loaded(&printed(&place)).with_context(unread)? => {
+                Some("the loader could not load the library before the program's own".to_owned())
+            }
+            None => (same == Same::No).then(|| "the program printed something else".to_owned()),
+        };
         cases.push(Tested {
             trial,
             name: entry.variant.clone(),
             aim: about.subject.as_ref().map_or(Aim::Misses, |subject| aim(trial, subject)),
             tables: timed(&place)?,
-            same: same(about.same_output, &printed(&at(&first.recording)), &printed(&place))
-                .with_context(|| format!("failed to read what {} printed", entry.variant))?,
+            same,
+            failed,
         });
     }
     let threads = unchanged.meta.thread_counts.first().copied().unwrap_or(1);
@@ -99,13 +111,14 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
             preloaded: case.trial.preloads(),
             control: case.trial == &EMPTY,
             tables: &case.tables,
-            same_output: case.same != Same::No,
+            same_output: case.failed.is_none(),
         })
         .collect();
     let findings = judge(&unchanged, &runs, threads);
-    let failed = |name: &str| about.failed.iter().find(|failed| failed.trial == name).map(|failed| failed.why.clone());
-    let rows =
-        cases.iter().zip(findings.results).map(|(case, judged)| row(case, judged, &unchanged, failed(&case.name)));
+    let rows = cases.iter().zip(findings.results).map(|(case, judged)| {
+        let spoiled = findings.preload_changes && case.trial.preloads() && case.trial != &EMPTY;
+        row(case, judged, &unchanged, spoiled.then(|| "an empty library changes the speed, too".to_owned()))
+    });
     let suspect = about.subject.as_ref().map(|subject| Suspect {
         recording: subject.recording.clone(),
         cause: subject.cause.clone(),
@@ -155,14 +168,13 @@ fn timed(folder: &Path) -> anyhow::Result<Tables> {
     Ok(tables)
 }
 
-fn row(case: &Tested, judged: Judged, unchanged: &Tables, failed: Option<String>) -> TrialRow {
+fn row(case: &Tested, judged: Judged, unchanged: &Tables, spoiled: Option<String>) -> TrialRow {
     let (variables, wrapper) = difference(&unchanged.meta, &case.tables.meta);
-    let differs = || (case.same == Same::No).then(|| "the program printed something else".to_owned());
     let mut row = TrialRow {
         id: case.name.clone(),
         title: case.trial.title.to_owned(),
         change: judged.change,
-        failed: failed.map(|why| format!("the program failed: {why}")).or_else(differs),
+        failed: case.failed.clone().or(spoiled),
         shows: judged.shows,
         proves: case.trial.proves.to_owned(),
         cannot_show: case.trial.limits.to_owned(),
