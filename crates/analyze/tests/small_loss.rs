@@ -159,3 +159,103 @@ fn a_small_start_in_disturbed_runs_stays_unsure() {
     let told = answer(true);
     assert!(missing(&told, CauseId::SERIAL_PHASE).contains("a small part"), "{:#?}", told.verdict);
 }
+
+/// Threads whose code takes so much longer with two threads than with one, and with four as long as said; nothing says why.
+fn slower_code(two: f64, four: f64) -> Answer {
+    let traced = |run: &mut RunSketch<'_>, workers: &[&str], each: f64| {
+        for name in workers {
+            run.thread(name).runs(ms((each * 1e3) as u64), WORK);
+        }
+    };
+    let sketch = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(0.5 * two), &around(two))
+        .clean_cpu(4, &around(0.5 * four), &around(four))
+        .traced(1, |run| traced(run, &["a"], 1.0))
+        .traced(2, |run| traced(run, &["a", "b"], 0.5 * two))
+        .traced(4, |run| traced(run, &["a", "b", "c", "d"], 0.25 * four));
+    answer_for(&sketch.tables())
+}
+
+#[test]
+fn a_tenth_without_a_cause_is_told_of_a_program_that_scales() {
+    let answer = slower_code(1.13, 1.13);
+    assert_eq!(ids(&answer), [CauseId::NONE]);
+    let told = &answer.verdict.summary;
+    let expected = "It scales; 12 % of the processor time with 2 threads is lost, and no cause is proven; the largest \
+                    part, 12 %: the same functions take more time.";
+    assert!(told.ends_with(expected), "{told}");
+}
+
+/// A fifth in one part, or a collapse with more threads, is no program that scales.
+#[test]
+fn a_larger_part_or_a_collapse_without_a_cause_stays_open() {
+    for (two, four) in [(1.25, 1.25), (1.13, 1.8)] {
+        let answer = slower_code(two, four);
+        assert_eq!(ids(&answer), [CauseId::NONE]);
+        let told = &answer.verdict.summary;
+        assert!(!told.contains("It scales") && told.contains("no cause is proven"), "{told}");
+    }
+}
+
+/// Two threads that are nearly twice as fast, in runs that scatter: that the program scales is certain, what it loses is
+/// not. Runs that may be slower than with one thread do not even tell that.
+#[test]
+fn a_program_that_scales_within_the_noise_is_told_so() {
+    let told = |seconds: [f64; 5]| {
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &seconds, &seconds.map(|s| 1.9 * s));
+        let sketch = with_base(sketch, WORK).traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(550), WORK);
+            }
+        });
+        answer_for(&sketch.tables()).verdict.summary
+    };
+    let scales = told([0.50, 0.70, 0.58, 0.50, 0.66]);
+    assert!(scales.contains("It scales; what it may lose with 2 threads is within the noise"), "{scales}");
+    let open = told([0.50, 1.30, 0.58, 0.50, 1.10]);
+    assert!(open.contains("Too noisy to tell whether anything is lost with 2 threads"), "{open}");
+}
+
+/// Two threads whose code takes 1.35 times as long as one thread's, after the main thread ran alone for so many
+/// milliseconds, or beside so many of waiting for a lock.
+fn mostly_unexplained(alone: u64, waits: u64) -> Answer {
+    let traced = |run: &mut RunSketch<'_>, workers: &[(&str, &str)], each: u64, waits: u64| {
+        run.thread("main").runs(ms(alone), LOAD).blocks(Reason::Futex, ms(each + waits), JOIN);
+        for (name, other) in workers {
+            let thread = run.thread_at(name, ms(alone));
+            (0..10).fold(thread, |t, _| t.runs(ms(each / 10), WORK).locks(0x100, ms(waits / 10), LOCK, other));
+        }
+    };
+    let start = alone as f64 * 1e-3;
+    let wall = start + 0.68 + waits as f64 * 1e-3;
+    let sketch = Sketch::new(2)
+        .clean(1, &around(1.0 + start))
+        .clean_cpu(2, &around(wall), &around(1.36 + start))
+        .traced(1, |run| traced(run, &[("a", "a")], 1000, 0))
+        .traced(2, |run| traced(run, &[("a", "b"), ("b", "a")], 680, waits));
+    answer_for(&sketch.tables())
+}
+
+#[test]
+fn a_small_start_beside_a_larger_part_without_a_cause_is_not_the_answer() {
+    let answer = mostly_unexplained(100, 0);
+    assert_eq!(ids(&answer), [CauseId::NONE, CauseId::SERIAL_PHASE]);
+    let told = &answer.verdict.summary;
+    assert!(!told.contains("It scales"), "{told}");
+    let expected = "is lost. The largest part, 23 %, has no proven cause: the same functions take more time. A smaller \
+                    part, 6 %: load (app.c:10)";
+    assert!(told.contains(expected), "{told}");
+}
+
+/// A long start, or a lock, is something to repair, whatever else there is; that there is more is told behind it.
+#[test]
+fn a_defect_beside_a_larger_part_without_a_cause_stays_the_answer() {
+    for (answer, cause) in
+        [(mostly_unexplained(300, 0), CauseId::SERIAL_PHASE), (mostly_unexplained(0, 80), CauseId::USER_LOCK)]
+    {
+        assert_eq!(ids(&answer)[0], cause);
+        let told = &answer.verdict.summary;
+        assert!(told.contains("A larger part, ") && told.contains("has no proven cause: the same functions"), "{told}");
+    }
+}

@@ -32,7 +32,7 @@ pub fn render(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "**The machine:** {}.\n", prose(condition.summary.trim_end_matches('.')))?;
     }
     let causes = || answer.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE);
-    if answer.verdict.scales() {
+    if answer.verdict.only_small_losses() {
         writeln!(out, "Small losses:\n")?;
     }
     for (i, found) in causes().enumerate() {

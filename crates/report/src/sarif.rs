@@ -27,7 +27,7 @@ pub fn render(answer: &Answer, root: &Path, out: &mut impl Write) -> io::Result<
     ids.dedup();
     let rules: Vec<Value> = ids.iter().map(|id| rule(*id)).collect();
     // The costliest cause is a warning; the others are for information, as are the small losses of a program that scales.
-    let level = |index| if index == 0 && !answer.verdict.scales() { "warning" } else { "note" };
+    let level = |index| if index == 0 && !answer.verdict.only_small_losses() { "warning" } else { "note" };
     let results: Vec<Value> =
         causes.iter().enumerate().map(|(i, cause)| result(level(i), cause, answer, root)).collect();
     let log = json!({

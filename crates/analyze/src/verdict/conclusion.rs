@@ -6,11 +6,11 @@ use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, describe, none};
 use crate::disturbance;
-use crate::facts::{Facts, in_proportion, large, share};
+use crate::facts::{Facts, in_proportion, large};
 use crate::load;
 use crate::model::window;
 use crate::verdict::beyond::beyond;
-use crate::verdict::power;
+use crate::verdict::{open, power};
 use crate::words::{count, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
@@ -95,7 +95,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
         place(a).cmp(&place(b)).then(seconds).then(a.id.cmp(&b.id))
     });
     let found = verdict.causes.first().map(blame);
-    let mut open = verdict.causes.first().and_then(|cause| larger_open(facts, cause)).unwrap_or_default();
+    let mut rest = open::sentence(facts, &verdict.causes).unwrap_or_default();
     let mut rival =
         as_large(&verdict.causes).map(|c| format!("As large within the noise: {}", c.summary)).unwrap_or_default();
     let lost = verdict.causes.first().map_or(0.0, |cause| cause.lost_seconds);
@@ -107,14 +107,15 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     let threads = verdict.causes.first().map(|c| c.threads);
     let mut second = found.or_else(|| verdict.causes.first().map(|c| c.summary.clone())).unwrap_or_default();
     let collapses = verdict.beyond.is_some();
-    if let Some(scales) = none::scales(facts, &verdict.causes).filter(|_| !collapses) {
-        (open, rival) = Default::default();
-        second.clone_from(&scales.summary);
-        verdict.causes.insert(0, scales);
+    let scales = open::scales(facts, &verdict.causes).filter(|_| !collapses);
+    if let Some(first) = scales.or_else(|| open::mostly_open(facts, &verdict.causes)) {
+        (rest, rival) = Default::default();
+        second.clone_from(&first.summary);
+        verdict.causes.insert(0, first);
     }
     let second = beside(&verdict.machine, threads, (own, lost), second);
     let first = speed(facts, threads);
-    let sentences = [first, second, rival, open];
+    let sentences = [first, second, rival, rest];
     verdict.summary = sentences.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(" ");
     verdict
 }
@@ -154,16 +155,6 @@ fn decapitalised(title: &str) -> String {
     let mut letters = title.chars();
     let first = letters.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
     first + letters.as_str()
-}
-
-/// The sentence about the unexplained part, where it is larger than the first cause: otherwise readers would change the
-/// wrong thing.
-fn larger_open(facts: &Facts<'_, '_>, cause: &Cause) -> Option<String> {
-    let ledger = facts.ledgers.iter().find(|l| l.account.threads == cause.threads)?;
-    let unexplained = ledger.account.unexplained;
-    let own = ledger.own_loss();
-    (unexplained > cause.lost_seconds && large(ledger, unexplained) && own > 0.0)
-        .then(|| format!("A larger part of it, {:.0} %, is not explained.", 100.0 * share(ledger, unexplained)))
 }
 
 /// The second cause, when its size cannot be told from that of the first: each lies in the other's interval.

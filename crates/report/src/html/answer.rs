@@ -120,7 +120,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
 fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mut Markup) {
     let id = cause.id.name();
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
-    let small = if answer.verdict.scales() { "Small loss " } else { "" };
+    let small = if answer.verdict.only_small_losses() { "Small loss " } else { "" };
     m.text(&format!("{small}{}. {}", index + 1, title(cause.id))).raw("</h3>\n");
     m.p(
         "lost",

@@ -28,7 +28,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     }
     let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
     let title = match causes.len() {
-        _ if verdict.scales() => "Small losses",
+        _ if verdict.only_small_losses() => "Small losses",
         1 => "Cause",
         _ => "Causes",
     };

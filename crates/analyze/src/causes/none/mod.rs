@@ -7,7 +7,7 @@ mod mostly_waiting;
 mod next_limit;
 mod small_loss;
 
-pub use small_loss::{is_defect, is_small_start, scales};
+pub use small_loss::{is_defect, is_small_and_usual, is_small_start, scales};
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
@@ -16,6 +16,7 @@ use crate::causes::shared::blame::by_weight;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::facts::{Facts, large};
 use crate::statistics::MIN_SHARE;
+use crate::words::percent;
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -130,10 +131,12 @@ fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     let any = within().next().is_none();
     let ledger =
         more().rev().filter(|l| any || l.account.threads <= facts.processors).find(|l| large(l, l.own_loss()))?;
-    Some(format!(
-        "Too noisy to tell whether anything is lost with {}: more runs, or a quieter machine, would tell.",
-        facts.counted().many(ledger.account.threads)
-    ))
+    let with = facts.counted().many(ledger.account.threads);
+    let tell = "more runs, or a quieter machine, would tell";
+    Some(match small_loss::scales_everywhere(facts) {
+        true => format!("It scales; what it may lose with {with} is within the noise of these runs: {tell}."),
+        false => format!("Too noisy to tell whether anything is lost with {with}: {tell}."),
+    })
 }
 
 /// The sentence for a smallest count that keeps more processors busy than it has threads: the speed-up then cannot
@@ -178,14 +181,16 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     // Losses from outside the program are told elsewhere.
     let mut own = ledger.account.lines.iter().filter(|line| !line.id.is_outside());
     let largest = own.find(|l| l.seconds > ledger.account.unexplained.max(0.0));
-    let mostly = match largest.map(|l| l.id) {
-        Some(LineId::Noise) => "it is spread over changes that are each within the sampling error".to_owned(),
-        Some(id) => format!("the largest part: {}", (facts.named)(facts.model, id)),
-        None => "the largest part: not explained".to_owned(),
+    let part = |seconds: f64| percent(seconds / ledger.account.capacity);
+    let mostly = match largest {
+        Some(line) if line.id == LineId::Noise => {
+            "it is spread over changes that are each within the sampling error".to_owned()
+        }
+        Some(line) => format!("the largest part, {}: {}", part(line.seconds), (facts.named)(facts.model, line.id)),
+        None => format!("the largest part, {}, is not explained", part(ledger.account.unexplained)),
     };
     let of = if alone { String::new() } else { format!(" with {}", facts.counted().many(ledger.account.threads)) };
-    format!(
-        "{:.0} % of the processor time{of} is lost, and no cause is proven; {mostly}.",
-        100.0 * ledger.own_loss() / ledger.account.capacity
-    )
+    let but = if !alone && small_loss::scales_openly(facts, ledger) { "It scales; " } else { "" };
+    let lost = part(ledger.own_loss());
+    format!("{but}{lost} of the processor time{of} is lost, and no cause is proven; {mostly}.")
 }
