@@ -186,6 +186,9 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
         Some(line) if line.id == LineId::Noise => {
             "it is spread over changes that are each within the sampling error".to_owned()
         }
+        Some(line) if !large(ledger, line.seconds) => {
+            format!("no single part of it is larger than {}", part(line.seconds))
+        }
         Some(line) => format!("the largest part, {}: {}", part(line.seconds), (facts.named)(facts.model, line.id)),
         None => format!("the largest part, {}, is not explained", part(ledger.account.unexplained)),
     };
