@@ -399,6 +399,10 @@ pub struct Culprit {
     /// The same with its folders, as the compiler recorded it; absent where it recorded none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The same relative to the repository that knee was called in; absent where the file is not in it. Answers are made
+    /// without it, because it is no fact of the recording: who prints one adds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative: Option<String>,
     /// Source line.
     pub line: Option<u32>,
     /// Address of the lock or other object, in hexadecimal.
@@ -417,6 +421,7 @@ impl Culprit {
             module: self.module.clone(),
             file: self.file.clone(),
             path: self.path.clone(),
+            relative: self.relative.clone(),
             line: self.line,
             address: String::new(),
         }
@@ -435,6 +440,10 @@ pub struct Site {
     /// The same with its folders, as the compiler recorded it; absent where it recorded none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The same relative to the repository that knee was called in; absent where the file is not in it. Answers are made
+    /// without it, because it is no fact of the recording: who prints one adds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative: Option<String>,
     /// Source line.
     pub line: Option<u32>,
     /// Address in the module's file, in hexadecimal; it identifies the place where there is no symbol. Empty for a

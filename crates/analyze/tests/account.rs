@@ -345,12 +345,12 @@ fn every_kind_of_line_balances() {
     assert_balanced(&answer);
     let lines: Vec<&str> = answer.account[1].lines.iter().map(|l| l.what.as_str()).collect();
     for what in [
-        "the memory allocator's code",
-        "waiting inside the memory allocator",
+        "the allocator's code",
+        "waiting in the allocator",
         "creating and ending threads",
         "page faults in the kernel",
-        "getting locks in the kernel",
-        "waiting for locks in the kernel",
+        "getting kernel locks",
+        "waiting for kernel locks",
         "waiting for files or devices",
         "system calls mmap that fail",
         "held back by the control group's quota",

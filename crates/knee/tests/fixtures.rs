@@ -25,6 +25,8 @@ const ANSWERS: &[(&str, &[&str], &str)] = &[
     ("profiles", &["none"], ""),
     ("spawn", &["thread-creation", "kernel-lock", "condition-wait"], "stack_create_thread"),
     ("wavefront", &["spin-wait"], "wait_spin"),
+    ("wavefront-repaired/A", &["none"], ""),
+    ("wavefront-repaired/B", &["none"], ""),
 ];
 
 fn fixtures() -> PathBuf {

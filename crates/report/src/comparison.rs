@@ -190,7 +190,10 @@ impl Case {
             _ if self.verdict.unsure.is_empty() => "none".to_owned(),
             _ => {
                 let open: Vec<&str> = self.verdict.unsure.iter().take(MOST_OPEN).map(|u| u.id.name()).collect();
-                let more = if self.verdict.unsure.len() > MOST_OPEN { ", …" } else { "" };
+                let more = match self.verdict.unsure.len().saturating_sub(MOST_OPEN) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
                 format!("unsure: {}{more}", open.join(", "))
             }
         }

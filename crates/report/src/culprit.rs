@@ -7,15 +7,19 @@ use analyze::runtimes::function_name::readable;
 
 /// Callers shown for a culprit.
 const MOST_CALLERS: usize = 2;
-/// A function's name longer than this loses its middle.
-const LONGEST_NAME: usize = 40;
+/// On a terminal, a function's name longer than this loses its middle: a line holds no more, and signatures of C++ fill
+/// screens.
+pub const ON_A_LINE: usize = 72;
+/// Where lines have no end, in files and other formats: names longer than this were made long on purpose, and every viewer
+/// cuts them earlier.
+pub const WITHOUT_END: usize = 500;
 /// A file name longer than this was made long on purpose; it is shortened.
 const LONGEST_FILE: usize = 100;
 
 /// `random in libc.so.6, called from simulate at birthday.c:17`. `shown` makes names harmless for the medium that shows
-/// them.
-pub fn blame(culprit: &Culprit, shown: impl Fn(&str) -> String) -> String {
-    let short = |name: &str| text::shorten(&shown(name), LONGEST_NAME);
+/// them; of names longer than `longest`, the middle is left out, and never the place.
+pub fn blame(culprit: &Culprit, longest: usize, shown: impl Fn(&str) -> String) -> String {
+    let short = |name: &str| text::shorten(&shown(name), longest);
     let whole = |file: &str| text::shorten(&shown(file), LONGEST_FILE);
     let mut words = match (&culprit.function, &culprit.object) {
         (Some(function), _) => short(&readable(function)),

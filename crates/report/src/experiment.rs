@@ -194,11 +194,22 @@ fn speed(row: &TrialRow) -> f64 {
     row.change.as_ref().map_or(0.0, |change| change.speed)
 }
 
-/// "2.31 times as fast (2.20 to 2.42)".
+/// "2.31 times as fast (2.20 to 2.42)", "1.41 times slower (1.39 to 1.41)".
 pub fn times(row: &TrialRow) -> String {
     let Some(change) = &row.change else { return "not measured".to_owned() };
-    let range = change.interval.map(|Interval { low, high }| format!(" ({low:.2} to {high:.2})")).unwrap_or_default();
-    format!("{:.2} times as fast{range}", change.speed)
+    speed_in_words(change.speed, change.interval.map(|Interval { low, high }| (low, high)))
+}
+
+/// A ratio of speeds: a program that is slower for certain is so many times slower, because nobody reads a slow-down in
+/// "0.71 times as fast".
+fn speed_in_words(speed: f64, interval: Option<(f64, f64)>) -> String {
+    match interval {
+        Some((low, high)) if high < 1.0 => {
+            format!("{:.2} times slower ({:.2} to {:.2})", 1.0 / speed, 1.0 / high, 1.0 / low)
+        }
+        Some((low, high)) => format!("{speed:.2} times as fast ({low:.2} to {high:.2})"),
+        None => format!("{speed:.2} times as fast"),
+    }
 }
 
 /// What trials showed about a cause of an answer, in a sentence: the most telling of them. `None` where none was made.
@@ -214,7 +225,7 @@ pub fn told(answer: &Answer, cause: &Cause) -> Option<String> {
         Shows::Refutes => "not confirmed by experiment",
         Shows::Nothing => "neither confirmed nor refuted",
     };
-    let range = best.low.zip(best.high).map(|(low, high)| format!(" ({low:.2} to {high:.2})")).unwrap_or_default();
+    let speed = speed_in_words(best.times_as_fast, best.low.zip(best.high));
     let with = answer.counted.many(best.threads);
-    Some(format!("{says}: {:.2} times as fast{range} with {}, at {with}", best.times_as_fast, best.title))
+    Some(format!("{says}: {speed} with {}, at {with}", best.title))
 }

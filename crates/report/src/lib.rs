@@ -3,7 +3,8 @@
 //! Rooms: [`terminal`] one screen of text; [`comparison`] cases side by side, [`pair`] two of them, [`experiment`] trials; [`json`] the whole
 //! answer for scripts, [`markdown`] for a pull request, [`sarif`] for code scanning; [`html`] the page; [`observed`]
 //! one observed run; [`show`] tables of one run; [`lanes`] threads over time; [`live`] what they do now; [`export`]
-//! formats of other tools; [`culprit`] a culprit in one line; [`words`] numbers as people read them; [`text`] names
+//! formats of other tools; [`culprit`] a culprit in one line; [`repository`] places in the
+//! repository around; [`words`] numbers as people read them; [`text`] names
 //! that came from the target, made harmless. Everything is written to an `impl Write` that the caller gives; nothing is
 //! concluded here that the analysis did not say.
 //!
@@ -21,6 +22,7 @@ pub mod live;
 pub mod markdown;
 pub mod observed;
 pub mod pair;
+pub mod repository;
 pub mod requests;
 pub mod sarif;
 pub mod show;

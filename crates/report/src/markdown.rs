@@ -4,7 +4,7 @@
 //! Markdown or HTML, so that a symbol can neither make a link nor notify a user.
 
 use crate::comparison::Comparison as Cases;
-use crate::culprit::blame;
+use crate::culprit::{WITHOUT_END, blame};
 use crate::experiment::{self, Experiment};
 use crate::pair::Pair;
 use crate::text::{harmless, sentence};
@@ -80,7 +80,7 @@ fn cause(number: usize, cause: &Cause, answer: &Answer, out: &mut impl Write) ->
     writeln!(
         out,
         "{number}. **{}**: {} of the loss with {}, {} ({}). {}",
-        cause.id.name(),
+        words::title(cause.id),
         words::percent(cause.share),
         answer.counted.many(cause.threads),
         words::about(cause.lost_seconds),
@@ -88,7 +88,7 @@ fn cause(number: usize, cause: &Cause, answer: &Answer, out: &mut impl Write) ->
         prose(&cause.summary),
     )?;
     if let Some(culprit) = &cause.culprit {
-        writeln!(out, "   - Where: {}", prose(&blame(culprit, harmless)))?;
+        writeln!(out, "   - Where: {}", prose(&blame(culprit, WITHOUT_END, harmless)))?;
     }
     let numbers: Vec<String> =
         cause.evidence.iter().take(MOST_EVIDENCE).map(|e| format!("{} {}", e.what, words::measured(e))).collect();
@@ -129,8 +129,10 @@ pub fn render_cases(comparison: &Cases, out: &mut impl Write) -> io::Result<()> 
             })
         });
         let cause = case.verdict.causes.first().map_or(String::new(), |cause| {
-            let place =
-                cause.culprit.as_ref().map_or(String::new(), |culprit| format!(": {}", blame(culprit, harmless)));
+            let place = cause
+                .culprit
+                .as_ref()
+                .map_or(String::new(), |culprit| format!(": {}", blame(culprit, WITHOUT_END, harmless)));
             format!("**{}**{}", cause.id.name(), prose(&place))
         });
         writeln!(out, "| {} |{} {cause} |", prose(&case.label()), cells.collect::<String>())?;

@@ -4,14 +4,15 @@
 //! outside of it (a library's source) is given by its whole path; where no source line is known, by the name of the
 //! function.
 
-use crate::culprit::blame;
+use crate::culprit::{WITHOUT_END, blame};
+use crate::repository::relative;
 use crate::text::{harmless, sentence};
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Culprit, Site};
 use analyze::causes::describe;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::{Component, Path};
+use std::path::Path;
 
 /// The name by which results refer to the repository's folder.
 const ROOT: &str = "SRCROOT";
@@ -65,14 +66,17 @@ fn result(level: &str, cause: &Cause, answer: &Answer, root: &Path) -> Value {
         answer.counted.many(cause.threads)
     );
     if let Some(culprit) = &cause.culprit {
-        text += &format!(" Where: {}.", blame(culprit, harmless));
+        text += &format!(" Where: {}.", blame(culprit, WITHOUT_END, harmless));
     }
     for remedy in &cause.remedies {
         text += &format!(" {}", sentence(remedy));
     }
     let sites = cause.culprit.as_ref().map(places).unwrap_or_default();
     // Places that the reviewer can change come first.
-    let first = sites.iter().position(|site| relative(site, root).is_some()).unwrap_or(0);
+    let first = sites
+        .iter()
+        .position(|site| relative(site.path.as_deref().or(site.file.as_deref()), root).is_some())
+        .unwrap_or(0);
     let mut value = json!({
         "ruleId": cause.id.name(),
         "level": level,
@@ -107,7 +111,10 @@ fn places(culprit: &Culprit) -> Vec<Site> {
 
 fn location(site: &Site, root: &Path) -> Value {
     let mut value = json!({});
-    let artifact = match (relative(site, root), site.path.as_deref().filter(|path| path.starts_with('/'))) {
+    let artifact = match (
+        relative(site.path.as_deref().or(site.file.as_deref()), root),
+        site.path.as_deref().filter(|path| path.starts_with('/')),
+    ) {
         (Some(inside), _) => Some(json!({ "uri": uri(&inside), "uriBaseId": ROOT })),
         (None, Some(path)) => Some(json!({ "uri": format!("file://{}", uri(path)) })),
         (None, None) => None,
@@ -122,28 +129,6 @@ fn location(site: &Site, root: &Path) -> Value {
         value["logicalLocations"] = json!([{ "fullyQualifiedName": harmless(function), "kind": "function" }]);
     }
     value
-}
-
-/// The path of a source relative to the repository's folder, if the file is in it.
-///
-/// Compilers record whole paths; paths made relative (`-ffile-prefix-map`, `-trimpath`), Python and Node may give
-/// others.
-fn relative(site: &Site, root: &Path) -> Option<String> {
-    let path = Path::new(site.path.as_deref().or(site.file.as_deref())?);
-    let inside = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
-    let mut parts = Vec::new();
-    for component in inside.components() {
-        match component {
-            Component::Normal(part) => parts.push(part.to_str()?),
-            Component::CurDir => {}
-            Component::ParentDir => {
-                parts.pop()?;
-            }
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    let inside = parts.join("/");
-    root.join(&inside).is_file().then_some(inside)
 }
 
 /// A path as the path of a URI (RFC 3986, section 3.3): everything else is escaped.
@@ -170,20 +155,15 @@ mod tests {
             module: "x".to_owned(),
             file: None,
             path: Some(path.to_owned()),
+            relative: None,
             line: Some(3),
             address: String::new(),
         }
     }
 
     #[test]
-    fn places_in_the_repository_are_relative_to_it() {
+    fn places_outside_of_the_repository_have_their_whole_path() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let whole = root.join("src/sarif.rs");
-        assert_eq!(relative(&at(whole.to_str().unwrap()), root).as_deref(), Some("src/sarif.rs"));
-        assert_eq!(relative(&at("./src/html/../sarif.rs"), root).as_deref(), Some("src/sarif.rs"));
-        for outside in ["/usr/lib/x.c", "../x.rs", "src/missing.rs"] {
-            assert_eq!(relative(&at(outside), root), None, "{outside}");
-        }
         let value = location(&at("/usr/my lib/x.c"), root);
         assert_eq!(value["physicalLocation"]["artifactLocation"]["uri"], "file:///usr/my%20lib/x.c");
         assert_eq!(value["physicalLocation"]["region"]["startLine"], 3);

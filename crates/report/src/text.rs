@@ -109,6 +109,15 @@ fn take(chars: impl Iterator<Item = char>, limit: usize) -> String {
 /// Lines of at most `limit` columns, broken at spaces, but not before a percent sign. A word longer than a line is
 /// broken anywhere, so that none of it is lost.
 pub fn wrap(text: &str, limit: usize) -> Vec<String> {
+    wrapped(text, limit, true)
+}
+
+/// As [`wrap`], but no word is broken: one that is longer than a line has a longer line to itself.
+pub fn wrap_words(text: &str, limit: usize) -> Vec<String> {
+    wrapped(text, limit, false)
+}
+
+fn wrapped(text: &str, limit: usize, breaks: bool) -> Vec<String> {
     let limit = limit.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -132,7 +141,7 @@ pub fn wrap(text: &str, limit: usize) -> Vec<String> {
             lines.push(std::mem::take(&mut line));
         }
         for c in word.chars() {
-            if width(&line) + c.width().unwrap_or(1) > limit && !line.is_empty() {
+            if breaks && width(&line) + c.width().unwrap_or(1) > limit && !line.is_empty() {
                 lines.push(std::mem::take(&mut line));
             }
             line.push(c);
@@ -144,10 +153,14 @@ pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
+/// The text with words of at most `longest` columns, except places: longer words lose their middle.
+pub(crate) fn shorten_words(text: &str, longest: usize) -> String {
+    text.split(' ').map(|word| shorten_word(word, longest)).collect::<Vec<_>>().join(" ")
+}
+
 /// As [`wrap`], with long words shortened in their middle and at most `most` lines; a cut is marked by an ellipsis.
 pub fn wrap_short(text: &str, limit: usize, longest_word: usize, most: usize) -> Vec<String> {
-    let words: Vec<String> = text.split(' ').map(|w| shorten_word(w, longest_word)).collect();
-    let mut lines = wrap(&words.join(" "), limit);
+    let mut lines = wrap(&shorten_words(text, longest_word), limit);
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
@@ -226,6 +239,7 @@ mod tests {
     fn lines_keep_to_the_limit() {
         assert_eq!(wrap("the threads wait for a lock", 11), ["the threads", "wait for a", "lock"]);
         assert_eq!(wrap("a /very/long/path b", 6), ["a", "/very/", "long/p", "ath b"]);
+        assert_eq!(wrap_words("a /very/long/path b c", 6), ["a", "/very/long/path", "b c"]);
         assert_eq!(wrap("", 5), Vec::<String>::new());
         assert_eq!(wrap("it is 75 % of all, 1 %, % x", 8), ["it is", "75 % of", "all,", "1 %, % x"]);
         let lines = wrap_short("one two three four five six", 9, 5, 2);

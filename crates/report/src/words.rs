@@ -4,6 +4,7 @@
 //! of the interval's half-width (or of the second, when the first is a 1), following the GUM (JCGM 100:2008, 7.2.6).
 
 use analyze::answer::{Answer, CauseId, Culprit, Evidence, Removed, Site, Unit};
+use analyze::causes::describe;
 use recording::meta::Throughput;
 use recording::words::RUN_TIME_CODE;
 
@@ -336,6 +337,14 @@ pub(crate) fn cause_number(answer: &Answer, at: usize) -> usize {
     at + 1 - unnumbered
 }
 
+/// A cause's title, the same everywhere, with the id that commands take: `Waiting in a loop (spin-wait)`.
+pub fn title(id: CauseId) -> String {
+    match describe(id) {
+        Some(meta) => format!("{} ({})", meta.title, id.name()),
+        None => id.name().to_owned(),
+    }
+}
+
 /// The numbers of removed causes: "1 and 2".
 pub(crate) fn which_causes(answer: &Answer, removed: &Removed) -> String {
     let numbers: Vec<String> = removed.numbers.iter().map(|at| cause_number(answer, *at).to_string()).collect();
@@ -439,6 +448,7 @@ mod tests {
             module: "app".to_owned(),
             file: Some("app.c".to_owned()),
             path: None,
+            relative: None,
             line: Some(line),
             address: "0x1".to_owned(),
         };
@@ -447,6 +457,7 @@ mod tests {
             module: "app".to_owned(),
             file: Some("app.c".to_owned()),
             path: None,
+            relative: None,
             line: Some(7),
             object: None,
             object_name: None,

@@ -5,11 +5,12 @@
 mod hostile;
 
 use analyze::model::Model;
-use recording::Tables;
+use recording::tables::{Module, ModuleKind};
+use recording::{ModuleId, Tables};
 use report::export::{firefox, folded, perfetto, pprof};
 use report::observed::Observed;
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -72,6 +73,51 @@ fn the_firefox_profile_is_whole() {
             assert!(used.max().is_none_or(|most| most < stacks), "every stack is in the table");
         }
         assert!(bytes.len() < 20_000_000, "names of 100 kB are cut: {}", bytes.len());
+    }
+}
+
+/// A number of variable length at the beginning of a protobuf message, and what follows it.
+fn number(message: &[u8]) -> (u64, &[u8]) {
+    let length = message.iter().take_while(|byte| **byte > 127).count() + 1;
+    let (digits, rest) = message.split_at(length);
+    (digits.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 127)), rest)
+}
+
+/// The fields of a protobuf message: number, value, and the bytes of a text or a message inside.
+fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    let mut found = Vec::new();
+    while !message.is_empty() {
+        let (key, rest) = number(message);
+        let (value, rest) = number(rest);
+        let (inside, rest) = rest.split_at(if key & 7 == 2 { value as usize } else { 0 });
+        found.push((key >> 3, value, inside));
+        message = rest;
+    }
+    found
+}
+
+/// Readers call the profile by its first mapping: `File: java`.
+#[test]
+fn the_first_mapping_of_a_pprof_profile_is_the_program() {
+    let usual = hostile::many(4, 40);
+    let mut starter = usual.clone();
+    for module in &mut starter.modules {
+        module.kind = ModuleKind::Library;
+    }
+    let started =
+        Module { module: ModuleId(4711), kind: ModuleKind::Program, path: "/opt/java".into(), has_lines: false };
+    starter.modules.push(started);
+    let program =
+        |tables: &Tables| tables.modules.iter().find(|m| m.kind == ModuleKind::Program).map(|m| m.path.clone());
+    for tables in [usual, starter] {
+        let packed = exported(&tables, &|o, out| pprof::render(o, out));
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).expect("it is gzip");
+        let all = fields(&bytes);
+        let texts: Vec<&[u8]> = all.iter().filter(|f| f.0 == 6).map(|f| f.2).collect();
+        let mapping = all.iter().find(|f| f.0 == 3).map(|f| fields(f.2)).expect("there is a mapping");
+        let name = mapping.iter().find(|f| f.0 == 5).map(|f| texts[f.1 as usize]).expect("it has a name");
+        assert_eq!(Some(String::from_utf8_lossy(name).into_owned()), program(&tables));
     }
 }
 

@@ -84,7 +84,11 @@ fn small_losses_of_a_program_that_scales_are_called_so() {
     let mut answer = common::user_lock();
     assert!(!comment(&answer).contains("Small losses"));
     answer.verdict.causes.insert(0, common::none().verdict.causes.remove(0));
-    assert!(comment(&answer).contains("Small losses:\n\n1. **user-lock**"), "{}", comment(&answer));
+    assert!(
+        comment(&answer).contains("Small losses:\n\n1. **Waiting for a lock (user-lock)**"),
+        "{}",
+        comment(&answer)
+    );
     let log = log(&answer, Path::new("/"));
     let results = log["runs"][0]["results"].as_array().unwrap();
     assert!(results.iter().all(|result| result["level"] == "note") && !results.is_empty(), "{results:?}");

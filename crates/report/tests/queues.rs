@@ -23,7 +23,15 @@ const SENTENCE: &str = "the lock \"table_lock\" that update (app.c:40) takes is 
 
 fn site() -> Site {
     let (function, file) = (Some("update".to_owned()), Some("app.c".to_owned()));
-    Site { function, module: "app".to_owned(), file, path: None, line: Some(40), address: "0x40".to_owned() }
+    Site {
+        function,
+        module: "app".to_owned(),
+        file,
+        path: None,
+        relative: None,
+        line: Some(40),
+        address: "0x40".to_owned(),
+    }
 }
 
 /// A run alone whose lock is busy, with a pool beside it.

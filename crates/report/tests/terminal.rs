@@ -112,8 +112,11 @@ fn kept() -> Vec<(String, Tables)> {
     found
 }
 
+/// Causes that are shown with all that is said about them, also where the whole does not fit the screen.
+const ALWAYS_SHOWN: usize = 2;
+
 #[test]
-fn no_advice_culprit_or_label_is_cut() {
+fn no_advice_culprit_place_or_label_is_cut() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let kept = kept().into_iter().map(|(name, tables)| (name, analyze::answer_for(&tables)));
     let made = all().into_iter().filter(|(name, _)| *name != "hostile").map(|(name, answer)| (name.to_owned(), answer));
@@ -121,22 +124,68 @@ fn no_advice_culprit_or_label_is_cut() {
         for (size, style) in SIZES {
             let text = text(&answer, style);
             assert!(!text.contains('…'), "{name} at {size}: {text}");
+            let widest = text.lines().map(report::text::width).max().unwrap_or(0);
+            assert!(widest <= style.table(), "{name} at {size}: {text}");
             let shown = words(&text);
-            let mut needed = vec![answer.verdict.summary.as_str()];
-            let first = answer.verdict.causes.first().filter(|c| c.id != CauseId::NONE);
-            if let Some(cause) = first {
-                needed.extend(cause.remedies.iter().map(String::as_str));
-                needed.push(&cause.disproved_by);
-            }
-            for needed in needed {
+            let has = |needed: &str| {
                 assert!(shown.contains(&words(needed)), "{name} at {size}: {needed:?} is not in {text}");
+            };
+            has(&answer.verdict.summary);
+            let causes = || answer.verdict.causes.iter().filter(|c| c.id != CauseId::NONE).take(ALWAYS_SHOWN);
+            if let Some(first) = causes().next() {
+                has(&first.disproved_by);
             }
-            for culprit in first.into_iter().filter_map(|cause| cause.culprit.as_ref()) {
-                if let (Some(file), Some(line)) = (&culprit.file, culprit.line) {
-                    assert!(shown.contains(&format!("{file}:{line}")), "{name} at {size}: {file}:{line} in {text}");
+            for cause in causes() {
+                cause.remedies.iter().for_each(|remedy| has(remedy));
+                if let Some(culprit) = &cause.culprit {
+                    for site in std::iter::once(&culprit.site()).chain(culprit.callers.iter().take(1)) {
+                        if let (Some(file), Some(line)) = (&site.file, site.line) {
+                            has(&format!("{file}:{line}"));
+                        }
+                    }
                 }
             }
         }
+    }
+}
+
+/// Knee's own names of the account's lines fit beside three counts of a terminal of 80 columns: none is on two lines.
+#[test]
+fn own_labels_are_on_one_line() {
+    let mut seen = 0;
+    for (name, tables) in kept() {
+        let answer = analyze::answer_for(&tables);
+        for (size, style) in SIZES {
+            let text = text(&answer, style);
+            let section = text.lines().skip_while(|line| !line.starts_with("Where the time went")).skip(2);
+            let labels: Vec<&str> = section.take_while(|line| !line.starts_with("= capacity")).collect();
+            for line in answer.account.iter().flat_map(|account| &account.lines) {
+                let first = line.what.split(' ').next().unwrap();
+                let whole = labels.iter().filter(|label| label.starts_with(&line.what)).count();
+                seen += whole;
+                let begun = labels.iter().filter(|label| label.starts_with(&format!("{first} ")));
+                let others = answer.account.iter().flat_map(|a| &a.lines).filter(|l| l.what.starts_with(first));
+                let whole_of_any = |label: &&&str| others.clone().any(|other| label.starts_with(&other.what));
+                assert_eq!(begun.clone().count(), begun.filter(whole_of_any).count(), "{name} at {size}: {text}");
+            }
+            assert!(labels.iter().all(|label| !label.starts_with("  ")), "{name} at {size}: {text}");
+        }
+    }
+    assert!(seen > 100, "{seen} labels");
+}
+
+/// A signature loses its middle on a terminal, its place stays; in a file all of it is there.
+#[test]
+fn of_a_long_signature_the_place_stays() {
+    let mut answer = common::user_lock();
+    let signature = format!("{}insert", "some_namespace::".repeat(20));
+    if let Some(culprit) = &mut answer.verdict.causes[0].culprit {
+        culprit.callers[0].function = Some(signature.clone());
+    }
+    for (size, style) in SIZES {
+        let text = text(&answer, style);
+        assert!(text.contains("birthday.c:17"), "{size}: {text}");
+        assert_eq!(text.contains(&signature), style.whole, "{size}: {text}");
     }
 }
 

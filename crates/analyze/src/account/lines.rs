@@ -159,6 +159,9 @@ pub enum LineId {
     NewFunctions,
     /// Changes of all kinds that are each within their sampling error.
     Noise,
+    /// Processor time of the smallest count beyond its capacity, as a gain: more threads ran than were asked for, or the
+    /// medians are of different runs. It is part of the useful work, and the capacity does not hold it.
+    Beyond,
     /// Ready to run, and held back by the control group's quota.
     Throttled,
     /// Ready to run while other programs had the processor.
@@ -278,6 +281,7 @@ impl LineId {
             LineId::SameFunctionsLess,
             LineId::NewFunctions,
             LineId::Noise,
+            LineId::Beyond,
             LineId::Throttled,
             LineId::OtherPrograms,
             LineId::LoadRan,

@@ -101,6 +101,10 @@ impl CleanTimes {
             }
             (Comparand::Itself, _) => (itself(&as_clean), Vec::new(), clean / run.on_cpu),
         };
+        let beyond = self.useful.clean - self.capacity.clean;
+        if matches!(against, Comparand::Itself) && beyond > ROUNDING * self.capacity.clean {
+            growth.push(LossPart::exact(LineId::Beyond, -beyond));
+        }
         parts.append(&mut growth);
         Losses { parts, grown, idle: idle_scale, on_cpu: if on_cpu.is_finite() { on_cpu } else { 1.0 } }
     }

@@ -3,9 +3,10 @@
 
 use super::shared::unexplained::unexplained;
 use super::{Meta, all};
-use crate::account::{Ledger, LineId};
+use crate::account::{Balance, Booked, Ledger, LineId};
 use crate::answer;
 use crate::model::Model;
+use crate::statistics::{MIN_SHARE, NORMAL_95};
 use crate::words::said;
 
 /// The cause that claims a line; `None` for what no evidence explains.
@@ -22,10 +23,28 @@ pub fn words(model: &Model<'_>, id: LineId) -> String {
     }
 }
 
+/// The lines with one for all noise: beside the changes within their sampling error, a gain in the functions that the
+/// smallest count runs too, unless it is as certain and as large as a loss has to be for a cause. The sum stays the same.
+fn noise_as_one(account: &Balance) -> Vec<Booked> {
+    let scatter = (account.loss_interval.high - account.loss_interval.low) / 2.0;
+    let proven =
+        |gain: &Booked| -gain.seconds - (NORMAL_95 * gain.sampling_error).hypot(scatter) > MIN_SHARE * account.capacity;
+    let is_noise = |line: &Booked| line.id == LineId::Noise || (line.id == LineId::SameFunctionsLess && !proven(line));
+    let (noise, mut lines): (Vec<Booked>, Vec<Booked>) = account.lines.iter().copied().partition(is_noise);
+    if !noise.is_empty() {
+        let seconds = noise.iter().map(|line| line.seconds).sum();
+        let sampling_error = noise.iter().map(|line| line.sampling_error.powi(2)).sum::<f64>().sqrt();
+        lines.push(Booked { id: LineId::Noise, seconds, sampling_error });
+        lines.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.id.cmp(&b.id)));
+    }
+    lines
+}
+
 /// An account in the form of the answer.
 pub fn told(model: &Model<'_>, ledger: &Ledger<'_, '_>) -> answer::Account {
     let account = &ledger.account;
-    let lines = account.lines.iter().filter_map(|line| {
+    let told = noise_as_one(account);
+    let lines = told.iter().filter_map(|line| {
         Some(answer::Line {
             cause: owner(line.id)?.id,
             what: words(model, line.id),
@@ -68,6 +87,32 @@ mod tests {
         let all: Vec<&str> = claimed.chain(Unexplained::ALL.map(unexplained)).collect();
         assert!(all.iter().all(|words| !words.is_empty()));
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:#?}");
+    }
+
+    #[test]
+    fn a_gain_that_noise_explains_is_noise_and_the_sum_stays() {
+        let line = |id, seconds, sampling_error| Booked { id, seconds, sampling_error };
+        let told = |gain: f64, error: f64, scatter: f64| {
+            let account = Balance {
+                threads: 2,
+                capacity: 100.0,
+                useful: 50.0,
+                unexplained: 0.0,
+                traced_over_clean: 1.0,
+                loss_interval: answer::Interval { low: 50.0 - scatter, high: 50.0 + scatter },
+                lines: vec![
+                    line(LineId::KernelLock, 40.0, 0.0),
+                    line(LineId::Noise, 1.0, 3.0),
+                    line(LineId::SameFunctionsLess, gain, error),
+                ],
+            };
+            noise_as_one(&account).iter().map(|l| (l.id, l.seconds, l.sampling_error)).collect::<Vec<_>>()
+        };
+        let lock = (LineId::KernelLock, 40.0, 0.0);
+        assert_eq!(told(-7.0, 4.0, 1.0), [lock, (LineId::Noise, -6.0, 5.0)], "within the sampling error");
+        assert_eq!(told(-20.0, 4.0, 30.0), [lock, (LineId::Noise, -19.0, 5.0)], "within the scatter of the runs");
+        let (noise, gain) = ((LineId::Noise, 1.0, 3.0), (LineId::SameFunctionsLess, -20.0, 4.0));
+        assert_eq!(told(-20.0, 4.0, 1.0), [lock, noise, gain], "a gain that is proven keeps its line");
     }
 
     #[test]

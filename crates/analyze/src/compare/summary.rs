@@ -45,7 +45,9 @@ pub(super) fn of_commands(curve: &[CurveChange], error: f64, counted: Counted) -
                     format!("B is faster than A: {} times as fast ({})", digits(point), range(i))
                 }
                 (Judgement::Worse, Some(i)) => {
-                    format!("B is slower than A: {} times as fast ({})", digits(point), range(i))
+                    let inverse = Interval { low: 1.0 / i.high, high: 1.0 / i.low };
+                    let decimals = decimals(point.resolution);
+                    format!("B is {:.decimals$} times slower than A ({})", 1.0 / point.speed, range(inverse))
                 }
                 (_, Some(i)) => {
                     format!("it cannot be told whether B is faster or slower than A: its speed is {} of A's", range(i))

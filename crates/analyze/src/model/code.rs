@@ -105,6 +105,7 @@ impl<'t> Code<'t> {
             module: file_name(self.module).to_owned(),
             file: self.frame.file.as_deref().map(|f| file_name(f).to_owned()),
             path: self.frame.file.clone().filter(|f| f.contains('/')),
+            relative: None,
             line: self.frame.line,
             // The address of a method made at run time says nothing: it differs from run to run.
             address: match (self.kind, &self.frame.function) {
@@ -219,6 +220,7 @@ mod tests {
             module: "app".into(),
             file: Some("app.c".into()),
             path: None,
+            relative: None,
             line: Some(7),
             address: "0x10".into(),
         };

@@ -20,7 +20,7 @@ use recording::words::LossKind;
 /// for the overhead of tracing in the worst case, a storm of futex calls.
 ///
 /// Decides: whether the answer warns that the observed run was much slower, or much faster, than the timed ones.
-/// From: chosen: the former goal for the overhead of tracing in the worst case. The goals in `README.md` are smaller
+/// From: chosen: the former goal for the overhead of tracing in the worst case. The goals in `docs/costs.md` are smaller
 /// now (1.02 to 1.20).
 /// Wrong if: observing slows all parts of a program equally: the warning is then needless.
 const HEAVY_TRACE: f64 = 1.35;

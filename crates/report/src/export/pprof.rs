@@ -107,6 +107,11 @@ fn encode(observed: &Observed<'_, '_>, paths: &BTreeMap<(ThreadId, Vec<CallSite>
     let modules = &observed.model.tables.modules;
     let programs: Vec<String> =
         modules.iter().filter(|m| m.kind == ModuleKind::Program).map(|m| clean(&m.path)).collect();
+    // Also where none of its own code was seen: a start program such as `java` has hardly any.
+    if let Some(program) = programs.first().filter(|_| !programs.iter().any(|p| mappings.contains_key(p.as_str()))) {
+        let next = mappings.len() as u64 + 1;
+        mappings.insert(program, next);
+    }
     let mut mappings: Vec<(&str, u64)> = mappings.into_iter().collect();
     mappings.sort_by_key(|(module, _)| (!programs.iter().any(|p| p == module), module.is_empty()));
     for (module, id) in mappings {

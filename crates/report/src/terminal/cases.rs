@@ -194,7 +194,7 @@ fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         let place = cause
             .culprit
             .as_ref()
-            .map_or(String::new(), |culprit| format!(": {}", blame(culprit, |name| page.shown(name))));
+            .map_or(String::new(), |culprit| format!(": {}", blame(culprit, page.longest(), |name| page.shown(name))));
         let label = letter(index).map_or_else(|| format!("{} ", case.label()), |letter| format!("{letter} "));
         page.paragraph(&label, Tone::Plain, &format!("{} ({share} with {threads}){place}", cause.id.name()))?;
     }

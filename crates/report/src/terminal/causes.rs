@@ -53,7 +53,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.paragraph(&beyond_first, Tone::Strong, &format!("{}.", beyond.summary))?;
         if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
             if let Some(culprit) = &cause.culprit {
-                page.paragraph("   ", Tone::Plain, &blame(culprit, |name| page.shown(name)))?;
+                page.paragraph("   ", Tone::Plain, &blame(culprit, page.longest(), |name| page.shown(name)))?;
             }
             try_first(cause, page)?;
         }
@@ -80,7 +80,7 @@ fn numbered(cause: &Cause, answer: &Answer, index: usize, page: &mut Page<'_>) -
     );
     page.paragraph(&format!("{}  ", index + 1), Tone::Strong, &lost)?;
     if let Some(culprit) = &cause.culprit {
-        page.paragraph("   ", Tone::Plain, &blame(culprit, |name| page.shown(name)))?;
+        page.paragraph("   ", Tone::Plain, &blame(culprit, page.longest(), |name| page.shown(name)))?;
     }
     // The headline is already the first cause's sentence.
     if index == 0 {

@@ -2,14 +2,15 @@
 
 use super::style::{Style, Tone};
 use super::table::Table;
+use crate::culprit::{ON_A_LINE, WITHOUT_END};
 use crate::text;
 use anstyle::{AnsiColor, Effects};
 use std::io::{self, Write};
 
-/// Words longer than this lose their middle, except where [`Page::whole`] is used.
-const LONGEST_WORD: usize = 48;
 /// More lines than any text of ours has; a longer text contains names that were made long on purpose.
 const MOST_LINES: usize = 40;
+/// However narrow the room is, so much of a word is shown.
+const LEAST_WORD: usize = 48;
 /// Most lines of a command: what the user typed may be longer than all that is said about it.
 const MOST_COMMAND_LINES: usize = 2;
 
@@ -24,6 +25,19 @@ pub(super) struct Page<'a> {
 impl<'a> Page<'a> {
     pub(super) fn new(out: &'a mut dyn Write, style: Style, brief: bool) -> Page<'a> {
         Page { out, style, brief }
+    }
+
+    /// Longest word that is shown whole, except where [`Page::whole`] is used.
+    pub(super) fn longest(&self) -> usize {
+        if self.style.whole { WITHOUT_END } else { ON_A_LINE }
+    }
+
+    /// The text in lines of `room` columns. Where lines have no end, a word is never broken, so that it can be found.
+    fn wrapped(&self, text: &str, room: usize, most: usize) -> Vec<String> {
+        match self.style.whole {
+            true => text::wrap_words(&text::shorten_words(text, WITHOUT_END), room),
+            false => text::wrap_short(text, room, ON_A_LINE.min(room.max(LEAST_WORD)), most),
+        }
     }
 
     /// Columns of sentences and drawings.
@@ -50,7 +64,7 @@ impl<'a> Page<'a> {
     pub(super) fn title(&mut self, title: &str, beside: &str) -> io::Result<()> {
         self.blank()?;
         let title = text::shorten(&self.shown(title), self.prose());
-        let beside = text::wrap_short(&self.shown(beside), self.prose(), LONGEST_WORD, MOST_LINES);
+        let beside = self.wrapped(&self.shown(beside), self.prose(), MOST_LINES);
         let mut beside = beside.iter();
         self.paint(Tone::Strong, &title)?;
         let fits = |line: &&String| text::width(&title) + 2 + text::width(line) <= self.prose();
@@ -71,21 +85,22 @@ impl<'a> Page<'a> {
     /// sentences stay whole.
     pub(super) fn paragraph(&mut self, label: &str, tone: Tone, text: &str) -> io::Result<()> {
         let (label, room) = self.label(label);
-        let lines = text::wrap_short(&self.shown(text), room, LONGEST_WORD, MOST_LINES);
+        let lines = self.wrapped(&self.shown(text), room, MOST_LINES);
         self.lines(&label, tone, &lines)
     }
 
-    /// The beginning of a command, at most [`MOST_COMMAND_LINES`] lines.
+    /// The beginning of a command, at most [`MOST_COMMAND_LINES`] lines of a terminal.
     pub(super) fn command(&mut self, label: &str, words: &[String]) -> io::Result<()> {
         let (label, room) = self.label(label);
-        let lines = text::wrap_short(&self.shown(&words.join(" ")), room, LONGEST_WORD, MOST_COMMAND_LINES);
+        let lines = self.wrapped(&self.shown(&words.join(" ")), room, MOST_COMMAND_LINES);
         self.lines(&label, Tone::Plain, &lines)
     }
 
     /// Text after a label, complete: commands and paths, which people copy.
     pub(super) fn whole(&mut self, label: &str, text: &str) -> io::Result<()> {
         let (label, room) = self.label(label);
-        let lines = text::wrap(&self.shown(text), room);
+        let text = self.shown(text);
+        let lines = if self.style.whole { text::wrap_words(&text, room) } else { text::wrap(&text, room) };
         self.lines(&label, Tone::Plain, &lines)
     }
 

@@ -34,7 +34,7 @@ pub fn render(answer: &Answer, style: Style, out: &mut impl Write) -> io::Result
     for (at, cause) in answer.verdict.causes.iter().enumerate() {
         if answer.what_if.removals.iter().any(|removed| removed.numbers.contains(&at)) {
             let number = cause_number(answer, at);
-            let place = cause.culprit.as_ref().map(|culprit| blame(culprit, |name| page.shown(name)));
+            let place = cause.culprit.as_ref().map(|culprit| blame(culprit, page.longest(), |name| page.shown(name)));
             let place = place.unwrap_or_else(|| cause.summary.clone());
             page.paragraph(&format!("{number}  "), Tone::Strong, &format!("{}: {place}", cause.id.name()))?;
         }

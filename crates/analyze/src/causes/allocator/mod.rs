@@ -38,11 +38,11 @@ pub const META: Meta = Meta {
                    the allocator is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Blocked(Why::Allocator) => "waiting inside the memory allocator",
-            LineId::Allocator(Within::Code) => "the memory allocator's code",
-            LineId::Allocator(Within::Lock) => "the memory allocator's locks",
-            LineId::Allocator(Within::Call) => "system calls of the memory allocator",
-            LineId::Allocator(Within::Fault) => "page faults of the memory allocator",
+            LineId::Blocked(Why::Allocator) => "waiting in the allocator",
+            LineId::Allocator(Within::Code) => "the allocator's code",
+            LineId::Allocator(Within::Lock) => "the allocator's locks",
+            LineId::Allocator(Within::Call) => "the allocator's system calls",
+            LineId::Allocator(Within::Fault) => "the allocator's page faults",
             LineId::Collector => "garbage collection",
             _ => return None,
         })

@@ -32,8 +32,8 @@ pub const META: Meta = Meta {
     disproved_by: "Repeat the sweep on an idle machine: if it is as slow, other programs are not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::OtherPrograms => "ready to run while other programs had the processor",
-            LineId::OtherProgramsTimed => "other programs had the processor in the timed runs",
+            LineId::OtherPrograms => "ready; other programs ran",
+            LineId::OtherProgramsTimed => "other programs, timed runs",
             _ => return None,
         })
     },

@@ -44,13 +44,14 @@ pub const META: Meta = Meta {
                    work.",
     lines: |id| {
         Some(match id {
-            LineId::SameFunctions => "the same functions take more time",
-            LineId::SameFunctionsLess => "the same functions take less time",
-            LineId::NewFunctions => "functions that the smallest count does not run",
+            LineId::SameFunctions => "same functions, more time",
+            LineId::SameFunctionsLess => "same functions, less time",
+            LineId::NewFunctions => "functions new at this count",
             LineId::Call(_) => "kernel time in {call}",
-            LineId::Interrupt => "interrupts and other kernel code",
-            LineId::KernelThreads => "ready to run while threads of the kernel had the processor",
-            LineId::Noise => "small changes within the sampling error",
+            LineId::Interrupt => "interrupts, other kernel code",
+            LineId::KernelThreads => "ready; kernel threads ran",
+            LineId::Noise => "noise",
+            LineId::Beyond => "ran beyond the capacity",
             _ => return None,
         })
     },

@@ -56,7 +56,7 @@ pub const META: Meta = Meta {
             BARRIER => "waiting at a barrier",
             GOROUTINES_ENDED => "fewer goroutines than processors could run",
             NO_TASK => "fewer tasks left than threads",
-            FINISHED => "other threads had already finished",
+            FINISHED => "other threads had finished",
             LineId::Synchronising(Why::Barrier) => "barrier code",
             _ => return None,
         })
@@ -329,8 +329,9 @@ fn division(threads: usize, largest_share: f64) -> Vec<String> {
     let parts = (threads as f64 * largest_share.max(1.0) / MIN_SHARE).ceil();
     vec![
         format!(
-            "cut the work into {parts:.0} parts or more (equal shares differ by {largest_share:.1} here) that threads take \
-             when they are free: an atomic counter, schedule(dynamic), a work-stealing pool"
+            "cut the work into {parts:.0} parts or more that threads take when they are free, because the largest of {threads} \
+             shares took {largest_share:.1} times as long as the mean: an atomic counter, schedule(dynamic), a \
+             work-stealing pool"
         ),
         "or weigh the shares by what they cost, the largest first".to_owned(),
     ]

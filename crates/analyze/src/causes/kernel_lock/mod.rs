@@ -38,8 +38,8 @@ pub const META: Meta = Meta {
     disproved_by: "Avoid the system calls or faults that take the lock: if the time does not fall, it is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Blocked(Why::KernelLock) => "waiting for locks in the kernel",
-            LineId::KernelLock => "getting locks in the kernel",
+            LineId::Blocked(Why::KernelLock) => "waiting for kernel locks",
+            LineId::KernelLock => "getting kernel locks",
             _ => return None,
         })
     },

@@ -28,7 +28,7 @@ pub const META: Meta = Meta {
     disproved_by: "Give the load processors of its own, or another machine: if the server is as slow, it is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::LoadRan => "ready to run while the load had the processor",
+            LineId::LoadRan => "ready; the load ran",
             _ => return None,
         })
     },

@@ -32,7 +32,7 @@ pub const META: Meta = Meta {
     disproved_by: "Run as many threads as there are processors: if a unit of work takes as long as before, the number of \
                    threads is not the cause.",
     lines: |id| match id {
-        LineId::Crowded => Some("ready to run, more threads than processors"),
+        LineId::Crowded => Some("more threads than processors"),
         _ => None,
     },
     hides_in: &[],

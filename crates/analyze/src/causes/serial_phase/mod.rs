@@ -32,12 +32,12 @@ pub const META: Meta = Meta {
     disproved_by: "Time the phase alone: if it is short against the whole, it is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Shape(Shape::StartUp) => "before the first worker thread started",
-            LineId::Shape(Shape::Tail) => "after the last worker thread had ended",
-            LineId::Shape(Shape::Between) => "between groups of worker threads",
+            LineId::Shape(Shape::StartUp) => "before the first worker began",
+            LineId::Shape(Shape::Tail) => "after the last worker ended",
+            LineId::Shape(Shape::Between) => "between groups of workers",
             LineId::Shape(Shape::TooFew) => "fewer threads than processors",
             LineId::Shape(Shape::OneThread) => "the program has one thread",
-            LineId::OneAlone => "while one thread did what only one may do",
+            LineId::OneAlone => "what only one thread may do",
             LineId::Synchronising(Why::Join) => "joining threads",
             _ => return None,
         })

@@ -31,7 +31,7 @@ pub const META: Meta = Meta {
     disproved_by: "Let the service answer at once, from a cache or a stub: if the requests take as long, it is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Blocked(Why::Reply) => "waiting for replies of other services",
+            LineId::Blocked(Why::Reply) => "waiting for other services",
             LineId::Blocked(Why::Pause) => "sleeping in requests",
             _ => return None,
         })

@@ -211,6 +211,7 @@ fn culprit<'t>(
         module: site.module,
         file: site.file,
         path: site.path,
+        relative: None,
         line: site.line,
         object,
         object_name,

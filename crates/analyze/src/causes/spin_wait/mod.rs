@@ -39,7 +39,7 @@ pub const META: Meta = Meta {
     disproved_by: "Let the waiting threads sleep: if the CPU time does not fall, they were not spinning.",
     lines: |id| {
         Some(match id {
-            LineId::Spinning => "loops that wait for another thread",
+            LineId::Spinning => "waiting in loops",
             LineId::Yielding => "kernel time in sched_yield",
             _ => return None,
         })

@@ -112,13 +112,21 @@ fn attach(
 }
 
 pub(super) fn of_process(error: Error) -> anyhow::Error {
-    let (status, hint) = match &error {
+    match refused(&error, is_root()) {
+        Some((status, hint)) => Failure::new(status, format!("{:#}", anyhow::Error::from(error))).hint(hint).into(),
+        None => error.into(),
+    }
+}
+
+/// The exit status of a process that cannot be observed, and what to do; none for other errors.
+fn refused(error: &Error, root: bool) -> Option<(Status, &'static str)> {
+    Some(match error {
         Error::NoProcess { .. } => (Status::Usage, "`pgrep -l NAME` finds a process by its name"),
         Error::MayGain { .. } => (
             Status::Permission,
             "use sudo, or start it with `knee record -- COMMAND` or `setpriv --no-new-privs COMMAND`",
         ),
-        Error::Process { .. } if is_root() => (
+        Error::Process { .. } if root => (
             Status::Permission,
             "the kernel keeps it from root too: outside of the container it may be possible, or where a security module \
              such as AppArmor or SELinux allows it",
@@ -126,9 +134,8 @@ pub(super) fn of_process(error: Error) -> anyhow::Error {
         Error::Process { .. } => {
             (Status::Permission, "observing another user's process needs root: the same command with sudo")
         }
-        _ => return error.into(),
-    };
-    Failure::new(status, format!("{:#}", anyhow::Error::from(error))).hint(hint).into()
+        _ => return None,
+    })
 }
 
 /// True when knee runs as root: /proc/self belongs to the user that knee acts as.
@@ -229,4 +236,22 @@ struct Terminal;
 
 impl OutputSink for Terminal {
     fn bytes(&mut self, _: Stream, _: &[u8]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever is root is not told to become root: `knee watch -p 1` in a container.
+    #[test]
+    fn advice_to_be_root_is_for_those_who_are_not() {
+        let denied = Error::process(1, std::io::Error::from_raw_os_error(EACCES));
+        let hint = |root| refused(&denied, root).map(|(status, hint)| (status as u8, hint)).unwrap_or_default();
+        assert!(hint(false).1.contains("needs root") && hint(false).0 == Status::Permission as u8);
+        assert!(!hint(true).1.contains("needs root") && hint(true).1.contains("outside of the container"));
+        assert_eq!(hint(true).0, Status::Permission as u8);
+    }
+
+    /// "Permission denied" of errno(3).
+    const EACCES: i32 = 13;
 }

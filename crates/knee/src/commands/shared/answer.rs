@@ -100,7 +100,7 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let model = Model::new(&tables);
     let analysis = analyze(&model);
     let mut json = Vec::new();
-    ::report::json::render(&analysis.answer, &mut json)?;
+    ::report::json::render(&related(&analysis.answer), &mut json)?;
     write(folder, VERDICT, &json)?;
     write(folder, PAGE, &page(&analysis, folder)?)?;
     Ok(analysis.answer)
@@ -130,10 +130,17 @@ pub(in crate::commands) fn print(answer: &Answer, folder: &Path, format: AnswerF
     let places = SweepFiles { recording: folder, beside: &beside };
     ui::out(|mut out| match format {
         AnswerFormat::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),
-        AnswerFormat::Json => ::report::json::render(answer, &mut out),
+        AnswerFormat::Json => ::report::json::render(&related(answer), &mut out),
         AnswerFormat::Markdown => ::report::markdown::render(answer, &mut out),
         AnswerFormat::Sarif => ::report::sarif::render(answer, &repository(), &mut out),
     })
+}
+
+/// The answer with the paths of its sources relative to the repository.
+fn related(answer: &Answer) -> Answer {
+    let mut related = answer.clone();
+    ::report::repository::relate(&mut related, &repository());
+    related
 }
 
 /// Paths of sources are relative to this folder: the repository around the working directory, else that directory.
