@@ -80,7 +80,7 @@ fn the_firefox_profile_is_whole() {
 fn number(message: &[u8]) -> (u64, &[u8]) {
     let length = message.iter().take_while(|byte| **byte > 127).count() + 1;
     let (digits, rest) = message.split_at(length);
-    (digits.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 127)), rest)
+    (digits.iter().rev().fold(0, |value, byte| (value << 7) | u64::from(byte & 127)), rest)
 }
 
 /// The fields of a protobuf message: number, value, and the bytes of a text or a message inside.
