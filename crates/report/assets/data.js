@@ -7,7 +7,8 @@
  * Of a run `each` is the seconds per unit of work that a sample stands for.
  * @typedef {{threads: number, length: number, processors: number, lanes: string[], left_out: number, kinds: Kind[],
  *   levels: Level[], samples: string, sample_ns: number, each: number, tasks: Task[]}} Run
- * @typedef {{runs: Run[], classes: [number, string, string][], flame: number[][], waited: number[][], names: string[],
+ * Of a class `classes` has its number, its name in style sheets, its words, and whether a thread runs meanwhile.
+ * @typedef {{runs: Run[], classes: [number, string, string, boolean][], flame: number[][], waited: number[][], names: string[],
  *   focus: number | null, counted: string}} Index what `threads` of a run counts: thread, processor
  * @typedef {{start: Float64Array, end: Float64Array, kind: Uint32Array, mixed: Uint8Array | null}} Spans of one lane
  * @typedef {{time: Float64Array, name: Uint32Array}} Samples of one lane

@@ -12,8 +12,8 @@ const FLAME_ROW = 19;
 
 /**
  * What a flame graph is of.
- * @typedef {{nodes: number[][], title: string, what: string, called: string, sampled: boolean}} Tree its heading, what its
- *   time is, what it is called to those who do not see it, and whether its times are estimated from samples
+ * @typedef {{nodes: number[][], title: string, what: string, whole: string, called: string, sampled: boolean}} Tree its heading, what its
+ *   time is, the same as a noun, what it is called to those who do not see it, and whether its times are estimated from samples
  */
 
 class Flame {
@@ -37,6 +37,8 @@ class Flame {
     this.base = 0;
     this.root = 0;
     this.wanted = "";
+    /** The node that is pointed at. @type {number | null} */
+    this.pointed = null;
     /** @type {{x: number, y: number, w: number, node: number}[]} */
     this.boxes = [];
     this.draw = onFrame(() => this.paint());
@@ -46,9 +48,9 @@ class Flame {
       return select;
     };
     const search = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: "search a function", "aria-label": `search the ${tree.called}`,
-      input: () => { this.wanted = search.value.trim().toLowerCase(); this.draw(); } }));
+      input: () => { this.wanted = search.value.trim().toLowerCase(); this.pointed = null; this.draw(); } }));
     this.canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: 0, role: "img", "aria-label": `Call paths as a ${tree.called}; the table below has the numbers by function and place` }));
-    this.readout = el("p", { class: "readout" }, el("span", { class: "faint" }, FLAME_HINT));
+    this.readout = el("p", { class: "readout" });
     const two = index.runs.length > 1;
     place.append(el("h3", {}, tree.title), el("div", { class: "tools" },
       el("span", { class: "group" }, "width:", chooser(this.now, `${index.counted} count shown in the ${tree.called}`, (i) => (this.now = i))),
@@ -61,8 +63,12 @@ class Flame {
       if (box) this.go(box.node === this.root ? Math.max(0, this.tree.nodes[box.node]?.[0] ?? 0) : box.node);
     });
     this.canvas.addEventListener("pointermove", (event) => {
-      const box = this.at(event);
-      if (box) this.readout.textContent = this.words(box.node);
+      this.pointed = this.at(event)?.node ?? null;
+      this.tell();
+    });
+    this.canvas.addEventListener("pointerleave", () => {
+      this.pointed = null;
+      this.tell();
     });
     this.canvas.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.go(0);
@@ -73,7 +79,29 @@ class Flame {
   /** @param {number} root */
   go(root) {
     this.root = root;
+    this.pointed = null;
     this.draw();
+  }
+
+  /** Says the numbers of what is pointed at; else those of what was searched for; else what one can do. */
+  tell() {
+    if (this.pointed !== null) this.readout.textContent = this.words(this.pointed);
+    else if (this.wanted) this.readout.textContent = this.matched();
+    else this.readout.replaceChildren(el("span", { class: "faint" }, FLAME_HINT));
+  }
+
+  /** How much of what is shown lies at or below a match: a match inside another one counts once. */
+  matched() {
+    let [seconds, paths] = [0, 0];
+    /** @type {number[]} */
+    const open = [this.root];
+    for (let node = open.pop(); node !== undefined; node = open.pop()) {
+      const spent = this.spent(node, this.now);
+      if (!this.name(node).toLowerCase().includes(this.wanted)) open.push(...(this.children[node] ?? []));
+      else if (spent > 0) [seconds, paths] = [seconds + spent, paths + 1];
+    }
+    const whole = this.root === 0 ? `all ${this.tree.whole}` : this.name(this.root);
+    return paths ? `Matched: ${time(seconds * 1e9)}, ${percent(seconds / (this.spent(this.root, this.now) || 1))} of ${whole}, on ${plural(paths, "call path")}` : `No match in ${whole}.`;
   }
 
   /** @param {MouseEvent} event */
@@ -135,6 +163,7 @@ class Flame {
     };
     lay(this.root, 0, 0);
     this.boxes = boxes;
+    this.tell();
     const context = prepare(this.canvas, width, deepest * FLAME_ROW + 2);
     context.textAlign = "left";
     for (const { x, y, w, node } of boxes) {

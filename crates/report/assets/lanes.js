@@ -17,8 +17,10 @@ class Lanes {
     this.keys = [];
     for (const [number, key] of index.classes) this.keys[number] = key;
     this.titles = new Map(index.classes.map(([number, , name]) => [number, name]));
+    /** Classes of a thread that is on a processor. */
+    this.running = new Set(index.classes.filter(([, , , runs]) => runs).map(([number]) => number));
     /** @type {Run} */
-    this.run = /** @type {Run} */ (index.runs[index.runs.length - 1]);
+    this.run = /** @type {Run} */ (index.runs.find((r) => r.threads === index.focus) ?? index.runs[index.runs.length - 1]);
     /** @type {Map<string, Spans[]>} */
     this.loaded = new Map();
     /** @type {Set<string>} */
@@ -46,6 +48,8 @@ class Lanes {
     this.spacer = el("div");
     this.body = el("div", { class: "body" }, this.canvas, this.spacer);
     this.readout = el("p", { class: "readout" });
+    /** What stands below while nothing is pointed at. */
+    this.standing = "";
     this.panel = el("div", { class: "range", hidden: true });
     this.draw = onFrame(() => drawLanes(this));
     addTools(this);
@@ -65,7 +69,8 @@ class Lanes {
     this.whole = null;
     this.panel.hidden = true;
     showMarks(this);
-    this.readout.textContent = run.left_out > 0 ? `${plural(run.left_out, "short thread")} not drawn.` : "";
+    this.standing = run.left_out > 0 ? `${plural(run.left_out, "short thread")} not drawn.` : "";
+    this.pointer = null;
     [this.from, this.to] = [0, run.length];
     const first = run.levels[0];
     if (first) await this.load(first);
@@ -113,6 +118,8 @@ class Lanes {
     const length = Math.min(this.run.length, Math.max(200, to - from));
     this.from = Math.min(Math.max(0, from), this.run.length - length);
     this.to = this.from + length;
+    // A finger leaves no pointer behind: what it was told is of the view before.
+    if (!this.pointer) this.tell();
     this.draw();
   }
 
@@ -165,8 +172,12 @@ class Lanes {
    * @param {number} kind
    */
   runs(kind) {
-    const key = this.keys[this.run.kinds[kind]?.[0] ?? 10];
-    return key === "user" || key === "system";
+    return this.running.has(this.run.kinds[kind]?.[0] ?? 10);
+  }
+
+  /** Says what is pointed at, as the view is now; else what stands below. */
+  tell() {
+    this.readout.textContent = wordsAt(this) || this.standing;
   }
 
   rowHeight() {
@@ -180,6 +191,8 @@ class Lanes {
     this.found = null;
     this.match = null;
     this.count.textContent = "";
+    this.pointer = null;
+    this.tell();
     if (wanted) {
       const found = new Set();
       this.run.kinds.forEach((kind, i) => {

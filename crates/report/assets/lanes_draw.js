@@ -5,7 +5,10 @@ const ARROW_APART = 8;
 /** Pixels from which the two ends of a task's bracket are told apart. */
 const NARROW_TASK = 6;
 /** How high a class is drawn: what runs is told from what waits without any colour. */
-const HEIGHTS = { user: 1, system: 1, preempted: 0.7, runnable: 0.7, kernel: 0.5, lock: 0.5, wait: 0.28, io: 0.28, sleep: 0.28, unknown: 0.28 };
+const HEIGHTS = { user: 1, system: 1, sync: 1, spin: 1, allocator: 1, runtime: 1, unsampled: 1, preempted: 0.7, runnable: 0.7, kernel: 0.5, lock: 0.5, wait: 0.28, io: 0.28, sleep: 0.28, unknown: 0.28 };
+
+/** Running, and yet getting nowhere. */
+const STRUCK = new Set(["sync", "spin"]);
 
 /**
  * The whole picture.
@@ -53,6 +56,7 @@ function drawLanes(lanes) {
     context.fillStyle = colours.of("faint");
     context.fillRect(Math.round(lanes.pointer.x), 0, 1, height);
   }
+  if (lanes.pointer) lanes.tell();
 }
 
 /**
@@ -116,7 +120,10 @@ function drawLane(lanes, context, spans, y) {
       context.globalAlpha = dim ? 0.18 : 1;
     }
     const height = LANE.bar * (HEIGHTS[/** @type {keyof typeof HEIGHTS} */ (key)] ?? 0.3);
-    context.fillRect(x0, y + 2 + LANE.bar - height, Math.max(0.5, x1 - x0), height);
+    const wide = Math.max(0.5, x1 - x0);
+    context.fillRect(x0, y + 2 + LANE.bar - height, wide, height);
+    // Who runs for a lock is told from who gets on without any colour: by a line through the bar.
+    if (STRUCK.has(key)) context.clearRect(x0, y + 2 + Math.round(LANE.bar * 0.3), wide, 2);
     covered = x1;
   }
   context.globalAlpha = 1;
@@ -264,7 +271,7 @@ function drawAxis(lanes, context, width, height) {
 }
 
 /** From the bottom of the minimap up. */
-const STACK = ["user", "system", "preempted", "runnable", "kernel", "lock", "io", "wait", "sleep"];
+const STACK = ["user", "unsampled", "runtime", "allocator", "system", "spin", "sync", "preempted", "runnable", "kernel", "lock", "io", "wait", "sleep"];
 
 /**
  * What all threads did over the whole run, stacked; nothing where nothing was recorded.

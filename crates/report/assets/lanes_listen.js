@@ -75,7 +75,6 @@ function listen(lanes) {
   canvas.addEventListener("pointermove", (event) => {
     lanes.pointer = { x: event.offsetX, y: event.offsetY };
     if (start !== null && Math.abs(event.offsetX - start) > 3) lanes.select(lanes.timeAt(start), lanes.timeAt(event.offsetX), false);
-    lanes.readout.textContent = wordsAt(lanes) || lanes.readout.textContent;
     lanes.draw();
   });
   canvas.addEventListener("pointerup", (event) => {
@@ -84,6 +83,7 @@ function listen(lanes) {
   });
   canvas.addEventListener("pointercancel", () => (start = null));
   canvas.addEventListener("pointerleave", () => {
+    // What it last said stays, to be read and copied, until the picture changes.
     lanes.pointer = null;
     lanes.draw();
   });

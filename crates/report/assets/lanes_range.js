@@ -20,11 +20,11 @@ function wordsAt(lanes) {
     const kind = lanes.run.kinds[/** @type {number} */ (spans.kind[i])];
     const length = /** @type {number} */ (spans.end[i]) - start;
     let what = lanes.titles.get(kind?.[0] ?? 10) ?? "";
-    // Some system calls are recorded without their times. Names in brackets are the kernel's.
-    if (lanes.keys[kind?.[0] ?? 10] === "user" && sample.startsWith("[")) what = "running, in the kernel";
     if (kind?.[1]) what += `: ${kind[1]}`;
     words.push(what);
-    words.push(view.exact ? time(length) : `about ${time(length)}`);
+    // Where what a thread ran changes is known from samples only.
+    const sure = view.exact && !lanes.running.has(kind?.[0] ?? 10);
+    words.push(sure ? time(length) : `about ${time(length)}`);
     if (spans.mixed?.[i]) words.push("mostly; a stretch with too many switches to record each");
     const waker = kind?.[2];
     if (waker !== null && waker !== undefined) {
@@ -100,9 +100,21 @@ function sumUp(lanes, from, to) {
     classes.set(of, (classes.get(of) ?? 0) + ns);
   }
   const sorted = (/** @type {Map<number, number>} */ map) => [...map].sort((a, b) => b[1] - a[1]);
+  // Kinds are also told apart by who wakes, which no row says: one row for what is called the same.
+  /** @type {Map<string, number>} */
+  const firsts = new Map();
+  /** @type {Map<number, number>} */
+  const waits = new Map();
+  for (const [kind, ns] of kinds) {
+    const words = lanes.run.kinds[kind]?.[1];
+    if (lanes.runs(kind) || !words) continue;
+    const first = firsts.get(words) ?? kind;
+    firsts.set(words, first);
+    waits.set(first, (waits.get(first) ?? 0) + ns);
+  }
   return {
     classes: sorted(classes),
-    waits: sorted(kinds).filter(([kind]) => !lanes.runs(kind) && lanes.run.kinds[kind]?.[1]).slice(0, 8),
+    waits: sorted(waits).slice(0, 8),
     functions: sorted(names).slice(0, 8),
     samples,
     threads: threads.sort((a, b) => b[1] - a[1]).slice(0, 8),
@@ -119,7 +131,7 @@ function sumUp(lanes, from, to) {
 function showSums(lanes, from, to, sums) {
   const rows = (/** @type {string} */ title, /** @type {string} */ share, /** @type {string[][]} */ cells) =>
     el("div", {}, el("h4", {}, title, el("span", { class: "faint" }, ` ${share}`)), el("table", { class: "plain" }, el("tbody", {},
-      ...cells.map((row) => el("tr", {}, ...row.map((cell, i) => el("td", { class: i ? "n" : "" }, cell)))))));
+      ...cells.map((row) => el("tr", {}, ...row.map((cell, i) => (i ? el("td", { class: "n" }, cell) : el("td", { class: "what", title: cell }, ...breakable(cell)))))))));
   const all = sums.classes.reduce((sum, row) => sum + row[1], 0) || 1;
   lanes.panel.replaceChildren(
     el("div", { class: "tools" }, el("strong", {}, `${stamp(from, (to - from) / 100, to)} to ${stamp(to, (to - from) / 100)}: ${time(to - from)}`),
@@ -128,8 +140,8 @@ function showSums(lanes, from, to, sums) {
     el("div", { class: "columns" },
       rows("What the threads did", "share of their time", sums.classes.map(([of, ns]) => [lanes.titles.get(of) ?? "", time(ns), percent(ns / all)])),
       rows("Waits", "share of the threads' time", sums.waits.map(([kind, ns]) => [lanes.run.kinds[kind]?.[1] ?? "", time(ns), percent(ns / all)])),
-      rows("Functions", "share of the samples", sums.functions.map(([name, n]) => [lanes.index.names[name] ?? "", plural(n, "sample"), percent(n / (sums.samples || 1))])),
-      rows("Threads", "share of its time that each ran", sums.threads.map(([lane, r, w]) => [lanes.run.lanes[lane] ?? "", `${time(r)} running`, percent(r / (r + w))]))));
+      rows("Functions", "samples, and their share", sums.functions.map(([name, n]) => [lanes.index.names[name] ?? "", String(n), percent(n / (sums.samples || 1))])),
+      rows("Threads", "running, and the share of its time", sums.threads.map(([lane, r, w]) => [lanes.run.lanes[lane] ?? "", time(r), percent(r / (r + w))]))));
   lanes.panel.hidden = false;
 }
 

@@ -32,7 +32,8 @@ class Server {
       // Reported below.
     }
     this.gone = true;
-    lanes.readout.textContent = "knee view does not answer any more: the lanes stay as coarse as they are.";
+    lanes.standing = "knee view does not answer any more: the lanes stay as coarse as they are.";
+    lanes.tell();
     return null;
   }
 

@@ -53,6 +53,15 @@ function plural(count, word) {
   return count === 1 ? `1 ${word}` : `${count} ${word}s`;
 }
 
+/**
+ * A name that may break after the dividers of its parts.
+ * @param {string} name
+ * @returns {(string | Node)[]}
+ */
+function breakable(name) {
+  return name.split(/(?<=[_/,<=-]|::)(?=\w)/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
+}
+
 /** Colours of the style sheet, read again when the reader changes from light to dark. */
 const colours = {
   /** @type {Map<string, string>} */

@@ -2,6 +2,7 @@
 
 use analyze::Analysis;
 use analyze::account::lines::Why;
+use analyze::account::profile::Profile;
 use analyze::answer::Queue;
 use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
@@ -21,6 +22,8 @@ pub struct Observed<'a, 't> {
     pub futexes: &'a BTreeMap<WaitId, FutexWait<'t>>,
     /// What its waits are for.
     pub reasons: &'a HashMap<WaitId, Why>,
+    /// What its samples show; absent in a live view.
+    pub profile: Option<&'a Profile<'t>>,
     /// Units of work that it did; 1 when the run is the unit.
     pub work: f64,
     /// Locks and pools as queues, of all runs of the recording.
@@ -35,6 +38,7 @@ impl<'a, 't> Observed<'a, 't> {
             model: analysis.model,
             futexes: &ledger.futexes,
             reasons: &ledger.reasons,
+            profile: Some(&ledger.profile),
             work: ledger.work,
             queues: &analysis.answer.queues,
         })

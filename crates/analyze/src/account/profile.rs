@@ -9,7 +9,7 @@ use crate::model::{Model, Traced};
 use crate::runtimes::function_name::plain;
 use crate::runtimes::{self, Primitive, Service, Theme};
 use crate::sharing::{SharedMemoryWait, SharingKind};
-use recording::tables::Mode;
+use recording::tables::{Mode, Sample};
 use recording::{StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -78,6 +78,8 @@ pub struct Profile<'t> {
     pub counts: BTreeMap<Doing<'t>, u64>,
     /// The same by responsible function and the program's call site; plain functions are not included.
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
+    /// What each sample shows, by all that decides it: see [`Profile::doing`].
+    by_key: HashMap<SampleKey, Doing<'t>>,
     /// All samples.
     pub total: u64,
     /// Samples of threads that a runtime started to compile or to collect garbage, and of a collector's tasks in others.
@@ -85,6 +87,11 @@ pub struct Profile<'t> {
 }
 
 impl<'t> Profile<'t> {
+    /// What one of the samples shows; [`Doing::Unknown`] for a sample of another run.
+    pub fn doing(&self, traced: &Traced<'t>, sample: &Sample) -> Doing<'t> {
+        self.by_key.get(&key(traced, sample)).copied().unwrap_or(Doing::Unknown)
+    }
+
     /// Where the samples that `fits` selects were taken, and how many.
     pub fn sites_of(&self, fits: impl Fn(Doing<'t>) -> bool) -> impl Iterator<Item = (View<'t>, u64)> {
         self.sites.iter().filter(move |((doing, _), _)| fits(*doing)).map(|(_, (n, view))| (*view, *n))
@@ -121,6 +128,11 @@ pub fn lock_owners<'t>(
 /// All that decides what a sample shows; many samples share it.
 type SampleKey = (Mode, Option<u32>, Option<StackId>, Option<StackId>, Option<Service>);
 
+fn key(traced: &Traced<'_>, sample: &Sample) -> SampleKey {
+    let service = traced.services.get(&sample.thread).copied();
+    (sample.mode, sample.syscall, sample.user_stack, sample.kernel_stack, service)
+}
+
 /// Counts the samples of a run. `owners`: library functions that own a contended lock, of any run.
 pub fn profile<'t>(
     model: &Model<'t>,
@@ -133,8 +145,7 @@ pub fn profile<'t>(
         traced.syscalls.iter().filter(|s| ENDING_CALLS.contains(&s.name.as_str())).map(|s| s.number).collect();
     let mut seen: HashMap<SampleKey, u64> = HashMap::new();
     for sample in &traced.samples {
-        let service = traced.services.get(&sample.thread).copied();
-        *seen.entry((sample.mode, sample.syscall, sample.user_stack, sample.kernel_stack, service)).or_default() += 1;
+        *seen.entry(key(traced, sample)).or_default() += 1;
     }
     let mut found = Profile::default();
     let mut seen: Vec<(SampleKey, u64)> = seen.into_iter().collect();
@@ -144,6 +155,7 @@ pub fn profile<'t>(
         let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
         let view = model.stacks.view(user_stack, in_futex);
         let doing = doing(model, seen, &view, owners, &purposes, &ending);
+        found.by_key.insert(seen, doing);
         *found.counts.entry(doing).or_default() += count;
         found.total += count;
         let serves = match service {

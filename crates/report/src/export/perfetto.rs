@@ -3,7 +3,7 @@
 
 use super::names::clean;
 use super::wire::Message;
-use crate::lanes::{Class, Timeline, tasks};
+use crate::lanes::{Timeline, tasks};
 use crate::observed::Observed;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -158,7 +158,7 @@ fn running(timeline: &Timeline, tracks: &mut Vec<Message>, events: &mut Events) 
     let mut changes: BTreeMap<u64, i64> = BTreeMap::new();
     for span in timeline.lanes.iter().flat_map(|l| &l.spans) {
         // A summed-up stretch does not tell when its thread ran.
-        if span.mix == 0 && matches!(timeline.class(span.kind), Class::User | Class::System) {
+        if span.mix == 0 && timeline.class(span.kind).runs() {
             *changes.entry(span.start).or_default() += 1;
             *changes.entry(span.end).or_default() -= 1;
         }

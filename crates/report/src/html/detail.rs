@@ -87,8 +87,7 @@ impl Detail {
                 let inside = span.end.min(to).saturating_sub(span.start.max(from));
                 for (kind, ns) in parts(lane, span, inside) {
                     *kinds.entry(kind).or_default() += ns;
-                    let runs = matches!(timeline.class(kind), Class::User | Class::System);
-                    *(if runs { &mut running } else { &mut waiting }) += ns;
+                    *(if timeline.class(kind).runs() { &mut running } else { &mut waiting }) += ns;
                 }
             }
             if running + waiting > 0.0 {
@@ -102,11 +101,17 @@ impl Detail {
         let mut classes: Vec<(Class, f64)> = classes.into_iter().collect();
         classes.sort_by(|a, b| b.1.total_cmp(&a.1));
         let is_wait = |kind: u32| {
-            !matches!(timeline.class(kind), Class::User | Class::System)
+            !timeline.class(kind).runs()
                 && timeline.kinds.get(kind as usize).is_some_and(|k| !k.label.is_empty())
         };
-        let mut waits: Vec<(u32, f64)> = kinds.into_iter().filter(|(kind, _)| is_wait(*kind)).collect();
-        waits.sort_by(|a, b| b.1.total_cmp(&a.1));
+        // Kinds are also told apart by who wakes, which no row says: one row for what is called the same.
+        let mut by_words: HashMap<&str, (u32, f64)> = HashMap::new();
+        for (kind, ns) in kinds.into_iter().filter(|(kind, _)| is_wait(*kind)) {
+            let words = timeline.kinds.get(kind as usize).map_or("", |k| k.label.as_str());
+            by_words.entry(words).or_insert((kind, 0.0)).1 += ns;
+        }
+        let mut waits: Vec<(u32, f64)> = by_words.into_values().collect();
+        waits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         waits.truncate(FEW);
         let mut names: HashMap<usize, u64> = HashMap::new();
         for lane in &run.samples {

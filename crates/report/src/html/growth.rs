@@ -52,7 +52,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
             ),
         },
     );
-    m.raw("<div id=\"flame\" hidden></div>\n");
+    m.raw("<div class=\"flames\"><div id=\"flame\" hidden></div><div id=\"flame-waits\" hidden></div></div>\n");
     let of = |view: View| {
         let mut view = view;
         // What took no time of its own in either run cannot have grown.

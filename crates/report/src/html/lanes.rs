@@ -3,6 +3,7 @@
 use super::data::pack::Packed;
 use super::markup::{Markup, readable};
 use crate::lanes::levels::bucketed;
+use crate::lanes::sampled::sampled;
 use crate::lanes::{Class, Timeline};
 use crate::observed::Observed;
 use crate::words;
@@ -23,13 +24,14 @@ const NAME: usize = 15;
 
 pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<String> {
     let observed = Observed::at(analysis, None)?;
-    let timeline = Timeline::new(&observed, MOST_LANES);
+    let timeline = sampled(&observed, Timeline::new(&observed, MOST_LANES));
     let mut m = Markup::default();
     m.p(
         "lead",
-        "One lane a thread: what it did when. The highest bars are on a processor, those of two thirds are ready and wait \
-         for one, the low ones wait for something else. Where several things happen within one column, what took most of \
-         the time is drawn.",
+        "One lane a thread: what it did when. The highest bars are on a processor, with a line through them where it runs \
+         for a lock or spins; those of two thirds are ready and wait for a processor, the low ones wait for something else. \
+         When a thread ran is exact; what it ran is that of its nearest sample. Where several things happen within one \
+         column, what took most of the time is drawn.",
     );
     if observed.model.tables.meta.imported.is_some() {
         m.p("note", "Running times are estimated from samples; what threads did between them is not recorded.");
@@ -53,7 +55,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<St
     Some(m.into_html())
 }
 
-/// Warns when system calls were not recorded, so that a reader does not take all of "own code" for the program's.
+/// Says when system calls were not recorded, so that a reader does not take their times for exact.
 fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
     let mut missing: BTreeMap<u32, u64> = BTreeMap::new();
     for observed in Observed::all(analysis) {
@@ -71,7 +73,7 @@ fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
         m.p(
             "note",
             &format!(
-                "Some system calls came too fast to record each ({}): what is drawn as own code may be time in one of them.",
+                "Some system calls came too fast to record each ({}): where a thread was in one of them, samples tell.",
                 told.join(", ")
             ),
         );
@@ -92,10 +94,10 @@ fn legend(timeline: &Timeline, m: &mut Markup) {
 /// The height of a class as a share of the lane: running and waiting can be told apart without colour.
 fn height(class: Class) -> f64 {
     match class {
-        Class::User | Class::System => 1.0,
+        class if class.runs() => 1.0,
         Class::Preempted | Class::Runnable => 0.7,
         Class::Lock | Class::Kernel => 0.5,
-        Class::Wait | Class::Io | Class::Sleep | Class::Unknown => 0.28,
+        _ => 0.28,
     }
 }
 
@@ -121,6 +123,10 @@ fn still(timeline: &Timeline, traced: &Traced<'_>, name: &dyn Fn(recording::Thre
                     NAMES + x as f64,
                     ((top + LANE - tall) * 10.0).round() / 10.0
                 ));
+                if class.is_struck() {
+                    let (x, y) = (NAMES + x as f64, top + (LANE * 0.3).round());
+                    m.raw(&format!("<rect class=\"l-struck\" x=\"{x}\" y=\"{y}\" width=\"{count}\" height=\"2\"/>"));
+                }
             }
             x += count;
         }

@@ -71,11 +71,12 @@ pub(in crate::html) struct Section {
 
 pub(in crate::html) fn header(title: &str, sections: &[Section], m: &mut Markup) {
     m.raw("<header><p class=\"command\"><code>").text(title).raw("</code></p>\n");
-    m.raw("<nav aria-label=\"Sections\"><ul>");
+    // Beside the header, not in it: what sticks does so within its parent.
+    m.raw("</header>\n<nav aria-label=\"Sections\"><ul>");
     for section in sections {
         m.raw(&format!("<li><a href=\"#{}\">", section.id)).text(section.title).raw("</a></li>");
     }
-    m.raw("</ul></nav></header>\n");
+    m.raw("</ul></nav>\n");
 }
 
 /// A source expression of a content security policy (CSP level 3, 2.3.1).

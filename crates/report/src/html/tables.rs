@@ -37,7 +37,8 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) ->
             graph::write(&observed, &mut m);
         }
         let all = view.rows.len();
-        if word == "waits" {
+        // Otherwise it stands beside the flame graph of processor time.
+        if word == "waits" && observed.traced.samples.is_empty() {
             m.raw("<div id=\"flame-waits\" hidden></div>\n");
         }
         m.raw("<h3>").text(title).raw("</h3>\n");

@@ -3,11 +3,12 @@
 //! A run may have ten million slices, but a screen has two thousand columns. For each thread and bucket of time the
 //! state that took most of it is computed here, in levels of ever finer buckets, so that a picture costs as much as it
 //! shows, not as much as was recorded. Rooms: [`timeline`] slices and system calls as one sequence per thread;
-//! [`levels`] buckets; [`tasks`] the tasks that the program's marks name.
+//! [`sampled`] what was run, by samples; [`levels`] buckets; [`tasks`] the tasks that the program's marks name.
 //!
 //! May import: `observed`, `analyze`, `recording`.
 
 pub mod levels;
+pub mod sampled;
 pub mod tasks;
 pub mod timeline;
 

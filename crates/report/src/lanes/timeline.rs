@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 pub enum Class {
     /// On a processor, in its own code as far as we know.
     User = 1,
-    /// On a processor, in a system call.
+    /// On a processor, in the kernel: in a system call, a page fault, an interrupt.
     System = 2,
     /// Woken, waiting for a processor.
     Runnable = 3,
@@ -31,13 +31,28 @@ pub enum Class {
     Kernel = 9,
     /// The recording does not say.
     Unknown = 10,
+    /// On a processor, taking or releasing a lock, or in a futex call.
+    Sync = 11,
+    /// On a processor, in a loop that waits for another thread.
+    Spin = 12,
+    /// On a processor, in the memory allocator.
+    Allocator = 13,
+    /// On a processor, in a collector, a compiler, or making threads.
+    Runtime = 14,
+    /// On a processor; no sample near tells what it ran.
+    Unsampled = 15,
 }
 
 impl Class {
     /// All of them, in the order of legends.
-    pub const ALL: [Class; 10] = [
+    pub const ALL: [Class; 15] = [
         Class::User,
+        Class::Sync,
+        Class::Spin,
         Class::System,
+        Class::Allocator,
+        Class::Runtime,
+        Class::Unsampled,
         Class::Lock,
         Class::Wait,
         Class::Kernel,
@@ -52,7 +67,12 @@ impl Class {
     pub fn name(self) -> &'static str {
         match self {
             Class::User => "running, own code",
-            Class::System => "running, system call",
+            Class::Sync => "running, lock and futex code",
+            Class::Spin => "running, spinning",
+            Class::System => "running, in the kernel",
+            Class::Allocator => "running, memory allocator",
+            Class::Runtime => "running, work of the runtime",
+            Class::Unsampled => "running, not sampled",
             Class::Runnable => "woken, waiting for a processor",
             Class::Preempted => "preempted",
             Class::Lock => "waiting for a lock",
@@ -68,7 +88,12 @@ impl Class {
     pub fn key(self) -> &'static str {
         match self {
             Class::User => "user",
+            Class::Sync => "sync",
+            Class::Spin => "spin",
             Class::System => "system",
+            Class::Allocator => "allocator",
+            Class::Runtime => "runtime",
+            Class::Unsampled => "unsampled",
             Class::Runnable => "runnable",
             Class::Preempted => "preempted",
             Class::Lock => "lock",
@@ -78,6 +103,21 @@ impl Class {
             Class::Kernel => "kernel",
             Class::Unknown => "unknown",
         }
+    }
+
+    /// True while a thread is on a processor.
+    pub fn runs(self) -> bool {
+        match self {
+            Class::User | Class::System | Class::Sync | Class::Spin => true,
+            Class::Allocator | Class::Runtime | Class::Unsampled => true,
+            Class::Lock | Class::Wait | Class::Io | Class::Sleep | Class::Kernel => false,
+            Class::Runnable | Class::Preempted | Class::Unknown => false,
+        }
+    }
+
+    /// True for what runs without getting on: drawn with a line through its bar.
+    pub fn is_struck(self) -> bool {
+        matches!(self, Class::Sync | Class::Spin)
     }
 
     /// The class of a wait.

@@ -85,7 +85,7 @@ pub fn glance(moment: &Moment<'_>) -> Glance {
     let (mut panels, mut states) = (Vec::new(), Vec::new());
     if let Some(traced) = model.traced.last() {
         let WaitReasons { futexes, reasons, .. } = &WaitReasons::new(&model, traced);
-        let observed = Observed { traced, model: &model, futexes, reasons, work: 1.0, queues: &[] };
+        let observed = Observed { traced, model: &model, futexes, reasons, profile: None, work: 1.0, queues: &[] };
         let why = |wait: &WaitId| observed.traced.waits.get(wait).map(|w| reason(&observed, w));
         let mut counts: BTreeMap<(State, String), usize> = BTreeMap::new();
         for (_, state, wait) in moment.now {

@@ -23,6 +23,11 @@ fn glyph(class: Class) -> (char, char) {
     match class {
         Class::User => ('█', '#'),
         Class::System => ('▓', '='),
+        Class::Sync => ('▒', '+'),
+        Class::Spin => ('◌', '~'),
+        Class::Allocator => ('▤', 'a'),
+        Class::Runtime => ('▥', 'r'),
+        Class::Unsampled => ('░', ':'),
         Class::Runnable => ('▁', '_'),
         Class::Preempted => ('▂', '-'),
         Class::Lock => ('×', 'x'),
@@ -154,8 +159,9 @@ impl Lanes {
 fn paint(class: Class) -> anstyle::Style {
     use anstyle::AnsiColor;
     let colour = match class {
-        Class::User => AnsiColor::Green,
-        Class::System => AnsiColor::Blue,
+        Class::User | Class::Unsampled => AnsiColor::Green,
+        Class::System | Class::Allocator | Class::Runtime => AnsiColor::Blue,
+        Class::Sync | Class::Spin => AnsiColor::Red,
         Class::Lock | Class::Wait | Class::Io | Class::Sleep => AnsiColor::Yellow,
         Class::Kernel => AnsiColor::Red,
         Class::Runnable | Class::Preempted => AnsiColor::Magenta,

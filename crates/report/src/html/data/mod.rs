@@ -11,6 +11,7 @@ use super::detail::{Detail, Drawn};
 use super::markup::readable;
 use super::page::{Medium, focus};
 use crate::lanes::levels::bucketed;
+use crate::lanes::sampled::sampled;
 use crate::lanes::tasks::{Task, tasks as all_tasks};
 use crate::lanes::{Class, Timeline};
 use crate::observed::Observed;
@@ -51,7 +52,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(P
     let mut names = NameTable::default();
     let most = if medium == Medium::Served { MOST_SERVED_LANES } else { MOST_LANES };
     let runs: Vec<(Observed<'_, '_>, Timeline)> =
-        Observed::all(analysis).map(|o| (o, Timeline::new(&o, most))).collect();
+        Observed::all(analysis).map(|o| (o, sampled(&o, Timeline::new(&o, most)))).collect();
     let levels = levels(&runs, medium, &mut packed)?;
     let mut described = Vec::new();
     let mut drawn = Vec::new();
@@ -66,7 +67,7 @@ pub(super) fn pack(analysis: &Analysis<'_, '_>, medium: Medium) -> io::Result<(P
     let waited = flame::waited(analysis, &mut names);
     packed.index = json!({
         "runs": described,
-        "classes": Class::ALL.map(|c| json!([c as u8, c.key(), c.name()])),
+        "classes": Class::ALL.map(|c| json!([c as u8, c.key(), c.name(), c.runs()])),
         "flame": flame,
         "waited": waited,
         "names": names.names,
