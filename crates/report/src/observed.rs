@@ -7,7 +7,7 @@ use analyze::answer::Queue;
 use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
 use analyze::model::{Model, Traced};
-use recording::tables::{Reason, Wait, Wake};
+use recording::tables::{Reason, Sample, Wait, Wake};
 use recording::{StackId, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -67,6 +67,12 @@ impl<'t> Observed<'_, 't> {
     /// Its own locks and pools as queues.
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
         self.queues.iter().filter(|queue| queue.threads == self.traced.told_count())
+    }
+
+    /// The samples of the whole run: those of [`Traced`] are of its measured part.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &'t Sample> {
+        let run = self.traced.run.run;
+        self.model.tables.samples.iter().filter(move |sample| sample.run == run)
     }
 
     /// A thread as people tell it from others: its name and its id.

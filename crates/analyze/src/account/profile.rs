@@ -78,7 +78,7 @@ pub struct Profile<'t> {
     pub counts: BTreeMap<Doing<'t>, u64>,
     /// The same by responsible function and the program's call site; plain functions are not included.
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
-    /// What each sample shows, by all that decides it: see [`Profile::doing`].
+    /// What each sample of the run shows, those outside the measured part too, by all that decides it.
     by_key: HashMap<SampleKey, Doing<'t>>,
     /// All samples.
     pub total: u64,
@@ -148,6 +148,10 @@ pub fn profile<'t>(
         *seen.entry(key(traced, sample)).or_default() += 1;
     }
     let mut found = Profile::default();
+    // The account counts the measured part; pictures of the whole run ask for the rest.
+    for sample in model.tables.samples.iter().filter(|sample| sample.run == traced.run.run) {
+        seen.entry(key(traced, sample)).or_default();
+    }
     let mut seen: Vec<(SampleKey, u64)> = seen.into_iter().collect();
     seen.sort_unstable();
     for (seen, count) in seen {
@@ -156,6 +160,9 @@ pub fn profile<'t>(
         let view = model.stacks.view(user_stack, in_futex);
         let doing = doing(model, seen, &view, owners, &purposes, &ending);
         found.by_key.insert(seen, doing);
+        if count == 0 {
+            continue;
+        }
         *found.counts.entry(doing).or_default() += count;
         found.total += count;
         let serves = match service {

@@ -15,6 +15,9 @@ pub(crate) struct Report {
     /// Write the page with pictures, lanes and tables to this file instead of printing the answer
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     pub(crate) html: Option<PathBuf>,
+    /// Write the answer as one picture (SVG) to this file, for an issue or a chat
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "html"])]
+    pub(crate) card: Option<PathBuf>,
     /// Take what functions are from this file (docs/primitives.md), and not from the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) primitives: Option<PathBuf>,

@@ -5,12 +5,18 @@ use crate::cli::Report;
 use crate::failure::{Failure, Status};
 use crate::index::{self, Question};
 use crate::ui;
+use anyhow::Context;
+use std::fs;
 
 pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
     if index::is_there(&options.folder) {
         let folder = &options.folder;
         if options.primitives.is_some() {
             let what = format!("{} holds several recordings; --primitives is for one", folder.display());
+            return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
+        }
+        if options.card.is_some() {
+            let what = format!("{} holds several recordings; --card is for one", folder.display());
             return Err(Failure::new(Status::Usage, what).hint("name the folder of one of them").into());
         }
         match (index::read(folder)?.question, &options.html) {
@@ -40,6 +46,12 @@ pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
         return Ok(ui::OK);
     }
     let answer = analyze::answer_for(&answer::tables_with(&options.folder, options.primitives.as_deref())?);
+    if let Some(file) = &options.card {
+        let mut picture = Vec::new();
+        ::report::html::card::render(&answer, &mut picture)?;
+        fs::write(file, picture).with_context(|| format!("failed to write {}", file.display()))?;
+        return Ok(ui::OK);
+    }
     answer::print(&answer, &options.folder, options.format)?;
     Ok(ui::OK)
 }

@@ -1,10 +1,12 @@
 //! The answer in words: verdict, causes, what could not be seen.
 
+use super::line_times::LineTimes;
 use super::markup::Markup;
 use super::sources::Sources;
 use crate::experiment;
 use crate::text::sentence;
 use crate::words;
+use analyze::Analysis;
 use analyze::answer::{Answer, Beyond, Cause, CauseId, Condition, Culprit, Site};
 use analyze::causes::describe;
 use analyze::runtimes::function_name;
@@ -15,7 +17,9 @@ const MOST_SITES: usize = 8;
 /// Warnings that are seen before the reader asks for more.
 const MOST_WARNINGS: usize = 5;
 
-pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
+pub(super) fn section(analysis: &Analysis<'_, '_>, sources: &Sources) -> String {
+    let answer = &analysis.answer;
+    let sources = &Shown { analysis, sources };
     let mut m = Markup::default();
     m.p("verdict", if answer.verdict.summary.is_empty() { "No verdict." } else { &answer.verdict.summary });
     for condition in &answer.verdict.machine {
@@ -47,15 +51,28 @@ pub(super) fn section(answer: &Answer, sources: &Sources) -> String {
     m.into_html()
 }
 
+/// Source lines, and what their times are made of.
+struct Shown<'a, 't> {
+    analysis: &'a Analysis<'a, 't>,
+    sources: &'a Sources,
+}
+
+impl<'t> Shown<'_, 't> {
+    /// The times of the lines with so many threads.
+    fn times(&self, threads: u32) -> LineTimes<'t> {
+        LineTimes::new(self.analysis, threads, &self.sources.files(), &per_work(&self.analysis.answer))
+    }
+}
+
 /// Why a larger count collapses. When the reason is the first cause, the page has explained it already.
-fn beyond(beyond: &Beyond, answer: &Answer, sources: &Sources, m: &mut Markup) {
+fn beyond(beyond: &Beyond, answer: &Answer, sources: &Shown<'_, '_>, m: &mut Markup) {
     let first = answer.verdict.causes.first().map_or(1, |cause| cause.threads);
     m.raw("<article class=\"cause\" id=\"beyond\"><h3>");
     m.text(&format!("Beyond {}", answer.counted.many(first))).raw("</h3>\n<p>");
     m.sentence(&format!("{}.", crate::text::capital(&beyond.summary))).raw("</p>\n");
     if let Some(cause) = beyond.causes.first().filter(|_| !beyond.same) {
         if let Some(culprit) = &cause.culprit {
-            blame(culprit, sources, m);
+            blame(culprit, cause.threads, sources, m);
         }
         details(cause, answer.throughput.is_some(), m);
     }
@@ -117,7 +134,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
     m.raw("</dl>\n");
 }
 
-fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mut Markup) {
+fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Shown<'_, '_>, m: &mut Markup) {
     let id = cause.id.name();
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
     let small = if answer.verdict.only_small_losses() { "Small loss " } else { "" };
@@ -136,7 +153,7 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mu
     );
     m.p("", &cause.summary);
     if let Some(culprit) = &cause.culprit {
-        blame(culprit, sources, m);
+        blame(culprit, cause.threads, sources, m);
     }
     if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
         m.p("gain", &removed.summary);
@@ -147,7 +164,8 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Sources, m: &mu
     details(cause, answer.throughput.is_some(), m);
 }
 
-fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
+fn blame(culprit: &Culprit, threads: u32, shown: &Shown<'_, '_>, m: &mut Markup) {
+    let (sources, times) = (shown.sources, &shown.times(threads));
     m.raw("<div class=\"culprit\"><span class=\"label\">Culprit</span> <strong>");
     match (&culprit.function, &culprit.object) {
         (Some(function), _) => m.text(&super::markup::readable(&function_name::readable(function))),
@@ -164,7 +182,7 @@ fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
     if let (Some(_), Some(object)) = (&culprit.function, &culprit.object) {
         m.raw(", object <code>").text(object).raw("</code>");
     }
-    sources.show(culprit.file.as_ref(), culprit.line, m);
+    sources.show(culprit.file.as_ref(), culprit.line, times, m);
     // No function counts as called from itself: when the culprit's own lines are among the sites, they are other places
     // of the same kind ("also at").
     let own = |site: &Site| culprit.function.is_some() && site.function == culprit.function;
@@ -175,7 +193,7 @@ fn blame(culprit: &Culprit, sources: &Sources, m: &mut Markup) {
         m.raw("<div class=\"callers\">").raw(if beside { "also at" } else { "called from" }).raw("<ul>");
         for (i, site) in sites() {
             m.raw("<li><code>").text(&super::markup::readable(&caller(site))).raw("</code>");
-            sources.show_site(i, site, m);
+            sources.show_site(i, site, times, m);
             m.raw("</li>");
         }
         m.raw("</ul></div>");

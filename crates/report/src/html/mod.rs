@@ -4,13 +4,14 @@
 //! searching. The same page can be served; then it asks its server for data that a file has no room for. Rooms: `page`
 //! what a page is about and the frame around its sections; `markup` the only way to write text (escapes it); `answer`,
 //! `scaling`, `account`, `lanes`, `growth`, `tables`, `graph`, `sharing`, `machine` the sections; `chart` axes; `data`
-//! what the scripts read; [`detail`] what a served page asks for; [`sources`] lines around culprits; [`cases`] the page
-//! of a sweep over several cases.
+//! what the scripts read; [`detail`] what a served page asks for; [`sources`] lines around culprits, `line_times` what stands in their margin; [`cases`] the page
+//! of a sweep over several cases; [`card`] the answer as one picture.
 //!
-//! May import: `experiment`, `lanes`, `observed`, `requests`, `show`, `text`, `words`, `analyze`, `recording`, base64, flate2, sha2.
+//! May import: `culprit`, `experiment`, `lanes`, `observed`, `requests`, `show`, `text`, `words`, `analyze`, `recording`, base64, flate2, sha2.
 
 mod account;
 mod answer;
+pub mod card;
 pub mod cases;
 mod chart;
 mod data;
@@ -18,6 +19,7 @@ pub mod detail;
 mod graph;
 mod growth;
 mod lanes;
+mod line_times;
 mod machine;
 mod markup;
 mod page;
@@ -116,7 +118,7 @@ fn sections(subject: &Subject<'_, '_>, packed: &data::pack::Packed, medium: Medi
     let rows = if medium == Medium::Served { SERVED_ROWS } else { FILE_ROWS };
     let grew = growth::title(analysis);
     let parts: [(&'static str, &'static str, Option<String>); 8] = [
-        ("answer", "The answer", Some(answer::section(answer, subject.sources))),
+        ("answer", "The answer", Some(answer::section(analysis, subject.sources))),
         ("scaling", "Scaling", scaling::section(answer)),
         ("account", "Where the time went", account::section(answer)),
         ("lanes", "Threads over time", lanes::section(analysis, packed)),

@@ -1,6 +1,7 @@
 //! Source lines around a culprit: which ones are wanted, and how they are shown. The caller reads the files: this crate
 //! opens none.
 
+use super::line_times::LineTimes;
 use super::markup::{Markup, readable};
 use analyze::answer::{Answer, Site};
 use analyze::model::code::file_name;
@@ -17,7 +18,16 @@ const MOST_CALLERS: usize = 3;
 
 /// The lines around each place, with their numbers; only for places whose file could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources(BTreeMap<SourceLine, Vec<(u32, String)>>);
+pub struct Sources(BTreeMap<SourceLine, Excerpt>);
+
+/// Some lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Excerpt {
+    /// The file as the compiler recorded it.
+    path: String,
+    /// Number and text.
+    lines: Vec<(u32, String)>,
+}
 
 /// A place as the answer gives it: function, file name without folders, line.
 type Told<'a> = (Option<&'a str>, &'a str, u32);
@@ -47,27 +57,35 @@ impl Sources {
             let Some(path) = path_of(tables, (function, file, line)) else { continue };
             let text = files.entry(path.to_owned()).or_insert_with(|| read(path));
             let Some(lines) = text.as_ref().map(|text| around(text, line)).filter(|l| !l.is_empty()) else { continue };
-            found.insert((file.to_owned(), line), lines);
+            found.insert((file.to_owned(), line), Excerpt { path: path.to_owned(), lines });
         }
         Sources(found)
     }
 
-    /// Shows the lines around a place; its own line is marked.
-    pub(super) fn show(&self, file: Option<&String>, line: Option<u32>, m: &mut Markup) {
+    /// The files of which lines are shown.
+    pub(super) fn files(&self) -> BTreeSet<&str> {
+        self.0.values().map(|excerpt| excerpt.path.as_str()).collect()
+    }
+
+    /// Shows the lines around a place with their times; its own line is marked.
+    pub(super) fn show(&self, file: Option<&String>, line: Option<u32>, times: &LineTimes<'_>, m: &mut Markup) {
         let (Some(file), Some(line)) = (file, line) else { return };
-        let Some(lines) = self.0.get(&(file.clone(), line)) else { return };
+        let Some(Excerpt { path, lines }) = self.0.get(&(file.clone(), line)) else { return };
+        let margin = times.margin(path, lines.iter().map(|(number, _)| *number));
         m.raw("<pre class=\"source-lines\"><code>");
+        margin.titles(m);
         for (number, text) in lines {
             m.raw(if *number == line { "<span class=\"hit\">" } else { "<span>" });
+            margin.beside(*number, m);
             m.raw(&format!("<span class=\"number\">{number}</span> ")).text(&readable(text)).raw("\n</span>");
         }
         m.raw("</code></pre>\n");
     }
 
     /// As [`Sources::show`], for a call site.
-    pub(super) fn show_site(&self, index: usize, site: &Site, m: &mut Markup) {
+    pub(super) fn show_site(&self, index: usize, site: &Site, times: &LineTimes<'_>, m: &mut Markup) {
         if index < MOST_CALLERS {
-            self.show(site.file.as_ref(), site.line, m);
+            self.show(site.file.as_ref(), site.line, times, m);
         }
     }
 }

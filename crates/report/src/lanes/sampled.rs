@@ -20,11 +20,10 @@ type Shown = (u64, u32);
 /// The lanes, with running time told apart by samples.
 pub fn sampled(observed: &Observed<'_, '_>, timeline: Timeline) -> Timeline {
     let Timeline { begin, end, kinds, lanes, left_out } = timeline;
-    let mut kinds = Kinds { unsampled: kinds.len() as u32, kinds, of: HashMap::new(), observed };
-    kinds.kinds.push(Kind { class: Class::Unsampled, label: String::new(), waker: None });
+    let mut kinds = Kinds { kinds, of: HashMap::new(), observed };
     kinds.tell_calls();
     let mut by_thread: HashMap<ThreadId, Vec<Shown>> = HashMap::new();
-    for sample in &observed.traced.samples {
+    for sample in observed.samples() {
         let kind = kinds.of(sample);
         by_thread.entry(sample.thread).or_default().push((sample.time_ns, kind));
     }
@@ -34,7 +33,8 @@ pub fn sampled(observed: &Observed<'_, '_>, timeline: Timeline) -> Timeline {
         shown.sort_unstable();
         recoloured(lane, shown, reach, &kinds)
     });
-    let lanes = lanes.collect();
+    let mut lanes: Vec<Lane> = lanes.collect();
+    kinds.keep_unsampled(&mut lanes);
     Timeline { begin, end, kinds: kinds.kinds, lanes, left_out }
 }
 
@@ -42,8 +42,10 @@ struct Kinds<'o, 'a, 't> {
     observed: &'o Observed<'a, 't>,
     kinds: Vec<Kind>,
     of: HashMap<Doing<'t>, u32>,
-    unsampled: u32,
 }
+
+/// Stands for the kind of what no sample tells, until it is known whether there is any.
+const UNSAMPLED: u32 = u32::MAX;
 
 impl<'t> Kinds<'_, '_, 't> {
     fn doing(&self, sample: &Sample) -> Doing<'t> {
@@ -89,7 +91,7 @@ impl<'t> Kinds<'_, '_, 't> {
     /// lock and futex code.
     fn tell_calls(&mut self) {
         let mut classes: HashMap<u32, HashMap<Class, u64>> = HashMap::new();
-        for sample in self.observed.traced.samples.iter().filter(|sample| sample.mode == Mode::Kernel) {
+        for sample in self.observed.samples().filter(|sample| sample.mode == Mode::Kernel) {
             if let Some(number) = sample.syscall {
                 *classes.entry(number).or_default().entry(class_of(self.doing(sample))).or_default() += 1;
             }
@@ -106,6 +108,22 @@ impl<'t> Kinds<'_, '_, 't> {
 
     fn class(&self, kind: u32) -> Class {
         self.kinds.get(kind as usize).map_or(Class::Unknown, |kind| kind.class)
+    }
+
+    /// Adds the kind of what no sample tells where it is needed: a legend is made of the kinds.
+    fn keep_unsampled(&mut self, lanes: &mut [Lane]) {
+        let index = self.kinds.len() as u32;
+        let mut used = false;
+        for lane in lanes {
+            let kinds = lane.spans.iter_mut().map(|span| &mut span.kind);
+            let mixed = lane.mixes.iter_mut().flatten().map(|(kind, _)| kind);
+            for kind in kinds.chain(mixed).filter(|kind| **kind == UNSAMPLED) {
+                (*kind, used) = (index, true);
+            }
+        }
+        if used {
+            self.kinds.push(Kind { class: Class::Unsampled, label: String::new(), waker: None });
+        }
     }
 }
 
@@ -150,7 +168,7 @@ fn recoloured(lane: Lane, mut shown: Vec<Shown>, reach: u64, kinds: &Kinds<'_, '
             }
             made.spans.push(Span { kind, ..span });
         } else if is_plain(kinds, span.kind) {
-            split(span, near, reach, kinds.unsampled, &mut made.spans);
+            split(span, near, reach, &mut made.spans);
         } else {
             made.spans.push(span);
         }
@@ -163,7 +181,7 @@ fn is_call(kinds: &Kinds<'_, '_, '_>, kind: u32) -> bool {
 }
 
 /// A running span, divided where another sample becomes the nearest.
-fn split(span: Span, near: &[Shown], reach: u64, unsampled: u32, spans: &mut Vec<Span>) {
+fn split(span: Span, near: &[Shown], reach: u64, spans: &mut Vec<Span>) {
     let own = spans.len();
     let mut add = |end: u64, kind: u32| {
         let start = spans.get(own..).and_then(|own| own.last()).map_or(span.start, |last| last.end);
@@ -180,10 +198,10 @@ fn split(span: Span, near: &[Shown], reach: u64, unsampled: u32, spans: &mut Vec
             break;
         }
         let after = near.get(i + 1).map_or(u64::MAX, |other| time.midpoint(other.0));
-        add(before.max(time.saturating_sub(reach)), unsampled);
+        add(before.max(time.saturating_sub(reach)), UNSAMPLED);
         add(after.min(time.saturating_add(reach)), *kind);
     }
-    add(span.end, unsampled);
+    add(span.end, UNSAMPLED);
 }
 
 /// The parts of a summed-up stretch, largest first: its running time is shared out among the samples in it.
@@ -201,7 +219,7 @@ fn share_out(
     if inside.is_empty() {
         let distance = |time: u64| span.start.saturating_sub(time).max(time.saturating_sub(span.end));
         let nearest = near.iter().take(2).min_by_key(|s| distance(s.0)).filter(|s| distance(s.0) <= reach);
-        inside.insert(nearest.map_or(kinds.unsampled, |s| s.1), 1);
+        inside.insert(nearest.map_or(UNSAMPLED, |s| s.1), 1);
     }
     let all: u64 = inside.values().sum();
     let mut told: HashMap<u32, u64> = HashMap::new();
@@ -223,11 +241,11 @@ fn share_out(
 mod tests {
     use super::*;
 
-    const NOT: u32 = 9;
+    const NOT: u32 = UNSAMPLED;
 
     fn pieces(from: u64, to: u64, near: &[Shown]) -> Vec<(u64, u64, u32)> {
         let mut spans = Vec::new();
-        split(Span { start: from, end: to, kind: 0, mix: 0 }, near, 50, NOT, &mut spans);
+        split(Span { start: from, end: to, kind: 0, mix: 0 }, near, 50, &mut spans);
         spans.into_iter().map(|s| (s.start, s.end, s.kind)).collect()
     }
 

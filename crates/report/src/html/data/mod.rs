@@ -181,7 +181,7 @@ fn samples(
 ) -> Vec<Vec<(u64, usize)>> {
     let mut by_lane: Vec<Vec<(u64, usize)>> = vec![Vec::new(); timeline.lanes.len()];
     let mut known = HashMap::new();
-    for sample in &observed.traced.samples {
+    for sample in observed.samples() {
         let Some(lane) = places.get(&sample.thread).and_then(|i| by_lane.get_mut(*i)) else { continue };
         let key = (sample.mode, sample.syscall, sample.user_stack);
         let name = *known.entry(key).or_insert_with(|| names.index(&flame::leaf(observed, sample)));
