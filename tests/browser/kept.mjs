@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { frames, open, picture } from "./harness.mjs";
 import { everyInstant, inside, lanesOf } from "./lanes.mjs";
 
-const running = (span) => span.is === "user" || span.is === "system";
+const running = (span) => span.runs;
 
 /** The program's own tasks of one name, a list a lane. */
 const tasksOf = ({ lanes, tasks }, name) => lanes.map((_, lane) => tasks.filter((task) => task.lane === lane && task.name === name));

@@ -16,7 +16,7 @@ function* numbers(bytes) {
 }
 
 /**
- * The observed run with so many threads: its lanes, each span with begin, end, class, label and whether it is summed up,
+ * The observed run with so many threads: its lanes, each span with begin, end, class, whether the thread runs, label and whether it is summed up,
  * and the program's tasks.
  */
 export async function lanesOf(page, threads) {
@@ -27,7 +27,7 @@ export async function lanesOf(page, threads) {
   const bytes = inflateRawSync(Buffer.from(await page.locator(`[id="${level.id}"]`).textContent(), "base64"));
   const next = numbers(bytes);
   const number = () => next.next().value;
-  const classes = new Map(index.classes.map(([number, key]) => [number, key]));
+  const classes = new Map(index.classes.map(([number, key, , runs]) => [number, { key, runs }]));
   const lanes = run.lanes.map((name) => {
     let at = 0;
     const spans = Array.from({ length: number() }, () => {
@@ -35,7 +35,7 @@ export async function lanesOf(page, threads) {
       at = start + number();
       const kind = number();
       const [of, label] = run.kinds[kind >> 1];
-      return { start, end: at, is: classes.get(of), label, mixed: (kind & 1) === 1 };
+      return { start, end: at, is: classes.get(of)?.key, runs: classes.get(of)?.runs === true, label, mixed: (kind & 1) === 1 };
     });
     return { name, spans };
   });

@@ -20,6 +20,8 @@ for (const name of pages.keys()) {
       assert.ok(wide <= width, `the page is ${wide} pixels wide`);
       // A picture of a section as high as the window would lose what the padding takes.
       await page.evaluate(() => (document.documentElement.style.scrollPaddingTop = "0"));
+      // The contents follow, and would lie over the picture.
+      await page.evaluate(() => document.querySelector("nav")?.style.setProperty("position", "static"));
       for (const section of await page.locator("section").all()) {
         const id = await section.getAttribute("id");
         await section.screenshot({ path: file(`${name}-${id}-${width}-${colorScheme}`) });

@@ -59,7 +59,7 @@ function plural(count, word) {
  * @returns {(string | Node)[]}
  */
 function breakable(name) {
-  return name.split(/(?<=[_/,<=-]|::)(?=\w)/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
+  return name.split(/(?<=[^\s_/,<=:-][_/,<=-]|::)(?=\w)/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 }
 
 /** Colours of the style sheet, read again when the reader changes from light to dark. */

@@ -1,10 +1,11 @@
-//! The answer for a pull request (Markdown) and for code scanning (SARIF).
+//! The answer for a pull request (Markdown), for code scanning (SARIF), and as one picture (SVG).
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
 mod common;
 
 use analyze::answer::{Answer, CauseId};
+use report::html::card;
 use report::{markdown, sarif};
 use serde_json::Value;
 use std::path::Path;
@@ -27,6 +28,45 @@ fn a_comment_as_shown() {
     {
         insta::assert_snapshot!(format!("markdown_{name}"), comment(&answer));
     }
+}
+
+fn picture(answer: &Answer) -> String {
+    let mut out = Vec::new();
+    card::render(answer, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_picture_as_drawn() {
+    for (name, answer) in [("user_lock", common::user_lock()), ("none", common::none()), ("nothing", common::nothing())]
+    {
+        insta::assert_snapshot!(format!("card_{name}"), picture(&answer));
+    }
+}
+
+/// All words of headline, place and gain are in it, and those of the target are text.
+#[test]
+fn a_picture_says_it_whole_and_runs_nothing() {
+    let answer = common::user_lock();
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let shown: Vec<String> = picture(&answer)
+        .split("<text ")
+        .skip(1)
+        .flat_map(|text| words(text.split_once('>').unwrap().1.split("</text>").next().unwrap()))
+        .collect();
+    for word in words(&answer.verdict.summary.replace('\'', "&#39;")) {
+        assert!(shown.contains(&word), "{word} of the headline");
+    }
+    let hostile = picture(&common::hostile());
+    for tag in hostile.split('<').skip(1).map(|rest| rest.split([' ', '>', '/']).find(|s| !s.is_empty()).unwrap_or(""))
+    {
+        let own = ["svg", "title", "style", "rect", "text", "line", "polyline", "circle"];
+        assert!(own.contains(&tag), "<{tag}");
+    }
+    for c in ['\u{202e}', '\u{1b}', '\u{0}', '\u{7}'] {
+        assert!(!hostile.contains(c), "{:x}", c as u32);
+    }
+    assert!(hostile.len() < 200_000, "{}", hostile.len());
 }
 
 #[test]

@@ -205,6 +205,27 @@ fn served_detail_is_what_the_recording_holds() {
     assert_eq!(served.detail.sums(TimeRange { run, from: 5, to: 5 }), None);
 }
 
+/// Kinds of lanes are told apart by who wakes, too; the table of a stretch does not say who, and has one row.
+#[test]
+fn a_lock_is_one_row_of_a_stretch_whoever_wakes() {
+    let tables = hostile::many(16, 300);
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
+    let served = serve(&Subject { analysis: &analysis, folder: "x", sources: &Sources::default() })
+        .expect("it is packed in memory");
+    let page = String::from_utf8(served.page).expect("the page is UTF-8");
+    let index = page.split("id=\"index\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    let index: serde_json::Value = serde_json::from_str(index.expect("there is an index")).expect("it is JSON");
+    let kinds = index["runs"][1]["kinds"].as_array().expect("kinds");
+    let sums = served.detail.sums(TimeRange { run: 1, from: 0, to: 300_000_000 }).expect("there is such a stretch");
+    let rows = sums["waits"].as_array().expect("rows");
+    let words: Vec<&str> =
+        rows.iter().filter_map(|row| kinds[row[0].as_u64().expect("a kind") as usize][1].as_str()).collect();
+    let lock = words.iter().find(|words| words.starts_with("lock")).expect("a lock is waited for");
+    assert!(kinds.iter().filter(|kind| kind[1] == *lock).count() > 1, "kinds of one name: else this tests nothing");
+    assert_eq!(words.iter().collect::<std::collections::BTreeSet<_>>().len(), words.len(), "{words:#?}");
+}
+
 #[test]
 fn source_lines_are_text_around_the_culprit() {
     let tables = hostile::many(16, 300);
@@ -227,9 +248,22 @@ fn source_lines_are_text_around_the_culprit() {
     let subject = Subject { analysis: &analysis, folder: "x", sources: &sources };
     render(&subject, &mut out).expect("a Vec takes everything");
     let page = String::from_utf8(out).expect("the page is UTF-8");
-    let hit = format!(
-        "<span class=\"hit\"><span class=\"number\">{line}</span> &lt;b onclick=&#39;x&#39;&gt;line {line}&lt;/b&gt;"
+    // In the margin what threads waited in the line, as recorded: no sample of these threads is in it.
+    let cause = analysis.answer.verdict.causes.iter().find(|c| c.culprit.is_some()).expect("a cause with a culprit");
+    let ledger = analysis.ledgers.iter().find(|l| l.traced.told_count() == cause.threads).expect("its run");
+    let inside = |stack| {
+        let frames = model.stacks.frames(stack);
+        frames.iter().any(|c| (c.frame.file.as_deref(), c.frame.line) == (Some(file.as_str()), Some(line)))
+    };
+    let waits = ledger.traced.waits.values().filter(|wait| wait.user_stack.is_some_and(inside));
+    let waited: f64 = waits.map(|wait| wait.blocked_ns as f64 / 1e9 / ledger.work).sum();
+    assert!(waited > 0.0);
+    let spent = format!("<span class=\"spent\">{}</span> ", report::words::about(waited));
+    let hit = format!("{spent}<span class=\"number\">{line}</span> &lt;b onclick=&#39;x&#39;&gt;line {line}&lt;/b&gt;");
+    assert!(page.contains(&hit), "{hit}");
+    assert!(
+        page.contains("<span class=\"spent\">waits</span> <span class=\"number\">line</span> of the line with all")
     );
-    assert!(page.contains(&hit) && page.contains(&format!("<span class=\"number\">{}</span>", line + 3)));
+    assert!(page.contains(&format!("<span class=\"number\">{}</span>", line + 3)));
     assert!(!page.contains('\u{1b}') && !page.contains("<b onclick"));
 }

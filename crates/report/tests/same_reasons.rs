@@ -9,6 +9,7 @@ mod hostile;
 use analyze::account::Ledger;
 use analyze::account::lines::Why;
 use analyze::account::pieces::{Activity, ONE, pieces};
+use analyze::account::profile::Doing;
 use analyze::model::Model;
 use analyze::model::futex::Purpose;
 use analyze::{Analysis, analyze};
@@ -16,7 +17,8 @@ use recording::synthetic::{Sketch, ms};
 use recording::tables::Reason;
 use recording::{Recording, Tables};
 use report::export::{firefox, perfetto, pprof};
-use report::lanes::{Class, Timeline};
+use report::lanes::sampled::sampled;
+use report::lanes::{Class, Lane, Timeline};
 use report::observed::Observed;
 use report::observed::why_in_words;
 use report::show::view::{Cell, View};
@@ -75,7 +77,7 @@ fn helper() -> Tables {
 }
 
 /// Calls `check` for each observed run of each recording.
-fn each(check: impl Fn(&str, &Analysis<'_, '_>, &Ledger<'_, '_>, &Observed<'_, '_>)) {
+fn each(mut check: impl FnMut(&str, &Analysis<'_, '_>, &Ledger<'_, '_>, &Observed<'_, '_>)) {
     let mut runs = 0;
     for (name, tables) in recordings() {
         let model = Model::new(&tables);
@@ -240,6 +242,61 @@ fn lanes_show_what_the_account_counts() {
             assert!((in_lane - in_account).abs() < 1e-4, "{name}: {key:?} {in_lane} in the lane, {in_account} counted");
         }
     });
+}
+
+/// Nanoseconds of all lanes of a timeline by colour.
+fn coloured(timeline: &Timeline) -> Coloured {
+    let mut shown: Coloured = BTreeMap::new();
+    for lane in &timeline.lanes {
+        for span in &lane.spans {
+            for (kind, ns) in report::lanes::levels::parts(lane, span, span.end - span.start) {
+                *shown.entry(timeline.class(kind)).or_default() += ns;
+            }
+        }
+    }
+    shown
+}
+
+/// What waits stays as it was recorded. What ran is told apart as the account tells its samples apart: who fights for a
+/// lock is not drawn as one that gets on.
+#[test]
+fn running_lanes_show_what_the_profile_counts() {
+    let mut compared = 0;
+    each(|name, _, ledger, observed| {
+        let plain = Timeline::new(observed, usize::MAX);
+        let told = sampled(observed, plain.clone());
+        for (lane, other) in told.lanes.iter().zip(&plain.lanes) {
+            assert!(lane.spans.windows(2).all(|pair| pair[0].end <= pair[1].start), "{name}: spans overlap");
+            let length = |lane: &Lane| lane.spans.iter().map(|s| s.end - s.start).sum::<u64>();
+            assert_eq!(length(lane), length(other), "{name}");
+        }
+        let (told, plain) = (coloured(&told), coloured(&plain));
+        let running = |sums: &Coloured| sums.iter().filter(|(c, _)| c.runs()).map(|(_, ns)| ns).sum::<f64>();
+        assert!((running(&told) - running(&plain)).abs() < 1e-4 * running(&plain) + 1e3, "{name}: {told:?} {plain:?}");
+        for (class, ns) in plain.iter().filter(|(class, _)| !class.runs()) {
+            let in_told = told.get(class).copied().unwrap_or(0.0);
+            assert!((in_told - ns).abs() < 1e-4 * ns + 1e3, "{name}: {class:?}");
+        }
+        // With few samples, or where many are from outside the measured part, shares differ by chance.
+        let whole = observed.traced.measured == (observed.traced.trace.begin_ns, observed.traced.trace.end_ns);
+        if !whole || ledger.profile.total < 300 || observed.model.tables.meta.imported.is_some() {
+            return;
+        }
+        let counted = |fits: fn(&Doing<'_>) -> bool| {
+            let fitting = ledger.profile.counts.iter().filter(|(doing, _)| fits(doing)).map(|(_, n)| *n).sum::<u64>();
+            fitting as f64 / ledger.profile.total as f64
+        };
+        let drawn = |class| told.get(&class).copied().unwrap_or(0.0) / running(&told);
+        for (class, share) in [
+            (Class::Sync, counted(|doing| matches!(doing, Doing::Synchronising(_)))),
+            (Class::Spin, counted(|doing| matches!(doing, Doing::Spinning))),
+            (Class::Allocator, counted(|doing| matches!(doing, Doing::Allocator(_)))),
+        ] {
+            assert!((drawn(class) - share).abs() < 0.08, "{name}: {class:?} {} drawn, {share} sampled", drawn(class));
+        }
+        compared += 1;
+    });
+    assert!(compared >= 8, "{compared} runs have enough samples");
 }
 
 #[test]

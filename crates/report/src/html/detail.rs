@@ -101,8 +101,7 @@ impl Detail {
         let mut classes: Vec<(Class, f64)> = classes.into_iter().collect();
         classes.sort_by(|a, b| b.1.total_cmp(&a.1));
         let is_wait = |kind: u32| {
-            !timeline.class(kind).runs()
-                && timeline.kinds.get(kind as usize).is_some_and(|k| !k.label.is_empty())
+            !timeline.class(kind).runs() && timeline.kinds.get(kind as usize).is_some_and(|k| !k.label.is_empty())
         };
         // Kinds are also told apart by who wakes, which no row says: one row for what is called the same.
         let mut by_words: HashMap<&str, (u32, f64)> = HashMap::new();

@@ -2,6 +2,7 @@
 
 use super::pick::Pick;
 use crate::lanes::levels::bucketed;
+use crate::lanes::sampled::sampled;
 use crate::lanes::{Class, Span, Timeline};
 use crate::observed::Observed;
 use crate::{text, words};
@@ -42,7 +43,8 @@ fn glyph(class: Class) -> (char, char) {
 impl Lanes {
     /// The picked part of the lanes: at most `most` threads.
     pub fn new(observed: &Observed<'_, '_>, pick: Pick, most: usize) -> Lanes {
-        let mut timeline = Timeline::new(observed, if pick.tid.is_some() { usize::MAX } else { most });
+        let most = if pick.tid.is_some() { usize::MAX } else { most };
+        let mut timeline = sampled(observed, Timeline::new(observed, most));
         let meant = pick.threads(observed);
         timeline.lanes.retain(|l| meant.contains(&l.thread));
         let (from, to) = pick.range(observed);

@@ -66,7 +66,11 @@ pub(super) fn draw(answer: &Answer, left: f64, top: f64, m: &mut Markup) -> Opti
         let (from, to) = (y.at(point.speedup_interval.low), y.at(point.speedup_interval.high));
         m.raw(&format!("<line class=\"whisker\" x1=\"{at}\" x2=\"{at}\" y1=\"{from}\" y2=\"{to}\"/>"));
         for end in [from, to] {
-            m.raw(&format!("<line class=\"whisker\" x1=\"{}\" x2=\"{}\" y1=\"{end}\" y2=\"{end}\"/>", at - 4.0, at + 4.0));
+            m.raw(&format!(
+                "<line class=\"whisker\" x1=\"{}\" x2=\"{}\" y1=\"{end}\" y2=\"{end}\"/>",
+                at - 4.0,
+                at + 4.0
+            ));
         }
     }
     let line = places(&|p| p.speedup);

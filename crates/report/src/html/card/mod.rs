@@ -99,7 +99,10 @@ fn first_cause(answer: &Answer, x: f64, width: f64, mut y: f64, m: &mut Markup) 
         return paragraph("No cause was found.", &TEXT, x, width, y, m);
     };
     let (title, colour) = describe(cause.id).map_or((cause.id.name(), "#5c6570"), |meta| (meta.title, meta.colour));
-    m.raw(&format!("<rect x=\"{x}\" y=\"{}\" width=\"13\" height=\"13\" rx=\"2\" fill=\"{colour}\"/>\n", round(y + 4.0)));
+    m.raw(&format!(
+        "<rect x=\"{x}\" y=\"{}\" width=\"13\" height=\"13\" rx=\"2\" fill=\"{colour}\"/>\n",
+        round(y + 4.0)
+    ));
     let small = if answer.verdict.scales() { "Small loss: " } else { "" };
     y = paragraph(&format!("{small}{title}"), &TITLE, x + 22.0, width - 22.0, y, m) + 4.0;
     y = paragraph(&loss(answer, cause), &TEXT, x, width, y, m) + 8.0;
