@@ -71,6 +71,7 @@ class Lanes {
     showMarks(this);
     this.standing = run.left_out > 0 ? `${plural(run.left_out, "short thread")} not drawn.` : "";
     this.pointer = null;
+    this.tell();
     [this.from, this.to] = [0, run.length];
     const first = run.levels[0];
     if (first) await this.load(first);
