@@ -248,22 +248,31 @@ fn source_lines_are_text_around_the_culprit() {
     let subject = Subject { analysis: &analysis, folder: "x", sources: &sources };
     render(&subject, &mut out).expect("a Vec takes everything");
     let page = String::from_utf8(out).expect("the page is UTF-8");
-    // In the margin what threads waited in the line, as recorded: no sample of these threads is in it.
-    let cause = analysis.answer.verdict.causes.iter().find(|c| c.culprit.is_some()).expect("a cause with a culprit");
-    let ledger = analysis.ledgers.iter().find(|l| l.traced.told_count() == cause.threads).expect("its run");
-    let inside = |stack| {
-        let frames = model.stacks.frames(stack);
-        frames.iter().any(|c| (c.frame.file.as_deref(), c.frame.line) == (Some(file.as_str()), Some(line)))
-    };
-    let waits = ledger.traced.waits.values().filter(|wait| wait.user_stack.is_some_and(inside));
-    let waited: f64 = waits.map(|wait| wait.blocked_ns as f64 / 1e9 / ledger.work).sum();
-    assert!(waited > 0.0);
-    let spent = format!("<span class=\"spent\">{}</span> ", report::words::about(waited));
-    let hit = format!("{spent}<span class=\"number\">{line}</span> &lt;b onclick=&#39;x&#39;&gt;line {line}&lt;/b&gt;");
-    assert!(page.contains(&hit), "{hit}");
-    assert!(
-        page.contains("<span class=\"spent\">waits</span> <span class=\"number\">line</span> of the line with all")
-    );
+    let hit = format!("<span class=\"number\">{line}</span> &lt;b onclick=&#39;x&#39;&gt;line {line}&lt;/b&gt;");
+    assert!(page.contains(&hit) && page.contains("<span class=\"hit\">"), "{hit}");
     assert!(page.contains(&format!("<span class=\"number\">{}</span>", line + 3)));
     assert!(!page.contains('\u{1b}') && !page.contains("<b onclick"));
+}
+
+/// In the margin of the lines stands what they took: here each of two threads waits for half a second for a lock that a
+/// line takes, and is never sampled there.
+#[test]
+fn source_lines_have_their_seconds() {
+    let tables = hostile::alone();
+    let model = Model::new(&tables);
+    let analysis = analyze(&model);
+    let text: String = (1..100).map(|n| format!("line {n}\n")).collect();
+    let sources = Sources::find(&analysis.answer, &tables, |path| (path == "app.c").then(|| text.clone()));
+    let mut out = Vec::new();
+    render(&Subject { analysis: &analysis, folder: "x", sources: &sources }, &mut out).expect("a Vec takes everything");
+    let page = String::from_utf8(out).expect("the page is UTF-8");
+    let beside = |line: u32, spent: &str| {
+        let words = format!("<span class=\"spent\">{spent}</span> <span class=\"number\">{line}</span> line {line}\n");
+        assert!(page.contains(&words), "{words}");
+    };
+    beside(40, "1.0 s");
+    beside(39, "");
+    let titles = "<span class=\"spent\">waits</span> <span class=\"number\">line</span> of the line with all that it calls, \
+                  per run with 2 threads";
+    assert!(page.contains(titles), "{titles}");
 }

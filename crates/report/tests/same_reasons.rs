@@ -244,12 +244,13 @@ fn lanes_show_what_the_account_counts() {
     });
 }
 
-/// Nanoseconds of all lanes of a timeline by colour.
-fn coloured(timeline: &Timeline) -> Coloured {
+/// Nanoseconds of all lanes of a timeline between two times by colour.
+fn coloured(timeline: &Timeline, (from, to): (u64, u64)) -> Coloured {
     let mut shown: Coloured = BTreeMap::new();
     for lane in &timeline.lanes {
-        for span in &lane.spans {
-            for (kind, ns) in report::lanes::levels::parts(lane, span, span.end - span.start) {
+        for span in lane.between(from, to) {
+            let inside = span.end.min(to) - span.start.max(from);
+            for (kind, ns) in report::lanes::levels::parts(lane, span, inside) {
                 *shown.entry(timeline.class(kind)).or_default() += ns;
             }
         }
@@ -270,23 +271,24 @@ fn running_lanes_show_what_the_profile_counts() {
             let length = |lane: &Lane| lane.spans.iter().map(|s| s.end - s.start).sum::<u64>();
             assert_eq!(length(lane), length(other), "{name}");
         }
-        let (told, plain) = (coloured(&told), coloured(&plain));
+        let whole = (0, u64::MAX);
+        let part = coloured(&told, observed.traced.measured);
+        let (told, plain) = (coloured(&told, whole), coloured(&plain, whole));
         let running = |sums: &Coloured| sums.iter().filter(|(c, _)| c.runs()).map(|(_, ns)| ns).sum::<f64>();
         assert!((running(&told) - running(&plain)).abs() < 1e-4 * running(&plain) + 1e3, "{name}: {told:?} {plain:?}");
         for (class, ns) in plain.iter().filter(|(class, _)| !class.runs()) {
             let in_told = told.get(class).copied().unwrap_or(0.0);
             assert!((in_told - ns).abs() < 1e-4 * ns + 1e3, "{name}: {class:?}");
         }
-        // With few samples, or where many are from outside the measured part, shares differ by chance.
-        let whole = observed.traced.measured == (observed.traced.trace.begin_ns, observed.traced.trace.end_ns);
-        if !whole || ledger.profile.total < 300 || observed.model.tables.meta.imported.is_some() {
+        // With few samples, shares differ by chance.
+        if ledger.profile.total < 300 || observed.model.tables.meta.imported.is_some() {
             return;
         }
         let counted = |fits: fn(&Doing<'_>) -> bool| {
             let fitting = ledger.profile.counts.iter().filter(|(doing, _)| fits(doing)).map(|(_, n)| *n).sum::<u64>();
             fitting as f64 / ledger.profile.total as f64
         };
-        let drawn = |class| told.get(&class).copied().unwrap_or(0.0) / running(&told);
+        let drawn = |class| part.get(&class).copied().unwrap_or(0.0) / running(&part);
         for (class, share) in [
             (Class::Sync, counted(|doing| matches!(doing, Doing::Synchronising(_)))),
             (Class::Spin, counted(|doing| matches!(doing, Doing::Spinning))),
@@ -296,7 +298,7 @@ fn running_lanes_show_what_the_profile_counts() {
         }
         compared += 1;
     });
-    assert!(compared >= 8, "{compared} runs have enough samples");
+    assert!(compared >= 6, "{compared} runs have enough samples");
 }
 
 #[test]

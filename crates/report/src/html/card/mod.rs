@@ -85,7 +85,7 @@ fn paragraph(words: &str, of: &Type, x: f64, width: f64, mut y: f64, m: &mut Mar
         m.raw(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{}\" font-size=\"{size}\">", round(y - of.size * 0.35)));
         m.text(&line).raw("</text>\n");
     }
-    y
+    y.round()
 }
 
 /// Tenths of a pixel are enough.
