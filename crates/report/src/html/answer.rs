@@ -19,7 +19,7 @@ const MOST_WARNINGS: usize = 5;
 
 pub(super) fn section(analysis: &Analysis<'_, '_>, sources: &Sources) -> String {
     let answer = &analysis.answer;
-    let sources = &Shown { analysis, sources };
+    let sources = &Context { analysis, sources };
     let mut m = Markup::default();
     m.p("verdict", if answer.verdict.summary.is_empty() { "No verdict." } else { &answer.verdict.summary });
     for condition in &answer.verdict.machine {
@@ -52,12 +52,12 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, sources: &Sources) -> String 
 }
 
 /// Source lines, and what their times are made of.
-struct Shown<'a, 't> {
+struct Context<'a, 't> {
     analysis: &'a Analysis<'a, 't>,
     sources: &'a Sources,
 }
 
-impl<'t> Shown<'_, 't> {
+impl<'t> Context<'_, 't> {
     /// The times of the lines with so many threads.
     fn times(&self, threads: u32) -> LineTimes<'t> {
         LineTimes::new(self.analysis, threads, &self.sources.files(), &per_work(&self.analysis.answer))
@@ -65,7 +65,7 @@ impl<'t> Shown<'_, 't> {
 }
 
 /// Why a larger count collapses. When the reason is the first cause, the page has explained it already.
-fn beyond(beyond: &Beyond, answer: &Answer, sources: &Shown<'_, '_>, m: &mut Markup) {
+fn beyond(beyond: &Beyond, answer: &Answer, sources: &Context<'_, '_>, m: &mut Markup) {
     let first = answer.verdict.causes.first().map_or(1, |cause| cause.threads);
     m.raw("<article class=\"cause\" id=\"beyond\"><h3>");
     m.text(&format!("Beyond {}", answer.counted.many(first))).raw("</h3>\n<p>");
@@ -134,7 +134,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
     m.raw("</dl>\n");
 }
 
-fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Shown<'_, '_>, m: &mut Markup) {
+fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Context<'_, '_>, m: &mut Markup) {
     let id = cause.id.name();
     m.raw(&format!("<h3><span class=\"swatch c-{id}\" aria-hidden=\"true\"></span>"));
     let small = if answer.verdict.only_small_losses() { "Small loss " } else { "" };
@@ -164,7 +164,7 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Shown<'_, '_>, 
     details(cause, answer.throughput.is_some(), m);
 }
 
-fn blame(culprit: &Culprit, threads: u32, shown: &Shown<'_, '_>, m: &mut Markup) {
+fn blame(culprit: &Culprit, threads: u32, shown: &Context<'_, '_>, m: &mut Markup) {
     let (sources, times) = (shown.sources, &shown.times(threads));
     m.raw("<div class=\"culprit\"><span class=\"label\">Culprit</span> <strong>");
     match (&culprit.function, &culprit.object) {

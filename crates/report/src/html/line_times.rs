@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Seconds per unit of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Spent {
+struct LineTime {
     /// On a processor, in the line and in all that it calls.
     running: f64,
     /// Of all threads: blocked in it, or in what it calls.
@@ -20,7 +20,7 @@ struct Spent {
 /// The times of the lines of some files in one observed run.
 #[derive(Debug, Default)]
 pub(super) struct LineTimes<'t> {
-    lines: BTreeMap<(&'t str, u32), Spent>,
+    lines: BTreeMap<(&'t str, u32), LineTime>,
     /// In words: what the times are of.
     of: String,
 }
@@ -36,7 +36,7 @@ impl<'t> LineTimes<'t> {
         let mut times = LineTimes::default();
         let Some(observed) = Observed::at(analysis, Some(threads)).filter(|_| !files.is_empty()) else { return times };
         times.of = format!("of the line with all that it calls, {per_work} with {}", observed.traced.count());
-        let mut by_stack: HashMap<StackId, Spent> = HashMap::new();
+        let mut by_stack: HashMap<StackId, LineTime> = HashMap::new();
         let each = seconds_per_sample(&observed);
         for stack in observed.traced.samples.iter().filter_map(|sample| sample.user_stack) {
             by_stack.entry(stack).or_default().running += each;
@@ -62,7 +62,7 @@ impl<'t> LineTimes<'t> {
     /// The margin of some lines of a file.
     pub(super) fn margin<'m>(&'m self, file: &'m str, lines: impl Iterator<Item = u32> + Clone) -> Margin<'m> {
         let of = |line: u32| self.lines.get(&(file, line)).copied().unwrap_or_default();
-        let any = |value: &dyn Fn(Spent) -> f64| lines.clone().any(|line| value(of(line)) > 0.0);
+        let any = |value: &dyn Fn(LineTime) -> f64| lines.clone().any(|line| value(of(line)) > 0.0);
         Margin { times: self, file, runs: any(&|s| s.running), waits: any(&|s| s.waiting) }
     }
 }

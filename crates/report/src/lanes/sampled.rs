@@ -15,14 +15,14 @@ use std::collections::HashMap;
 const REACH: u64 = 5;
 
 /// A moment of a sample, and the kind that it shows.
-type Shown = (u64, u32);
+type KindAt = (u64, u32);
 
 /// The lanes, with running time told apart by samples.
 pub fn sampled(observed: &Observed<'_, '_>, timeline: Timeline) -> Timeline {
     let Timeline { begin, end, kinds, lanes, left_out } = timeline;
-    let mut kinds = Kinds { kinds, of: HashMap::new(), observed };
+    let mut kinds = SampledKinds { kinds, of: HashMap::new(), observed };
     kinds.tell_calls();
-    let mut by_thread: HashMap<ThreadId, Vec<Shown>> = HashMap::new();
+    let mut by_thread: HashMap<ThreadId, Vec<KindAt>> = HashMap::new();
     for sample in observed.samples() {
         let kind = kinds.of(sample);
         by_thread.entry(sample.thread).or_default().push((sample.time_ns, kind));
@@ -38,7 +38,7 @@ pub fn sampled(observed: &Observed<'_, '_>, timeline: Timeline) -> Timeline {
     Timeline { begin, end, kinds: kinds.kinds, lanes, left_out }
 }
 
-struct Kinds<'o, 'a, 't> {
+struct SampledKinds<'o, 'a, 't> {
     observed: &'o Observed<'a, 't>,
     kinds: Vec<Kind>,
     of: HashMap<Doing<'t>, u32>,
@@ -47,7 +47,7 @@ struct Kinds<'o, 'a, 't> {
 /// Stands for the kind of what no sample tells, until it is known whether there is any.
 const UNSAMPLED: u32 = u32::MAX;
 
-impl<'t> Kinds<'_, '_, 't> {
+impl<'t> SampledKinds<'_, '_, 't> {
     fn doing(&self, sample: &Sample) -> Doing<'t> {
         self.observed.profile.map_or(Doing::Unknown, |profile| profile.doing(self.observed.traced, sample))
     }
@@ -140,11 +140,11 @@ fn class_of(doing: Doing<'_>) -> Class {
 }
 
 /// True for a span that is running, with nothing else known of it.
-fn is_plain(kinds: &Kinds<'_, '_, '_>, kind: u32) -> bool {
+fn is_plain(kinds: &SampledKinds<'_, '_, '_>, kind: u32) -> bool {
     kinds.kinds.get(kind as usize).is_some_and(|kind| kind.class == Class::User && kind.label.is_empty())
 }
 
-fn recoloured(lane: Lane, mut shown: Vec<Shown>, reach: u64, kinds: &Kinds<'_, '_, '_>) -> Lane {
+fn recoloured(lane: Lane, mut shown: Vec<KindAt>, reach: u64, kinds: &SampledKinds<'_, '_, '_>) -> Lane {
     let Lane { thread, spans, mixes } = lane;
     // What was sampled inside a recorded call says nothing of the code around it.
     let mut calls = spans.iter().filter(|s| s.mix == 0 && is_call(kinds, s.kind)).peekable();
@@ -176,12 +176,12 @@ fn recoloured(lane: Lane, mut shown: Vec<Shown>, reach: u64, kinds: &Kinds<'_, '
     made
 }
 
-fn is_call(kinds: &Kinds<'_, '_, '_>, kind: u32) -> bool {
+fn is_call(kinds: &SampledKinds<'_, '_, '_>, kind: u32) -> bool {
     kinds.class(kind).runs() && !is_plain(kinds, kind)
 }
 
 /// A running span, divided where another sample becomes the nearest.
-fn split(span: Span, near: &[Shown], reach: u64, spans: &mut Vec<Span>) {
+fn split(span: Span, near: &[KindAt], reach: u64, spans: &mut Vec<Span>) {
     let own = spans.len();
     let mut add = |end: u64, kind: u32| {
         let start = spans.get(own..).and_then(|own| own.last()).map_or(span.start, |last| last.end);
@@ -208,9 +208,9 @@ fn split(span: Span, near: &[Shown], reach: u64, spans: &mut Vec<Span>) {
 fn share_out(
     span: &Span,
     mix: Option<&Vec<(u32, u64)>>,
-    near: &[Shown],
+    near: &[KindAt],
     reach: u64,
-    kinds: &Kinds<'_, '_, '_>,
+    kinds: &SampledKinds<'_, '_, '_>,
 ) -> Vec<(u32, u64)> {
     let mut inside: HashMap<u32, u64> = HashMap::new();
     for (_, kind) in near.iter().filter(|s| s.0 >= span.start).take_while(|s| s.0 < span.end) {
@@ -243,7 +243,7 @@ mod tests {
 
     const NOT: u32 = UNSAMPLED;
 
-    fn pieces(from: u64, to: u64, near: &[Shown]) -> Vec<(u64, u64, u32)> {
+    fn pieces(from: u64, to: u64, near: &[KindAt]) -> Vec<(u64, u64, u32)> {
         let mut spans = Vec::new();
         split(Span { start: from, end: to, kind: 0, mix: 0 }, near, 50, &mut spans);
         spans.into_iter().map(|s| (s.start, s.end, s.kind)).collect()
