@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Command::Export(options) => commands::export::run(&options),
         Command::Import(options) => commands::import::run(&options),
         Command::WhatIf(options) => commands::what_if::run(&options),
+        Command::Predict(options) => commands::predict::run(&options),
         Command::Show(options) => commands::show::run(&options),
         Command::Compare(options) => commands::compare::run(&options),
         Command::Try(options) => commands::experiment::run(&options),

@@ -1,6 +1,6 @@
 //! The report: an answer as people and as programs read it.
 //!
-//! Rooms: [`terminal`] one screen of text; [`comparison`] cases side by side, [`pair`] two of them, [`experiment`] trials; [`json`] the whole
+//! Rooms: [`terminal`] one screen of text; [`comparison`] cases side by side, [`pair`] two of them, [`experiment`] trials; [`prediction`] what more processors would bring; [`json`] the whole
 //! answer for scripts, [`markdown`] for a pull request, [`sarif`] for code scanning; [`html`] the page; [`observed`]
 //! one observed run; [`show`] tables of one run; [`lanes`] threads over time; [`live`] what they do now; [`export`]
 //! formats of other tools; [`culprit`] a culprit in one line; [`repository`] places in the
@@ -22,6 +22,7 @@ pub mod live;
 pub mod markdown;
 pub mod observed;
 pub mod pair;
+pub mod prediction;
 pub mod repository;
 pub mod requests;
 pub mod sarif;

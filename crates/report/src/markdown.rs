@@ -7,9 +7,11 @@ use crate::comparison::Comparison as Cases;
 use crate::culprit::{WITHOUT_END, blame};
 use crate::experiment::{self, Experiment};
 use crate::pair::Pair;
+use crate::prediction;
 use crate::text::{harmless, sentence};
 use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Comparison, CurveChange, Judgement, Point, Setup};
+use analyze::prediction::Prediction;
 use std::io::{self, Write};
 
 /// Most rows of evidence for a cause.
@@ -204,6 +206,30 @@ pub fn render_comparison(comparison: &Comparison, out: &mut impl Write) -> io::R
     writeln!(out, "### knee: {}\n", prose(&comparison.summary))?;
     changes(comparison, ("before", "after"), true, out)?;
     warnings(&comparison.warnings, out)
+}
+
+/// Writes a prediction.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn render_prediction(prediction: &Prediction, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "### knee: what more processors would bring\n")?;
+    writeln!(out, "{}\n", command(&prediction.command))?;
+    if let Some(refused) = &prediction.refused {
+        return writeln!(out, "{}", prose(&sentence(&prediction::refusal(refused))));
+    }
+    writeln!(out, "{}\n", prose(&prediction::headline(prediction)))?;
+    let table = prediction::table(prediction);
+    writeln!(out, "| {} |", table.titles.join(" | "))?;
+    writeln!(out, "|{}", "--:|".repeat(table.titles.len()))?;
+    for cells in &table.rows {
+        writeln!(out, "| {} |", cells.iter().map(|cell| prose(cell)).collect::<Vec<_>>().join(" | "))?;
+    }
+    writeln!(out)?;
+    for text in prediction::below(prediction).iter().map(String::as_str).chain([prediction::RANGE]) {
+        writeln!(out, "- {}", prose(text))?;
+    }
+    Ok(())
 }
 
 fn changes(

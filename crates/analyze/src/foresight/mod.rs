@@ -1,25 +1,19 @@
 //! What the program would do without a cause: how many times as fast it would be, from its account.
 //!
-//! Rooms: `model` the arithmetic for one thread count. May import: `account`, `answer`, `causes`, `facts`,
+//! Rooms: `model` the arithmetic for one thread count; [`outside`] what others took. May import: `account`, `answer`, `causes`, `facts`,
 //! `statistics`, `words`.
 //!
 //! Nothing is foretold of runs that other programs disturbed, and of causes whose removal an account cannot tell.
 
 mod model;
+pub mod outside;
 
 use crate::account::Ledger;
 use crate::answer::{Cause, Foreseen, Removed, Verdict, WhatIf};
 use crate::causes::{Meta, Removal};
 use crate::facts::{Facts, share};
-use crate::words::{percent, said, two_digits};
+use crate::words::{said, two_digits};
 use model::{Count, Taken};
-
-/// Decides: whether nothing is foretold because other programs or virtual machines took processors: more than this share
-/// of the capacity, at the thread count or at the smallest.
-/// From: trials against measured repairs: the median error was 23 % on quiet runs and 69 % on disturbed ones.
-/// Shown by: `nothing_is_foretold_of_disturbed_runs`.
-/// Wrong if: what others took does not change how the program's threads wait for each other.
-const MOST_DISTURBED: f64 = 0.1;
 
 /// Decides: whether nothing is foretold because the program runs hardly anything but the cause's code: more than this
 /// share of its processor time at the smallest thread count.
@@ -75,22 +69,10 @@ fn known<'a>(metas: &[&'a Meta], (number, cause): (usize, &'a Cause)) -> Option<
 }
 
 /// Why nothing can be foretold of a program that others disturbed, if they did.
-fn disturbed(facts: &Facts<'_, '_>, base: &Ledger<'_, '_>, known: &[KnownCause<'_>]) -> Option<String> {
+fn disturbed<'t>(facts: &Facts<'_, 't>, base: &Ledger<'_, 't>, known: &[KnownCause<'_>]) -> Option<String> {
     let told = |l: &&Ledger<'_, '_>| known.iter().any(|k| k.cause.threads == l.account.threads);
-    let taken = |l: &Ledger<'_, '_>| (l.to_machine() + l.disturbed + l.stolen) / l.account.capacity;
-    let ledgers = facts.ledgers.iter().filter(told).chain([base]);
-    let most = ledgers.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
-    (taken(most) > MOST_DISTURBED).then(|| {
-        said(
-            format!(
-                "other programs or virtual machines took {} of the processors with {}: what a repair would bring \
-                 cannot be told",
-                percent(taken(most)),
-                facts.counted().many(most.account.threads)
-            ),
-            String::new,
-        )
-    })
+    let why = outside::disturbed(facts.counted(), facts.ledgers.iter().filter(told).chain([base]))?;
+    Some(said(format!("{why}: what a repair would bring cannot be told"), String::new))
 }
 
 fn removed<'t>(facts: &Facts<'_, 't>, base: &Ledger<'_, 't>, of: &[KnownCause<'_>], part: f64) -> Option<Removed> {

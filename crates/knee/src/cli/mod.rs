@@ -7,8 +7,8 @@ mod running;
 mod values;
 
 pub(crate) use reading::{
-    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Man, Report, Show, ShowFormat, Table, Target,
-    View, WhatIf,
+    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Law, Man, Predict, PredictionFormat, Report, Show,
+    ShowFormat, Table, Target, View, WhatIf,
 };
 pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Try, Watch};
 
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Says how many times as fast the program would be without each cause of its answer
     WhatIf(WhatIf),
+    /// Says how fast the program would be with more processors, as a range
+    Predict(Predict),
     /// Shows a table of an observed run: its threads, locks, waits, functions, lanes, ...
     Show(Show),
     /// Serves the page of a recording with all of its detail, for a browser on this machine
@@ -89,6 +91,7 @@ impl Command {
             | Command::Doctor(_) => Task::Observing,
             Command::Report(_)
             | Command::WhatIf(_)
+            | Command::Predict(_)
             | Command::Show(_)
             | Command::View(_)
             | Command::Export(_)

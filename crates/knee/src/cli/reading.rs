@@ -45,6 +45,54 @@ pub(crate) struct WhatIf {
     pub(crate) format: Format,
 }
 
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  knee predict knee-server-20261121-101112 --processors 4,8,16
+  knee predict DIR --from 1          # from one count alone, beside what was measured
+  knee predict DIR --from 2 --model usl --format json";
+
+#[derive(Debug, Args)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub(crate) struct Predict {
+    /// Folder of the recording of a sweep
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Numbers of processors [default: twice, four and eight times the largest measured count]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) processors: Vec<u32>,
+    /// Use only the counts up to this one, and compare with what was measured above it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) from: Option<u32>,
+    /// Show another law beside it, with its error
+    #[arg(long, value_enum, value_name = "LAW")]
+    pub(crate) model: Option<Law>,
+    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    #[arg(long, value_name = "FILE")]
+    pub(crate) primitives: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: PredictionFormat,
+}
+
+/// A law of scaling to show beside a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Law {
+    /// The universal scalability law
+    Usl,
+}
+
+/// For whom a prediction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum PredictionFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For scripts (see docs/prediction.schema.json)
+    Json,
+    /// For a comment on a pull request
+    Markdown,
+}
+
 const SHOW_EXAMPLES: &str = "\
 Examples:
   knee show locks knee-server-20261121-101112

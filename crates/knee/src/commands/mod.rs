@@ -13,6 +13,7 @@ pub(crate) mod experiment;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod lab;
+pub(crate) mod predict;
 pub(crate) mod record;
 pub(crate) mod report;
 mod shared;

@@ -3,10 +3,10 @@
 //! Rooms: `style` how to write; `page` the only way to the output (makes text harmless, keeps to the width, colours);
 //! `table` columns; `curve`, `account`, `causes`, `ending` the parts of the answer; `capabilities` the table of
 //! `knee doctor`; `compared` the pages of `knee diff`, `knee compare` and `knee try`; `cases` the variants of a sweep side by
-//! side, with their curves drawn by `plot`; `what_if` that of `knee what-if`; [`sheet`] headings and texts for everything
+//! side, with their curves drawn by `plot`; `what_if` that of `knee what-if`, `prediction` that of `knee predict`; [`sheet`] headings and texts for everything
 //! else.
 //!
-//! May import: `comparison`, `culprit`, `experiment`, `pair`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
+//! May import: `comparison`, `culprit`, `experiment`, `pair`, `prediction`, `requests`, `text`, `words`, `analyze`, `recording`, anstyle.
 
 mod account;
 mod capabilities;
@@ -17,6 +17,7 @@ mod curve;
 mod ending;
 mod page;
 mod plot;
+mod prediction;
 pub mod sheet;
 mod style;
 mod table;
@@ -28,6 +29,7 @@ pub use cases::render as render_cases;
 pub use compared::{render_comparison, render_experiment, render_pair};
 pub use ending::SweepFiles;
 use page::Page;
+pub use prediction::render as render_prediction;
 use recording::meta::Machine;
 use std::io::{self, Write};
 pub use style::Style;
