@@ -48,8 +48,13 @@ fn program(processors: u32, counts: &[u32], serial: f64, parts: fn(u32) -> Vec<f
     let (alone, rest) = (2.0 * serial, 2.0 * (1.0 - serial));
     counts.iter().fold(Sketch::new(processors), |sketch, threads| {
         let parts = parts(*threads);
-        let most = parts.iter().copied().fold(1.0 / f64::from(processors), f64::max);
-        let wall = alone + rest * most;
+        // Each part goes to the processor that is free first.
+        let mut until = vec![0.0_f64; processors as usize];
+        for part in &parts {
+            let first = (0..until.len()).min_by(|a, b| until[*a].total_cmp(&until[*b])).unwrap();
+            until[first] += rest * part;
+        }
+        let wall = alone + until.into_iter().fold(0.0, f64::max);
         sketch.clean_cpu(*threads, &around(wall), &around(2.0)).traced(*threads, |run| {
             let start = (alone * 1e9) as u64;
             run.thread("main").runs(start, "prepare@app app.c:3 < main@app app.c:90").blocks(
@@ -74,7 +79,7 @@ fn is_within_a_tenth(prediction: &Prediction, processors: u32, truth: f64) {
     let told = speed(prediction, processors);
     assert!((told / truth - 1.0).abs() < 0.1, "{told} at {processors} instead of {truth}: {prediction:#?}");
     let range = at(prediction, processors).range.unwrap();
-    assert!(range.low <= truth && truth <= range.high, "{truth} at {processors}: {prediction:#?}");
+    assert!(range.low <= truth && truth <= 1.001 * range.high, "{truth} at {processors}: {prediction:#?}");
 }
 
 #[test]
@@ -219,7 +224,7 @@ fn nothing_is_predicted_from_disturbed_runs() {
 #[test]
 fn a_load_s_rate_is_no_limit_of_the_program() {
     let mut tables = program(2, &[1, 2], 0.1, equal).tables();
-    tables.meta.load = Some(Load { command: vec!["wrk".to_owned()], ..serde_json::from_str("{\"command\":[]}").unwrap() });
+    tables.meta.load = Some(Load { command: vec!["wrk".to_owned()], processors: Vec::new(), ready: None });
     assert!(refused(&tables).contains("a load asks"));
 }
 
@@ -231,15 +236,18 @@ fn what_no_processor_brings_is_not_predicted() {
         sketch.clean_cpu(threads as u32, &around(1.3 * wall), &around(1.0)).traced(threads as u32, |run| {
             main_joins(run, ms(1300 / threads));
             for worker in 0..threads {
-                run.thread(&format!("worker-{worker}"))
-                    .runs(ms(1000 / threads), WORK)
-                    .blocks(Reason::Io, ms(300 / threads), waits);
+                run.thread(&format!("worker-{worker}")).runs(ms(1000 / threads), WORK).blocks(
+                    Reason::Io,
+                    ms(300 / threads),
+                    waits,
+                );
             }
         })
     };
     let tables = reads(2, reads(1, Sketch::new(2))).tables();
-    assert!(refused(&tables).contains("no processor makes faster") || refused(&tables).contains("mostly wait"));
-    let idle = Sketch::new(2).clean_cpu(1, &around(1.0), &around(0.1)).clean_cpu(2, &around(0.5), &around(0.1)).tables();
+    assert!(refused(&tables).contains("no processor makes faster"));
+    let idle =
+        Sketch::new(2).clean_cpu(1, &around(1.0), &around(0.1)).clean_cpu(2, &around(0.5), &around(0.1)).tables();
     assert!(refused(&idle).contains("mostly wait"));
 }
 

@@ -36,11 +36,8 @@ pub fn headline(prediction: &Prediction) -> String {
 pub fn table(prediction: &Prediction) -> PredictionTable {
     let points = &prediction.points;
     let any = |has: fn(&Predicted) -> bool| points.iter().any(has);
-    let mut columns: Vec<(&'static str, fn(&Predicted) -> String)> = vec![
-        ("processors", |p| p.processors.to_string()),
-        ("times as fast", speed),
-        ("range", range),
-    ];
+    let mut columns: Vec<(&'static str, fn(&Predicted) -> String)> =
+        vec![("processors", |p| p.processors.to_string()), ("times as fast", speed), ("range", range)];
     if any(|p| p.measured.is_some()) {
         columns.push(("measured", |p| of_measured(p, |m| format!("{:.2}", m.times_as_fast))));
         columns.push(("error", |p| of_measured(p, error)));

@@ -101,7 +101,7 @@ fn every_field_is_described() {
 #[test]
 fn the_schemas_name_every_cause() {
     let names: Vec<&str> = with_none().map(|meta| meta.id.name()).collect();
-    for page in ["answer", "comparison"] {
+    for page in ["answer", "comparison", "prediction"] {
         let path = format!("{}/../../docs/{page}.schema.json", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(&path).unwrap();
         let begin = text.find("\"cause_id\"").unwrap();

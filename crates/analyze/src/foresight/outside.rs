@@ -12,13 +12,9 @@ use recording::meta::Counted;
 const MOST_DISTURBED: f64 = 0.1;
 
 /// Of these accounts, what others took from the worst one, in words; `None` where it is too little to matter.
-pub fn disturbed<'a, 't: 'a>(
-    counted: Counted,
-    ledgers: impl Iterator<Item = &'a Ledger<'a, 't>>,
-) -> Option<String> {
+pub fn disturbed<'a, 't: 'a>(counted: Counted, ledgers: impl Iterator<Item = &'a Ledger<'a, 't>>) -> Option<String> {
     let taken = |l: &Ledger<'_, '_>| (l.to_machine() + l.disturbed + l.stolen) / l.account.capacity;
-    let (most, threads) =
-        ledgers.map(|l| (taken(l), l.account.threads)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (most, threads) = ledgers.map(|l| (taken(l), l.account.threads)).max_by(|a, b| a.0.total_cmp(&b.0))?;
     let told = || {
         let with = counted.many(threads);
         format!("other programs or virtual machines took {} of the processors with {with}", percent(most))

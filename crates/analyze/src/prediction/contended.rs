@@ -13,8 +13,8 @@
 //!   Guerraoui & Trigonakis, *Everything you always wanted to know about synchronization but were afraid to ask*, SOSP
 //!   2013). So one machine does not tell it for another.
 
-use crate::account::{Ledger, LineId};
 use crate::account::lines::{Why, Within};
+use crate::account::{Ledger, LineId};
 use crate::answer::Point;
 use crate::causes::lines::owner;
 use crate::statistics::MIN_SHARE;
@@ -120,4 +120,32 @@ impl Contended {
 pub(super) fn is_replayed(id: LineId) -> bool {
     use crate::answer::CauseId;
     id == LineId::Noise || owner(id).is_some_and(|meta| [CauseId::SERIAL_PHASE, CauseId::IMBALANCE].contains(&meta.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fought(kind: ContendedKind, room: Option<f64>) -> Contended {
+        Contended { kind, speed: (1.4, 1.6), largest: 2.0, room }
+    }
+
+    #[test]
+    fn a_saturated_lock_passes_no_more() {
+        for kind in [ContendedKind::Sleeping, ContendedKind::Spinning, ContendedKind::Line] {
+            assert!((fought(kind, Some(1.0)).bound((1.2, 3.0), 8).1 - 1.6).abs() < 1e-9);
+            assert!((fought(kind, Some(1.5)).bound((1.2, 3.0), 8).1 - 2.4).abs() < 1e-9, "held for two thirds");
+            assert!((fought(kind, None).bound((1.2, 3.0), 8).1 - 3.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn where_all_spin_at_one_word_a_program_collapses() {
+        for kind in [ContendedKind::Spinning, ContendedKind::Line] {
+            let low = |n| fought(kind, None).bound((1.2, 3.0), n).0;
+            assert!((low(4) - 0.7).abs() < 1e-9 && (low(8) - 0.35).abs() < 1e-9);
+        }
+        assert!((fought(ContendedKind::Sleeping, None).bound((1.2, 3.0), 8).0 - 1.2).abs() < 1e-9);
+        assert!(fought(ContendedKind::Sleeping, Some(1.0)).bound((2.0, 3.0), 4).0 <= 1.6);
+    }
 }

@@ -19,9 +19,9 @@ use crate::account::Ledger;
 use crate::account::lines::{LineId, Why};
 use crate::answer::{CauseId, Interval, Point, QueueKind};
 use crate::causes::lines::{owner, words};
+use crate::curve::median_of;
 use crate::facts::Facts;
 use crate::statistics::MIN_SHARE;
-use crate::statistics::intervals::spread;
 use crate::words::{count, said, two_digits};
 use contended::{Contended, is_replayed};
 use law::{excess_with, serial_share, universal, universal_speed};
@@ -84,9 +84,12 @@ pub fn predict<'t>(analysis: &Analysis<'_, 't>, ask: &Ask) -> Prediction {
     }
     let utilisation = || {
         let at = |q: &&crate::answer::Queue| Some(q.threads) == basis.largest() && q.kind == QueueKind::Lock;
-        answer.queues.iter().filter(at).map(|q| q.utilisation).fold(None, |most: Option<f64>, u| {
-            Some(most.map_or(u, |most| most.max(u)))
-        })
+        answer
+            .queues
+            .iter()
+            .filter(at)
+            .map(|q| q.utilisation)
+            .fold(None, |most: Option<f64>, u| Some(most.map_or(u, |most| most.max(u))))
     };
     let contended = basis.ledger(&facts).and_then(|ledger| Contended::new(ledger, &basis.points, utilisation()));
     prediction.points =
@@ -102,8 +105,8 @@ struct Basis<'a> {
     points: Vec<&'a Point>,
     /// All points within the processors, also those above `--from`.
     measured: Vec<&'a Point>,
-    /// Low and high ends of the times of `replay.within`.
-    ends: Vec<(f64, f64)>,
+    /// Times of `replay.within` at the ends of the intervals of their speeds.
+    ends: Vec<[f64; 2]>,
     counted: Counted,
 }
 
@@ -117,16 +120,17 @@ impl<'a> Basis<'a> {
         let mut replay = Replay { within: Vec::new(), beyond: Vec::new(), fixed_threads: None };
         let mut ends = Vec::new();
         for point in facts.points.iter().filter(|p| used(p.threads)) {
-            let Some(time) = spread(&facts.clean.seconds_per_unit(point.threads)).filter(|t| t.median > 0.0) else {
-                continue;
-            };
+            let time = median_of(&facts.clean.seconds_per_unit(point.threads)).filter(|time| *time > 0.0);
+            let Some(time) = time else { continue };
             let ledger = facts.ledgers.iter().find(|l| l.account.threads == point.threads);
             let work = ledger.map(RunWork::new).filter(|work| work.total() > 0.0);
             let processors = f64::from(point.threads.min(facts.processors.max(1)));
-            let step = Step { count: point.threads, processors, time: time.median, work };
+            let step = Step { count: point.threads, processors, time, work };
             if on_processors(point.threads) {
                 replay.within.push(step);
-                ends.push((time.low.max(f64::MIN_POSITIVE), time.high));
+                // Relative to the smallest count, inside the blocks of runs: what a block has in common does not count.
+                let base = replay.base().map_or(time, |base| base.time);
+                ends.push([point.speedup_interval.low, point.speedup_interval.high].map(|speed| base / speed));
             } else {
                 replay.beyond.push(step);
             }
@@ -220,8 +224,8 @@ impl<'a> Basis<'a> {
             }
             if let Some(contended) = contended.filter(|_| ratio > 1.0) {
                 range = contended.bound(range, processors);
-                let machine = format!("a sweep on a machine with {}", count(processors, "processor"));
-                predicted.not_known = Some(not_known(contended.kind.told(), &machine));
+                predicted.not_known =
+                    Some(not_known(contended.kind.told(), "a sweep on a machine with as many processors"));
                 predicted.times_as_fast = None;
             }
             predicted.range = Some(Interval { low: range.0, high: range.1 });
@@ -237,8 +241,10 @@ impl<'a> Basis<'a> {
         let band = band::half_width(ratio, counts);
         let noise = |needs: Needs, continued: bool, below: bool| -> f64 {
             let own = replay.speed(processors, needs, continued);
-            let noisy = self.ends.iter().enumerate().flat_map(|(place, (low, high))| {
-                [*low, *high].map(|time| replay.with_time(place, time).speed(processors, needs, continued))
+            let noisy = self.ends.iter().enumerate().skip(1).flat_map(|(place, ends)| {
+                ends.map(|time| {
+                    replay.with_time(place, time.max(f64::MIN_POSITIVE)).speed(processors, needs, continued)
+                })
             });
             let logs = noisy.map(|other| (other / own).ln()).filter(|log| log.is_finite() && (*log < 0.0) == below);
             logs.fold(0.0, |sum, log| sum + log * log).sqrt()
@@ -249,9 +255,13 @@ impl<'a> Basis<'a> {
             // Nothing is known of what threads do to each other: from nothing gained to nothing lost.
             return (low.min(1.0), high.min(most).max(speed));
         }
-        let recorded = replay.speed(processors, Needs::Recorded, true).min(most);
-        let nothing_lost = replay.speed(processors, Needs::Alone, false) * noise(Needs::Alone, false, false).exp();
-        let high = high.max(recorded).min(nothing_lost).min(most).max(speed);
+        // Without an observed run it is not known what of the time is processor time.
+        let seen = replay.largest().is_some_and(|step| step.work.is_some());
+        let recorded = if seen { replay.speed(processors, Needs::Recorded, true).min(most) } else { speed };
+        // Unequal shares may be chance; serial phases are none.
+        let evenly = replay.speed(processors, Needs::Evenly, false);
+        let phases = evenly * (noise(Needs::Evenly, false, false) + band::half_width(1.0, counts)).exp();
+        let high = high.max(recorded).min(phases).min(most).max(speed);
         (low.min(recorded), high)
     }
 

@@ -2,8 +2,8 @@
 
 use super::replay::Replay;
 use super::told::NotKnown;
-use crate::account::lines::{LineId, Why};
 use crate::account::Ledger;
+use crate::account::lines::{LineId, Why};
 use crate::facts::Facts;
 use crate::foresight::outside::disturbed;
 use crate::scaling::mostly_waits;
@@ -67,15 +67,18 @@ pub(super) fn refused(facts: &Facts<'_, '_>, replay: &Replay, tested: bool) -> O
             "a sweep of more threads on this machine",
         ));
     }
-    let most = |fits: fn(LineId) -> bool| {
-        used().map(|l| l.sum(fits).0 / l.account.capacity).fold(0.0, f64::max)
-    };
+    let most = |fits: fn(LineId) -> bool| used().map(|l| l.sum(fits).0 / l.account.capacity).fold(0.0, f64::max);
     let waited = most(|id| {
         matches!(id, LineId::Blocked(Why::Io | Why::Poll | Why::Sleep | Why::Reply | Why::Pause) | LineId::ReadingPages)
     });
+    // What the work waits for with the smallest count, too, is no loss there.
+    let waited = waited.max(replay.waiting());
     if waited > MOST_FOREIGN {
         return Some(not_known(
-            &format!("{} of the processors wait for files, sockets or the clock, which no processor makes faster", percent(waited)),
+            &format!(
+                "{} of the time is waiting for files, sockets or the clock, which no processor makes faster",
+                percent(waited)
+            ),
             "a sweep on a machine with the larger number of processors and the same devices",
         ));
     }

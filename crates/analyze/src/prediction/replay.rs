@@ -44,6 +44,8 @@ impl Step {
 pub(super) enum Needs {
     /// That of the smallest count.
     Alone,
+    /// The same, divided evenly.
+    Evenly,
     /// That of the runs themselves.
     Recorded,
 }
@@ -105,10 +107,10 @@ impl Replay {
     fn longest(&self, step: &Step, processors: f64, needs: Needs) -> f64 {
         let work = match needs {
             Needs::Alone => self.alone(),
+            Needs::Evenly => return self.alone() / processors.max(1.0),
             Needs::Recorded => step.parallel(),
         };
-        let observed: Vec<&RunWork> =
-            self.within.iter().chain(&self.beyond).filter_map(|s| s.work.as_ref()).collect();
+        let observed: Vec<&RunWork> = self.within.iter().chain(&self.beyond).filter_map(|s| s.work.as_ref()).collect();
         let threads = step.work.as_ref().map_or(0, |work| work.threads.len()) as f64;
         let same = self.fixed_threads.is_some() || f64::from(step.count) == processors;
         let more = if same { 0.0 } else { processors - f64::from(step.count) };
@@ -154,6 +156,12 @@ impl Replay {
     pub(super) fn speed(&self, processors: u32, needs: Needs, continued: bool) -> f64 {
         let base = self.base().map_or(f64::NAN, |base| base.time);
         base / self.time(processors, needs, continued)
+    }
+
+    /// The largest share of the time in which all wait for the world outside.
+    pub(super) fn waiting(&self) -> f64 {
+        let all = self.within.iter().chain(&self.beyond).filter_map(|step| step.work.as_ref());
+        all.map(|work| work.waits).fold(0.0, f64::max)
     }
 
     /// The measured curve alone: counts over the smallest, and how many times the ideal time they take.

@@ -34,7 +34,11 @@ impl Pattern {
         let kept = Pattern::Ratio(ratio(share, threads));
         let Some((first, of)) = seen.first().copied().filter(|(_, of)| *of < threads) else { return kept };
         let off = |told: f64| (told / share).ln().abs();
-        if off(first) < off(Pattern::Ratio(ratio(first, of)).share(threads as f64)) { Pattern::Fixed(share) } else { kept }
+        if off(first) < off(Pattern::Ratio(ratio(first, of)).share(threads as f64)) {
+            Pattern::Fixed(share)
+        } else {
+            kept
+        }
     }
 
     /// The largest share with so many threads.

@@ -141,7 +141,8 @@ fn change(slice: &Slice, reasons: &HashMap<WaitId, Why>) -> Option<impl Fn(f64) 
     let weight = weight.min(1.0);
     let (thread, state) = (slice.thread, slice.state);
     let why = slice.wait.and_then(|wait| reasons.get(&wait)).copied();
-    let outside = matches!(why, Some(Why::Io | Why::Sleep | Why::Poll | Why::Reply | Why::Pause | Why::Fault | Why::Child));
+    let outside =
+        matches!(why, Some(Why::Io | Why::Sleep | Why::Poll | Why::Reply | Why::Pause | Why::Fault | Why::Child));
     let counts = !matches!(state, State::Unknown) && (state != State::Blocked || outside);
     counts.then_some(move |sign: f64| match state {
         State::Running => Change::Runs(thread, sign * weight),

@@ -7,8 +7,8 @@ mod running;
 mod values;
 
 pub(crate) use reading::{
-    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Law, Man, Predict, PredictionFormat, Report, Show,
-    ShowFormat, Table, Target, View, WhatIf,
+    Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Law, Man, Predict, PredictionFormat, Report,
+    Show, ShowFormat, Table, Target, View, WhatIf,
 };
 pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Try, Watch};
 

@@ -22,11 +22,7 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ui::Code> {
         let hint = "knee sweep -t 1,2,4 -- COMMAND, with {threads} where the count goes";
         return Err(Failure::new(Status::Usage, what).hint(hint).into());
     }
-    let ask = Ask {
-        processors: options.processors.clone(),
-        from: options.from,
-        usl: options.model == Some(Law::Usl),
-    };
+    let ask = Ask { processors: options.processors.clone(), from: options.from, usl: options.model == Some(Law::Usl) };
     let prediction = predict(&analysis, &ask);
     ui::out(|mut out| match options.format {
         PredictionFormat::Text => ::report::terminal::render_prediction(&prediction, ui::style(), &mut out),
