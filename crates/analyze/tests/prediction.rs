@@ -146,9 +146,10 @@ fn far_targets_have_only_a_range() {
 
 #[test]
 fn the_range_grows_with_the_target() {
-    // One run in five is slower: there is noise in the sweep as well.
+    // The runs scatter: there is noise in the sweep as well.
     let noisy = |seconds: f64| vec![seconds, 1.02 * seconds, 0.98 * seconds, 1.01 * seconds, 1.04 * seconds];
-    let tables = Sketch::new(2).clean(1, &noisy(1.0)).clean(2, &noisy(0.65)).tables();
+    let other = |seconds: f64| vec![1.04 * seconds, 0.98 * seconds, seconds, 1.02 * seconds, 1.01 * seconds];
+    let tables = Sketch::new(2).clean(1, &noisy(1.0)).clean(2, &other(0.65)).tables();
     let prediction = told(&tables, &[2, 3, 4, 6, 8, 12, 16]);
     let widths: Vec<f64> =
         prediction.points.iter().map(|p| p.range.map(|range| range.high / range.low).unwrap()).collect();
@@ -156,7 +157,7 @@ fn the_range_grows_with_the_target() {
     assert!(prediction.notes.iter().any(|note| note.contains("no run was observed")), "{prediction:#?}");
     let quiet = told(&Sketch::new(2).clean(1, &around(1.0)).clean(2, &around(0.65)).tables(), &[8]);
     let (wide, narrow) = (at(&prediction, 8).range.unwrap(), at(&quiet, 8).range.unwrap());
-    assert!(wide.high / wide.low > 1.1 * narrow.high / narrow.low, "{wide:?} {narrow:?}");
+    assert!(wide.high / wide.low > 1.01 * narrow.high / narrow.low, "{wide:?} {narrow:?}");
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn from_one_count_the_speed_is_an_upper_bound_and_compared() {
     let point = at(&prediction, 2);
     assert!(point.at_most && point.amdahl.is_none() && prediction.beyond_processors.is_empty());
     let (range, measured) = (point.range.unwrap(), point.measured.unwrap());
-    assert!(range.low <= 1.0 && (measured.times_as_fast - 1.0 / 0.55).abs() < 0.02, "{point:#?}");
+    assert!((range.low - 0.5).abs() < 1e-9 && (measured.times_as_fast - 1.0 / 0.55).abs() < 0.02, "{point:#?}");
     assert!(measured.error.unwrap().abs() < 0.02 && measured.in_range == Some(true), "{point:#?}");
     assert!(prediction.notes[0].contains("from 1 thread alone"), "{prediction:#?}");
 }

@@ -8,6 +8,9 @@ use analyze::prediction::{MeasuredSpeed, NotKnown, Predicted, Prediction};
 /// How to read the range, below the table.
 pub const RANGE: &str = "The range holds nine in ten, by published curves and the noise of the sweep.";
 
+/// What a column shows of a point.
+type PredictionCell = fn(&Predicted) -> String;
+
 /// A table: titles, and the cells of each row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PredictionTable {
@@ -36,7 +39,7 @@ pub fn headline(prediction: &Prediction) -> String {
 pub fn table(prediction: &Prediction) -> PredictionTable {
     let points = &prediction.points;
     let any = |has: fn(&Predicted) -> bool| points.iter().any(has);
-    let mut columns: Vec<(&'static str, fn(&Predicted) -> String)> =
+    let mut columns: Vec<(&'static str, PredictionCell)> =
         vec![("processors", |p| p.processors.to_string()), ("times as fast", speed), ("range", range)];
     if any(|p| p.measured.is_some()) {
         columns.push(("measured", |p| of_measured(p, |m| format!("{:.2}", m.times_as_fast))));

@@ -15,7 +15,7 @@
 
 use crate::account::lines::{Why, Within};
 use crate::account::{Ledger, LineId};
-use crate::answer::Point;
+use crate::answer::{CauseId, Point};
 use crate::causes::lines::owner;
 use crate::statistics::MIN_SHARE;
 
@@ -118,7 +118,6 @@ impl Contended {
 
 /// True for lines that are what one thread alone, or unequal shares, leave idle: the replay has them already.
 pub(super) fn is_replayed(id: LineId) -> bool {
-    use crate::answer::CauseId;
     id == LineId::Noise || owner(id).is_some_and(|meta| [CauseId::SERIAL_PHASE, CauseId::IMBALANCE].contains(&meta.id))
 }
 

@@ -90,7 +90,7 @@ impl Replay {
     /// The count whose phases stand for so many processors: that very one, else the largest that was observed.
     fn stage(&self, processors: u32) -> Option<&Step> {
         let all = || self.within.iter().chain(&self.beyond).filter(|step| step.work.is_some());
-        all().find(|step| step.count == processors).or_else(|| all().last()).or(self.largest())
+        all().find(|step| step.count == processors).or_else(|| all().next_back()).or(self.largest())
     }
 
     /// The processor time of the work apart from serial phases, as the smallest count has it.

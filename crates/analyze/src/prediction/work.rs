@@ -178,7 +178,7 @@ impl Wanting {
             Change::Outside(weight) => self.outside += weight,
             Change::Worker(born) => {
                 self.workers += born;
-                self.ended = born < 0 && self.workers > 0 || self.ended && self.workers > 0;
+                self.ended = self.workers > 0 && (born < 0 || self.ended);
             }
         }
     }
