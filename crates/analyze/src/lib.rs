@@ -48,6 +48,7 @@ use causes::lines::{told, words};
 use curve::Clean;
 use facts::Facts;
 use model::Model;
+use prediction::{Ask, Prediction};
 use recording::Tables;
 
 /// A recording with everything that was found in it. Code that displays results reads them here and decides nothing
@@ -82,6 +83,11 @@ pub fn analyze_for<'m, 't>(model: &'m Model<'t>, causes: &[&Meta]) -> Analysis<'
         None => concluded(model, &clean, &ledgers, causes),
     };
     Analysis { model, clean, ledgers, answer }
+}
+
+/// What more processors would bring to the program of a recording.
+pub fn predict(analysis: &Analysis<'_, '_>, ask: &Ask) -> Prediction {
+    prediction::predict((analysis.model, &analysis.clean), &analysis.ledgers, &analysis.answer, ask)
 }
 
 /// The answer alone, for callers that need nothing else from the recording.

@@ -3,10 +3,10 @@
 
 mod common;
 
-use analyze::analyze;
 use analyze::answer::CauseId;
 use analyze::model::Model;
-use analyze::prediction::{Ask, Predicted, Prediction, predict};
+use analyze::prediction::{Ask, Predicted, Prediction};
+use analyze::{analyze, predict};
 use common::{RANDOM, around, birthday, main_joins};
 use recording::meta::Load;
 use recording::synthetic::{Sketch, ms};

@@ -226,7 +226,7 @@ pub fn render_prediction(prediction: &Prediction, out: &mut impl Write) -> io::R
         writeln!(out, "| {} |", cells.iter().map(|cell| prose(cell)).collect::<Vec<_>>().join(" | "))?;
     }
     writeln!(out)?;
-    for text in prediction::below(prediction).iter().map(String::as_str).chain([prediction::RANGE]) {
+    for text in prediction::below(prediction).iter().map(String::as_str).chain(prediction::reading(prediction)) {
         writeln!(out, "- {}", prose(text))?;
     }
     Ok(())

@@ -5,8 +5,12 @@ use crate::text::sentence;
 use crate::words::plural;
 use analyze::prediction::{MeasuredSpeed, NotKnown, Predicted, Prediction};
 
-/// How to read the range, below the table.
-pub const RANGE: &str = "The range holds nine in ten, by published curves and the noise of the sweep.";
+/// How to read the range, below the table; of one count, the notes say it.
+#[must_use]
+pub fn reading(prediction: &Prediction) -> Option<&'static str> {
+    let several = prediction.based_on.len() > 1;
+    several.then_some("The range is made to hold nine in ten, by published curves and the noise of the sweep.")
+}
 
 /// What a column shows of a point.
 type PredictionCell = fn(&Predicted) -> String;

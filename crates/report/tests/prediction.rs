@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use analyze::analyze;
 use analyze::model::Model;
-use analyze::prediction::{Ask, Prediction, predict};
+use analyze::prediction::{Ask, Prediction};
+use analyze::{analyze, predict};
 use recording::Recording;
 use report::terminal::{Style, render_prediction};
 use serde_json::Value;

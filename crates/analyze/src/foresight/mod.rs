@@ -1,7 +1,7 @@
 //! What the program would do without a cause: how many times as fast it would be, from its account.
 //!
 //! Rooms: `model` the arithmetic for one thread count; [`outside`] what others took. May import: `account`, `answer`, `causes`, `facts`,
-//! `statistics`, `words`.
+//! `statistics`, `words`, `recording`.
 //!
 //! Nothing is foretold of runs that other programs disturbed, and of causes whose removal an account cannot tell.
 

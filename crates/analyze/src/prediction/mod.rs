@@ -14,13 +14,13 @@ mod shares;
 mod told;
 mod work;
 
-use crate::Analysis;
 use crate::account::Ledger;
 use crate::account::lines::{LineId, Why};
-use crate::answer::{CauseId, Interval, Point, QueueKind};
+use crate::answer::{Answer, CauseId, Interval, Point, QueueKind};
 use crate::causes::lines::{owner, words};
-use crate::curve::median_of;
+use crate::curve::{Clean, median_of};
 use crate::facts::Facts;
+use crate::model::Model;
 use crate::statistics::MIN_SHARE;
 use crate::words::{count, said, two_digits};
 use contended::{Contended, is_replayed};
@@ -64,13 +64,17 @@ const SUPERLINEAR: f64 = 1.02;
 const COLLAPSE_FROM_ONE: f64 = 1.0;
 
 /// Predicts the speed of the program on other numbers of processors. Never panics, whatever the recording holds.
-pub fn predict<'t>(analysis: &Analysis<'_, 't>, ask: &Ask) -> Prediction {
-    let (model, answer) = (analysis.model, &analysis.answer);
+pub fn predict<'t>(
+    (model, clean): (&Model<'t>, &Clean<'t>),
+    ledgers: &[Ledger<'_, 't>],
+    answer: &Answer,
+    ask: &Ask,
+) -> Prediction {
     let facts = Facts {
         model,
-        clean: &analysis.clean,
+        clean,
         points: &answer.curve,
-        ledgers: &analysis.ledgers,
+        ledgers,
         processors: model.tables.meta.machine.usable_processors.max(1),
         named: words,
         only: None,

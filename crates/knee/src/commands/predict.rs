@@ -6,7 +6,7 @@ use crate::failure::{Failure, Status};
 use crate::index;
 use crate::ui;
 use analyze::model::Model;
-use analyze::prediction::{Ask, predict};
+use analyze::prediction::Ask;
 
 pub(crate) fn run(options: &Predict) -> anyhow::Result<ui::Code> {
     let folder = &options.folder;
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Predict) -> anyhow::Result<ui::Code> {
         return Err(Failure::new(Status::Usage, what).hint(hint).into());
     }
     let ask = Ask { processors: options.processors.clone(), from: options.from, usl: options.model == Some(Law::Usl) };
-    let prediction = predict(&analysis, &ask);
+    let prediction = analyze::predict(&analysis, &ask);
     ui::out(|mut out| match options.format {
         PredictionFormat::Text => ::report::terminal::render_prediction(&prediction, ui::style(), &mut out),
         PredictionFormat::Json => ::report::json::render(&prediction, &mut out),

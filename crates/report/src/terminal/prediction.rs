@@ -4,7 +4,7 @@ use super::Style;
 use super::page::Page;
 use super::style::Tone;
 use super::table::{Lean, Table};
-use crate::prediction::{RANGE, below, headline, refusal, table};
+use crate::prediction::{below, headline, reading, refusal, table};
 use analyze::prediction::Prediction;
 use std::io::{self, Write};
 
@@ -33,5 +33,5 @@ pub fn render(prediction: &Prediction, style: Style, out: &mut impl Write) -> io
     for text in below(prediction) {
         page.paragraph("", Tone::Plain, &text)?;
     }
-    page.paragraph("", Tone::Faint, RANGE)
+    reading(prediction).map_or(Ok(()), |reading| page.paragraph("", Tone::Faint, reading))
 }
