@@ -111,7 +111,7 @@ impl Replay {
             Needs::Recorded => step.parallel(),
         };
         let observed: Vec<&RunWork> = self.within.iter().chain(&self.beyond).filter_map(|s| s.work.as_ref()).collect();
-        let threads = step.work.as_ref().map_or(0, |work| work.threads.len()) as f64;
+        let threads = step.work.as_ref().map_or(f64::from(step.count), |work| work.threads.len() as f64);
         let same = self.fixed_threads.is_some() || f64::from(step.count) == processors;
         let more = if same { 0.0 } else { processors - f64::from(step.count) };
         let recorded = step.work.as_ref().filter(|_| same);
