@@ -63,7 +63,7 @@ pub(super) struct Replay {
 
 /// What the time on so many processors consists of, processor-seconds per unit of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Parts {
+pub(super) struct TimeParts {
     /// Processors × time.
     pub(super) all: f64,
     /// Processors without work during serial phases.
@@ -139,11 +139,11 @@ impl Replay {
     }
 
     /// What that time consists of, for work that needs what it does alone.
-    pub(super) fn parts(&self, processors: u32) -> Option<Parts> {
+    pub(super) fn parts(&self, processors: u32) -> Option<TimeParts> {
         let (step, n) = (self.stage(processors)?, f64::from(processors));
         let longest = self.longest(step, n, Needs::Alone);
         let time = self.time(processors, Needs::Alone, true);
-        Some(Parts {
+        Some(TimeParts {
             all: n * time,
             serial: (n - 1.0) * step.serial(),
             uneven: (n * longest - self.alone()).max(0.0),

@@ -89,7 +89,7 @@ struct Seen {
 
 /// A change at an instant.
 #[derive(Debug, Clone, Copy)]
-enum Change {
+enum WorkChange {
     Runs(ThreadId, f64),
     Ready(f64),
     Outside(f64),
@@ -101,7 +101,7 @@ impl Seen {
         let (begin, end) = traced.measured;
         let helpers = traced.helpers();
         let not_workers = others(traced);
-        let mut changes: Vec<(u64, Change)> = Vec::with_capacity(2 * traced.slices.len());
+        let mut changes: Vec<(u64, WorkChange)> = Vec::with_capacity(2 * traced.slices.len());
         for slice in traced.slices.iter().filter(|s| s.end_ns > s.start_ns && !helpers.contains(&s.thread)) {
             let Some(change) = change(slice, reasons) else { continue };
             let (from, to) = (slice.start_ns.clamp(begin, end), slice.end_ns.clamp(begin, end));
@@ -114,7 +114,7 @@ impl Seen {
             let (from, to) = (thread.start_ns.clamp(begin, end), thread.end_ns.clamp(begin, end));
             if from < to {
                 workers += 1;
-                changes.extend([(from, Change::Worker(1)), (to, Change::Worker(-1))]);
+                changes.extend([(from, WorkChange::Worker(1)), (to, WorkChange::Worker(-1))]);
             }
         }
         changes.sort_by_key(|(at, _)| *at);
@@ -136,7 +136,7 @@ impl Seen {
 }
 
 /// What a slice changes at its begin (1) and its end (−1).
-fn change(slice: &Slice, reasons: &HashMap<WaitId, Why>) -> Option<impl Fn(f64) -> Change> {
+fn change(slice: &Slice, reasons: &HashMap<WaitId, Why>) -> Option<impl Fn(f64) -> WorkChange> {
     let weight = slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64;
     let weight = weight.min(1.0);
     let (thread, state) = (slice.thread, slice.state);
@@ -145,9 +145,9 @@ fn change(slice: &Slice, reasons: &HashMap<WaitId, Why>) -> Option<impl Fn(f64) 
         matches!(why, Some(Why::Io | Why::Sleep | Why::Poll | Why::Reply | Why::Pause | Why::Fault | Why::Child));
     let counts = !matches!(state, State::Unknown) && (state != State::Blocked || outside);
     counts.then_some(move |sign: f64| match state {
-        State::Running => Change::Runs(thread, sign * weight),
-        State::Blocked => Change::Outside(sign * weight),
-        State::Runnable | State::Preempted | State::Unknown => Change::Ready(sign * weight),
+        State::Running => WorkChange::Runs(thread, sign * weight),
+        State::Blocked => WorkChange::Outside(sign * weight),
+        State::Runnable | State::Preempted | State::Unknown => WorkChange::Ready(sign * weight),
     })
 }
 
@@ -164,9 +164,9 @@ struct Wanting {
 }
 
 impl Wanting {
-    fn take(&mut self, change: Change) {
+    fn take(&mut self, change: WorkChange) {
         match change {
-            Change::Runs(thread, weight) => {
+            WorkChange::Runs(thread, weight) => {
                 let now = self.running.entry(thread).or_default();
                 *now += weight;
                 if *now < 1e-9 {
@@ -174,9 +174,9 @@ impl Wanting {
                 }
                 self.runs += weight;
             }
-            Change::Ready(weight) => self.ready += weight,
-            Change::Outside(weight) => self.outside += weight,
-            Change::Worker(born) => {
+            WorkChange::Ready(weight) => self.ready += weight,
+            WorkChange::Outside(weight) => self.outside += weight,
+            WorkChange::Worker(born) => {
                 self.workers += born;
                 self.ended = self.workers > 0 && (born < 0 || self.ended);
             }
