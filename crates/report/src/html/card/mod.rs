@@ -6,7 +6,7 @@
 mod curve;
 
 use super::markup::Markup;
-use crate::culprit::blame;
+use crate::culprit::{ON_A_LINE, blame};
 use crate::{text, words};
 use analyze::answer::{Answer, Cause, CauseId};
 use analyze::causes::describe;
@@ -103,11 +103,11 @@ fn first_cause(answer: &Answer, x: f64, width: f64, mut y: f64, m: &mut Markup) 
         "<rect x=\"{x}\" y=\"{}\" width=\"13\" height=\"13\" rx=\"2\" fill=\"{colour}\"/>\n",
         round(y + 4.0)
     ));
-    let small = if answer.verdict.scales() { "Small loss: " } else { "" };
+    let small = if answer.verdict.only_small_losses() { "Small loss: " } else { "" };
     y = paragraph(&format!("{small}{title}"), &TITLE, x + 22.0, width - 22.0, y, m) + 4.0;
     y = paragraph(&loss(answer, cause), &TEXT, x, width, y, m) + 8.0;
     if let Some(culprit) = &cause.culprit {
-        y = paragraph(&blame(culprit, text::harmless), &TEXT, x, width, y, m) + 8.0;
+        y = paragraph(&blame(culprit, ON_A_LINE, text::harmless), &TEXT, x, width, y, m) + 8.0;
     }
     if let Some(removed) = answer.what_if.without(&answer.verdict, cause) {
         y = paragraph(&removed.summary, &TEXT, x, width, y, m) + 8.0;
