@@ -27,7 +27,7 @@ use contended::{Contended, is_replayed};
 use law::{excess_with, serial_share, universal, universal_speed};
 use recording::meta::Counted;
 use refusals::{not_known, refused};
-use replay::{Needs, Replay, Step};
+use replay::{MeasuredCount, Needs, Replay};
 use std::collections::{BTreeMap, BTreeSet};
 pub use told::{MeasuredSpeed, NotKnown, Predicted, PredictedLimit, Prediction, ReplayEnds};
 use work::RunWork;
@@ -137,7 +137,7 @@ impl<'a> Basis<'a> {
             let ledger = facts.ledgers.iter().find(|l| l.account.threads == point.threads);
             let work = ledger.map(RunWork::new).filter(|work| work.total() > 0.0);
             let processors = f64::from(point.threads.min(facts.processors.max(1)));
-            let step = Step { count: point.threads, processors, time, work };
+            let step = MeasuredCount { count: point.threads, processors, time, work };
             if on_processors(point.threads) {
                 replay.within.push(step);
                 // Relative to the smallest count, inside the blocks of runs: what a block has in common does not count.

@@ -13,7 +13,7 @@ use super::work::RunWork;
 
 /// One count of the sweep. Times are seconds per unit of work.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct MeasuredCount {
     /// The count.
     pub(super) count: u32,
     /// Processors that the program could use.
@@ -24,7 +24,7 @@ pub(super) struct Step {
     pub(super) work: Option<RunWork>,
 }
 
-impl Step {
+impl MeasuredCount {
     fn serial(&self) -> f64 {
         self.work.as_ref().map_or(0.0, |work| work.serial * self.time)
     }
@@ -54,9 +54,9 @@ pub(super) enum Needs {
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
     /// Counts within the processors, ascending; the first is the one that speeds are over.
-    pub(super) within: Vec<Step>,
+    pub(super) within: Vec<MeasuredCount>,
     /// Counts above the processors, ascending.
-    pub(super) beyond: Vec<Step>,
+    pub(super) beyond: Vec<MeasuredCount>,
     /// Threads whose number does not follow the count.
     pub(super) fixed_threads: Option<u32>,
 }
@@ -78,17 +78,17 @@ pub(super) struct TimeParts {
 
 impl Replay {
     /// The count that speeds are over.
-    pub(super) fn base(&self) -> Option<&Step> {
+    pub(super) fn base(&self) -> Option<&MeasuredCount> {
         self.within.first()
     }
 
     /// The largest count within the processors.
-    pub(super) fn largest(&self) -> Option<&Step> {
+    pub(super) fn largest(&self) -> Option<&MeasuredCount> {
         self.within.last()
     }
 
     /// The count whose phases stand for so many processors: that very one, else the largest that was observed.
-    fn stage(&self, processors: u32) -> Option<&Step> {
+    fn stage(&self, processors: u32) -> Option<&MeasuredCount> {
         let all = || self.within.iter().chain(&self.beyond).filter(|step| step.work.is_some());
         all().find(|step| step.count == processors).or_else(|| all().next_back()).or(self.largest())
     }
@@ -104,7 +104,7 @@ impl Replay {
     }
 
     /// Processor time of the thread that has the most to do.
-    fn longest(&self, step: &Step, processors: f64, needs: Needs) -> f64 {
+    fn longest(&self, step: &MeasuredCount, processors: f64, needs: Needs) -> f64 {
         let work = match needs {
             Needs::Alone => self.alone(),
             Needs::Evenly => return self.alone() / processors.max(1.0),
@@ -167,7 +167,7 @@ impl Replay {
     /// The measured curve alone: counts over the smallest, and how many times the ideal time they take.
     pub(super) fn curve(&self) -> Vec<Excess> {
         let Some(base) = self.base() else { return Vec::new() };
-        let excess = |step: &Step| {
+        let excess = |step: &MeasuredCount| {
             let n = step.processors / base.processors;
             (n, n * step.time / base.time)
         };

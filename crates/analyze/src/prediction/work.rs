@@ -47,7 +47,7 @@ impl RunWork {
     /// Reads the timelines of a run.
     pub(super) fn new(ledger: &Ledger<'_, '_>) -> RunWork {
         let traced = ledger.traced;
-        let seen = Seen::new(traced, &ledger.reasons);
+        let seen = WorkSeen::new(traced, &ledger.reasons);
         let length = (seen.end - seen.begin).max(f64::MIN_POSITIVE);
         // Idle processors beside code that never runs beside other code tell how long that ran.
         let processors = f64::from(traced.processors());
@@ -76,7 +76,7 @@ impl RunWork {
 
 /// What was seen of a run, nanoseconds.
 #[derive(Debug, Default)]
-struct Seen {
+struct WorkSeen {
     begin: f64,
     end: f64,
     serial: f64,
@@ -96,8 +96,8 @@ enum WorkChange {
     Worker(i64),
 }
 
-impl Seen {
-    fn new(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> Seen {
+impl WorkSeen {
+    fn new(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> WorkSeen {
         let (begin, end) = traced.measured;
         let helpers = traced.helpers();
         let not_workers = others(traced);
@@ -118,7 +118,7 @@ impl Seen {
             }
         }
         changes.sort_by_key(|(at, _)| *at);
-        let mut seen = Seen { begin: begin as f64, end: end as f64, ..Seen::default() };
+        let mut seen = WorkSeen { begin: begin as f64, end: end as f64, ..WorkSeen::default() };
         let mut now = Wanting { has_workers: workers > 0, ..Wanting::default() };
         let mut at = begin;
         for (time, change) in changes {
@@ -183,7 +183,7 @@ impl Wanting {
         }
     }
 
-    fn passes(&self, time: f64, seen: &mut Seen) {
+    fn passes(&self, time: f64, seen: &mut WorkSeen) {
         if self.has_workers && self.workers == 0 {
             seen.serial += time;
             return;
