@@ -183,7 +183,7 @@ fn a_tenth_without_a_cause_is_told_of_a_program_that_scales() {
     assert_eq!(ids(&answer), [CauseId::NONE]);
     let told = &answer.verdict.summary;
     let expected = "It scales; 12 % of the processor time with 2 threads is lost, and no cause is proven; the largest \
-                    part, 12 %: the same functions take more time.";
+                    part, 12 %: same functions, more time.";
     assert!(told.ends_with(expected), "{told}");
 }
 
@@ -243,7 +243,7 @@ fn a_small_start_beside_a_larger_part_without_a_cause_is_not_the_answer() {
     assert_eq!(ids(&answer), [CauseId::NONE, CauseId::SERIAL_PHASE]);
     let told = &answer.verdict.summary;
     assert!(!told.contains("It scales"), "{told}");
-    let expected = "is lost. The largest part, 23 %, has no proven cause: the same functions take more time. A smaller \
+    let expected = "is lost. The largest part, 23 %, has no proven cause: same functions, more time. A smaller \
                     part, 6 %: load (app.c:10)";
     assert!(told.contains(expected), "{told}");
 }
@@ -256,6 +256,6 @@ fn a_defect_beside_a_larger_part_without_a_cause_stays_the_answer() {
     {
         assert_eq!(ids(&answer)[0], cause);
         let told = &answer.verdict.summary;
-        assert!(told.contains("A larger part, ") && told.contains("has no proven cause: the same functions"), "{told}");
+        assert!(told.contains("A larger part, ") && told.contains("has no proven cause: same functions"), "{told}");
     }
 }
