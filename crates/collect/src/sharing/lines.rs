@@ -129,6 +129,16 @@ pub(super) struct Habit {
     pub(super) writes: bool,
 }
 
+/// What a thread writes is watched rather than what it reads, unless it reads something of the line this many times as
+/// often.
+///
+/// Decides: which address of a line a thread is watched at.
+/// From: chosen, after a program whose threads keep a minimum and a maximum in one line: the maximum was 56 of 1,041
+/// samples, and in 42 trials nobody wrote it.
+/// Shown by: `what_is_written_rarely_is_not_watched`.
+/// Wrong if: a thread reads one variable of a line and writes another a tenth as often, and only the writes fall together.
+const RARELY: u64 = 4;
+
 /// All lines of a run, by address space.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -200,9 +210,12 @@ impl Lines {
         let mut threads = line.threads.clone();
         threads.sort_by_key(|(thread, count)| (std::cmp::Reverse(*count), *thread));
         let most = |(thread, _): &(u32, u32)| {
-            let own = counts.iter().filter(|((of, ..), _)| of == thread);
+            let own = || counts.iter().filter(|((of, ..), _)| of == thread);
+            let largest = own().map(|(_, count)| *count).max()?;
+            // A variable that is written now and then is rarely written during a trial.
+            let written = |writes: bool, count: u32| writes && u64::from(count) * RARELY >= u64::from(largest);
             let ((_, writes, address, width), _) =
-                own.max_by_key(|((_, writes, address, _), count)| (*writes, **count, *address))?;
+                own().max_by_key(|((_, writes, address, _), count)| (written(*writes, **count), **count, *address))?;
             Some(Habit { thread: *thread, address: *address, width: *width, writes: *writes })
         };
         threads.iter().filter_map(most).collect()
@@ -268,6 +281,25 @@ mod tests {
             [(1, 0x1008), (2, 0x1010)]
         );
         assert_eq!(lines.shared(&BTreeSet::new()).len(), 10);
+    }
+
+    /// A thread compares with its minimum all the time, and seldom has a new maximum. Near miss: one that writes its sum as
+    /// often as it reads its count.
+    #[test]
+    fn what_is_written_rarely_is_not_watched() {
+        let mut lines = Lines::default();
+        for step in 0..100 {
+            lines.add(0, row(1, step, 0x1008, AccessKind::Load));
+            lines.add(0, row(2, step, 0x1020, AccessKind::Load));
+            lines.add(0, row(2, step, 0x1028, AccessKind::Update));
+            if step % 10 == 0 {
+                lines.add(0, row(1, step, 0x1010, AccessKind::Store));
+            }
+        }
+        let habits = lines.habits(0, 0x1000 / LINE);
+        let mut watched: Vec<_> = habits.iter().map(|h| (h.thread, h.address, h.writes)).collect();
+        watched.sort_unstable();
+        assert_eq!(watched, [(1, 0x1008, false), (2, 0x1028, true)]);
     }
 
     #[test]
