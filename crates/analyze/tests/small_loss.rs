@@ -259,3 +259,18 @@ fn a_defect_beside_a_larger_part_without_a_cause_stays_the_answer() {
         assert!(told.contains("A larger part, ") && told.contains("has no proven cause: same functions"), "{told}");
     }
 }
+
+/// Unequal shares cost 9 %, a lock 6 %, and a larger part is open: the lock is a defect, which is not called a small loss.
+#[test]
+fn a_lock_behind_small_unequal_shares_is_no_small_loss() {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.77), &around(1.3));
+    let sketch = with_base(sketch, WORK).traced(2, |run| {
+        main_joins(run, ms(770));
+        for (name, other, each) in [("a", "b", 72), ("b", "a", 58)] {
+            (0..10).fold(run.thread(name), |t, _| t.runs(ms(each), WORK).locks(0x100, ms(5), LOCK, other));
+        }
+    });
+    let answer = answer_for(&sketch.tables());
+    assert_eq!(ids(&answer), [CauseId::IMBALANCE, CauseId::USER_LOCK], "{:#?}", answer.account);
+    assert!(answer.verdict.summary.contains("has no proven cause"), "{}", answer.verdict.summary);
+}

@@ -62,10 +62,10 @@ pub(super) fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
     })
 }
 
-/// What is reported first where the largest cause is one that every program has, costs little, and leaves a larger part of
-/// the loss open: it is not why the program stops getting faster. None where it is.
+/// What is reported first where all causes are such as every program has, cost little, and leave a larger part of the loss
+/// open: they are not why the program stops getting faster. None where they are, and where there is a defect among them.
 pub(super) fn mostly_open(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
-    let largest = causes.first().filter(|cause| none::is_small_and_usual(facts, cause))?;
+    let largest = causes.first().filter(|_| causes.iter().all(|cause| none::is_small_and_usual(facts, cause)))?;
     let ledger = at(facts, largest)?;
     let open = larger(facts, ledger, causes)?;
     let part = |seconds: f64| percent(seconds / ledger.account.capacity);
