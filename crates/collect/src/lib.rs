@@ -37,5 +37,5 @@ mod task;
 pub use error::Error;
 pub use exit::Exit;
 pub use launch::{Command, Finished, Loaded, OutputSink, RunOptions, Stream, run_clean};
-pub use observe::{Attached, Collector, End, Observer, Tracer};
+pub use observe::{Ahead, Attached, Collector, End, Observer, Tracer};
 pub use stop::Stop;

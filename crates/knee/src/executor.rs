@@ -3,12 +3,13 @@
 use crate::naming;
 use crate::serving::ServingPlan;
 use collect::load::{Loading, Server, Serving, run_clean_under};
-use collect::{Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
+use collect::{Ahead, Collector, Error, Finished, Observer, OutputSink, RunOptions, Stop};
 use recording::tables::RunKind;
 use recording::{RunId, Writer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A run to be made, with its placeholders replaced.
@@ -56,17 +57,24 @@ pub(crate) struct Processes {
     serving: Option<ServingPlan>,
     /// One per recording: stacks and names are written only once, to the recording in which they occur first.
     observers: BTreeMap<PathBuf, Observer>,
+    /// What the next observed run needs, made ready while nothing is timed.
+    ahead: Arc<Ahead>,
 }
 
 impl Processes {
     /// Observed runs use `collector`. `order`: for a sweep over processors, their numbers.
     pub(crate) fn new(timeout: Option<Duration>, stop: Stop, collector: Collector, order: Vec<u32>) -> Processes {
-        Processes { timeout, stop, collector, order, serving: None, observers: BTreeMap::new() }
+        Processes { timeout, stop, collector, order, serving: None, observers: BTreeMap::new(), ahead: Arc::default() }
     }
 
     /// The same executor for a server.
     pub(crate) fn serving(self, serving: Option<ServingPlan>) -> Processes {
         Processes { serving, ..self }
+    }
+
+    /// The same executor with what `ahead` has loaded.
+    pub(crate) fn loaded(self, ahead: Arc<Ahead>) -> Processes {
+        Processes { ahead, ..self }
     }
 
     /// The load of a request, when it has one.
@@ -92,11 +100,14 @@ impl Executor for Processes {
         // Counting costs time at every context switch, so it is done in warm-up runs, not in timed ones.
         let options =
             RunOptions { timeout: self.timeout, count_events: request.kind == RunKind::WarmUp, interactive: false };
+        if request.kind == RunKind::WarmUp {
+            self.ahead.start();
+        }
         let serving = self.load(request);
         let stop = self.stop.clone();
         let mut observer = (request.kind == RunKind::Traced).then(|| {
             let observer = self.observers.entry(writer.folder().to_owned());
-            observer.or_insert_with(|| Observer::new(self.collector))
+            observer.or_insert_with(|| Observer::with(self.collector, Arc::clone(&self.ahead)))
         });
         let Outputs { program: sink, load } = to;
         let Some(serving) = &serving else {

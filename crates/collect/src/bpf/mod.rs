@@ -88,7 +88,8 @@ pub(crate) struct Programs {
     pub(crate) samples: RingBuf<MapData>,
     free_slots: Queue<MapData, u32>,
     tasks: MapData,
-    hardware: Hardware,
+    /// Opened when the programs are attached, unless a test gives others.
+    hardware: Option<Hardware>,
     marks: Marks,
     counter_maps: [MapData; COUNTERS],
     timing: Option<BtfTracePointLinkId>,
@@ -104,12 +105,12 @@ pub(crate) struct Programs {
 impl Programs {
     /// Loads the programs; nothing runs yet.
     pub(crate) fn load() -> Result<Programs, Error> {
-        Programs::load_with(Hardware::open(&usable_processors()), EVENT_BYTES)
+        Programs::load_with(None, EVENT_BYTES)
     }
 
     /// Like [`Programs::load`], with these hardware events and this much room, in bytes, for events that wait to be
     /// read.
-    pub(crate) fn load_with(hardware: Hardware, event_bytes: u32) -> Result<Programs, Error> {
+    pub(crate) fn load_with(hardware: Option<Hardware>, event_bytes: u32) -> Result<Programs, Error> {
         let btf = Btf::from_sys_fs().map_err(Error::bpf("read the kernel's type information (BTF)"))?;
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&btf))
@@ -216,7 +217,9 @@ impl Programs {
                     .map_err(Error::bpf(format!("sample processor {cpu}")))?;
             }
         }
-        let counters = self.hardware.install(&self.counter_maps);
+        // Only now: open events count, and hardware counts few of them at a time.
+        let hardware = self.hardware.get_or_insert_with(|| Hardware::open(&processors));
+        let counters = hardware.install(&self.counter_maps);
         self.globals.poke(0, offset_of!(Globals, counters), counters);
         self.globals.poke(0, offset_of!(Globals, pid_namespace), enrol::own_pid_namespace());
         Ok(())
@@ -245,7 +248,7 @@ impl Programs {
 
     /// What the counters of a thread count, in the order of the counters.
     pub(crate) fn counted(&self) -> &[hardware::HardwareEvent] {
-        self.hardware.events()
+        self.hardware.as_ref().map_or(&[], Hardware::events)
     }
 
     /// Begins or ends timing system calls. Each beginning is a new window.

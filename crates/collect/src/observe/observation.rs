@@ -1,5 +1,6 @@
 //! One observed run: a source, polled on a thread of its own, its events, and the recording that they go to.
 
+use super::ahead::Ahead;
 use crate::build::{Builder, Totals};
 use crate::counters::Counters;
 use crate::error::Error;
@@ -13,7 +14,7 @@ use crate::stop::Stop;
 use recording::{RunId, Writer};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Pause between two readings of a source. Events wait in rings that hold more than ten times as much, and at this pace
@@ -64,6 +65,8 @@ pub(crate) struct Running<'a> {
     pub(crate) stop: &'a Stop,
     /// The load, where the command is a server.
     pub(crate) load: Option<Loading<'a>>,
+    /// Begins to load the next run's programs when the target has ended.
+    pub(crate) ahead: Option<Arc<Ahead>>,
 }
 
 /// Runs a command observed. `open` makes the source for the child, which waits to execute the target; after an error it
@@ -87,7 +90,7 @@ pub(crate) fn observe<'a, S: Source + Send>(
         Ok(())
     };
     let ended = AtomicBool::new(false);
-    let Running { command, options, sink, stop, load } = running;
+    let Running { command, options, sink, stop, load, ahead } = running;
     let finished = std::thread::scope(|scope| {
         scope.spawn(|| poll_until(&observation, &ended));
         let finished = match load {
@@ -100,6 +103,7 @@ pub(crate) fn observe<'a, S: Source + Send>(
         ended.store(true, Ordering::SeqCst);
         finished
     });
+    ahead.iter().for_each(|ahead| ahead.start());
     let observation = observation.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Finished also after a failed run: what was seen until then is worth keeping.
     let load = finished.as_ref().ok().and_then(|finished| finished.load.as_ref());

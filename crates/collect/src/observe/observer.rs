@@ -1,5 +1,6 @@
 //! With which collector runs are observed: the best that is allowed here, or the one that the user asks for.
 
+use super::ahead::Ahead;
 use super::observation::{Running, observe};
 use super::tracer::trace;
 use crate::bpf::Programs;
@@ -18,6 +19,7 @@ use recording::{RunId, Writer};
 use resolve::ModuleCache;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A way to observe runs, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,12 +135,19 @@ pub struct Observer {
     collector: Collector,
     interner: Interner,
     cache: ModuleCache,
+    ahead: Option<Arc<Ahead>>,
 }
 
 impl Observer {
     /// An observer for a new recording.
     pub fn new(collector: Collector) -> Observer {
-        Observer { collector, interner: Interner::new(), cache: ModuleCache::new() }
+        Observer { collector, interner: Interner::new(), cache: ModuleCache::new(), ahead: None }
+    }
+
+    /// The same, for runs whose programs are loaded ahead: those of the next run from the moment when the target has
+    /// ended.
+    pub fn with(collector: Collector, ahead: Arc<Ahead>) -> Observer {
+        Observer { ahead: Some(ahead), ..Observer::new(collector) }
     }
 
     /// What the user should know about the names and stacks of all runs so far, in plain sentences.
@@ -160,7 +169,7 @@ impl Observer {
         writer: &mut Writer,
         run_id: RunId,
     ) -> Result<Finished, Error> {
-        self.observe(Running { command, options, sink, stop, load: None }, writer, run_id)
+        self.observe(Running { command, options, sink, stop, load: None, ahead: None }, writer, run_id)
     }
 
     /// The same for a server under its load; the run lasts from the load's beginning to its end.
@@ -175,13 +184,17 @@ impl Observer {
         run_id: RunId,
     ) -> Result<Finished, Error> {
         let Server { command, options, sink, stop } = server;
-        self.observe(Running { command, options, sink, stop, load: Some(load) }, writer, run_id)
+        self.observe(Running { command, options, sink, stop, load: Some(load), ahead: None }, writer, run_id)
     }
 
     fn observe(&mut self, running: Running<'_>, writer: &mut Writer, run_id: RunId) -> Result<Finished, Error> {
         let stacks = Stacks::new(&mut self.interner, &self.cache);
         match self.collector {
-            Collector::Bpf => trace(Programs::load()?, running, run_id, stacks, writer),
+            Collector::Bpf => {
+                let ahead = self.ahead.clone();
+                let programs = ahead.as_deref().map_or_else(Programs::load, Ahead::take)?;
+                trace(programs, Running { ahead, ..running }, run_id, stacks, writer)
+            }
             Collector::Perf => {
                 let period_ns = 1_000_000_000 / sample_hz(usable_processors().len());
                 observe(running, run_id, stacks, writer, |pid| {

@@ -78,7 +78,13 @@ impl Tracer {
         run_id: RunId,
     ) -> Result<Finished, Error> {
         let stacks = Stacks::new(&mut self.interner, &self.cache);
-        trace(Programs::load()?, Running { command, options, sink, stop, load: None }, run_id, stacks, writer)
+        trace(
+            Programs::load()?,
+            Running { command, options, sink, stop, load: None, ahead: None },
+            run_id,
+            stacks,
+            writer,
+        )
     }
 
     /// Observes a running process with all its threads for a time, and appends the rows of the run. Its row in `runs`
@@ -224,7 +230,8 @@ mod tests {
         let command =
             Command { argv: argv.map(Into::into).to_vec(), env: Vec::new(), cwd: None, processors: Vec::new() };
         let (options, stop) = (RunOptions::default(), Stop::new());
-        let running = Running { command: &command, options: &options, sink: &mut Nowhere, stop: &stop, load: None };
+        let running =
+            Running { command: &command, options: &options, sink: &mut Nowhere, stop: &stop, load: None, ahead: None };
         let (mut interner, cache) = (Interner::new(), ModuleCache::new());
         let stacks = Stacks::new(&mut interner, &cache);
         trace(programs, running, RunId(0), stacks, &mut writer).expect("the shell runs");
@@ -237,7 +244,8 @@ mod tests {
     #[test]
     #[ignore = "needs root: run ./dev live"]
     fn counters_of_a_thread_count_while_it_runs_and_not_else() {
-        let programs = Programs::load_with(Hardware::stand_in(&usable_processors()), 1 << 20).expect("root, and BPF");
+        let programs =
+            Programs::load_with(Some(Hardware::stand_in(&usable_processors())), 1 << 20).expect("root, and BPF");
         let tables = traced(programs, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.1");
         assert!(!tables.threads.is_empty());
         for thread in &tables.threads {
@@ -252,7 +260,7 @@ mod tests {
     #[test]
     #[ignore = "needs root: run ./dev live"]
     fn without_room_for_events_the_sums_stay_exact() {
-        let programs = Programs::load_with(Hardware::stand_in(&[]), 4096).expect("root, and BPF");
+        let programs = Programs::load_with(Some(Hardware::stand_in(&[])), 4096).expect("root, and BPF");
         let script = "i=0; while [ $i -lt 211 ]; do (exit 3); i=$((i+1)); done";
         let tables = traced(programs, script);
         assert_eq!(tables.threads.len(), 212);

@@ -17,14 +17,16 @@ use crate::{file, interrupt, quiet, ui};
 use analyze::answer::CauseId;
 use anyhow::Context;
 use collect::machine::busy::Busy;
-use collect::{Collector, Stop};
+use collect::{Ahead, Collector, Stop};
 use recording::Writer;
 use recording::meta::{Completion, Load, Meta};
+use recording::tables::RunKind;
 use report::comparison::Parameter;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
@@ -71,6 +73,11 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
         answer::no_sarif(options.format)?;
     }
     let functions = functions::said(options.primitives.as_deref())?;
+    // Beside the look at what the machine allows, which takes as long, and before anything is timed.
+    let ahead = Arc::new(Ahead::new());
+    if !options.plan && job.amounts.traced && options.collector.is_none_or(|asked| asked == Collector::Bpf) {
+        ahead.start();
+    }
     let mut described = Meta { functions, ..describe(job, options) };
     let collector = observing::choose(options.collector, &mut described.capabilities)?;
     let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
@@ -118,10 +125,13 @@ pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: 
         writer: &mut recording.writer,
         meta: &mut recording.meta,
     });
+    let observed = plan.iter().filter(|planned| planned.kind == RunKind::Traced).count();
+    ahead.expect(if collector == Some(Collector::Bpf) { observed } else { 0 });
     // Without a collector no run is observed; then this one is never used.
     let mut executor =
         Processes::new(job.timeout, stop.clone(), collector.unwrap_or(Collector::Proc), job.order.clone())
-            .serving(job.serving.clone());
+            .serving(job.serving.clone())
+            .loaded(ahead);
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress);
     collect::rights::keep_for(collect::rights::Task::Reading)?;
     let result = outcomes.map_err(explain).and_then(|outcomes| {
