@@ -6,7 +6,6 @@ use crate::answer::{Bounded, Interval, Queue, QueueKind, Site};
 use crate::model::Model;
 use crate::model::code::place;
 use crate::model::futex::{Purpose, object};
-use crate::model::resources::hand_over::Timelines;
 use crate::model::resources::{Usage, usage};
 use crate::sharing::variable_at;
 use crate::statistics::NORMAL_95;
@@ -52,8 +51,7 @@ pub fn queues<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Vec<Queue> {
     if waited.is_empty() {
         return Vec::new();
     }
-    let timelines = Timelines::new(ledger.traced);
-    let mut found: Vec<Queue> = waited.iter().filter_map(|waited| queue(model, ledger, &timelines, waited)).collect();
+    let mut found: Vec<Queue> = waited.iter().filter_map(|waited| queue(model, ledger, waited)).collect();
     found.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation));
     found
 }
@@ -107,9 +105,9 @@ fn threads(waited: &Waited<'_>) -> usize {
     waited.rows.iter().map(|wait| wait.thread).collect::<BTreeSet<_>>().len()
 }
 
-fn queue(model: &Model<'_>, ledger: &Ledger<'_, '_>, timelines: &Timelines<'_>, waited: &Waited<'_>) -> Option<Queue> {
+fn queue(model: &Model<'_>, ledger: &Ledger<'_, '_>, waited: &Waited<'_>) -> Option<Queue> {
     let traced = ledger.traced;
-    let used = usage(traced, timelines, &waited.waits, waited.size)?;
+    let used = usage(traced, &waited.waits, waited.size)?;
     let Usage { seconds, waits, holds, hold, variation, .. } = used;
     if seconds <= 0.0 || waits <= 0.0 {
         return None;

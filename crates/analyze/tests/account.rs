@@ -157,7 +157,7 @@ fn assert_split(tables: &Tables) {
             let pools = resources(traced, &look(traced, &model.stacks, &futexes), &futexes, &model.places).pools;
             pieces::reasons(traced, &model.stacks, &futexes, &pools)
         };
-        let split = timeline::split(traced, &pieces::pieces(traced, &reasons));
+        let split = timeline::split(traced, &reasons);
         let (capacity, idle) = split.imprecision();
         let bound = 1e-9 * split.capacity.max(split.on_cpu).max(1e-9);
         assert!(capacity.abs() < bound && idle.abs() < bound, "{capacity} {idle} {split:?}");

@@ -124,10 +124,11 @@ impl<T> Joined<T> {
             self.parts += 1;
             match (&mut self.rows, part) {
                 (Ok(rows), Ok(mut part)) => {
-                    if self.parts == 1 {
-                        // Parts are mostly of one size. If there is no room, the rows make it as they come.
-                        let expected = part.len().saturating_mul(self.of).min(EXPECTED_ROWS);
-                        let _ = rows.try_reserve_exact(expected);
+                    if rows.capacity() - rows.len() < part.len() {
+                        // Parts are mostly of one size, so that the last one fits into the room. What a few parts let
+                        // expect is believed only so far. If there is no room, the rows make it as they come.
+                        let left = part.len().saturating_mul(self.of - self.parts + 1);
+                        let _ = rows.try_reserve_exact(left.min(EXPECTED_ROWS.max(rows.len() / 2)).max(part.len()));
                     }
                     rows.append(&mut part);
                 }
@@ -196,9 +197,17 @@ macro_rules! whole {
             /// # Errors
             /// As [`crate::Writer::append`].
             pub fn write(&self, folder: impl Into<PathBuf>) -> Result<(), Error> {
+                self.writer(folder).map(drop)
+            }
+
+            /// The same, and returns the writer for further rows.
+            ///
+            /// # Errors
+            /// As [`crate::Writer::append`].
+            pub fn writer(&self, folder: impl Into<PathBuf>) -> Result<crate::Writer, Error> {
                 let mut writer = crate::Writer::create(folder, &self.meta)?;
                 $(writer.append(&self.$field)?;)*
-                Ok(())
+                Ok(writer)
             }
         }
 

@@ -6,8 +6,8 @@
 #[allow(dead_code, reason = "the tests use the rest")]
 mod hostile;
 
-use recording::Recording;
 use recording::tables::{Sample, Slice};
+use recording::{Recording, Tables};
 use report::html::sources::Sources;
 use std::io::Write;
 use std::path::Path;
@@ -16,6 +16,8 @@ use std::time::Instant;
 const THREADS: u32 = 64;
 const SLICES: usize = 10_000_000;
 const SAMPLES: usize = 1_000_000;
+/// Bytes of rows in one part, as the recorder writes them (`collect::build::rows::PART`).
+const PART: usize = 4 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
@@ -63,15 +65,24 @@ fn make(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     }
     let path = folder.join("recording");
     std::fs::create_dir_all(folder)?;
-    tables.write(&path)?;
+    let (slices, samples, waits) = (tables.slices.len(), tables.samples.len(), tables.waits.len());
+    write(tables, &path)?;
     let bytes: u64 = walk(&path)?;
     say(&format!(
-        "{THREADS} threads, {} slices, {} samples, {} waits; {} MB on disk",
-        tables.slices.len(),
-        tables.samples.len(),
-        tables.waits.len(),
+        "{THREADS} threads, {slices} slices, {samples} samples, {waits} waits; {} MB on disk",
         bytes / 1_000_000
     ))
+}
+
+/// Writes the recording as a recorder does: timelines and samples in parts of some MiB.
+fn write(mut tables: Tables, path: &Path) -> Result<(), recording::Error> {
+    // All but the first part of these two are written behind the rest.
+    let (first, rest) = (PART / size_of::<Slice>(), PART / size_of::<Sample>());
+    let slices = tables.slices.split_off(first.min(tables.slices.len()));
+    let samples = tables.samples.split_off(rest.min(tables.samples.len()));
+    let mut writer = tables.writer(path)?;
+    slices.chunks(first).try_for_each(|part| writer.append(part))?;
+    samples.chunks(rest).try_for_each(|part| writer.append(part))
 }
 
 fn walk(folder: &Path) -> std::io::Result<u64> {

@@ -177,7 +177,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .iter()
         .map(|traced| {
             let waits = WaitReasons::new(model, traced);
-            let split = split(traced, &pieces::pieces(traced, &waits.reasons));
+            let split = split(traced, &waits.reasons);
             Draft {
                 serial_code: SerialCode::new(&model.stacks, &split.criticality),
                 profile: profile(model, traced, &waits.futexes, &owners),

@@ -180,7 +180,7 @@ fn handed_on<'t>(traced: &Traced<'t>, reasons: &HashMap<WaitId, Why>) -> Vec<&'t
 }
 
 /// What threads were blocked for, slice by slice: the reason of the slice's wait, with a few exceptions.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Blocks<'a, 't> {
     traced: &'a Traced<'t>,
     reasons: &'a HashMap<WaitId, Why>,
@@ -204,40 +204,91 @@ impl<'a, 't> Blocks<'a, 't> {
     }
 }
 
-/// The pieces of a run. `why`: the reasons of its waits.
+/// The pieces of a run, thread by thread. `why`: the reasons of its waits.
 pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
-    let (begin, end) = traced.measured;
-    let blocks = Blocks::new(traced, why);
-    let helpers = traced.helpers();
-    let mut slices: Vec<&Slice> = traced.slices.iter().copied().filter(|s| s.end_ns > s.start_ns).collect();
-    slices.sort_by_key(|s| (s.thread, s.start_ns, s.end_ns));
-    let mut pieces = Vec::with_capacity(slices.len());
-    let mut before: Option<(ThreadId, u64, Option<WaitId>)> = None;
-    for stretch in slices.chunk_by(|a, b| (a.thread, a.start_ns, a.end_ns) == (b.thread, b.start_ns, b.end_ns)) {
-        let Some(first) = stretch.first() else { continue };
-        let after = before.filter(|b| (b.0, b.1) == (first.thread, first.start_ns)).and_then(|b| b.2);
-        let made = pieces.len();
-        cut(stretch, after, &blocks, &mut pieces);
-        if traced.services.contains_key(&first.thread) {
-            pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_service());
-        } else if helpers.contains(&first.thread) {
-            pieces.iter_mut().skip(made).for_each(|p| p.kind = p.kind.of_helper());
-        }
-        let blocked = stretch.iter().rev().find(|s| s.state == State::Blocked);
-        before = Some((first.thread, first.end_ns, blocked.and_then(|s| s.wait)));
-        // What lies outside the measured part does not count.
-        let outside = |p: &Piece| p.end <= begin || p.start >= end;
-        let mut at = made;
-        while let Some(piece) = pieces.get_mut(at) {
-            if outside(piece) || piece.weight == 0 {
-                pieces.swap_remove(at);
-                continue;
-            }
-            (piece.start, piece.end) = (piece.start.max(begin), piece.end.min(end));
-            at += 1;
+    let mut pieces = Vec::with_capacity(traced.slices.len());
+    let mut stretch = Vec::new();
+    for mut thread in by_thread(traced, why) {
+        while thread.next_stretch(&mut stretch) {
+            pieces.append(&mut stretch);
         }
     }
     pieces
+}
+
+/// The pieces of each thread of a run, which are made one stretch at a time: a run may have millions.
+pub fn by_thread<'a, 't>(
+    traced: &'a Traced<'t>,
+    why: &'a HashMap<WaitId, Why>,
+) -> impl Iterator<Item = ThreadPieces<'a, 't>> {
+    let helpers = traced.helpers();
+    traced.by_thread.lines().filter_map(move |range| {
+        let rest = traced.slices.get(range)?;
+        let thread = rest.first()?.thread;
+        let kind = match () {
+            () if traced.services.contains_key(&thread) => ThreadKind::Service,
+            () if helpers.contains(&thread) => ThreadKind::Helper,
+            () => ThreadKind::Worker,
+        };
+        Some(ThreadPieces { rest, blocks: Blocks::new(traced, why), measured: traced.measured, kind, before: None })
+    })
+}
+
+/// How the waits of a thread are charged.
+#[derive(Debug, Clone, Copy)]
+enum ThreadKind {
+    Worker,
+    Helper,
+    Service,
+}
+
+/// The pieces of one thread.
+#[derive(Debug)]
+pub struct ThreadPieces<'a, 't> {
+    rest: &'a [&'t Slice],
+    blocks: Blocks<'a, 't>,
+    measured: (u64, u64),
+    kind: ThreadKind,
+    /// The end of the last stretch, and the wait in it.
+    before: Option<(u64, Option<WaitId>)>,
+}
+
+impl ThreadPieces<'_, '_> {
+    /// Replaces `pieces` by those of the next stretch in the measured part, which all begin and end at the same times.
+    /// False after the last one.
+    pub fn next_stretch(&mut self, pieces: &mut Vec<Piece>) -> bool {
+        let (begin, end) = self.measured;
+        pieces.clear();
+        while let Some(first) = self.rest.first() {
+            let same = |s: &&&Slice| (s.start_ns, s.end_ns) == (first.start_ns, first.end_ns);
+            let (stretch, rest) = self.rest.split_at(self.rest.iter().take_while(same).count());
+            self.rest = rest;
+            if first.end_ns <= first.start_ns {
+                continue;
+            }
+            let after = self.before.filter(|before| before.0 == first.start_ns).and_then(|before| before.1);
+            let blocked = stretch.iter().rev().find(|s| s.state == State::Blocked);
+            self.before = Some((first.end_ns, blocked.and_then(|s| s.wait)));
+            // What lies outside the measured part does not count.
+            if first.end_ns <= begin || first.start_ns >= end {
+                continue;
+            }
+            cut(stretch, after, &self.blocks, pieces);
+            pieces.retain(|piece| piece.weight != 0);
+            for piece in pieces.iter_mut() {
+                (piece.start, piece.end) = (piece.start.max(begin), piece.end.min(end));
+                piece.kind = match self.kind {
+                    ThreadKind::Worker => piece.kind,
+                    ThreadKind::Helper => piece.kind.of_helper(),
+                    ThreadKind::Service => piece.kind.of_service(),
+                };
+            }
+            if !pieces.is_empty() {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// The pieces of one stretch: one state, or several that share it in proportion to the time spent in each.
@@ -245,7 +296,11 @@ fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, piece
     let Some(first) = stretch.first() else { return };
     let spent: u128 = stretch.iter().map(|s| u128::from(s.spent_ns)).sum();
     let whole = spent.max(u128::from(first.end_ns - first.start_ns));
-    let fraction = |part: u128| i64::try_from(part * ONE as u128 / whole).unwrap_or(ONE).min(ONE);
+    // Most stretches are one slice; dividing numbers of 128 bits takes long.
+    let fraction = |part: u128| match part >= whole {
+        true => ONE,
+        false => i64::try_from(part * ONE as u128 / whole).unwrap_or(ONE).min(ONE),
+    };
     let reason = |wait: Option<WaitId>| wait.and_then(|w| blocks.reasons.get(&w)).copied();
     let single = stretch.iter().all(|s| s.count == 1);
     let blocked = || stretch.iter().filter(|s| s.state == State::Blocked);

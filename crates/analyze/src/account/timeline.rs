@@ -6,12 +6,15 @@
 //! capacity, where the surplus is on-CPU time while R exceeds P.
 
 use super::criticality::{Criticality, Idle, Instant};
-use super::lines::Shape;
-use super::pieces::{Activity, ONE, Piece, Tier};
+use super::lines::{Shape, Why};
+use super::pieces::{Activity, ONE, Piece, ThreadPieces, Tier, by_thread};
 use crate::curve::seconds;
 use crate::model::Traced;
+use recording::tables::Sample;
 use recording::{ThreadId, WaitId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 /// When the running threads' weights add up to less than this, no thread counts as running: stretches that are summed
 /// up leave fractions.
@@ -61,16 +64,62 @@ enum What {
     Sample,
 }
 
-/// Sweeps over the pieces of a run in the order of time.
-pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
+/// Sweeps over the pieces of a run in the order of time. `why`: the reasons of its waits.
+pub fn split(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Split {
     let (begin, end) = traced.measured;
     let mut sweep = Sweep::new(traced);
-    let mut events: Vec<(u64, What, u32)> = Vec::with_capacity(pieces.len() * 2 + traced.threads.len() * 2);
-    for (i, piece) in pieces.iter().enumerate() {
-        events.extend([(piece.start, What::Begin, i as u32), (piece.end, What::End, i as u32)]);
+    let mut threads: Vec<OneThread> = by_thread(traced, why).map(OneThread::new).collect();
+    // What happens next in each thread, the earliest first.
+    let mut changes: BinaryHeap<Reverse<(u64, What, usize)>> = BinaryHeap::with_capacity(threads.len());
+    changes.extend(threads.iter_mut().enumerate().filter_map(|(i, thread)| Some(Reverse(thread.begins(i)?))));
+    let mut lives = lives(traced).into_iter().peekable();
+    let mut samples: Vec<&Sample> = traced.samples.clone();
+    samples.sort_by_key(|sample| sample.time_ns);
+    let mut samples = samples.into_iter().peekable();
+    loop {
+        let change = changes.peek().map(|Reverse((time, what, _))| (*time, *what));
+        let sample = samples.peek().map(|sample| (sample.time_ns, What::Sample));
+        let next = [change, lives.peek().copied(), sample].into_iter().flatten().min();
+        let Some((time, what)) = next else { break };
+        sweep.advance(time.clamp(begin, end));
+        match what {
+            What::Begin | What::End => {
+                let Some(mut first) = changes.peek_mut() else { break };
+                let Reverse((_, _, index)) = *first;
+                let Some(thread) = threads.get_mut(index) else { break };
+                let then = if what == What::Begin {
+                    sweep.enters(thread);
+                    thread.ends(index)
+                } else {
+                    sweep.leaves(thread);
+                    thread.begins(index)
+                };
+                match then {
+                    Some(then) => *first = Reverse(then),
+                    None => drop(PeekMut::pop(first)),
+                }
+            }
+            What::Sample => {
+                if let Some(sample) = samples.next().filter(|_| time >= begin && time < end) {
+                    let instant = sweep.instant();
+                    sweep.split.criticality.sampled(sample, &instant);
+                }
+            }
+            What::WorkerBorn | What::WorkerGone | What::OtherBorn | What::OtherGone => {
+                lives.next();
+                sweep.happens(what);
+            }
+        }
     }
-    events.extend(traced.samples.iter().enumerate().map(|(i, s)| (s.time_ns, What::Sample, i as u32)));
+    sweep.advance(end);
+    sweep.finish(threads)
+}
+
+/// When threads begin and end, in the order of time.
+fn lives(traced: &Traced<'_>) -> Vec<(u64, What)> {
+    let (begin, end) = traced.measured;
     let others = others(traced);
+    let mut lives = Vec::with_capacity(traced.threads.len() * 2);
     for thread in traced.threads.values() {
         let (born, gone) = if others.contains(&thread.thread) {
             (What::OtherBorn, What::OtherGone)
@@ -79,30 +128,38 @@ pub fn split(traced: &Traced<'_>, pieces: &[Piece]) -> Split {
         };
         let (start, stop) = (thread.start_ns.clamp(begin, end), thread.end_ns.clamp(begin, end));
         if start < stop {
-            events.extend([(start, born, 0), (stop, gone, 0)]);
+            lives.extend([(start, born), (stop, gone)]);
         }
     }
-    events.sort_unstable_by_key(|e| (e.0, e.1));
-    for piece in pieces {
-        let spent = seconds(piece.end - piece.start) * piece.weight as f64 / ONE as f64;
-        *sweep.split.spent.entry(piece.kind).or_default() += spent;
+    lives.sort_unstable();
+    lives
+}
+
+/// A thread's pieces, one stretch at a time.
+struct OneThread<'a, 't> {
+    pieces: ThreadPieces<'a, 't>,
+    /// Those of the stretch that begins next or has begun, each with what its tier had been charged at its begin.
+    now: Vec<Piece>,
+    entered: Vec<f64>,
+    /// What the latest waits at one place were charged with, which is not booked yet.
+    charged: Option<(WaitId, f64)>,
+}
+
+impl<'a, 't> OneThread<'a, 't> {
+    fn new(pieces: ThreadPieces<'a, 't>) -> OneThread<'a, 't> {
+        OneThread { pieces, now: Vec::new(), entered: Vec::new(), charged: None }
     }
-    let mut entered = vec![0.0; pieces.len()];
-    for (time, what, index) in events {
-        sweep.advance(time.clamp(begin, end));
-        match what {
-            What::Sample if time >= begin && time < end => {
-                if let Some(sample) = traced.samples.get(index as usize) {
-                    let instant = sweep.instant();
-                    sweep.split.criticality.sampled(sample, &instant);
-                }
-            }
-            What::Sample => {}
-            _ => sweep.happens(what, index as usize, pieces, &mut entered),
-        }
+
+    /// Takes the next stretch: when it begins.
+    fn begins(&mut self, index: usize) -> Option<(u64, What, usize)> {
+        self.pieces.next_stretch(&mut self.now);
+        Some((self.now.first()?.start, What::Begin, index))
     }
-    sweep.advance(end);
-    sweep.split
+
+    /// When the present stretch ends.
+    fn ends(&self, index: usize) -> Option<(u64, What, usize)> {
+        Some((self.now.first()?.end, What::End, index))
+    }
 }
 
 /// Threads that are no workers: the main thread, which starts the others, and helpers.
@@ -112,8 +169,32 @@ pub fn others(traced: &Traced<'_>) -> BTreeSet<ThreadId> {
     others
 }
 
+/// Sums by what threads did.
+struct BySort([Option<f64>; Activity::COUNT]);
+
+impl Default for BySort {
+    fn default() -> BySort {
+        BySort([None; Activity::COUNT])
+    }
+}
+
+impl BySort {
+    fn add(&mut self, kind: Activity, seconds: f64) {
+        if let Some(sum) = self.0.get_mut(kind.index()) {
+            *sum.get_or_insert_default() += seconds;
+        }
+    }
+
+    fn found(&self) -> BTreeMap<Activity, f64> {
+        Activity::all().filter_map(|kind| Some((kind, (*self.0.get(kind.index())?)?))).collect()
+    }
+}
+
 struct Sweep {
     split: Split,
+    /// Sums of `split.spent` and `split.charged`, which change at every piece.
+    spent: BySort,
+    charged: BySort,
     now: u64,
     processors: i64,
     running: i64,
@@ -142,6 +223,8 @@ impl Sweep {
         let capacity = f64::from(traced.processors()) * seconds(traced.length_ns());
         Sweep {
             split: Split { capacity, ..Split::default() },
+            spent: BySort::default(),
+            charged: BySort::default(),
             now: traced.measured.0,
             processors: i64::from(traced.processors()) * ONE,
             running: 0,
@@ -197,7 +280,7 @@ impl Sweep {
             let each = second as f64 / waiting as f64 * time;
             self.second_so_far += each * ONE as f64;
             if unseen > 0 {
-                *self.split.charged.entry(Activity::Unseen).or_default() += each * unseen as f64;
+                self.charged.add(Activity::Unseen, each * unseen as f64);
             }
         }
         let nobody = idle - first - second;
@@ -245,39 +328,80 @@ impl Sweep {
         }
     }
 
-    fn happens(&mut self, what: What, index: usize, pieces: &[Piece], entered: &mut [f64]) {
-        match what {
-            What::Begin | What::End => {
-                let (Some(piece), Some(entered)) = (pieces.get(index), entered.get_mut(index)) else { return };
-                let weight = if what == What::Begin { piece.weight } else { -piece.weight };
-                let so_far = match piece.kind.tier() {
-                    Tier::Running => {
-                        self.running += weight;
-                        0.0
-                    }
-                    Tier::First => {
-                        self.first += weight;
-                        self.first_so_far
-                    }
-                    Tier::Second => {
-                        self.second += weight;
-                        self.second_so_far
-                    }
-                    Tier::Never => 0.0,
-                };
-                self.covered += weight;
-                if piece.kind.is_ready() {
-                    self.ready += weight;
-                }
-                if let Some(present) = self.present.get_mut(piece.kind.index()) {
-                    *present += weight;
-                }
-                if what == What::Begin {
-                    *entered = so_far;
-                } else {
-                    self.book(piece, (so_far - *entered) * piece.weight as f64 / ONE as f64);
+    /// The pieces of a thread's stretch begin.
+    fn enters(&mut self, thread: &mut OneThread<'_, '_>) {
+        thread.entered.clear();
+        for piece in &thread.now {
+            let spent = seconds(piece.end - piece.start) * piece.weight as f64 / ONE as f64;
+            self.spent.add(piece.kind, spent);
+            let so_far = self.changes(piece, piece.weight);
+            thread.entered.push(so_far);
+        }
+    }
+
+    /// They end.
+    fn leaves(&mut self, thread: &mut OneThread<'_, '_>) {
+        for (piece, entered) in thread.now.iter().zip(&thread.entered) {
+            let so_far = self.changes(piece, -piece.weight);
+            let seconds = (so_far - entered) * piece.weight as f64 / ONE as f64;
+            if seconds > 0.0 {
+                self.charged.add(piece.kind, seconds);
+                self.add_wait(&mut thread.charged, piece.wait, seconds);
+            }
+        }
+    }
+
+    /// Adds what a piece of a thread is charged with to its wait. Most pieces have the wait of the one before.
+    fn add_wait(&mut self, sum: &mut Option<(WaitId, f64)>, wait: Option<WaitId>, seconds: f64) {
+        let Some(wait) = wait else { return };
+        match sum {
+            Some((same, sum)) if *same == wait => *sum += seconds,
+            _ => {
+                if let Some((wait, seconds)) = sum.replace((wait, seconds)) {
+                    *self.split.by_wait.entry(wait).or_default() += seconds;
                 }
             }
+        }
+    }
+
+    /// What was found, after the last piece.
+    fn finish(mut self, threads: Vec<OneThread<'_, '_>>) -> Split {
+        for (wait, seconds) in threads.into_iter().filter_map(|thread| thread.charged) {
+            *self.split.by_wait.entry(wait).or_default() += seconds;
+        }
+        self.split.spent = self.spent.found();
+        self.split.charged = self.charged.found();
+        self.split
+    }
+
+    /// Adds the weight of a piece; returns what one whole thread of its tier has been charged with so far.
+    fn changes(&mut self, piece: &Piece, weight: i64) -> f64 {
+        self.covered += weight;
+        if piece.kind.is_ready() {
+            self.ready += weight;
+        }
+        if let Some(present) = self.present.get_mut(piece.kind.index()) {
+            *present += weight;
+        }
+        match piece.kind.tier() {
+            Tier::Running => {
+                self.running += weight;
+                0.0
+            }
+            Tier::First => {
+                self.first += weight;
+                self.first_so_far
+            }
+            Tier::Second => {
+                self.second += weight;
+                self.second_so_far
+            }
+            Tier::Never => 0.0,
+        }
+    }
+
+    fn happens(&mut self, what: What) {
+        match what {
             What::WorkerBorn => {
                 self.alive += ONE;
                 self.workers += 1;
@@ -289,16 +413,7 @@ impl Sweep {
             }
             What::OtherBorn => self.alive += ONE,
             What::OtherGone => self.alive -= ONE,
-            What::Sample => {}
-        }
-    }
-
-    fn book(&mut self, piece: &Piece, seconds: f64) {
-        if seconds > 0.0 {
-            *self.split.charged.entry(piece.kind).or_default() += seconds;
-            if let Some(wait) = piece.wait {
-                *self.split.by_wait.entry(wait).or_default() += seconds;
-            }
+            What::Begin | What::End | What::Sample => {}
         }
     }
 }

@@ -37,6 +37,7 @@ use futex::FutexWait;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
 use recording::{RunId, StackId, Tables, ThreadId, WaitId};
+use run::ByThread;
 pub use run::Traced;
 use stacks::Stacks;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -107,6 +108,7 @@ impl<'t> Model<'t> {
                     },
                     threads: BTreeMap::new(),
                     slices: Vec::new(),
+                    by_thread: ByThread::default(),
                     waits: BTreeMap::new(),
                     wakes: HashMap::new(),
                     handed: HashSet::new(),
@@ -149,6 +151,7 @@ impl<'t> Model<'t> {
         }
         deal!(&tables.threads, |t, row| t.threads.insert(row.thread, row));
         deal!(&tables.slices, |t, row| t.slices.push(row));
+        traced.iter_mut().for_each(|run| run.by_thread = ByThread::sort(&mut run.slices));
         deal!(&tables.waits, |t, row| t.waits.insert(row.wait, row));
         deal!(&tables.wakes, |t, row| t.wakes.entry(row.wait).or_default().push(row));
         deal!(&tables.syscalls, |t, row| t.syscalls.push(row));

@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// A function or a line with its module.
 type FunctionKey = (String, String);
 
+/// What tells the functions of a sample: its stack, and in the kernel the system call and the stack there.
+type SampledAt = (Option<StackId>, Option<(Option<u32>, Option<StackId>)>);
+
 /// Processor time by key, seconds per unit of work: in itself, and with all that it calls.
 #[derive(Debug, Default)]
 struct Spent {
@@ -79,34 +82,37 @@ fn spent(observed: &Observed<'_, '_>, pick: Pick, lines: bool) -> Spent {
     let each = seconds_per_sample(observed);
     let (from, to) = pick.range(observed);
     let meant = pick.threads(observed);
-    let mut found = Spent::default();
-    let mut known: HashMap<StackId, Vec<FunctionKey>> = HashMap::new();
+    // A million samples have some thousands of stacks.
+    let mut counts: HashMap<SampledAt, u64> = HashMap::new();
     for sample in &observed.traced.samples {
         let inside = pick.between.is_none() || (from..to).contains(&sample.time_ns);
-        if !inside || !meant.contains(&sample.thread) {
-            continue;
+        if inside && meant.contains(&sample.thread) {
+            let kernel = (sample.mode == Mode::Kernel && !lines).then_some((sample.syscall, sample.kernel_stack));
+            *counts.entry((sample.user_stack, kernel)).or_default() += 1;
         }
-        let of_stack = match sample.user_stack {
+    }
+    let mut counts: Vec<(SampledAt, u64)> = counts.into_iter().collect();
+    counts.sort_unstable();
+    let mut found = Spent::default();
+    let mut known: HashMap<StackId, Vec<FunctionKey>> = HashMap::new();
+    for ((stack, kernel), count) in counts {
+        let of_stack = match stack {
             Some(stack) => known.entry(stack).or_insert_with(|| keys(observed, stack, lines)).as_slice(),
             None => &[],
         };
-        let kernel = match sample.mode {
-            Mode::Kernel if !lines => {
-                Some((kernel_name(observed, sample.syscall, sample.kernel_stack), "kernel".to_owned()))
-            }
-            _ => None,
-        };
+        let kernel = kernel.map(|(syscall, stack)| (kernel_name(observed, syscall, stack), "kernel".to_owned()));
         let own = || kernel.iter().chain(of_stack);
+        let seconds = each * count as f64;
         match own().next() {
             Some(leaf) => {
-                found.by.entry(leaf.clone()).or_default().0 += each;
-                *found.samples.entry(leaf.clone()).or_default() += 1;
+                found.by.entry(leaf.clone()).or_default().0 += seconds;
+                *found.samples.entry(leaf.clone()).or_default() += count;
             }
-            None => found.by.entry(("(no stack)".to_owned(), String::new())).or_default().0 += each,
+            None => found.by.entry(("(no stack)".to_owned(), String::new())).or_default().0 += seconds,
         }
         // A function that calls itself counts once for its total.
         for key in own().collect::<BTreeSet<_>>() {
-            found.by.entry(key.clone()).or_default().1 += each;
+            found.by.entry(key.clone()).or_default().1 += seconds;
         }
     }
     found

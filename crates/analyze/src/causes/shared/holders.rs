@@ -9,7 +9,7 @@ use crate::account::lines::Why;
 use crate::answer::{Culprit, Evidence, Unit};
 use crate::facts::Facts;
 use crate::model::code::place;
-use crate::model::resources::hand_over::{Hold, Timelines};
+use crate::model::resources::hand_over::Hold;
 use recording::tables::{Mode, Reason, State};
 use recording::{ThreadId, WaitId};
 use std::collections::BTreeMap;
@@ -136,10 +136,9 @@ pub fn holders(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, holds: &[Hold]) -
     if inside.len() < FEWEST_HOLDS {
         return None;
     }
-    let timelines = Timelines::new(ledger.traced);
     let mut sums: BTreeMap<(Act, Option<WaitId>), f64> = BTreeMap::new();
     for hold in &inside {
-        for slice in timelines.within(hold.thread, hold.start, hold.end) {
+        for slice in ledger.traced.within(hold.thread, hold.start, hold.end) {
             let length = slice.end_ns.saturating_sub(slice.start_ns);
             let cut = slice.end_ns.min(hold.end).saturating_sub(slice.start_ns.max(hold.start));
             if cut == 0 || length == 0 {

@@ -24,7 +24,7 @@ use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::Traced;
 use crate::model::code::{file_name, place};
 use crate::model::stack_view::View;
-use crate::model::resources::hand_over::{Timelines, hand_overs};
+use crate::model::resources::hand_over::hand_overs;
 use crate::model::resources::is_hidden;
 use crate::model::futex::{FutexWait, Purpose};
 use crate::runtimes::advice::{self, RuntimeLock};
@@ -269,8 +269,7 @@ fn interpreted(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, process: Option<u
 /// What the holders of a lock do while others wait for it.
 fn while_held(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: &Group<'_, '_>) -> Option<Holders> {
     let waits = group.waits.iter().map(|w| w.wait.wait).collect();
-    let timelines = Timelines::new(ledger.traced);
-    holders(facts, ledger, &hand_overs(ledger.traced, &timelines, &waits).holds)
+    holders(facts, ledger, &hand_overs(ledger.traced, &waits).holds)
 }
 
 fn summary(

@@ -26,7 +26,7 @@ use super::futex::FutexWait;
 use super::run::Traced;
 use super::stacks::Stacks;
 use count::HeldAtOnce;
-use hand_over::{Hold, Timelines, hand_overs};
+use hand_over::{Hold, hand_overs};
 pub use pool::{AcquireFunction, Pool, function};
 use recording::WaitId;
 use recording::tables::Wait;
@@ -87,13 +87,12 @@ pub fn look<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, futexes: &BTreeMap<Wai
     if all.is_empty() {
         return Sites::default();
     }
-    let timelines = Timelines::new(traced);
     let seen = all.into_iter().map(|at| {
         let waits: BTreeSet<WaitId> = at.waits.iter().map(|w: &&Wait| w.wait).collect();
         let Some(takers) = takers(traced, stacks, &at) else {
             return SeenSite { at, waits, holds: Vec::new(), finding: Finding::Other, size: None };
         };
-        let events = hand_overs(traced, &timelines, &waits);
+        let events = hand_overs(traced, &waits);
         let held = count::held(&events);
         let finding = finding(traced, stacks, (&at, &takers), &events, &held);
         let may_be_pool = matches!(finding, Finding::Pool | Finding::Unsteady | Finding::Few);

@@ -1,7 +1,7 @@
 //! A lock in front of a pool: its holder keeps it while it waits for one of a few things, and other threads wait for
 //! the lock.
 
-use super::hand_over::{Timelines, hand_overs};
+use super::hand_over::hand_overs;
 use super::pool::{Pool, function};
 use crate::model::futex::{FutexWait, Purpose};
 use crate::model::run::Traced;
@@ -30,13 +30,12 @@ pub(super) fn add<'t>(pool: &mut Pool<'t>, traced: &Traced<'t>, futexes: &BTreeM
     if waits.is_empty() {
         return;
     }
-    let timelines = Timelines::new(traced);
     let (mut held, mut waiting) = (0.0, 0.0);
-    for hold in hand_overs(traced, &timelines, &waits).holds {
+    for hold in hand_overs(traced, &waits).holds {
         held += (hold.end - hold.start) as f64;
         let within = |s: &Slice| s.end_ns.min(hold.end).saturating_sub(s.start_ns.max(hold.start));
         let for_one = |s: &&Slice| s.state == State::Blocked && s.wait.is_some_and(|w| pool.waits.contains(&w));
-        let slices = timelines.within(hold.thread, hold.start, hold.end).filter(for_one);
+        let slices = traced.within(hold.thread, hold.start, hold.end).filter(for_one);
         waiting += slices.map(|s| within(s) as f64).sum::<f64>();
     }
     if waiting > MOST * held {

@@ -5,7 +5,7 @@
 //! next thread. Whether others wait when a hold begins does not depend on how long the hold takes, so the holds that
 //! are seen are a fair sample of all holds.
 
-use super::hand_over::{Passes, Timelines, passes};
+use super::hand_over::{Passes, passes};
 use crate::model::run::Traced;
 use recording::tables::{Slice, State};
 use recording::{ThreadId, WaitId};
@@ -49,18 +49,23 @@ pub struct Usage {
 
 /// The usage of the lock or pool that these waits are for; none if too few holds were seen. `size`: how many can be
 /// held at once.
-pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<WaitId>, size: usize) -> Option<Usage> {
+pub fn usage(traced: &Traced<'_>, waits: &BTreeSet<WaitId>, size: usize) -> Option<Usage> {
     let (begin, end) = traced.measured;
-    let inside = |s: &&&Slice| s.start_ns >= begin && s.end_ns <= end;
-    let ours = |s: &&&Slice| s.state == State::Blocked && s.wait.is_some_and(|wait| waits.contains(&wait));
-    let blocked = traced.slices.iter().filter(ours).filter(inside);
-    let (all, waited) = blocked.fold((0.0, 0.0), |(n, ns), s| (n + f64::from(s.count), ns + s.spent_ns as f64));
-    let events = passes(traced, timelines, waits);
+    let inside = |s: &&Slice| s.start_ns >= begin && s.end_ns <= end;
+    let (mut all, mut single, mut waited) = (0.0, 0.0, 0.0);
+    for slice in traced.blocked(waits).filter(inside) {
+        all += f64::from(slice.count);
+        single += if slice.count == 1 { 1.0 } else { 0.0 };
+        waited += slice.spent_ns as f64;
+    }
+    let events = passes(traced, waits);
     let seen = events.blocks.iter().filter(|b| b.0 >= begin && b.1 <= end).count();
-    if (seen as f64) < ONE_BY_ONE * all || seen < FEWEST_HOLDS {
+    if single < ONE_BY_ONE * all || seen < FEWEST_HOLDS {
         return None;
     }
-    let found = holds(&events, timelines, (begin, end));
+    // Of many waits, only some are followed.
+    let in_all = single / seen as f64;
+    let found = holds(&events, traced, (begin, end));
     let count = found.whole.len();
     if count < FEWEST_HOLDS || (size == 1 && overlap(&found.whole) > OVERLAP) {
         return None;
@@ -74,7 +79,7 @@ pub fn usage(traced: &Traced<'_>, timelines: &Timelines<'_>, waits: &BTreeSet<Wa
     let hold = (lengths.iter().sum::<f64>() + cut_off) / count as f64;
     (hold > 0.0 && mean_seen > 0.0).then(|| Usage {
         seconds: (end - begin) as f64 * 1e-9,
-        waits: all - found.in_vain as f64,
+        waits: all - found.in_vain as f64 * in_all,
         waited: waited * 1e-9,
         holds: count,
         hold: hold * 1e-9,
@@ -102,7 +107,7 @@ enum Next {
 }
 
 /// Holds that began while somebody else waited.
-fn holds(events: &Passes, timelines: &Timelines<'_>, (begin, end): (u64, u64)) -> Holds {
+fn holds(events: &Passes, traced: &Traced<'_>, (begin, end): (u64, u64)) -> Holds {
     let stretches = waited(events);
     let mut gets = events.blocks.iter().rev().map(|b| (b.1, Next::Gets, b.2)).peekable();
     let mut releases = events.passed.iter().rev().map(|p| (p.time, Next::Releases, p.from)).peekable();
@@ -129,7 +134,7 @@ fn holds(events: &Passes, timelines: &Timelines<'_>, (begin, end): (u64, u64)) -
         let Some((_, until)) = stretch.copied() else { continue };
         // It was free until the thread that was woken ran.
         let running = |s: &&Slice| s.state == State::Running && s.end_ns > got;
-        let start = timelines.within(thread, got, until).find(running).map_or(got, |s| s.start_ns.max(got));
+        let start = traced.within(thread, got, until).find(running).map_or(got, |s| s.start_ns.max(got));
         match next.get(&thread) {
             Some((time, Next::Releases)) if *time <= until && *time <= end => {
                 found.whole.push((start.min(*time), *time));

@@ -13,7 +13,7 @@ use super::page::{Medium, focus};
 use crate::lanes::levels::bucketed;
 use crate::lanes::sampled::sampled;
 use crate::lanes::tasks::{Task, tasks as all_tasks};
-use crate::lanes::{Class, Timeline};
+use crate::lanes::{Class, Lane, Timeline};
 use crate::observed::Observed;
 use crate::show::functions::seconds_per_sample;
 use crate::words;
@@ -115,13 +115,25 @@ fn levels(runs: &[(Observed<'_, '_>, Timeline)], medium: Medium, packed: &mut Pa
     Ok(made)
 }
 
-/// Every lane, divided into `count` buckets.
+/// Every lane, divided into `count` buckets: made on all processors, because a run may have millions of spans.
 fn level_of(timeline: &Timeline, count: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for lane in &timeline.lanes {
-        write_stretches(&bucketed(timeline, lane, count), &mut bytes);
-    }
-    bytes
+    let makers = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let made = |lanes: &[Lane]| {
+        let mut bytes = Vec::new();
+        lanes.iter().for_each(|lane| write_stretches(&bucketed(timeline, lane, count), &mut bytes));
+        bytes
+    };
+    let mut parts = timeline.lanes.chunks(timeline.lanes.len().div_ceil(makers).max(1));
+    let Some(first) = parts.next() else { return Vec::new() };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|lanes| scope.spawn(move || made(lanes))).collect();
+        let mut bytes = made(first);
+        for other in others {
+            // A panic there is a bug, and is one here, too.
+            bytes.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        bytes
+    })
 }
 
 /// Every lane as it was recorded.

@@ -1,4 +1,9 @@
-//! One observed run with its rows: threads, what they waited for, who woke them, samples.
+//! One observed run with its rows: threads, what they waited for, who woke them, samples. Room: [`by_thread`] its
+//! slices in the order of threads.
+//!
+//! May import: `linux`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
+
+mod by_thread;
 
 use super::linux::is_kernel_thread;
 use super::task_pools::TaskPool;
@@ -6,6 +11,7 @@ use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
 use crate::runtimes::Service;
 use crate::statistics::MIN_SHARE;
+pub(super) use by_thread::ByThread;
 use recording::meta::Counted;
 use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, Peer, PeerSide, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait,
@@ -61,8 +67,10 @@ pub struct Traced<'t> {
     pub measured: (u64, u64),
     /// Its threads, by handle.
     pub threads: BTreeMap<ThreadId, &'t Thread>,
-    /// Its timelines, in the order of the recording.
+    /// Its timelines, thread by thread, each in the order of time.
     pub slices: Vec<&'t Slice>,
+    /// Where each thread's slices are.
+    pub by_thread: ByThread,
     /// Its waits, by handle.
     pub waits: BTreeMap<WaitId, &'t Wait>,
     /// Who ended them.
@@ -109,6 +117,21 @@ pub struct Traced<'t> {
 }
 
 impl<'t> Traced<'t> {
+    /// The slices of a thread that touch a stretch of time, in order.
+    pub fn within(&self, thread: ThreadId, start: u64, end: u64) -> impl Iterator<Item = &'t Slice> + '_ {
+        let line = self.by_thread.line(&self.slices, thread);
+        let first = line.partition_point(|s| s.end_ns < start);
+        line.iter().skip(first).take_while(move |s| s.start_ns <= end).copied()
+    }
+
+    /// The blocked slices of these waits.
+    pub fn blocked<'s>(
+        &'s self,
+        waits: impl IntoIterator<Item = &'s WaitId, IntoIter: 's>,
+    ) -> impl Iterator<Item = &'t Slice> + 's {
+        self.by_thread.blocked(&self.slices, waits.into_iter().copied())
+    }
+
     /// The count of its run in words: "4 threads", or "4 processors" where these are counted.
     pub fn count(&self) -> String {
         self.counted.many(self.told_count())
