@@ -402,3 +402,62 @@ fn a_lock_inside_a_scheduler_is_left_open() {
     let called = answer("runtime.lock2@app < runtime.chansend@app < runtime.chansend1@app < main.hand@app a.go:9");
     assert!(found(&called, CauseId::USER_LOCK).is_some(), "{:#?}", called.verdict);
 }
+
+/// Threads that want to write to a database look again after a pause inside SQLite, while another one holds its lock.
+#[test]
+fn pauses_in_sqlite_are_waits_for_the_database() {
+    let pause =
+        |library: &str| format!("clock_nanosleep@libc.so.6 < usleep@libc.so.6 < {library} < store@app app.c:31");
+    let answer = |stack: &str| {
+        let base = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+        let base = base.traced(1, |run| drop(run.thread("a").runs(ms(1000), "hash@app app.c:20")));
+        let tables = base.traced(2, |run| {
+            for (name, first) in [("a", true), ("b", false)] {
+                (0..10).fold(run.thread(name), |thread, round| match (round % 2 == 0) == first {
+                    true => thread.runs(ms(100), "hash@app app.c:20"),
+                    false => thread.waits_for(Reason::Sleep, "", Some(230), ms(100), stack),
+                });
+            }
+        });
+        answer_for(&tables.tables())
+    };
+    let told = answer(&pause("?@libsqlite3.so.0 < sqlite3_step@libsqlite3.so.0"));
+    assert_balanced(&told);
+    let cause = found(&told, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", told.verdict));
+    assert!(cause.summary.contains("SQLite's lock on the database file"), "{}", cause.summary);
+    assert!(cause.summary.contains("taken in store (app.c:31)"), "{}", cause.summary);
+    assert_eq!(cause.culprit.as_ref().and_then(|c| c.line), Some(31));
+    // The near miss: the program asks the library to sleep.
+    let slept = answer(&pause("?@libsqlite3.so.0 < sqlite3_sleep@libsqlite3.so.0"));
+    assert!(found(&slept, CauseId::USER_LOCK).is_none(), "{:#?}", slept.verdict);
+}
+
+/// Two threads wait for a lock, and about as long for each other.
+#[test]
+fn of_two_as_large_the_lock_comes_before_waiting_for_each_other() {
+    let condition = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app app.c:60 < work@app app.c:9";
+    let answer = |lock: u64, noise: f64| {
+        let spread = [1.0 - noise, 1.0 - noise / 2.0, 1.0, 1.0 + noise / 2.0, 1.0 + noise];
+        let sketch = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &spread, &around(1.0)), WORK);
+        let tables = sketch.traced(2, |run| {
+            for (name, other, first) in [("a", "b", true), ("b", "a", false)] {
+                (0..10).fold(run.thread(name), |thread, round| match (round % 2 == 0) == first {
+                    true => thread.runs(ms(100), WORK),
+                    false => thread.locks(0x100, ms(lock), WAIT, other).locks(0x200, ms(100 - lock), condition, other),
+                });
+            }
+        });
+        answer_for(&tables.tables())
+    };
+    let first = |answer: &Answer| answer.verdict.causes.first().map(|cause| cause.id);
+    let told = answer(46, 0.3);
+    assert_eq!(first(&told), Some(CauseId::USER_LOCK), "{:#?}", told.verdict);
+    assert!(
+        told.verdict.summary.contains("As large within the noise: Threads wait for each other"),
+        "{:#?}",
+        told.verdict
+    );
+    // The near miss: far apart, the larger one comes first.
+    let told = answer(20, 0.02);
+    assert_eq!(first(&told), Some(CauseId::CONDITION_WAIT), "{:#?}", told.verdict);
+}

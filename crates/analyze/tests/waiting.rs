@@ -617,7 +617,7 @@ fn in_turns(stolen: u64) -> Answer {
 fn threads_in_turns_are_told_unless_other_virtual_machines_may_be_why() {
     let answer = in_turns(100);
     let cause = found(&answer, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
-    assert!(cause.summary.contains("hand work to each other"), "{}", cause.summary);
+    assert!(cause.summary.contains("wait for each other"), "{}", cause.summary);
     let answer = in_turns(1000);
     assert!(missing(&answer, CauseId::CONDITION_WAIT).contains("stands still"), "{:#?}", answer.verdict);
 }

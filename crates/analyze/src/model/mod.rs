@@ -204,9 +204,10 @@ impl<'t> Model<'t> {
                 part
             }
         };
+        let mut pools = task_pools::of_runs(tables, &stacks);
         for run in &mut traced {
             run.tasks_seen = parked_tasks::well_seen(tables, run.run.run, run.measured);
-            run.task_pools = task_pools::task_pools(tables, run.run.run, &stacks);
+            run.task_pools = pools.remove(&run.run.run).unwrap_or_default();
             run.task_sleeps = TaskSleeps::new(&run.waits, &run.wakes, &stacks, &run.task_pools, numbers.futex);
             run.tasks = Tasks::new(&run.samples, &stacks);
             run.few_tasks_left = run.tasks.fewer_than(run.processors());

@@ -6,7 +6,7 @@
 //! and no task waited for anything from outside, a task that slept is what all others waited for.
 
 use super::stacks::Stacks;
-use super::task_pools::task_pools;
+use super::task_pools::{self, TaskPool};
 use super::tasks::start;
 use crate::runtimes::{Parked, Primitive, is_first_task};
 use recording::tables::{Reason, Slice, State, Wait};
@@ -102,17 +102,17 @@ fn already(tables: &Tables, run: RunId, looks: &[Look]) -> bool {
 fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
     let mut times: BTreeMap<(RunId, u64), Vec<(StackId, u32)>> = BTreeMap::new();
     let mut asleep: BTreeMap<(RunId, u64), Asleep> = BTreeMap::new();
-    let mut pools: HashMap<RunId, HashSet<StackId>> = HashMap::new();
+    let found = task_pools::of_runs(tables, stacks).into_iter();
+    let places = |pools: Vec<TaskPool>| pools.into_iter().flat_map(|pool| pool.waits).collect();
+    let pools: HashMap<RunId, HashSet<StackId>> = found.map(|(run, pools)| (run, places(pools))).collect();
     for row in &tables.parked_tasks {
         let waiting = times.entry((row.run, row.time_ns)).or_default();
-        let pool = pools
-            .entry(row.run)
-            .or_insert_with(|| task_pools(tables, row.run, stacks).into_iter().flat_map(|pool| pool.waits).collect());
         let for_thing = |stack: &StackId| {
             let view = stacks.view(Some(*stack), false);
             let by_name = matches!(view.parked, Some(Parked::TaskWaits(Primitive::Lock | Primitive::Pool)));
             // The allocator's and the collector's own semaphores are no locks of the program.
-            let waits = (by_name && view.theme.is_none()) || pool.contains(stack);
+            let waits =
+                (by_name && view.theme.is_none()) || pools.get(&row.run).is_some_and(|pool| pool.contains(stack));
             // The first task hands work out, and ends by taking all permits of a semaphore: it waits for the others.
             let first = || start(stacks, Some(*stack)).is_some_and(|(_, name)| name.is_some_and(is_first_task));
             waits && view.own.is_some() && !first()

@@ -63,16 +63,40 @@ struct Seen<'t> {
     at: TaskStart<'t>,
     exchange: Option<Exchange>,
     waits: bool,
+    /// A library's function does it for the program.
+    by_library: bool,
 }
 
 /// Tasks that wait at one place: what they start with, where, and for what.
 type Place<'t> = (TaskStart<'t>, TaskStart<'t>, Exchange);
 
+/// Places where tasks certainly wait for one of a few things.
+type KnownPlaces<'t> = BTreeSet<Place<'t>>;
+
 /// Looks at the waiting tasks of a run, by their times: how many were at each stack.
 type Looks = BTreeMap<u64, Vec<(StackId, usize)>>;
 
-/// The pools of a run's tasks.
-pub fn task_pools(tables: &Tables, run: RunId, stacks: &Stacks<'_>) -> Vec<TaskPool> {
+/// The pools of each run's tasks. What many tasks show to be a pool is one where there are two, too.
+pub fn of_runs(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<TaskPool>> {
+    let runs: BTreeSet<RunId> = tables.parked_tasks.iter().map(|row| row.run).collect();
+    let none = KnownPlaces::new();
+    let alone: BTreeMap<RunId, _> = runs.iter().map(|run| (*run, task_pools(tables, *run, stacks, &none))).collect();
+    let known: KnownPlaces<'_> = alone.values().flat_map(BTreeMap::keys).copied().collect();
+    let pools = |(run, found): (RunId, BTreeMap<Place<'_>, TaskPool>)| {
+        let all = found.len() == known.len();
+        let found = if all { found } else { task_pools(tables, run, stacks, &known) };
+        (run, found.into_values().collect())
+    };
+    alone.into_iter().map(pools).collect()
+}
+
+/// The pools of a run's tasks, by where they wait. `known`: places that another thread count has shown to be pools.
+fn task_pools<'t>(
+    tables: &Tables,
+    run: RunId,
+    stacks: &Stacks<'t>,
+    known_pools: &KnownPlaces<'t>,
+) -> BTreeMap<Place<'t>, TaskPool> {
     let mut looks = Looks::new();
     for row in tables.parked_tasks.iter().filter(|row| row.run == run && row.count > 0) {
         let Some(stack) = row.user_stack else { continue };
@@ -86,10 +110,26 @@ pub fn task_pools(tables: &Tables, run: RunId, stacks: &Stacks<'_>) -> Vec<TaskP
     let places: BTreeSet<Place> =
         parked.filter(|s| s.waits).filter_map(|s| Some((s.start, s.at, s.exchange?))).collect();
     if places.is_empty() {
-        return Vec::new();
+        return BTreeMap::new();
     }
+    let tasks = tasks(tables, run, stacks);
     let given = given(tables, run, stacks, &looks);
-    places.iter().filter_map(|place| pool(place, &looks, &known, &given)).collect()
+    let pool = |place: &Place<'t>| {
+        let sampled = tasks.get(&place.0).map_or(0, BTreeSet::len);
+        pool(place, (&looks, sampled), &known, &given, known_pools.contains(place))
+    };
+    places.iter().filter_map(|place| Some((*place, pool(place)?))).collect()
+}
+
+/// The tasks that samples saw running, by the function that they start with.
+fn tasks<'t>(tables: &Tables, run: RunId, stacks: &Stacks<'t>) -> HashMap<TaskStart<'t>, BTreeSet<u64>> {
+    let mut tasks: HashMap<TaskStart<'t>, BTreeSet<u64>> = HashMap::new();
+    for sample in tables.samples.iter().filter(|sample| sample.run == run) {
+        if let (Some(start), Some(task)) = (start(stacks, sample.user_stack), sample.goroutine) {
+            tasks.entry(start).or_default().insert(task);
+        }
+    }
+    tasks
 }
 
 fn seen<'t>(stacks: &Stacks<'t>, stack: StackId) -> Option<Seen<'t>> {
@@ -97,7 +137,9 @@ fn seen<'t>(stacks: &Stacks<'t>, stack: StackId) -> Option<Seen<'t>> {
     let view = stacks.view(Some(stack), false);
     let at = view.own.map(|code| (code.module, code.name()))?;
     let waits = view.parked == Some(Parked::TaskWaits(Primitive::Condition));
-    Some(Seen { start, at, exchange: exchange(stacks, stack), waits })
+    let library = view.entry.and_then(|entry| entry.name());
+    let by_library = library.is_some_and(|name| runtimes::exchange(name).is_none());
+    Some(Seen { start, at, exchange: exchange(stacks, stack), waits, by_library })
 }
 
 fn exchange(stacks: &Stacks<'_>, stack: StackId) -> Option<Exchange> {
@@ -128,11 +170,13 @@ fn given<'t>(tables: &Tables, run: RunId, stacks: &Stacks<'t>, looks: &Looks) ->
     given
 }
 
+/// `sampled`: how many tasks of this kind samples saw. `is_known`: another thread count shows that it is a pool.
 fn pool<'t>(
     place: &Place<'t>,
-    looks: &Looks,
+    (looks, sampled): (&Looks, usize),
     known: &HashMap<StackId, Option<Seen<'t>>>,
     given: &BTreeMap<Doer<'t>, (u64, u64)>,
+    is_known: bool,
 ) -> Option<TaskPool> {
     let (start, at, waits_for) = *place;
     let back = given.iter().filter(|((_, _, exchange), _)| *exchange == waits_for.opposite());
@@ -153,13 +197,14 @@ fn pool<'t>(
     let seen = |stack: &StackId| known.get(stack).copied().flatten().filter(|seen| seen.start == start);
     let is_here = |seen: &Seen| seen.waits && seen.at == at && seen.exchange == Some(waits_for);
     let mut found = TaskPool::default();
-    let (mut most, mut busy) = (0, Vec::new());
+    let (mut most, mut busy, mut by_library) = (0, Vec::new(), true);
     for look in looks.values() {
         let (mut here, mut elsewhere) = (0, BTreeMap::new());
         for (stack, count) in look {
             match seen(stack) {
                 Some(seen) if is_here(&seen) => {
                     here += count;
+                    by_library &= seen.by_library;
                     found.waits.insert(*stack);
                 }
                 Some(_) => *elsewhere.entry(*stack).or_default() += *count as u64,
@@ -172,12 +217,16 @@ fn pool<'t>(
             elsewhere.into_iter().for_each(|(stack, count)| *found.holders.entry(stack).or_default() += count);
         }
     }
-    // Those that run or are ready do not show in a look: they are those of all that are nowhere else.
+    // Those that run or are ready do not show in a look: they are those of all that are nowhere else. A task that holds
+    // one whenever it is looked at shows in samples only.
+    let most = most.max(sampled.min(most + 1));
     let not_waiting: Vec<usize> = busy.iter().map(|(here, _)| most.saturating_sub(*here)).collect();
     let elsewhere: Vec<usize> = busy.iter().map(|(_, elsewhere)| *elsewhere).collect();
     found.size = steady(elsewhere).or_else(|| steady(not_waiting))?;
-    // Two that wait for each other may as well take turns, and so may any number that hand a single one on.
-    let certain = most > 2 && found.size < most && (found.size > 1 || apart);
+    // Two that wait for each other may as well take turns, and so may any number that hand a single one on; but the
+    // turns of a program's tasks are its own, and no library takes them.
+    let certain = most > 2 && (found.size > 1 || apart || by_library);
+    let certain = (certain || is_known) && found.size < most;
     certain.then_some(found)
 }
 

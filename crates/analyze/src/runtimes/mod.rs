@@ -13,10 +13,10 @@ mod cpp;
 pub mod function_name;
 mod glibc;
 mod go;
+mod libraries;
 mod managed;
 mod musl;
 mod names;
-mod openmp;
 mod posix;
 mod runtime;
 mod rust;
@@ -31,7 +31,7 @@ use types::RuntimeLock;
 pub use types::{CallStack, Called, Exchange, Parked, Primitive, Service, Theme, WorkerPool};
 
 /// All runtimes. If several recognise a stack, the first decides.
-const ALL: [&dyn Runtime; 13] = [
+const ALL: [&dyn Runtime; 14] = [
     &go::Go,
     &managed::cpython::CPython,
     &managed::java::Java,
@@ -43,7 +43,8 @@ const ALL: [&dyn Runtime; 13] = [
     &musl::Musl,
     &cpp::Cpp,
     &rust::Rust,
-    &openmp::OpenMp,
+    &libraries::openmp::OpenMp,
+    &libraries::sqlite::Sqlite,
     &allocators::Allocators,
 ];
 

@@ -94,6 +94,13 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
         let place = |c: &Cause| (small_start(c), elsewhere(c));
         place(a).cmp(&place(b)).then(seconds).then(a.id.cmp(&b.id))
     });
+    // Of two that are as large within the noise, what threads certainly wait for says more than that they wait for each
+    // other.
+    let rival = as_large(&verdict.causes)
+        .is_some_and(|second| second.id == CauseId::USER_LOCK || second.id == CauseId::RESOURCE_POOL);
+    if rival && verdict.causes.first().is_some_and(|first| first.id == CauseId::CONDITION_WAIT) {
+        verdict.causes.swap(0, 1);
+    }
     let found = verdict.causes.first().map(blame);
     let mut rest = open::sentence(facts, &verdict.causes).unwrap_or_default();
     let mut rival =
@@ -398,7 +405,7 @@ fn of_trace(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Vec<String> {
     }
     if facts.counted().is_threads() && ledger.split.surplus > crate::statistics::MIN_SHARE * ledger.split.capacity {
         warnings.push(format!(
-            "more threads than the {threads} asked for ran at times: the capacity counts {}",
+            "at times more threads ran than the {threads} asked for; the capacity counts {} there",
             count(ledger.traced.processors(), "processor")
         ));
     }

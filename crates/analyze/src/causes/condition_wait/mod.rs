@@ -225,7 +225,7 @@ fn stage<'t>(
     let summary = match (alone, waiters.is_subset(&busiest.threads)) {
         // The threads that wait are also those that run: they need each other's results.
         (_, true) | (false, _) => format!(
-            "Threads hand work to each other and wait for the answer: on average {:.1} run at a time, most in {what}.",
+            "Threads wait for each other: on average {:.1} run at a time, most in {what}.",
             average(ledger)
         ),
         (true, false) => format!(
@@ -378,8 +378,8 @@ fn remedies(pipeline: bool, threads: usize) -> Vec<String> {
             "fewer threads in the stages that wait give the same speed",
         ],
         (false, _) => &[
-            "hand over more at a time, so that both sides can run meanwhile",
-            "let a thread go on with other work instead of waiting for the answer",
+            "let a thread do more between two waits: hand over more at a time, or go on with other work meanwhile",
+            "where all wait for the slowest, divide the work more evenly; where they wait for a turn, hold it for less time",
         ],
     };
     list.iter().map(|r| (*r).to_owned()).collect()

@@ -104,6 +104,13 @@ pub fn classify<'t>(
             found.insert(wait.wait, FutexWait { wait, purpose, ground, view });
         }
     }
+    // A library may wait for its lock without a futex: it sleeps by the clock and looks again.
+    for wait in traced.waits.values().filter(|wait| wait.reason == Reason::Sleep) {
+        let view = stacks.view(wait.user_stack, wait.syscall.is_some());
+        if view.runtime_lock.is_some() {
+            found.insert(wait.wait, FutexWait { wait, purpose: Purpose::Lock, ground: Ground::Name, view });
+        }
+    }
     found
 }
 

@@ -176,7 +176,7 @@ pub(super) fn has_lock_value(wait: &Wait, stacks: &Stacks<'_>) -> bool {
 
 /// The address and the process that a wait belongs to. Without an address each wait is an object of its own.
 pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
-    match wait.object {
+    match wait.object.filter(|_| wait.reason == Reason::Futex) {
         Some(address) => (traced.pid(wait.thread).unwrap_or(0), address),
         None => (u32::MAX, u64::from(wait.wait.0)),
     }

@@ -3,12 +3,12 @@
 //! Their teams wait for the slowest member and for the next parallel part. Distributions ship no symbols for the
 //! internal functions, so a stack is judged by its module and by the functions that have names.
 
-use super::names::Names;
-use super::runtime::Runtime;
-use super::types::{CallStack, Called, Primitive};
+use crate::runtimes::names::Names;
+use crate::runtimes::runtime::Runtime;
+use crate::runtimes::types::{CallStack, Called, Primitive};
 
 /// OpenMP.
-pub(super) struct OpenMp;
+pub(crate) struct OpenMp;
 
 impl Runtime for OpenMp {
     fn names(&self) -> &'static Names {
