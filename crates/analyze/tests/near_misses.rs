@@ -289,7 +289,7 @@ fn a_second_main_thread_beyond_the_capacity_is_said() {
     }
     let answer = answer_for(&tables);
     assert_balanced(&answer);
-    assert!(answer.warnings.iter().any(|w| w.contains("asked for ran at times")), "{:?}", answer.warnings);
+    assert!(answer.warnings.iter().any(|w| w.contains("at times more threads ran than")), "{:?}", answer.warnings);
 }
 
 #[test]

@@ -430,7 +430,7 @@ fn a_loop_that_reads_what_another_thread_writes_is_a_spin_wait() {
     assert_balanced(&answer);
     assert_eq!(ids(&answer), [CauseId::SPIN_WAIT], "{:#?}", answer.verdict);
     let cause = found(&answer, CauseId::SPIN_WAIT).unwrap();
-    let expected = "Threads wait in a loop at count (app.c:7) until turn changes; count (app.c:7) writes it.";
+    let expected = "Threads wait in a loop at count (app.c:7) until count (app.c:7) writes to turn.";
     assert_eq!(cause.summary, expected);
     assert!((cause.lost_seconds - 1.0).abs() < 0.1, "{cause:?}");
 }

@@ -148,10 +148,10 @@ fn sentence(facts: &Facts<'_, '_>, point: &Foreseen, (causes, part): (usize, f64
     let speed = two_digits(point.times_as_fast);
     let (low, high) = (two_digits(point.interval.low), two_digits(point.interval.high));
     match at_most {
-        _ if speed == "1.0" => format!("{without} the program would be about as fast as now with {with}."),
-        true => format!("{without} the program would be at most {speed} times as fast with {with}."),
+        _ if speed == "1.0" => format!("{without} the program would be about as fast with {with} as it is now."),
+        true => format!("{without} the program would be at most {speed} times as fast with {with} as it is now."),
         false => {
-            format!("{without} the program would be {speed} times as fast with {with} ({low} to {high}).")
+            format!("{without} the program would be {speed} times as fast with {with} as it is now ({low} to {high}).")
         }
     }
 }

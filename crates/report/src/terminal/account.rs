@@ -27,7 +27,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let accounts = choose(answer);
     let mut beside = format!("processor-time per {}", words::unit_of_work(answer));
     if accounts.iter().any(|a| a.lines.iter().any(is_loose)) {
-        beside += "; ~ from few samples";
+        beside += "; ~ few samples";
     }
     if accounts.len() < answer.account.len() {
         beside += &format!("; {} of {} counts", accounts.len(), answer.account.len());

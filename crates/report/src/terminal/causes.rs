@@ -9,7 +9,7 @@ use crate::words;
 use analyze::answer::{Answer, Cause, CauseId, Evidence};
 use std::io;
 
-/// Causes shown; the rest is in the JSON.
+/// Causes shown; the rest is in the page and the JSON.
 const MOST_CAUSES: usize = 3;
 /// The same, when the whole would not fit the screen.
 const MOST_CAUSES_BRIEF: usize = 2;
@@ -44,7 +44,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.paragraph(
             "   ",
             Tone::Faint,
-            &format!("and {} in the JSON", words::plural(rest as u64, "smaller cause")),
+            &format!("and {} in the page", words::plural(rest as u64, "smaller cause")),
         )?;
     }
     if let Some(beyond) = &verdict.beyond {
@@ -71,12 +71,13 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
 
 fn numbered(cause: &Cause, answer: &Answer, index: usize, page: &mut Page<'_>) -> io::Result<()> {
     let lost = format!(
-        "{}: {} of the loss with {}, {} ({})",
-        cause.id.name(),
+        "{}: {} of the loss with {}, {} ({}) per {}",
+        words::title(cause.id),
         words::percent(cause.share),
         answer.counted.many(cause.threads),
         words::about(cause.lost_seconds),
         words::range(cause.interval.low, cause.interval.high),
+        words::unit_of_work(answer),
     );
     page.paragraph(&format!("{}  ", index + 1), Tone::Strong, &lost)?;
     if let Some(culprit) = &cause.culprit {

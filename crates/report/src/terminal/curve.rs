@@ -24,10 +24,12 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     page.table(&table(answer))?;
     if let Some(throughput) = &answer.throughput {
         let from = match (answer.load.is_some(), throughput.given) {
-            (false, true) => "taken from the program's output by --throughput",
-            (false, false) => "recognised in the output; --throughput REGEX takes another",
-            (true, true) => "taken from the load's output by --throughput",
-            (true, false) => "recognised in the load's output, without what failed; --throughput REGEX takes another",
+            (false, true) => "read from the program's output by --throughput",
+            (false, false) => "read from the output; --throughput REGEX reads another number",
+            (true, true) => "read from the load's output by --throughput",
+            (true, false) => {
+                "read from the load's output, without what failed; --throughput REGEX reads another number"
+            }
         };
         page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit))?;
     }

@@ -35,7 +35,7 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     open(answer, page)?;
     if !answer.verdict.clear.is_empty() {
         let clear = match page.brief {
-            true => format!("{} (which: in the JSON)", words::plural(answer.verdict.clear.len() as u64, "other cause")),
+            true => format!("{} (which: in the page)", words::plural(answer.verdict.clear.len() as u64, "other cause")),
             false => names(answer.verdict.clear.iter().copied()),
         };
         page.paragraph("Not the cause  ", Tone::Plain, &clear)?;
@@ -46,7 +46,7 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     let limitations: Vec<&Limitation> = answer.limitations.iter().collect();
     some(&limitations, MOST_LIMITATIONS[usize::from(page.brief)], page, |limitation, page| {
         let what = match page.brief {
-            true => format!("{} (why: in the JSON)", limitation.what),
+            true => format!("{} (why: in the page)", limitation.what),
             false => format!("{}: {}", limitation.what, limitation.why),
         };
         page.paragraph("Not seen       ", Tone::Plain, &what)?;
@@ -82,7 +82,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         let told = usize::from(largest.is_some());
         reasons.iter().take(told).try_for_each(|reason| write(reason, page))?;
         let all = names(reasons.iter().skip(told).flat_map(|reason| reason.1.iter().copied()));
-        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the JSON)"));
+        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the page)"));
     }
     some(&reasons, MOST_OPEN, page, write)
 }
@@ -110,7 +110,7 @@ fn some<T>(
         write(item, page)?;
     }
     if items.len() > most {
-        page.paragraph("               ", Tone::Faint, &format!("and {} more in the JSON", items.len() - most))?;
+        page.paragraph("               ", Tone::Faint, &format!("and {} more in the page", items.len() - most))?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ const MOST_COMMAND_LINES: usize = 2;
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     style: Style,
-    /// True when the whole answer would not fit one screen: then the least important lines are only in the JSON.
+    /// True when the whole answer would not fit one screen: then the least important lines are only in the page and the JSON.
     pub(super) brief: bool,
 }
 

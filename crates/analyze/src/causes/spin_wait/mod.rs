@@ -36,7 +36,7 @@ pub const META: Meta = Meta {
     what: "Threads wait by reading a variable again and again.",
     why: "It looks like work, uses a processor, and slows the thread that is waited for.",
     example: "A worker loops until the row above it is finished.",
-    disproved_by: "Let the waiting threads sleep: if the CPU time does not fall, they were not spinning.",
+    disproved_by: "Count the turns of the loop: if most waits end after a few, the CPU time goes elsewhere.",
     lines: |id| {
         Some(match id {
             LineId::Spinning => "waiting in loops",
@@ -131,16 +131,20 @@ fn cause<'t>(
         who.object = first.and_then(|one| one.addresses.first()).map(|address| format!("{address:#x}"));
         who.object_name.clone_from(&awaited);
     }
-    let waits_for = awaited.map(|name| format!(" until {name} changes")).unwrap_or_default();
-    let writer = first.and_then(|one| writers(facts, one).into_iter().next());
-    let until = writer.map(|(line, _)| format!("; {line} writes it")).unwrap_or_default();
+    let writer = first.and_then(|one| writers(facts, one).into_iter().next()).map(|(line, _)| line);
+    let until = match (writer, awaited) {
+        (Some(line), Some(name)) => format!(" until {line} writes to {name}"),
+        (Some(line), None) => format!(" until {line} writes to memory"),
+        (None, Some(name)) => format!(" until {name} changes"),
+        (None, None) => String::new(),
+    };
     Cause {
-        summary: format!("Threads wait in a loop at {at}{waits_for}{until}."),
+        summary: format!("Threads wait in a loop at {at}{until}."),
         evidence: rows(facts, ledger, loops),
         remedies: vec![
             "let the waiting thread sleep: a condition variable, a semaphore, a futex, a queue that blocks".to_owned(),
             "or wait less: give a thread more work between two waits".to_owned(),
-            "with a pause in the loop, and never with more threads than processors".to_owned(),
+            "if the loop must stay: put a pause into it, and never run more threads than processors".to_owned(),
         ],
         culprit: who,
         ..found(ledger, meta, lost)
@@ -173,7 +177,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_
         let spent = shared::blame::seconds_a_sample(ledger) * one.samples() as f64;
         rows.push(evidence(format!("CPU time in the loop at {at}"), spent, Unit::Seconds, "spins"));
         let threads = one.threads().len();
-        rows.push(evidence(format!("threads that wait at {at}"), threads as f64, Unit::Of("threads"), "spins"));
+        rows.push(evidence("how many threads waited there".to_owned(), threads as f64, Unit::Of("threads"), "spins"));
         for (line, writes) in writers(facts, one).into_iter().take(TOLD) {
             let what = format!("writes in {line} to what is waited for there, seen by breakpoints");
             rows.push(evidence(what, writes, Unit::Of("writes"), "confirmations"));
