@@ -410,7 +410,7 @@ fn pauses_in_sqlite_are_waits_for_the_database() {
         |library: &str| format!("clock_nanosleep@libc.so.6 < usleep@libc.so.6 < {library} < store@app app.c:31");
     let answer = |stack: &str| {
         let base = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
-        let base = base.traced(1, |run| drop(run.thread("a").runs(ms(1000), "hash@app app.c:20")));
+        let base = with_base(base, "hash@app app.c:20");
         let tables = base.traced(2, |run| {
             for (name, first) in [("a", true), ("b", false)] {
                 (0..10).fold(run.thread(name), |thread, round| match (round % 2 == 0) == first {
