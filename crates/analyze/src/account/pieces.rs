@@ -254,6 +254,11 @@ pub struct ThreadPieces<'a, 't> {
 }
 
 impl ThreadPieces<'_, '_> {
+    /// A time before which no further piece begins.
+    pub fn earliest(&self) -> Option<u64> {
+        self.rest.first().map(|slice| slice.start_ns.max(self.measured.0))
+    }
+
     /// Replaces `pieces` by those of the next stretch in the measured part, which all begin and end at the same times.
     /// False after the last one.
     pub fn next_stretch(&mut self, pieces: &mut Vec<Piece>) -> bool {

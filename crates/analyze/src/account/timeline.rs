@@ -71,7 +71,8 @@ pub fn split(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Split {
     let mut threads: Vec<OneThread> = by_thread(traced, why).map(OneThread::new).collect();
     // What happens next in each thread, the earliest first.
     let mut changes: BinaryHeap<Reverse<(u64, What, usize)>> = BinaryHeap::with_capacity(threads.len());
-    changes.extend(threads.iter_mut().enumerate().filter_map(|(i, thread)| Some(Reverse(thread.begins(i)?))));
+    let earliest = |(i, thread): (usize, &OneThread)| Some(Reverse((thread.pieces.earliest()?, What::Begin, i)));
+    changes.extend(threads.iter().enumerate().filter_map(earliest));
     let mut lives = lives(traced).into_iter().peekable();
     let mut samples: Vec<&Sample> = traced.samples.clone();
     samples.sort_by_key(|sample| sample.time_ns);
@@ -87,12 +88,17 @@ pub fn split(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Split {
                 let Some(mut first) = changes.peek_mut() else { break };
                 let Reverse((_, _, index)) = *first;
                 let Some(thread) = threads.get_mut(index) else { break };
-                let then = if what == What::Begin {
-                    sweep.enters(thread);
-                    thread.ends(index)
-                } else {
-                    sweep.leaves(thread);
-                    thread.begins(index)
+                let then = match what {
+                    // Its first stretch is made only now: of a million threads, few live at a time.
+                    What::Begin if thread.now.is_empty() => thread.begins(index),
+                    What::Begin => {
+                        sweep.enters(thread);
+                        thread.ends(index)
+                    }
+                    _ => {
+                        sweep.leaves(thread);
+                        thread.begins(index)
+                    }
                 };
                 match then {
                     Some(then) => *first = Reverse(then),
@@ -152,7 +158,9 @@ impl<'a, 't> OneThread<'a, 't> {
 
     /// Takes the next stretch: when it begins.
     fn begins(&mut self, index: usize) -> Option<(u64, What, usize)> {
-        self.pieces.next_stretch(&mut self.now);
+        if !self.pieces.next_stretch(&mut self.now) {
+            (self.now, self.entered) = (Vec::new(), Vec::new());
+        }
         Some((self.now.first()?.start, What::Begin, index))
     }
 
