@@ -424,7 +424,7 @@ fn pauses_in_sqlite_are_waits_for_the_database() {
     let told = answer(&pause("?@libsqlite3.so.0 < sqlite3_step@libsqlite3.so.0"));
     assert_balanced(&told);
     let cause = found(&told, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", told.verdict));
-    assert!(cause.summary.contains("SQLite's lock on the database file"), "{}", cause.summary);
+    assert!(cause.summary.contains("SQLite's write lock on the database file"), "{}", cause.summary);
     assert!(cause.summary.contains("taken in store (app.c:31)"), "{}", cause.summary);
     assert_eq!(cause.culprit.as_ref().and_then(|c| c.line), Some(31));
     // The near miss: the program asks the library to sleep.

@@ -205,9 +205,9 @@ fn two_tasks_have_no_pool() {
     assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
 }
 
-/// Of four tasks three wait, and the fourth runs whenever it is looked at. `takes` and `gives`: the functions between the
-/// channel and the task's own.
-fn one_of_one(takes: &str, gives: &str) -> Answer {
+/// Of some tasks, whose number samples tell, a part waits and the others run whenever they are looked at. `takes` and
+/// `gives`: the functions between the channel and the task's own.
+fn always_running((tasks, waiting): (u64, u32), takes: &str, gives: &str) -> Answer {
     let task = "main.add@app a.go:71 < main.upload@app a.go:72 < runtime.goexit@app";
     let takes = format!("runtime.gopark@app < runtime.chanrecv@app < runtime.chanrecv1@app < {takes} < {task}");
     let gives = format!("runtime.lock2@app < runtime.chansend@app < runtime.chansend1@app < {gives} < {task}");
@@ -215,12 +215,12 @@ fn one_of_one(takes: &str, gives: &str) -> Answer {
     let run = |run: &mut RunSketch<'_>| {
         run.thread("a").runs(ms(990), task).runs(ms(10), &gives);
         run.thread("b").runs(ms(10), task).locks(0x100, ms(990), IDLE, "a");
-        (0..100).for_each(|look| run.look(ms(10 * look), &[(&takes, 3)]));
+        (0..100).for_each(|look| run.look(ms(10 * look), &[(&takes, waiting)]));
     };
     let mut tables = with_base(sketch, WORK).traced(2, run).tables();
     let last = tables.traces.last().unwrap().run;
     let samples = tables.samples.iter_mut().filter(|sample| sample.run == last).enumerate();
-    samples.for_each(|(at, sample)| sample.goroutine = Some(0xc000 + at as u64 % 4));
+    samples.for_each(|(at, sample)| sample.goroutine = Some(0xc000 + at as u64 % tasks));
     tell_tasks(&mut tables);
     answer_for(&tables)
 }
@@ -228,16 +228,20 @@ fn one_of_one(takes: &str, gives: &str) -> Answer {
 #[test]
 fn tasks_that_wait_in_a_library_for_the_only_one_are_told_with_their_call() {
     let library = "github.com/x/zip.(*Encoder).EncodeAll@app /go/pkg/mod/zip/zip.go:50";
-    let answer = one_of_one(
-        library,
-        &format!("github.com/x/zip.(*Encoder).EncodeAll.func1@app /go/pkg/mod/zip/zip.go:52 < {library}"),
-    );
+    let gives = format!("github.com/x/zip.(*Encoder).EncodeAll.func1@app /go/pkg/mod/zip/zip.go:52 < {library}");
+    let answer = always_running((4, 3), library, &gives);
     assert_balanced(&answer);
     let cause = found(&answer, CauseId::RESOURCE_POOL).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
     assert!(cause.summary.contains("EncodeAll, called from main.add (a.go:71)"), "{}", cause.summary);
     // The near miss: the program's own function may as well pass a turn on.
     let own = "main.turn@app a.go:60";
-    let answer = one_of_one(own, own);
+    let answer = always_running((4, 3), own, own);
+    assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
+    // Two that always run hold two. Tasks that come one after the other are more than can run at once.
+    let answer = always_running((5, 3), library, &gives);
+    let cause = found(&answer, CauseId::RESOURCE_POOL).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert!(cause.summary.contains("for one of 2 resources"), "{}", cause.summary);
+    let answer = always_running((50, 3), library, &gives);
     assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
 }
 

@@ -114,9 +114,10 @@ fn task_pools<'t>(
     }
     let tasks = tasks(tables, run, stacks);
     let given = given(tables, run, stacks, &looks);
+    let processors = tables.meta.machine.usable_processors.max(1) as usize;
     let pool = |place: &Place<'t>| {
         let sampled = tasks.get(&place.0).map_or(0, BTreeSet::len);
-        pool(place, (&looks, sampled), &known, &given, known_pools.contains(place))
+        pool(place, (&looks, sampled, processors), &known, &given, known_pools.contains(place))
     };
     places.iter().filter_map(|place| Some((*place, pool(place)?))).collect()
 }
@@ -170,10 +171,10 @@ fn given<'t>(tables: &Tables, run: RunId, stacks: &Stacks<'t>, looks: &Looks) ->
     given
 }
 
-/// `sampled`: how many tasks of this kind samples saw. `is_known`: another thread count shows that it is a pool.
+/// `sampled`: how many tasks of this kind samples saw; at most as many as `processors` run at once. `is_known`: another thread count shows that it is a pool.
 fn pool<'t>(
     place: &Place<'t>,
-    (looks, sampled): (&Looks, usize),
+    (looks, sampled, processors): (&Looks, usize, usize),
     known: &HashMap<StackId, Option<Seen<'t>>>,
     given: &BTreeMap<Doer<'t>, (u64, u64)>,
     is_known: bool,
@@ -219,7 +220,8 @@ fn pool<'t>(
     }
     // Those that run or are ready do not show in a look: they are those of all that are nowhere else. A task that holds
     // one whenever it is looked at shows in samples only.
-    let most = most.max(sampled.min(most + 1));
+    // More of them than can run at once are tasks that came one after the other, which tell nothing.
+    let most = if sampled <= most + processors { most.max(sampled) } else { most };
     let not_waiting: Vec<usize> = busy.iter().map(|(here, _)| most.saturating_sub(*here)).collect();
     let elsewhere: Vec<usize> = busy.iter().map(|(_, elsewhere)| *elsewhere).collect();
     found.size = steady(elsewhere).or_else(|| steady(not_waiting))?;

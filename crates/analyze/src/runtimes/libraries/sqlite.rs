@@ -39,7 +39,7 @@ fn is_sqlite(called: &Called<'_>) -> bool {
 }
 
 static DATABASE: RuntimeLock = RuntimeLock {
-    called: "SQLite's lock on the database file, which one connection at a time has for writing",
+    called: "SQLite's write lock on the database file",
     taken_by_program: true,
     remedies: REMEDIES,
     beside_processes: REMEDIES,
