@@ -64,7 +64,7 @@ pub fn classify<'t>(
     };
     for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
         let at = places_of_code.entry(place(wait)).or_default();
-        at.wait(wait, object(traced, wait), has_lock_value(wait, stacks));
+        at.wait(wait, object(traced, wait), has_lock_value(traced, wait, stacks));
         traced.wakes.get(&wait.wait).into_iter().flatten().for_each(|wake| at.wake(wait.thread, wake));
     }
     let mut at_futexes: BTreeMap<ThreadId, u64> = BTreeMap::new();
@@ -333,9 +333,9 @@ mod tests {
         assert_eq!(lock(true), [(Purpose::Barrier, Ground::Structure)]);
     }
 
-    #[test]
-    fn a_crowd_woken_at_once_stood_at_a_barrier() {
-        let mut tables = Sketch::new(4)
+    /// Four threads, twice at one futex: the last wakes all others.
+    fn crowd() -> Tables {
+        Sketch::new(4)
             .traced(4, |run| {
                 for (name, waker) in [("a", "d"), ("b", "d"), ("c", "d"), ("d", "a")] {
                     let early = if name == "d" { 9 } else { 3 };
@@ -346,9 +346,28 @@ mod tests {
                     let _ = if name == "a" { thread } else { thread.locks(0x100, ms(3) + us(5), NAMELESS, "a") };
                 }
             })
-            .tables();
+            .tables()
+    }
+
+    #[test]
+    fn a_crowd_woken_at_once_stood_at_a_barrier() {
+        let mut tables = crowd();
         tables.waits.iter_mut().for_each(|w| w.expected = Some(0));
         assert_eq!(purposes(&tables), [(Purpose::Barrier, Ground::Structure); 4]);
+    }
+
+    /// Of each thread's waits only the first value is known: where the counter starts at 1, that is often a lock's.
+    #[test]
+    fn a_counter_that_passes_through_a_locks_value_is_no_lock() {
+        let of = |many: bool| {
+            let mut tables = crowd();
+            tables.waits.iter_mut().for_each(|w| w.expected = Some(2));
+            tables.wakes.iter_mut().for_each(|w| w.wakes_many = Some(many));
+            purposes(&tables)
+        };
+        assert_eq!(of(true), [(Purpose::Barrier, Ground::Structure); 4]);
+        // Near miss: each call wakes one thread, as a lock's does.
+        assert_eq!(of(false), [(Purpose::Lock, Ground::Structure); 4]);
     }
 
     #[test]

@@ -42,7 +42,8 @@ impl From<Primitive> for Purpose {
 ///
 /// Decides: whether the value that a wait expected is one that locks use.
 /// From: the locks of glibc, musl (internal), Rust and Go (Drepper 2005, "Futexes are tricky").
-/// Shown by: `waiters_that_wake_each_other_share_a_lock`, `who_had_waited_for_something_else_releases_no_lock`.
+/// Shown by: `waiters_that_wake_each_other_share_a_lock`, `who_had_waited_for_something_else_releases_no_lock`,
+/// `a_counter_that_passes_through_a_locks_value_is_no_lock`.
 /// Wrong if: a program's own counter is 2 when threads wait for it; the other waits at the same place in the code then
 /// have to decide.
 const LOCKED_WITH_WAITERS: u32 = 2;
@@ -137,7 +138,7 @@ pub(super) fn traffic<'t>(
         let blocked = wait.blocked_ns as f64;
         at.blocked += blocked;
         at.timed += if wait.timed { blocked } else { 0.0 };
-        at.lock_value += if has_lock_value(wait, stacks) { blocked } else { 0.0 };
+        at.lock_value += if has_lock_value(traced, wait, stacks) { blocked } else { 0.0 };
         at.lock_object += if stacks.view(wait.user_stack, true).lock_object { blocked } else { 0.0 };
     }
     for wait in futexes() {
@@ -167,11 +168,15 @@ pub(super) fn traffic<'t>(
     traffic
 }
 
-/// True when the wait expected a value that locks use, or is at a semaphore.
-pub(super) fn has_lock_value(wait: &Wait, stacks: &Stacks<'_>) -> bool {
+/// True when the wait expected a value that locks use, or is at a semaphore. Who releases a lock wakes one thread: the
+/// counter of a barrier or of finished rounds passes through the same values, and its wake-ups are for all.
+pub(super) fn has_lock_value(traced: &Traced<'_>, wait: &Wait, stacks: &Stacks<'_>) -> bool {
     let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
     let value = |v: u32| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0;
-    entry.is_some_and(runtimes::is_semaphore) || wait.expected.is_some_and(value)
+    let wakes = || traced.wakes.get(&wait.wait).into_iter().flatten();
+    let ended = |all: bool| wakes().filter(|w| w.wakes_many == Some(all)).map(|w| w.blocked_ns as f64).sum::<f64>();
+    let released = || ended(true) <= MOST * (ended(true) + ended(false));
+    entry.is_some_and(runtimes::is_semaphore) || wait.expected.is_some_and(value) && released()
 }
 
 /// The address and the process that a wait belongs to. Without an address each wait is an object of its own.
