@@ -206,7 +206,7 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
         // A comparison makes exactly the runs that were asked for.
         more: 0,
         warm_up: options.making.warm_up.unwrap_or(warm),
-        traced: !options.making.no_trace,
+        traced: !options.observing.no_trace,
     };
     let program = commands[0].first().map(Path::new).and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let [a, b] = templates;
@@ -463,7 +463,7 @@ fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> A
         false => timed,
     };
     let (timed, warm_up) = (options.runs.unwrap_or(timed), options.making.warm_up.unwrap_or(warm));
-    Amounts { timed, more, warm_up, traced: !options.making.no_trace }
+    Amounts { timed, more, warm_up, traced: !options.observing.no_trace }
 }
 
 /// Half the blocks, so that on a machine that is never quiet a sweep takes at most half as long again.

@@ -227,9 +227,9 @@ fn a_script_gets_a_status_for_what_it_asked_about() {
         let output = knee(folder.path(), &[&QUICK[..], &options, &command].concat());
         (output.status.code().unwrap(), text(&output.stderr))
     };
-    let (code, errors) = status("slow", "seconds(2) > 0.001");
-    assert_eq!((code, errors.contains("knee: seconds(2) > 0.001 is true")), (1, true), "{errors}");
-    assert_eq!(status("fast", "seconds(2) > 100").0, 0);
+    let (code, errors) = status("slow", "seconds(2) > 0.000001");
+    assert_eq!((code, errors.contains("knee: seconds(2) > 0.000001 is true")), (1, true), "{errors}");
+    assert_eq!(status("fast", "seconds(2) > 1000000000").0, 0);
     let (code, errors) = status("none", "throughput(2) < 5");
     assert_eq!((code, errors.contains("cannot be told")), (6, true), "{errors}");
     let (code, errors) = status("never", "seconds(4) > 1");

@@ -10,7 +10,7 @@ pub(crate) use reading::{
     Completions, Diff, Doctor, Explain, ExplainFormat, Export, Import, Law, Man, Predict, PredictionFormat, Report,
     Show, ShowFormat, Table, Target, View, WhatIf,
 };
-pub(crate) use running::{Compare, Lab, LabCommand, Making, Record, Serve, Sweep, SweepOptions, Try, Watch};
+pub(crate) use running::{Compare, Lab, LabCommand, Making, Observing, Record, Serve, Sweep, SweepOptions, Try, Watch};
 
 use crate::version;
 use clap::{Parser, Subcommand, ValueEnum};

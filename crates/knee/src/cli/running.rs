@@ -129,10 +129,26 @@ pub(crate) struct SweepOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = SWEEPING)]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
+    pub(crate) observing: Observing,
+    #[command(flatten)]
     pub(crate) making: Making,
 }
 
-/// What `knee sweep` and `knee compare` have in common.
+/// How a run at each count is observed.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Observing {
+    /// Do not observe a run at each count: the curve without the causes
+    #[arg(long, help_heading = SWEEPING)]
+    pub(crate) no_trace: bool,
+    /// Observe with bpf, perf or proc [default: the best that is allowed here]
+    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = SWEEPING)]
+    pub(crate) collector: Option<Collector>,
+    /// File that says which functions of yours take locks, wait, ... (docs/primitives.md) [default: ./knee.toml, if it is there]
+    #[arg(long, value_name = "FILE", help_heading = TARGET)]
+    pub(crate) primitives: Option<PathBuf>,
+}
+
+/// What all commands that time runs have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Making {
     /// Say what would be run, and run nothing
@@ -154,12 +170,6 @@ pub(crate) struct Making {
     /// Start at once, without a look at what else runs
     #[arg(long, conflicts_with = "wait_for_quiet", help_heading = SWEEPING)]
     pub(crate) no_wait: bool,
-    /// Do not observe a run at each count: the curve without the causes
-    #[arg(long, help_heading = SWEEPING)]
-    pub(crate) no_trace: bool,
-    /// Observe with bpf, perf or proc [default: the best that is allowed here]
-    #[arg(long, value_name = "NAME", value_parser = collector(), env = "KNEE_COLLECTOR", hide_env_values = true, help_heading = SWEEPING)]
-    pub(crate) collector: Option<Collector>,
     /// Seed of the random order of the runs, to repeat a sweep
     #[arg(long, value_name = "N", help_heading = SWEEPING)]
     pub(crate) seed: Option<u64>,
@@ -172,9 +182,6 @@ pub(crate) struct Making {
     /// Variable for the program; `{threads}` in the value is replaced
     #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
     pub(crate) env: Vec<OsString>,
-    /// File that says which functions of yours take locks, wait, ... (docs/primitives.md) [default: ./knee.toml, if it is there]
-    #[arg(long, value_name = "FILE", help_heading = TARGET)]
-    pub(crate) primitives: Option<PathBuf>,
     /// A run that takes longer than this is ended and counts as failed
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TARGET)]
     pub(crate) timeout: Option<f64>,
@@ -227,6 +234,8 @@ pub(crate) struct Compare {
     /// Exit status 6 when that cannot be told
     #[arg(long, requires = "fail_if_slower", help_heading = OUTPUT)]
     pub(crate) fail_if_unsure: bool,
+    #[command(flatten)]
+    pub(crate) observing: Observing,
     #[command(flatten)]
     pub(crate) making: Making,
 }

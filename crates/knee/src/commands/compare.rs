@@ -9,5 +9,10 @@ use crate::ui;
 pub(crate) fn run(options: &Compare) -> anyhow::Result<ui::Code> {
     let processors = collect::machine::machine().usable_processors.max(1);
     let gate = options.fail_if_slower.map_or(Gate::Open, Gate::Slower);
-    sweep::carry_out(&job::of_pair(options, processors)?, &options.making, &gate, options.fail_if_unsure)
+    sweep::carry_out(
+        &job::of_pair(options, processors)?,
+        (&options.making, &options.observing),
+        &gate,
+        options.fail_if_unsure,
+    )
 }

@@ -2,7 +2,7 @@
 
 use super::shared::{answer, trials};
 use super::sweep;
-use crate::cli::Try;
+use crate::cli::{Observing, Try};
 use crate::failure::{Failure, Status};
 use crate::gate::Gate;
 use crate::index::{self, Experiment, NotTried, Question, Suspected};
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Try) -> anyhow::Result<ui::Code> {
         None => of_command(options)?,
     };
     let job = job(target, options)?;
-    sweep::carry_out(&job, &options.making, &Gate::Open, false)
+    sweep::carry_out(&job, (&options.making, &Observing::default()), &Gate::Open, false)
 }
 
 /// What is tried.

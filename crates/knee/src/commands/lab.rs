@@ -17,7 +17,7 @@ pub(crate) fn run(options: &cli::Lab) -> anyhow::Result<ui::Code> {
         Some(LabCommand::Show(show)) => print(&shown(&show.name, &file::load(&lab.file(&show.name)?)?)),
         Some(LabCommand::Run(run)) => {
             let job = job::of_file(&file::load(&lab.file(&run.name)?)?, &run.options)?;
-            sweep::carry_out(&job, &run.options.making, &Gate::Open, false)
+            sweep::carry_out(&job, (&run.options.making, &run.options.observing), &Gate::Open, false)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `knee sweep`: from the options to the recordings and their answer.
 
 use super::shared::{answer, dry_run, pair, side_by_side, trials};
-use crate::cli::{self, AnswerFormat, Making};
+use crate::cli::{self, AnswerFormat, Making, Observing};
 use crate::executor::Processes;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
         }
     }
     let gate = if options.fail_if.is_empty() { Gate::Open } else { Gate::FailIf(options.fail_if.clone()) };
-    carry_out(&job, &options.options.making, &gate, options.fail_if_unsure)
+    carry_out(&job, (&options.options.making, &options.options.observing), &gate, options.fail_if_unsure)
 }
 
 /// A case's recording while it is being made.
@@ -67,19 +67,24 @@ struct Recording {
 }
 
 /// Makes the sweep and answers.
-pub(super) fn carry_out(job: &Job, options: &Making, gate: &Gate, unsure_fails: bool) -> anyhow::Result<ui::Code> {
+pub(super) fn carry_out(
+    job: &Job,
+    (options, observe): (&Making, &Observing),
+    gate: &Gate,
+    unsure_fails: bool,
+) -> anyhow::Result<ui::Code> {
     job.check_programs(std::env::var_os("PATH").as_deref())?;
     if job.cases.len() > 1 {
         answer::no_sarif(options.format)?;
     }
-    let functions = functions::said(options.primitives.as_deref())?;
+    let functions = functions::said(observe.primitives.as_deref())?;
     // Beside the look at what the machine allows, which takes as long, and before anything is timed.
     let ahead = Arc::new(Ahead::new());
-    if !options.plan && job.amounts.traced && options.collector.is_none_or(|asked| asked == Collector::Bpf) {
+    if !options.plan && job.amounts.traced && observe.collector.is_none_or(|asked| asked == Collector::Bpf) {
         ahead.start();
     }
     let mut described = Meta { functions, ..describe(job, options) };
-    let collector = observing::choose(options.collector, &mut described.capabilities)?;
+    let collector = observing::choose(observe.collector, &mut described.capabilities)?;
     let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
     if options.plan {
         return dry_run::print(job, amounts);

@@ -34,7 +34,7 @@ use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
 use crate::words::percent;
 use recording::StackId;
-use recording::tables::ModuleKind;
+use recording::tables::{ModuleKind, Reason};
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -326,9 +326,14 @@ fn runtime_lock(group: Option<&Group<'_, '_>>, culprit: Option<&Culprit>) -> Opt
 fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group<'_, 't>>) -> Vec<Evidence> {
     let traced = ledger.traced;
     let futex = facts.model.numbers.futex;
-    let mut rows = vec![evidence("futex calls", traced.calls(futex) as f64, Unit::Of("calls"), "syscalls")];
+    let mut rows = Vec::new();
     let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
-    if let Some(base) = base {
+    // Who waits for a lock of a file sleeps by the clock: futex calls are then of something else.
+    let by_futex = group.is_none_or(|group| group.waits.iter().any(|w| w.wait.reason == Reason::Futex));
+    if by_futex {
+        rows.push(evidence("futex calls", traced.calls(futex) as f64, Unit::Of("calls"), "syscalls"));
+    }
+    if let Some(base) = base.filter(|_| by_futex) {
         let what = format!("futex calls with {}", base.counted.many(base.run.threads));
         rows.push(evidence(what, base.calls(futex) as f64, Unit::Of("calls"), "syscalls"));
     }
