@@ -50,7 +50,7 @@ impl Compiled {
     /// The name for an address, at the entry of a function. `on_stack`: the value that fills the stack.
     fn pointed(&self, function: &str, general: [u64; 16], on_stack: u64, address: u64) -> Option<(String, u64, u64)> {
         let stack: Vec<u8> = on_stack.to_le_bytes().iter().copied().cycle().take(1024).collect();
-        let registers = Registers { general, ip: self.symbol(function) };
+        let registers = Registers::x86_64(general, self.symbol(function));
         let moment = Moment {
             registers: &registers,
             stack: StackBytes { start: STACK - 512, bytes: &stack },
@@ -118,7 +118,7 @@ fn an_instruction_that_adds_an_index_shows_an_array() {
     let compiled = Compiled::make("gcc", "-O2", "members.c", directory.path());
     let mut general = [0; 16];
     (general[4], general[7], general[6]) = (STACK, OBJECTS[0], OBJECTS[1]);
-    let registers = Registers { general, ip: compiled.symbol("work") };
+    let registers = Registers::x86_64(general, compiled.symbol("work"));
     let at = |address: u64, array: u64| {
         let moment = Moment {
             registers: &registers,

@@ -64,7 +64,7 @@ const SPIN_HITS: u32 = 3;
 /// Threads that are watched in one trial. A processor has four debug address registers.
 ///
 /// Decides: how many threads of a line are watched at a time.
-/// From: the four address registers of x86-64.
+/// From: the four address registers of x86-64, and of most processors of AArch64.
 /// Shown by: `bench/sharing`.
 /// Wrong if: the two threads that share the line are never watched together.
 const LINE_THREADS: usize = 4;

@@ -42,7 +42,7 @@ const OPEN_MEMORIES: usize = 64;
 /// Whether sharing can be seen and proven on this machine.
 pub(crate) fn available() -> Result<(), String> {
     if !SharingSampler::can_decode() {
-        return Err(format!("knee reads the code of x86-64 only, not of {}", std::env::consts::ARCH));
+        return Err(format!("knee reads the code of x86-64 and AArch64, not of {}", std::env::consts::ARCH));
     }
     let here = 0_u64;
     watch::Watch::open(0, (&raw const here).addr() as u64, 8, true, 1)
@@ -107,7 +107,7 @@ impl SharingSampler {
 
     /// Takes one sample.
     pub(crate) fn sample(&mut self, sampled: &Sampled<'_>, known: &dyn ImageCode) {
-        let Some(registers) = Registers::from_x86_pt_regs(sampled.registers) else { return };
+        let Some(registers) = Registers::saved(std::env::consts::ARCH, sampled.registers) else { return };
         let Some(number) = self.space(sampled) else { return };
         let Some(space) = self.spaces.get_mut(number as usize) else { return };
         if known.made_at_run_time(registers.ip)
@@ -254,7 +254,7 @@ impl SharingSampler {
         }
         for (key, seen) in &confirmed {
             addresses.entry(key.space).or_default().insert(key.address);
-            let at = seen.most_frequent().map(|ip| self.before(key.space, ip));
+            let at = seen.most_frequent().map(|ip| self.accessing(key.space, ip));
             rows.confirmations.push(confirmation(
                 run,
                 thread(key.thread),
@@ -279,9 +279,12 @@ impl SharingSampler {
         rows
     }
 
-    /// The instruction before the address at which a breakpoint trapped: it made the access.
-    fn before(&self, space: u32, trapped: u64) -> u64 {
+    /// The instruction that made the access for which a breakpoint trapped: where the thread stood, or the one before.
+    fn accessing(&self, space: u32, trapped: u64) -> u64 {
         let code = self.spaces.get(space as usize).map(|space| &space.code);
+        if code.is_some_and(|code| !code.architecture().traps_after()) {
+            return trapped;
+        }
         let previous = code.and_then(|code| code.before(trapped).find(|edge| !edge.branch));
         previous.map_or(trapped.saturating_sub(1), |edge| edge.from)
     }

@@ -49,7 +49,7 @@ const _: () = assert!(size_of::<BreakpointAttribute>() == 96);
 pub(super) struct Hit {
     /// When.
     pub(super) time_ns: u64,
-    /// The instruction after the one that touched the memory.
+    /// Where the thread stood: on x86-64 at the instruction after the one that touched the memory, on AArch64 at it.
     pub(super) ip: u64,
 }
 

@@ -257,6 +257,7 @@ impl CodeGraph {
                 self.barren.insert(address, ());
                 return left;
             };
+            let instruction = self.settled(instruction, reader);
             let next = instruction.next();
             let on = instruction.falls_through();
             match instruction.flow {
@@ -284,11 +285,10 @@ impl CodeGraph {
     /// A branch or call through a fixed place in memory goes through the linkage table; a branch to a register mostly
     /// goes through a jump table.
     fn link(&mut self, instruction: &Instruction, depth: usize, reader: &mut dyn CodeReader) {
-        let fixed = |operand: &Operand| operand.base.is_none() && operand.index.is_none() && !operand.thread_local;
-        let slot = instruction.accesses().find(|access| access.width == 8 && fixed(&access.operand));
+        let slot = self.linkage(instruction);
         let targets = match slot {
-            Some(access) => {
-                let target = reader.pointer(access.operand.displacement);
+            Some(slot) => {
+                let target = reader.pointer(slot);
                 target.filter(|target| *target != instruction.next()).into_iter().collect()
             }
             None if instruction.flow == Flow::IndirectBranch => self.jump_table(instruction, reader),
@@ -303,6 +303,81 @@ impl CodeGraph {
             self.want(*target, if slot.is_some() { depth.max(1) } else { depth });
         }
         self.linked.insert(instruction.address, targets);
+    }
+
+    /// The compilers' library for AArch64 asks a flag whether the processor can change memory in one instruction, and else
+    /// does it in two parts (libgcc's lse.S, compiler-rt's outline_atomic_helpers). The flag does not change, so only one
+    /// way is ever taken. (Its branch is always taken where the flag is zero.)
+    fn settled(&mut self, branch: Instruction, reader: &mut dyn CodeReader) -> Instruction {
+        let flag = match branch.flow {
+            Flow::Branch { conditional: true, .. } if !branch.reads_flags => self.flag_before(&branch),
+            _ => None,
+        };
+        let Some(flag) = flag else { return branch };
+        let changes = |one: &Instruction| one.atomic.is_some() && !one.exclusive;
+        let Some(change) = self.fetch(branch.next(), reader).filter(changes) else { return branch };
+        if self.fetch(change.next(), reader).is_none_or(|one| one.flow != Flow::Return) {
+            return branch;
+        }
+        let flow = match (reader.pointer(flag), branch.target()) {
+            (Some(value), Some(target)) if value & 0xff == 0 => Flow::Branch { target, conditional: false },
+            (Some(_), _) => Flow::Next,
+            (None, _) => branch.flow,
+        };
+        Instruction { flow, ..branch }
+    }
+
+    /// Where the byte lies that was loaded from a fixed place right before a branch on its register.
+    fn flag_before(&self, branch: &Instruction) -> Option<u64> {
+        let previous = |of: &Instruction| self.previous.get(&of.address).and_then(|from| self.instructions.get(from));
+        let load = previous(branch)?;
+        let made = previous(load)?;
+        let access = load.accesses().next().filter(|access| access.width == 1 && access.operand.index.is_none())?;
+        match (load.effect?, made.effect?) {
+            ((to, Value::Loaded { .. }), (base, Value::Linear { base: None, index: None, displacement, bits: 64 }))
+                if branch.reads.has(to) && access.operand.base == Some(base) =>
+            {
+                Some(displacement.wrapping_add(access.operand.displacement))
+            }
+            _ => None,
+        }
+    }
+
+    /// The fixed place in memory from which a branch or call takes its target: by itself, or through a register that was
+    /// loaded just before, as on AArch64, where the place's address is also made in a register.
+    fn linkage(&self, branch: &Instruction) -> Option<u64> {
+        /// How many instructions may lie between making the place's address and the branch: the linkage table has three.
+        const BEFORE: usize = 8;
+        let fixed = |operand: &Operand| operand.base.is_none() && operand.index.is_none() && !operand.thread_local;
+        if let Some(access) = branch.accesses().find(|access| access.width == 8 && fixed(&access.operand)) {
+            return Some(access.operand.displacement);
+        }
+        let mut wanted = branch.reads.iter().next().filter(|_| branch.accesses().next().is_none())?;
+        let (mut distance, mut at) = (None, branch.address);
+        for _ in 0..BEFORE {
+            let before = self.previous.get(&at).and_then(|from| self.instructions.get(from))?;
+            at = before.address;
+            if !before.writes.has(wanted) {
+                continue;
+            }
+            match (before.effect?, distance) {
+                ((to, Value::Loaded { bits: 64, .. }), None) if to == wanted => {
+                    let access = before.accesses().next().filter(|access| access.width == 8)?;
+                    if fixed(&access.operand) {
+                        return Some(access.operand.displacement);
+                    }
+                    wanted = access.operand.base.filter(|_| access.operand.index.is_none())?;
+                    distance = Some(access.operand.displacement);
+                }
+                ((to, Value::Linear { base: None, index: None, displacement, bits: 64 }), Some(distance))
+                    if to == wanted =>
+                {
+                    return Some(displacement.wrapping_add(distance));
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// The targets of a branch to the sum of a table's address and one of its four-byte entries, as compilers translate

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::CodeGraph;
-use super::instruction::{Access, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
+use super::instruction::{Access, AccessKind, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
 use super::loops::{Loop, Node};
 
 /// How many places for values are distinguished in one loop: registers, flags, stack slots. A loop with more does not
@@ -76,7 +76,7 @@ impl Map<'_> {
         if register == facts.stack_pointer() {
             return Some(0);
         }
-        let kept = usize::from(register) < super::instruction::GENERAL && !facts.changed_by_calls().has(register);
+        let kept = usize::from(register) < facts.general() && !facts.changed_by_calls().has(register);
         if frame == 0 || !kept {
             return Some(1 << register);
         }
@@ -117,6 +117,9 @@ impl Map<'_> {
         if saves {
             // A push at the beginning of a called function only saves the caller's value; it does not use it.
             reads.0 &= code.architecture().changed_by_calls().0;
+        } else if frame > 0 {
+            // So does a store of what the function has not written yet.
+            reads.0 &= !saved_registers(code, instruction).0;
         }
         all.reads = self.registers(frame, reads)?;
         all.writes = self.registers(frame, instruction.writes)?;
@@ -144,17 +147,46 @@ impl Map<'_> {
                 }
                 continue;
             }
-            let slot = 1 << self.slot(frame, &own)?;
-            if access.kind.reads() {
-                all.reads |= slot;
-            }
-            if access.kind.writes() {
-                all.writes |= slot;
-                all.kills |= slot;
+            // Two registers that are stored at once may be loaded one by one.
+            for within in (0..u64::from(access.width)).step_by(8) {
+                let word = Operand { displacement: own.displacement.wrapping_add(within), ..own };
+                let slot = 1 << self.slot(frame, &word)?;
+                if access.kind.reads() {
+                    all.reads |= slot;
+                }
+                if access.kind.writes() {
+                    all.writes |= slot;
+                    all.kills |= slot;
+                }
             }
         }
         Some(all)
     }
+}
+
+/// Registers that an instruction at the beginning of a function puts onto the stack, as the function found them, because
+/// its caller wants them back.
+fn saved_registers(code: &CodeGraph, store: &Instruction) -> RegisterSet {
+    /// How many instructions may lie before the store: room on the stack and other stores.
+    const BEFORE: usize = 12;
+    let facts = code.architecture();
+    let stores =
+        |access: &Access| access.kind == AccessKind::Store && access.operand.base == Some(facts.stack_pointer());
+    if store.flow != Flow::Next || !store.accesses().all(stores) || store.accesses().next().is_none() {
+        return RegisterSet::default();
+    }
+    // The link register belongs to the caller as well, though calls change it.
+    let mut kept = RegisterSet(store.reads.0 & !(facts.changed_by_calls().0 & !facts.link().0));
+    let mut at = store.address;
+    for _ in 0..BEFORE {
+        let mut edges = code.before(at);
+        let Some(edge) = edges.next() else { return kept };
+        let before = code.at(edge.from).filter(|before| !edge.branch && before.flow == Flow::Next);
+        let (Some(before), None) = (before, edges.next()) else { break };
+        kept.0 &= !before.writes.0;
+        at = before.address;
+    }
+    RegisterSet::default()
 }
 
 /// The operand relative to the stack or frame pointer, when the access is to the function's own frame: directly, or
@@ -185,13 +217,14 @@ pub(super) fn own_operand(
     for _ in 0..BEFORE {
         let mut edges = code.before(at);
         let (Some(edge), None) = (edges.next(), edges.next()) else { return None };
-        let goes_on = |flow| matches!(flow, Flow::Next | Flow::Branch { .. });
+        let kept = !facts.changed_by_calls().has(pointer);
+        let goes_on = |flow| matches!(flow, Flow::Next | Flow::Branch { .. }) || kept && matches!(flow, Flow::Call(_));
         let instruction = code.at(edge.from).filter(|instruction| goes_on(instruction.flow))?;
         if let Some((to, Value::Linear { base, index: None, displacement, bits: 64 })) = instruction.effect
             && to == pointer
         {
             let displacement = displacement.wrapping_add(operand.displacement);
-            return Some(Operand { base, index: None, displacement, thread_local: false }).filter(own);
+            return Some(Operand { base, displacement, ..*operand }).filter(own);
         }
         if instruction.writes.has(pointer) {
             return None;
@@ -213,7 +246,11 @@ pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rou
         for access in instruction.accesses() {
             let own = own_operand(code, *node, &access.operand, framed).is_some();
             let data = !access.operand.thread_local && !own;
-            if data && access.kind.reads() && !matches!(instruction.flow, Flow::Call(_) | Flow::Return) {
+            if data
+                && access.kind.reads()
+                && !instruction.exclusive
+                && !matches!(instruction.flow, Flow::Call(_) | Flow::Return)
+            {
                 loads.push((*node, Load { instruction: node.1, access: *access }));
             }
         }

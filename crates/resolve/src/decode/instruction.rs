@@ -5,6 +5,9 @@ pub trait Decode {
     /// The longest instruction, in bytes.
     fn longest(&self) -> usize;
 
+    /// How many general registers there are, at most [`GENERAL`].
+    fn general(&self) -> usize;
+
     /// The instruction whose first byte is `bytes[0]`; `None` when the bytes are no instruction.
     fn decode(&mut self, address: u64, bytes: &[u8]) -> Option<Instruction>;
 
@@ -17,18 +20,24 @@ pub trait Decode {
     /// The frame-pointer register, for functions that use one.
     fn frame_pointer(&self) -> Register;
 
+    /// The registers in which a call leaves where to return to.
+    fn link(&self) -> RegisterSet;
+
     /// The register that holds the number of a system call.
     fn system_call_number(&self) -> Register;
 
     /// The number of sched_yield(2).
     fn sched_yield(&self) -> u64;
+
+    /// Whether a breakpoint on data stops after the instruction that touched them; else it stops before it.
+    fn traps_after(&self) -> bool;
 }
 
 /// A register, numbered from 0; general registers come first, in the order of [`Registers::general`].
 pub type Register = u8;
 
-/// How many general registers there are at most.
-pub const GENERAL: usize = 16;
+/// How many general registers there are at most: those of AArch64.
+pub const GENERAL: usize = 32;
 
 /// A set of registers: general ones, then vector, floating-point and mask registers, which hold values but, as far as
 /// is followed here, never addresses.
@@ -57,32 +66,69 @@ impl RegisterSet {
     }
 }
 
+/// Whose registers these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Numbering {
+    #[default]
+    X86_64,
+    AArch64,
+}
+
 /// The user registers of a thread at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
-    /// General registers; x86-64 in the order of their encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15.
+    /// General registers. x86-64 in the order of their encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15, then
+    /// zeros; AArch64: x0 ... x30 sp.
     pub general: [u64; GENERAL],
     /// Address of the instruction that comes next.
     pub ip: u64,
+    numbering: Numbering,
 }
 
 impl Registers {
-    /// From the kernel's `struct pt_regs` of x86-64: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax
-    /// rip cs rflags rsp ss (arch/x86/include/asm/ptrace.h). `None` when there are fewer.
-    pub fn from_x86_pt_regs(saved: &[u64]) -> Option<Self> {
+    /// Those of x86-64, in the order of their encoding.
+    pub fn x86_64(encoded: [u64; 16], ip: u64) -> Self {
+        let mut general = [0; GENERAL];
+        general[..encoded.len()].copy_from_slice(&encoded);
+        Self { general, ip, numbering: Numbering::X86_64 }
+    }
+
+    /// Those of AArch64: x0 to x30, and sp.
+    pub fn aarch64(general: [u64; GENERAL], ip: u64) -> Self {
+        Self { general, ip, numbering: Numbering::AArch64 }
+    }
+
+    /// From the kernel's `struct pt_regs` of an architecture, named as by `uname -m`. `None` when it is another one, or
+    /// when there are fewer.
+    pub fn saved(architecture: &str, words: &[u64]) -> Option<Self> {
+        match architecture {
+            "x86_64" => Self::from_x86_pt_regs(words),
+            "aarch64" => Some(Self::aarch64(*words.first_chunk()?, *words.get(GENERAL)?)),
+            _ => None,
+        }
+    }
+
+    /// r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs rflags rsp ss
+    /// (arch/x86/include/asm/ptrace.h). AArch64 has x0 to x30, sp, pc (arch/arm64/include/asm/ptrace.h).
+    fn from_x86_pt_regs(saved: &[u64]) -> Option<Self> {
         let [r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, _, rip, _, _, rsp, ..] = *saved
         else {
             return None;
         };
-        let general = [rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15];
-        Some(Self { general, ip: rip })
+        let encoded = [rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15];
+        Some(Self::x86_64(encoded, rip))
     }
 
-    /// A general register by its number in debug information and unwind tables of x86-64 (System V ABI, figure 3.36:
-    /// rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15).
+    /// A general register by its number in debug information and unwind tables: of x86-64 (System V ABI, figure 3.36)
+    /// rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15; of AArch64 (DWARF for the Arm 64-bit architecture) x0 ... x30 sp.
     pub(crate) fn by_dwarf_number(&self, number: u16) -> Option<u64> {
-        const ENCODED: [usize; GENERAL] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
-        self.general.get(*ENCODED.get(usize::from(number))?).copied()
+        const ENCODED: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+        let number = usize::from(number);
+        let index = match self.numbering {
+            Numbering::X86_64 => *ENCODED.get(number)?,
+            Numbering::AArch64 => number,
+        };
+        self.general.get(index).copied()
     }
 }
 
@@ -120,6 +166,8 @@ pub struct Operand {
     pub index: Option<(Register, u8)>,
     /// What is added; without base and index, the address itself.
     pub displacement: u64,
+    /// The index is only the low half of its register, extended: true for its sign, false for zeros (AArch64).
+    pub half: Option<bool>,
     /// The address is relative to the thread's own block (x86: FS or GS).
     pub thread_local: bool,
 }
@@ -227,17 +275,45 @@ pub struct Instruction {
     /// The register that gets a computable value, and that value.
     pub effect: Option<(Register, Value)>,
     /// What it adds to the stack pointer implicitly (push, pop, call, return).
-    pub stack: i8,
+    pub stack: i16,
     /// For an atomic access: what it leaves in memory.
     pub atomic: Option<Atomic>,
-    /// It tells the processor that the code waits (x86: PAUSE).
+    /// The write of an atomic change in two parts, which fails when somebody else wrote since the first part read
+    /// (AArch64: STXR). What it reports tells nothing of the value in memory.
+    pub exclusive: bool,
+    /// It takes the address of the thread's own block out of a special register (AArch64: TPIDR_EL0).
+    pub thread_block: bool,
+    /// It tells the processor that the code waits (x86: PAUSE; AArch64: YIELD, WFE, or ISB, which compilers write for
+    /// it).
     pub pause: bool,
     /// It only waits until all earlier writes are visible to other processors (x86: MFENCE, or a locked no-op on the
-    /// stack, as run-time compilers write it).
+    /// stack, as run-time compilers write it; AArch64: DMB, DSB).
     pub fence: bool,
 }
 
 impl Instruction {
+    /// One that does nothing and goes on.
+    pub(super) fn nothing(address: u64, length: u8) -> Self {
+        Self {
+            address,
+            length,
+            flow: Flow::Next,
+            reads: RegisterSet::default(),
+            writes: RegisterSet::default(),
+            kills: RegisterSet::default(),
+            reads_flags: false,
+            writes_flags: false,
+            accesses: [None; 2],
+            effect: None,
+            stack: 0,
+            atomic: None,
+            exclusive: false,
+            thread_block: false,
+            pause: false,
+            fence: false,
+        }
+    }
+
     /// The address of the instruction after it.
     pub fn next(&self) -> u64 {
         self.address.wrapping_add(u64::from(self.length))

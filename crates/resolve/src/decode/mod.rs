@@ -1,17 +1,18 @@
 //! Machine code read from sampled addresses: which memory a sample was about to touch or had just touched, and whether
 //! it was taken in a loop that only waits.
 //!
-//! Rooms: `instruction` the form in which the rest sees an instruction, independent of the architecture; `x86` the
-//! decoder; `code` the instructions decoded so far and how they follow each other; `expression` and `replay` the
+//! Rooms: `instruction` the form in which the rest sees an instruction, independent of the architecture; `x86` and
+//! `aarch64` the decoders; `code` the instructions decoded so far and how they follow each other; `expression` and `replay` the
 //! addresses of the memory accesses around a sample; `flow` which values a short piece of code carries from one
 //! instruction to the next; `loops` and `spin` waiting loops. Pure: the caller supplies code and stack bytes.
 //!
-//! Only x86-64 is decoded. [`decoder`] returns `None` for every other architecture, including AArch64: sharing and spin
-//! waits then remain unsure. AArch64 needs a second implementation of [`Decode`]; nothing else in here depends on the
+//! x86-64 and AArch64 are decoded. [`decoder`] returns `None` for every other architecture: sharing and spin waits then
+//! remain unsure. Another one needs another implementation of [`Decode`]; nothing else in here depends on the
 //! architecture.
 //!
 //! May import: iced-x86 (in x86.rs alone), rustc-hash (addresses are looked up some ten times a sample).
 
+mod aarch64;
 pub mod code;
 mod expression;
 mod flow;
@@ -49,6 +50,7 @@ pub trait CodeReader {
 pub fn decoder(architecture: &str) -> Option<Box<dyn Decode + Send>> {
     match architecture {
         "x86_64" => Some(Box::new(x86::X86::default())),
+        "aarch64" => Some(Box::new(aarch64::AArch64)),
         _ => None,
     }
 }

@@ -157,8 +157,10 @@ impl Plan {
         };
         let before = way_before(code, ip);
         let after = way_after(code, ip);
-        let sampled: Environment =
-            std::array::from_fn(|register| Some(work.formulas.add(Step::Register(register as u8))));
+        let general = code.architecture().general();
+        let sampled: Environment = std::array::from_fn(|register| {
+            (register < general).then(|| work.formulas.add(Step::Register(register as u8)))
+        });
         let mut undone = vec![sampled];
         for place in &before {
             let known = undone.last().copied().unwrap_or(sampled);
@@ -330,7 +332,11 @@ impl Work<'_> {
             None => None,
         };
         let index = match operand.index {
-            Some((index, factor)) => Some((get(known, index)?, i8::try_from(factor).ok()?)),
+            Some((index, factor)) => {
+                let whole = get(known, index)?;
+                let index = operand.half.map_or(whole, |signed| self.formulas.extended(whole, 32, signed, 64));
+                Some((index, i8::try_from(factor).ok()?))
+            }
             None => None,
         };
         Some(match (base, index) {
@@ -481,8 +487,9 @@ mod tests {
     fn seen(code: &[&[u8]], at: u64) -> Vec<(u64, i8, AccessKind, Certainty)> {
         let mut reader = Function(code.concat());
         let mut code = CodeGraph::new(decoder("x86_64").unwrap());
-        let mut registers = Registers { ip: START + at, ..Registers::default() };
-        registers.general[14] = 0x7000_0000;
+        let mut general = [0; 16];
+        general[14] = 0x7000_0000;
+        let registers = Registers::x86_64(general, START + at);
         code.explore(registers.ip, &[], &mut reader);
         let mut found = Vec::new();
         Replay::new().accesses(&code, &registers, StackBytes { start: 0, bytes: &[] }, &mut found);

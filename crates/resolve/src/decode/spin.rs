@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::code::CodeGraph;
 use super::flow::{self, Load};
-use super::instruction::{AccessKind, Flow, Registers, Value};
+use super::instruction::{AccessKind, Atomic, Flow, Operand, Register, RegisterSet, Registers, Value};
 use super::loops::{Loop, Loops};
 
 /// Number of samples at one address from which on a loop is looked for there.
@@ -157,7 +157,9 @@ fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
         for access in instruction.accesses().filter(|access| access.kind.writes()) {
             let own = flow::own_operand(code, *node, &access.operand, framed).is_some();
             // A wrapper of a system call stores the error number (errno).
-            let error = access.operand.thread_local && access.kind == AccessKind::Store && calls_kernel(node.0);
+            let error = access.kind == AccessKind::Store
+                && calls_kernel(node.0)
+                && in_thread_block(code, node.1, &access.operand);
             match access.kind {
                 _ if own || error => {}
                 AccessKind::Atomic => takes = true,
@@ -165,7 +167,7 @@ fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
             }
         }
     }
-    if whole.exits.is_empty() {
+    if whole.exits.is_empty() || retries(code, whole) || updates(code, whole) {
         return None;
     }
     let rounds = flow::rounds(code, whole, framed)?;
@@ -178,6 +180,87 @@ fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
     instructions.dedup();
     let polled = rounds.deciding.iter().map(polled).collect();
     Some(Spin { head: whole.head, back: whole.back, polled, pauses, yields, takes, instructions })
+}
+
+/// Whether a round follows only on an atomic change that failed, and would otherwise have been the last: then the loop is
+/// one instruction of other architectures.
+fn retries(code: &CodeGraph, whole: &Loop) -> bool {
+    /// The most instructions between such a write and the branch on what it reported.
+    ///
+    /// Decides: whether a loop repeats an atomic change in two parts, which is no waiting.
+    /// From: compilers write the branch right after the write.
+    /// Shown by: `resolve/tests/waiting_loops.rs`.
+    /// Wrong if: a compiler moves more instructions between the two.
+    const BETWEEN: usize = 4;
+    let Some(back) = code.at(whole.back) else { return false };
+    let mut at = back.address;
+    for _ in 0..BETWEEN {
+        let Some(before) = code.before(at).find(|edge| !edge.branch).and_then(|edge| code.at(edge.from)) else { break };
+        if back.reads.iter().any(|register| before.writes.has(register)) {
+            return before.exclusive;
+        }
+        at = before.address;
+    }
+    false
+}
+
+/// Whether what follows the loop writes a value, made from what the loop read, as the second part of an atomic change
+/// whose first part is in the loop: then the loop is a part of that change, which starts over when it was too late.
+fn updates(code: &CodeGraph, whole: &Loop) -> bool {
+    /// The most instructions between leaving the loop and the write.
+    ///
+    /// Decides: whether a loop is a part of an atomic change in two parts.
+    /// From: what compilers write between the two parts: some arithmetic.
+    /// Shown by: `resolve/tests/waiting_loops.rs`.
+    /// Wrong if: the new value takes more instructions than that.
+    const AHEAD: usize = 12;
+    let mut own = RegisterSet::default();
+    for (_, address) in whole.next.range((0, 0)..=(0, u64::MAX)).map(|(node, _)| node) {
+        own.0 |= code.at(*address).map_or(0, |one| one.writes.0);
+    }
+    let ways = whole.exits.iter().filter_map(|exit| code.at(*exit));
+    let mut ways = ways.flat_map(|exit| [Some(exit.next()), exit.target()]).flatten();
+    ways.any(|start| {
+        let (mut made, mut at) = (own, start);
+        for _ in 0..AHEAD {
+            let Some(instruction) = code.at(at).filter(|_| !whole.next.contains_key(&(0, at))) else { return false };
+            if instruction.exclusive {
+                return matches!(instruction.atomic, Some(Atomic::Sets(Some(register))) if made.has(register));
+            }
+            if instruction.flow != Flow::Next {
+                return false;
+            }
+            let from_loop = instruction.reads.0 & made.0 != 0;
+            made.0 = if from_loop { made.0 | instruction.writes.0 } else { made.0 & !instruction.kills.0 };
+            at = instruction.next();
+        }
+        false
+    })
+}
+
+/// Whether an operand lies in the thread's own block: by itself, or by a register that was set to the block's address
+/// just before.
+fn in_thread_block(code: &CodeGraph, address: u64, operand: &Operand) -> bool {
+    /// The most instructions between the two.
+    ///
+    /// Decides: whether a store of a system call's wrapper is that of the error number.
+    /// From: the C libraries' wrappers.
+    /// Shown by: `resolve/tests/waiting_loops.rs`.
+    /// Wrong if: a wrapper does more in between.
+    const BEFORE: usize = 8;
+    if operand.thread_local {
+        return true;
+    }
+    let parts: Vec<Register> = operand.base.into_iter().chain(operand.index.map(|(index, _)| index)).collect();
+    let mut at = address;
+    for _ in 0..BEFORE {
+        let Some(before) = code.before(at).find(|edge| !edge.branch).and_then(|edge| code.at(edge.from)) else { break };
+        if before.thread_block {
+            return parts.iter().any(|register| before.writes.has(*register));
+        }
+        at = before.address;
+    }
+    false
 }
 
 fn polled(load: &Load) -> Polled {

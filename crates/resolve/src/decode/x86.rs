@@ -42,26 +42,22 @@ impl Decode for X86 {
         15
     }
 
+    fn general(&self) -> usize {
+        16
+    }
+
     fn decode(&mut self, address: u64, bytes: &[u8]) -> Option<Instruction> {
         let iced = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
         if iced.is_invalid() {
             return None;
         }
         let mut found = Instruction {
-            address,
-            length: iced.len() as u8,
             flow: flow(&iced),
-            reads: RegisterSet::default(),
-            writes: RegisterSet::default(),
-            kills: RegisterSet::default(),
             reads_flags: iced.rflags_read() != 0,
             writes_flags: iced.rflags_modified() != 0,
-            accesses: [None; 2],
-            effect: None,
-            stack: 0,
-            atomic: None,
             pause: matches!(iced.mnemonic(), Mnemonic::Pause | Mnemonic::Tpause | Mnemonic::Umwait),
             fence: is_fence(&iced),
+            ..Instruction::nothing(address, iced.len() as u8)
         };
         self.add_registers(&iced, &mut found);
         self.add_accesses(&iced, &mut found);
@@ -70,7 +66,7 @@ impl Decode for X86 {
         found.atomic = is_atomic.then(|| atomic(&iced));
         found.stack = match iced.mnemonic() {
             Mnemonic::Leave => 0,
-            _ => i8::try_from(iced.stack_pointer_increment()).unwrap_or(0),
+            _ => i16::try_from(iced.stack_pointer_increment()).unwrap_or(0),
         };
         Some(found)
     }
@@ -87,12 +83,20 @@ impl Decode for X86 {
         RBP
     }
 
+    fn link(&self) -> RegisterSet {
+        RegisterSet::default()
+    }
+
     fn system_call_number(&self) -> Register {
         RAX
     }
 
     fn sched_yield(&self) -> u64 {
         24
+    }
+
+    fn traps_after(&self) -> bool {
+        true
     }
 }
 
@@ -162,6 +166,7 @@ impl X86 {
                 base: number(used.base()).filter(|_| used.base() != Name::RIP && used.base() != Name::EIP),
                 index,
                 displacement: used.displacement(),
+                half: None,
                 thread_local: matches!(used.segment(), Name::FS | Name::GS),
             };
             if let Some(free) = accesses.iter_mut().find(|slot| slot.is_none()) {

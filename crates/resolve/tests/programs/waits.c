@@ -11,7 +11,11 @@
 extern "C" {
 #endif
 
+#ifdef __aarch64__
+#define PAUSE() __asm__ volatile("yield")
+#else
 #define PAUSE() __builtin_ia32_pause()
+#endif
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 
 struct row {

@@ -2,6 +2,12 @@
 #include <atomic>
 #include <cstdint>
 
+#ifdef __aarch64__
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() __builtin_ia32_pause()
+#endif
+
 std::atomic<bool> flag{false};
 std::atomic<uint64_t> word{0};
 std::atomic_flag lock_flag = ATOMIC_FLAG_INIT;
@@ -14,7 +20,7 @@ struct spin_lock {
             if (!state.exchange(1, std::memory_order_acquire))
                 return;
             while (state.load(std::memory_order_relaxed))
-                __builtin_ia32_pause();
+                PAUSE();
         }
     }
 };
@@ -28,7 +34,7 @@ void wait_bool()
 void wait_bool_pause()
 {
     while (!flag.load(std::memory_order_acquire))
-        __builtin_ia32_pause();
+        PAUSE();
 }
 void wait_operator()
 {
@@ -43,7 +49,7 @@ void wait_flag()
 void wait_value(std::atomic<uint64_t> *p, uint64_t v)
 {
     while (p->load(std::memory_order_acquire) < v)
-        __builtin_ia32_pause();
+        PAUSE();
 }
 void wait_lock(spin_lock *l)
 {
