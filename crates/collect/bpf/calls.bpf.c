@@ -124,13 +124,13 @@ int BPF_PROG(on_return, struct pt_regs *regs, long result)
 	u64 spent = now - record->call_ns, off = off_ns_of(record) - record->call_off_ns;
 	/* errno.h: errors are at most 4095 below zero. */
 	u32 error = result < 0 && result >= -4095 ? (u32)-result : 0;
+	record->in_program++;
 	tell_call(record, now, number, error);
 
 	struct call_key key = { .thread = record->thread, .number = (u16)number, .error = (u16)error };
-	record->in_program = 1;
 	key.path = path_of(record, regs, &record->path);
 	struct call_value *value = call_of(ctx, record, regs, &key);
-	record->in_program = 0;
+	record->in_program--;
 	if (!value)
 		return 0;
 	if (value->window != g->window) {

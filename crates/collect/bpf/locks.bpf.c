@@ -89,8 +89,8 @@ int BPF_PROG(on_contention_end, void *lock, int result)
 	} else {
 		return 0;
 	}
-	record->in_program = 1;
+	record->in_program++;
 	book_lock(ctx, record, (u64)lock, flags, waited, off);
-	record->in_program = 0;
+	record->in_program--;
 	return 0;
 }

@@ -61,12 +61,13 @@ int on_mark(struct pt_regs *ctx)
 		record->work_epoch = (u32)(now >> EPOCH_SHIFT);
 		amount = record->work;
 	}
+	record->in_program++;
 	struct mark_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
 		/* Work stays in the record and is reported later; any other mark is lost. */
 		if (probe->kind != MARK_WORK)
 			lost(LOSS_MARKS);
-		return 0;
+		goto out;
 	}
 	event->header.kind = EVENT_MARK;
 	event->header.thread = record->thread;
@@ -80,5 +81,7 @@ int on_mark(struct pt_regs *ctx)
 	else if (probe->kind == MARK_WORK)
 		record->work = 0;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+out:
+	record->in_program--;
 	return 0;
 }

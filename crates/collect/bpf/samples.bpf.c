@@ -10,9 +10,9 @@ int on_fault(struct bpf_perf_event_data *ctx)
 		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct place_key key = { .kind = kind_of(regs) | KIND_FAULT_SITE };
-	record->in_program = 1;
+	record->in_program++;
 	place_of(ctx, record, regs, &key, 1);
-	record->in_program = 0;
+	record->in_program--;
 	return 0;
 }
 
@@ -25,10 +25,11 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct thread_record *record = record_of(task);
 	if (!record || record->fresh)
 		return 0;
+	record->in_program++;
 	struct sample_event *event = bpf_ringbuf_reserve(&SAMPLES, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_SAMPLES);
-		return 0;
+		goto out;
 	}
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	event->header.kind = EVENT_SAMPLE;
@@ -56,5 +57,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	s64 failed = bpf_probe_read_user(event->red_zone, sizeof(event->red_zone), (void *)(sp - RED_ZONE));
 	event->red_zone_bytes = failed ? 0 : sizeof(event->red_zone);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+out:
+	record->in_program--;
 	return 0;
 }

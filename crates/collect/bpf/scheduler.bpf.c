@@ -51,6 +51,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 {
 	u64 now = bpf_ktime_get_ns();
 	struct thread_record *record = prev->flags & PF_KTHREAD ? 0 : record_of(prev);
+	struct thread_record *left = record;
+	/* Also around the rings: contention for a ring's lock ends with the lock held, and telling it would take it again. */
+	if (left)
+		left->in_program++;
 	if (record && !record->fresh)
 		catch_up(prev, record);
 	book_processor(prev, record != 0, now);
@@ -62,6 +66,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (record && !record->fresh)
 			switch_in(next, record, now, now);
 	}
+	if (left)
+		left->in_program--;
 	return 0;
 }
 
@@ -91,9 +97,9 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	u32 number = kind_of(regs);
 	/* `object` stays 0: the arguments of the waker's own call would only split its places. */
 	struct place_key key = { .kind = number | KIND_WAKER };
-	waker->in_program = 1;
+	waker->in_program++;
 	record->waker_place = usual_place_of(ctx, waker, regs, &key, &waker->woke);
-	waker->in_program = 0;
+	waker->in_program--;
 	record->waker = waker->thread;
 	record->waker_call = number == KIND_FAULT ? 0 : number + 1;
 	/* Compared when the wakee runs again, because this hook may run before the wakee's switch-out hook. */

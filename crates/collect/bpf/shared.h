@@ -181,7 +181,7 @@ struct thread_record {
 
 	u64 epoch;
 	u32 epoch_events;
-	u32 in_program; /* the thread is inside a BPF program that uses the maps: do not nest */
+	u32 in_program; /* BPF programs that the thread is inside of: they use the maps and rings, do not nest */
 	struct stretch stretch;
 
 	struct syscall_count syscalls[SYSCALL_CACHE];

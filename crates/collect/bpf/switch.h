@@ -39,7 +39,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 	record->phase = woken ? PHASE_WOKEN : PHASE_BLOCKED;
 
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	record->in_program = 1;
+	record->in_program++;
 	key.kind = kind_of(regs);
 	/* A fault has no arguments. */
 	key.object = key.kind == KIND_FAULT ? 0 : REGS_ARG1(regs);
@@ -54,7 +54,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, stru
 		record->last_futex = key.object;
 	}
 	record->place = usual_place_of(ctx, record, regs, &key, &record->waited);
-	record->in_program = 0;
+	record->in_program--;
 	record->place_kind = key.kind;
 	record->object = key.object;
 	record->place_path = key.path;

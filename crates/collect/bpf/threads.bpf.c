@@ -14,10 +14,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(parent);
 	struct place_key key = { .kind = kind_of(regs) | KIND_CREATE };
-	record->in_program = 1;
+	record->in_program++;
 	u32 place = place_of(ctx, record, regs, &key, 0);
-	record->in_program = 0;
 	struct thread_record *fresh = new_record(child, slot, record->thread, record->image, bpf_ktime_get_ns());
+	record->in_program--;
 	if (fresh)
 		fresh->created_place = place;
 	return 0;
@@ -62,9 +62,10 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		record->minor_faults = -(u64)task->min_flt;
 		record->major_faults = -(u64)task->maj_flt;
 	}
+	record->in_program++;
 	struct exec_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event)
-		return 0;
+		goto out;
 	event->header.kind = EVENT_EXEC;
 	event->header.thread = record->thread;
 	event->time_ns = now;
@@ -73,6 +74,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	event->fresh = fresh;
 	event->padding = 0;
 	bpf_ringbuf_submit(event, 0);
+out:
+	record->in_program--;
 	return 0;
 }
 
@@ -83,11 +86,13 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!record)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
+	record->in_program++;
 	catch_up(task, record);
 	record->running_ns += now - record->on_ns;
 	close_cycle(record, now);
 	if (record->stretch.end_ns)
 		flush_stretch(record);
+	record->in_program--;
 	if (counting())
 		read_counters(record, true, now);
 	record->minor_faults += task->min_flt;

@@ -202,7 +202,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) migrations: u64,
     pub(crate) epoch: u64,
     pub(crate) epoch_events: u32,
-    /// the thread is inside a BPF program that uses the maps: do not nest
+    /// BPF programs that the thread is inside of: they use the maps and rings, do not nest
     pub(crate) in_program: u32,
     pub(crate) stretch: Stretch,
     pub(crate) syscalls: [SyscallCount; SYSCALL_CACHE],
