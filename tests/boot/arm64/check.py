@@ -1,0 +1,80 @@
+"""Checks what the AArch64 machine of tests/boot/arm64/run sent: which steps ended how, and the verdicts.
+
+usage: check.py FOLDER LAB   (LAB: the folder of the lab's sources)
+
+A verdict is right when its first cause has the stated id and its culprit, or a caller of the culprit, is the stated function at
+a line of the source that contains the stated text.
+"""
+import json
+import pathlib
+import sys
+
+folder, lab = map(pathlib.Path, sys.argv[1:3])
+
+# Causes that come from the machine and may appear with any program.
+MACHINE = {"cpu-pressure", "oversubscription"}
+# Program: ids of the cause; function, source, and what the line says (one of several lines, where the fault has several).
+EXPECTED = {
+    "birthday": ({"user-lock"}, "simulate", "birthday.c", ["random()"]),
+    "list": ({"user-lock"}, "insert_locked", "list.c", ["pthread_mutex_lock(&lock)"]),
+    "pagesum": ({"kernel-lock"}, None, "pagesum.c", ["munmap(", "mmap(", "c->first * page"]),
+    "wavefront": ({"spin-wait"}, "wait_spin", "wavefront.c", ["atomic_load_explicit(&above->progress", "; /* GUILTY"]),
+    "spawn": ({"thread-creation"}, "stack_create_thread", "stacks.c", ["pthread_create("]),
+    "falseshare": ({"false-sharing"}, "count_own", "falseshare.c", ["++*value", "i < steps"]),
+}
+failures = 0
+
+
+def check(good, what):
+    global failures
+    failures += not good
+    print(f"{'ok    ' if good else 'FAILED'}  {what}")
+
+
+def text(source, line):
+    lines = (lab / source).read_text().splitlines()
+    return lines[line - 1] if line and line <= len(lines) else ""
+
+
+def judge(name, answer):
+    ids, function, source, texts = EXPECTED[name]
+    causes = [cause for cause in answer["verdict"]["causes"] if cause["id"] not in MACHINE]
+    if not causes:
+        open_ids = sorted({unsure["id"] for unsure in answer["verdict"]["unsure"]})
+        return False, f"no cause; unsure: {', '.join(open_ids)}"
+    culprit = causes[0].get("culprit") or {}
+    sites = [culprit, *culprit.get("callers", [])]
+    told = " ← ".join(f"{site.get('function')} ({site.get('file')}:{site.get('line')})" for site in sites[:3])
+    good = causes[0]["id"] in ids and any(
+        site.get("file") == source
+        and (function is None or site.get("function") == function)
+        and any(part in text(source, site.get("line")) for part in texts)
+        for site in sites
+    )
+    return good, f"{', '.join(cause['id'] for cause in causes)}; first: {told}"
+
+
+print(f"Linux {(folder / 'kernel').read_text().strip()}")
+for line in (folder / "steps").read_text().splitlines():
+    name, status, ended = line.split()
+    last = (folder / f"{name}.err").read_text().strip().splitlines()[-1:]
+    check(status == "0", f"{name}: exit status {status} at {ended} s {'' if status == '0' else last}")
+
+for report, expected in (("doctor.out", True), ("plain-doctor.out", False)):
+    told = {c["what"]: c for c in json.loads((folder / report).read_text())}
+    bpf = told["kernel observation (eBPF)"]
+    check(bpf["available"] is expected, f"{report}: eBPF: {bpf['why']}")
+    if expected:
+        shared = told["memory that threads share"]
+        check(shared["available"] is True, f"{report}: shared memory: {shared['why']}")
+
+for name in EXPECTED:
+    try:
+        answer = json.loads((folder / f"{name}.out").read_text())
+    except ValueError as error:
+        check(False, f"{name}: no answer: {error}")
+        continue
+    speed = answer["curve"][-1] if answer.get("curve") else {}
+    good, what = judge(name, answer)
+    check(good, f"{name}: {what}; speed-up {speed.get('speed_up', speed.get('speedup'))}")
+sys.exit(failures > 0)
