@@ -1,4 +1,4 @@
-# What the virtual machines of `./dev boot` and `./dev boot-arm64` share: fetching a package, packing the files, waiting for the
+# What the virtual machines of `./dev boot` and `./dev boot arm64` share: fetching a package, packing the files, waiting for the
 # machine's words, and taking what it sends. Sourced; `work` is where their files are, `memory` what each machine has.
 # shellcheck shell=bash
 

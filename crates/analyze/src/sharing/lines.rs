@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Bytes of a cache line.
 ///
 /// Decides: which accesses are to the same line.
-/// From: the cache line of x86-64; sharing is looked for on no other architecture.
+/// From: the cache line of x86-64, and of most processors of AArch64.
 /// Shown by: `different_bytes_of_one_line_are_false_sharing_with_their_names`.
 /// Wrong if: a processor fetches lines in pairs: threads that use neighbouring lines slow each other down, and that is
 /// not seen.

@@ -3,7 +3,7 @@
 use super::snapshots::Snapshot;
 use recording::StackId;
 
-/// Bytes of a cache line: 64 on x86-64, the only architecture whose code is decoded.
+/// Bytes of a cache line: 64 on x86-64 and on most processors of AArch64.
 pub(crate) const LINE: u64 = 64;
 
 /// One CPU sample in user space.

@@ -1,6 +1,6 @@
 //! Branches, system calls, barriers and hints.
 
-use super::building::{Building, LINK, Word, general};
+use super::building::{Building, LINK, SYSTEM_CALL_NUMBER, Word, general};
 use crate::decode::instruction::Flow;
 
 pub(super) fn branch_or_system(word: Word, building: &mut Building) -> Option<()> {
@@ -32,7 +32,7 @@ pub(super) fn branch_or_system(word: Word, building: &mut Building) -> Option<()
     } else if word.matches(0xff00_0000, 0xd400_0000) {
         let system_call = word.matches(0xffe0_001f, 0xd400_0001);
         if system_call {
-            building.reads(Some(super::SYSTEM_CALL_NUMBER));
+            building.reads(Some(SYSTEM_CALL_NUMBER));
             building.writes(Some(0));
         }
         building.flow(if system_call { Flow::SystemCall } else { Flow::Stop });

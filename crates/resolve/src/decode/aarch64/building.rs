@@ -6,6 +6,8 @@ use crate::decode::instruction::{Access, AccessKind, Flow, Instruction, Operand,
 pub(super) const STACK_POINTER: Register = 31;
 pub(super) const FRAME_POINTER: Register = 29;
 pub(super) const LINK: Register = 30;
+/// The register with the number of a system call.
+pub(super) const SYSTEM_CALL_NUMBER: Register = 8;
 /// Vector registers by number.
 const VECTOR: Register = 32;
 

@@ -4,6 +4,8 @@
 //! `atomics` for those that others see as one; `integer` arithmetic, whose results are addresses; `branches` branches,
 //! barriers and hints; `vector` floating point and vectors, of which only the registers matter here. SVE and SME are not
 //! decoded: where they begin, code ends.
+//!
+//! May import: `decode`.
 
 mod atomics;
 mod branches;
@@ -16,14 +18,13 @@ mod vector;
 mod tests;
 
 use super::instruction::{Decode, Instruction, Register, RegisterSet};
-use building::{Building, FRAME_POINTER, LINK, STACK_POINTER, Word};
+use building::{Building, FRAME_POINTER, LINK, STACK_POINTER, SYSTEM_CALL_NUMBER, Word};
 
 /// Registers that a function may change (Procedure Call Standard for the Arm 64-bit Architecture, section 6.1): x0 to
 /// x18, the link register, and the vector registers, of which eight keep their low half only.
 const CHANGED_BY_CALLS: RegisterSet = RegisterSet(0x4007_ffff | 0xffff_ffff << 32);
 
-/// The register with the number of a system call, and that of sched_yield (asm-generic/unistd.h).
-const SYSTEM_CALL_NUMBER: Register = 8;
+/// The number of sched_yield (asm-generic/unistd.h).
 const SCHED_YIELD: u64 = 124;
 
 /// AArch64, little-endian.
