@@ -6,6 +6,10 @@
 /// `instance void [App] App.Cache+<>c::<Get>b__0(string)[Tier0]` as `App.Cache.Get.lambda`; none for a name in another
 /// form.
 pub(super) fn tidy(raw: &str) -> Option<String> {
+    // The number of a stub differs from run to run.
+    if let Some((_, what)) = raw.strip_prefix("stub<").and_then(|stub| stub.split_once('>')) {
+        return Some(format!("stub<>{what}"));
+    }
     let (before, method) = raw.split_once("::")?;
     // The assembly is in brackets before the class; the assembly of a return type is not followed by a blank.
     let (assembly, class) = before.rsplit_once("] ").map(|(before, class)| (before.rsplit_once('['), class))?;
@@ -40,9 +44,17 @@ pub(super) fn of_source(class: &str, method: &str) -> Option<String> {
             push(&mut name, rest.strip_prefix("g__").and_then(|r| r.split('|').next()).unwrap_or("lambda"));
         }
         (_, Some(of)) if method == "MoveNext" => push(&mut name, &of),
+        // Code that a library makes, such as a regular expression, is numbered: more threads make more of the same.
+        _ if class == "dynamicClass" => push(&mut name, without_number(method)),
         _ => push(&mut name, method),
     }
     Some(name)
+}
+
+/// A name without the number at its end.
+pub(super) fn without_number(name: &str) -> &str {
+    let kept = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if kept.is_empty() { name } else { kept }
 }
 
 fn push(name: &mut String, part: &str) {
@@ -104,6 +116,15 @@ mod tests {
             ("instance void [App] App.Job+<RunAsync>d__5::MoveNext()[OptimizedTier1]", "App.Job.RunAsync"),
             ("int32 [App] Program::<Main>g__Sum|0_1(int32)", "Program.Main.Sum"),
             ("void [App] Program::<>m__0()[Tier0]", "Program.lambda"),
+            (
+                "instance bool [System.Text.RegularExpressions] dynamicClass::Go12(class Runner)[Optimized]",
+                "dynamicClass.Go",
+            ),
+            ("instance bool [App] App.Board::Go12()[Tier0]", "App.Board.Go12"),
+            (
+                "stub<777> AllocateTemporaryEntryPoints<PRECODE_FIXUP>",
+                "stub<> AllocateTemporaryEntryPoints<PRECODE_FIXUP>",
+            ),
             (
                 "instance !0 [System.Private.CoreLib] System.Collections.Generic.List`1+Enumerator[System.Int32]::get_Current()[PreJIT]",
                 "System.Collections.Generic.List.Enumerator.get_Current",

@@ -20,6 +20,9 @@ const LINE_LIMIT: usize = 64 << 10;
 /// How many bytes are read in one call: about a hundredth of a second of work.
 const PIECE: u64 = 1 << 20;
 
+/// C's standard library writes a file in blocks of this many bytes unless it is told otherwise (`st_blksize`, stat(2)).
+const BLOCK: u64 = 4096;
+
 /// A map file, as far as it has been read.
 #[derive(Debug, Default)]
 pub(crate) struct PerfMapFile {
@@ -30,6 +33,8 @@ pub(crate) struct PerfMapFile {
     rest: Vec<u8>,
     /// Whether the rest of an overlong line is being skipped.
     skipping: bool,
+    /// When it was last seen to grow.
+    grown_ns: u64,
     /// How often the file was read from its beginning: more than once when the runtime rewrites all names each time.
     pub(crate) beginnings: u32,
     /// Lines that could not be understood.
@@ -38,6 +43,9 @@ pub(crate) struct PerfMapFile {
 
 impl PerfMapFile {
     /// Reads what was added since the last call, or the first part of it. Returns true when functions were added.
+    ///
+    /// Mono writes whole blocks, the last of them when it ends: what then comes may have been made at any time since the
+    /// block before.
     pub(crate) fn read(&mut self, file: &File, now_ns: u64, map: &mut CodeMap) -> io::Result<bool> {
         let metadata = file.metadata()?;
         let identity = Some((metadata.dev(), metadata.ino()));
@@ -48,8 +56,13 @@ impl PerfMapFile {
         let left = metadata.len().min(FILE_LIMIT).saturating_sub(self.offset);
         let mut piece = vec![0; left.min(PIECE) as usize];
         let read = file.read_at(&mut piece, self.offset)?;
+        let in_blocks = self.offset > 0 && self.offset.is_multiple_of(BLOCK);
+        let since_ns = if in_blocks { self.grown_ns } else { now_ns };
         self.offset += read as u64;
-        Ok(self.take(&piece[..read], now_ns, map))
+        if read > 0 {
+            self.grown_ns = now_ns;
+        }
+        Ok(self.take(&piece[..read], since_ns, map))
     }
 
     /// Takes the bytes that follow those of the last call.
@@ -134,6 +147,25 @@ mod tests {
         assert_eq!(name(&map, 0x7f10), None);
         assert_eq!(name(&map, 0x7f27).as_deref(), Some("run"));
         assert_eq!((map.len(), file.broken_lines, map.find(0x7f20).unwrap().since_ns), (2, 6, 5));
+    }
+
+    #[test]
+    fn a_block_may_hold_the_names_of_all_code_since_the_block_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let since = |first: usize| {
+            let path = folder.path().join(first.to_string());
+            let (mut file, mut map) = (PerfMapFile::default(), CodeMap::default());
+            let mut text = "1000 8 first".to_owned();
+            text.extend(std::iter::repeat_n('x', first - text.len()));
+            std::fs::write(&path, &text).unwrap();
+            file.read(&File::open(&path).unwrap(), 5, &mut map).unwrap();
+            std::fs::write(&path, format!("{text}x\n2000 8 second\n")).unwrap();
+            file.read(&File::open(&path).unwrap(), 90, &mut map).unwrap();
+            map.find(0x2000).unwrap().since_ns
+        };
+        assert_eq!(since(4096), 5);
+        // Near miss: who writes line by line tells each name when its code is made.
+        assert_eq!(since(4095), 90);
     }
 
     #[test]

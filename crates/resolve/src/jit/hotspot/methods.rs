@@ -125,11 +125,8 @@ impl MethodFields {
         let class = memory.word(add(pool, self.holder)?)?;
         let name = self.constant(memory, pool, short(memory, add(const_method, self.name_index)?)?)?;
         let class_name = self.symbol(memory, memory.word(add(class, self.class_name)?)?)?;
-        // What follows the `+` only distinguishes hidden classes with the same name.
-        let class_name =
-            class_name.split(['/', '+']).take_while(|part| !part.starts_with("0x")).collect::<Vec<_>>().join(".");
         Some(Method {
-            name: format!("{class_name}.{name}").into(),
+            name: format!("{}.{name}", of_source(&class_name)).into(),
             file: self.file(memory, pool, class),
             bytecodes: self.bytecodes(memory, const_method),
         })
@@ -176,4 +173,29 @@ impl MethodFields {
 
 fn short(memory: &Memory, address: u64) -> Option<u16> {
     memory.bytes(address).map(u16::from_le_bytes)
+}
+
+/// The name of a class in its source. The numbers of classes that the virtual machine makes for lambdas differ from run
+/// to run; what follows the `+` only distinguishes hidden classes with the same name.
+fn of_source(class: &str) -> String {
+    let parts = class.split(['/', '+']).take_while(|part| !part.starts_with("0x"));
+    let name = parts.collect::<Vec<_>>().join(".");
+    match name.split_once("$$Lambda$") {
+        Some((outer, number)) if number.bytes().all(|b| b.is_ascii_digit()) => format!("{outer}$$Lambda"),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_source;
+
+    #[test]
+    fn a_lambda_has_the_name_of_its_class_in_every_run() {
+        assert_eq!(of_source("com/acme/Shop"), "com.acme.Shop");
+        assert_eq!(of_source("com/acme/Shop$$Lambda$60+0x00007f2a3c0a1000"), "com.acme.Shop$$Lambda");
+        assert_eq!(of_source("com/acme/Shop$$Lambda$60/0x0000000800c8"), "com.acme.Shop$$Lambda");
+        assert_eq!(of_source("com/acme/Shop$$Lambda+0x00007f2a3c0a1000"), "com.acme.Shop$$Lambda");
+        assert_eq!(of_source("com/acme/Shop$1"), "com.acme.Shop$1");
+    }
 }
