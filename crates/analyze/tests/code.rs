@@ -177,6 +177,19 @@ fn work_that_each_thread_repeats_is_told_without_counters() {
 }
 
 #[test]
+fn what_one_thread_has_nearly_all_of_is_not_repeated() {
+    let mut tables = each_builds(500, 500);
+    let runs: Vec<_> = tables.traces.iter().map(|t| t.run).collect();
+    for run in runs {
+        let Some(first) = tables.samples.iter().find(|s| s.run == run).map(|s| s.thread) else { continue };
+        tables.samples.iter_mut().filter(|s| s.run == run).for_each(|s| s.thread = first);
+    }
+    let answer = answer_for(&tables);
+    assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::EXTRA_WORK), "{:#?}", answer.verdict);
+}
+
+#[test]
 fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated() {
     // First, each of four threads takes half as long as each of two. Second, two are so much slower that each of four
     // takes nearly as long as a single thread.

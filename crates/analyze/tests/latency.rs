@@ -70,3 +70,32 @@ fn sleeping_that_does_not_scale_is_not_acquitted() {
     assert!(!answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
     assert!(!answer.verdict.summary.contains("Nothing but"), "{}", answer.verdict.summary);
 }
+
+/// One thread asks, another answers: with one request at a time they take turns, with more the second never rests.
+#[test]
+fn a_wait_for_another_thread_is_no_latency_of_the_work() {
+    let (ask, answer) = ("ask@app app.c:3 < main@app app.c:9", "answer@app app.c:8 < serve@app app.c:12");
+    let mut sketch = Sketch::new(2);
+    for (count, waits) in [(1, 4), (2, 3)] {
+        let seconds = 0.1 * (1 + waits) as f64;
+        sketch = sketch.clean_cpu(count, &around(seconds), &around(0.5)).traced(count, move |run| {
+            let mut main = run.thread("main");
+            for _ in 0..100 {
+                main = main.runs(ms(1), ask).blocks(Reason::Futex, ms(waits), POP);
+            }
+            let mut server = run.thread("server");
+            for _ in 0..100 {
+                if count == 1 {
+                    server = server.blocks(Reason::Futex, ms(1), POP);
+                }
+                server = server.runs(ms(4), answer);
+            }
+        });
+    }
+    let answer = answer_for(&sketch.tables());
+    assert_balanced(&answer);
+    let cause = &answer.verdict.causes[0];
+    assert_eq!(cause.id, CauseId::CONDITION_WAIT, "{:#?}", answer.verdict);
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("answer"), "{cause:#?}");
+    assert!(cause.summary.contains("the stage that is busy"), "{}", cause.summary);
+}

@@ -298,7 +298,7 @@ fn workers_that_wait_from_the_beginning_work_when_they_do() {
 /// A group of workers warms up; the rate covers the second group, or both.
 #[test]
 fn of_two_groups_of_workers_the_rate_may_be_of_the_last() {
-    let groups = |last_only: bool| {
+    let groups = |last_only: bool, outlives: u64| {
         let run = move |workers: u64| {
             move |run: &mut RunSketch<'_>| {
                 let each = 1000 / workers;
@@ -309,7 +309,9 @@ fn of_two_groups_of_workers_the_rate_may_be_of_the_last() {
                 );
                 for worker in 0..workers {
                     // Warming up takes the same time, however many workers there are.
-                    run.thread_at(&format!("w{worker}"), ms(300)).runs(ms(400), WORK);
+                    let idle = ms(300 * outlives) + ms(outlives);
+                    let thread = run.thread_at(&format!("w{worker}"), ms(300)).runs(ms(400), WORK);
+                    let _ = if idle > 0 { thread.blocks(Reason::Futex, idle, JOIN) } else { thread };
                 }
                 for worker in 0..workers {
                     run.thread_at(&format!("v{worker}"), ms(1000)).runs(ms(each), WORK);
@@ -331,11 +333,14 @@ fn of_two_groups_of_workers_the_rate_may_be_of_the_last() {
             .traced(2, run(2))
             .tables()
     };
-    let tables = groups(true);
-    let model = Model::new(&tables);
-    assert_eq!(model.part, Part::Workers { certain: true });
-    assert_eq!(model.traced[1].measured, (ms(1000), ms(1500)));
-    let tables = groups(false);
+    // The second pool may start a moment before the threads of the first have ended.
+    for outlives in [0, 1] {
+        let tables = groups(true, outlives);
+        let model = Model::new(&tables);
+        assert_eq!(model.part, Part::Workers { certain: true });
+        assert_eq!(model.traced[1].measured, (ms(1000), ms(1500)));
+    }
+    let tables = groups(false, 0);
     let model = Model::new(&tables);
     assert_eq!(model.part, Part::Workers { certain: true });
     assert_eq!(model.traced[1].measured, (ms(300), ms(1500)));

@@ -32,11 +32,17 @@ impl Latency {
     pub(super) fn new(smallest: &Balance, waited: BTreeMap<LineId, f64>, (processors, threads): (u32, u32)) -> Latency {
         let lines = smallest.lines.iter().filter(|l| of_the_work(l.id) && l.seconds > 0.0);
         let time = smallest.capacity / f64::from(processors.max(1));
+        let waits: BTreeMap<LineId, f64> = lines.map(|l| (l.id, l.seconds)).collect();
+        // A wait that leaves no processor idle is one for another thread of the program.
+        let each_other = |id: &LineId| {
+            let idle = waits.get(id).copied().unwrap_or(0.0);
+            waited.get(id).is_some_and(|waited| waited - idle > MIN_SHARE * time)
+        };
         Latency {
-            waits: lines.map(|l| (l.id, l.seconds)).collect(),
+            several: threads > smallest.threads.max(1) || each_other(&LineId::Blocked(Why::Condition)),
+            waits,
             waited,
             thread_seconds: time * f64::from(threads.max(1)),
-            several: threads > smallest.threads.max(1),
         }
     }
 

@@ -104,8 +104,13 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
     let entry = match first {
         Some(_) => before.iter().rev().find(|c| !stub(c) && !interpreter(c)),
-        // No own frame: the outermost named frame that is not a thread's start function.
-        None => before.iter().rev().find(|c| c.name().is_some_and(|n| !runtimes::is_thread_start(n))),
+        // No own frame: the outermost named frame that is not a thread's start function. What a virtual machine runs
+        // says more than the machine's own loop around it.
+        None => {
+            let named = |c: &&Code<'_>| c.name().is_some_and(|n| !runtimes::is_thread_start(n));
+            let method = |c: &&Code<'_>| named(c) && c.kind == ModuleKind::Anonymous && !c.stub;
+            before.iter().rev().find(method).or_else(|| before.iter().rev().find(named))
+        }
     };
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
     let functions: Vec<Called> = frames.iter().map(called).collect();
@@ -213,6 +218,22 @@ mod tests {
         let internal = "?@libc.so.6 < GangWorker::loop()@libjvm.so < Thread::call_run()@libjvm.so < \
                         thread_native_entry(Thread*)@libjvm.so < start_thread@libc.so.6";
         check(internal, |view, _| assert_eq!(view.entry.and_then(|c| c.name()), Some("GangWorker::loop()")));
+    }
+
+    /// A worker of a package, which has no frame of the program's own; its stack breaks off in the machine's loop.
+    #[test]
+    fn a_package_s_function_comes_before_the_virtual_machine_s_loop() {
+        let wait = "pthread_cond_wait@libc.so.6 < v8::internal::Builtin_AtomicsWait(int)@node < ";
+        let entry = |rest: &str| {
+            let mut found = None;
+            check(&format!("{wait}{rest}"), |view, _| {
+                found = view.responsible().and_then(|c| c.name()).map(ToOwned::to_owned);
+            });
+            found
+        };
+        let package = "waitForTask@anonymous /app/node_modules/pool/worker.js:105";
+        assert_eq!(entry(&format!("{package} < uv__io_poll@node")).as_deref(), Some("waitForTask"));
+        assert_eq!(entry("uv__io_poll@node").as_deref(), Some("uv__io_poll"));
     }
 
     #[test]

@@ -309,8 +309,8 @@ fn stretch(traced: &Traced<'_>, kind: WindowKind) -> Option<Stretch> {
     match kind {
         WindowKind::Workers => cover(lives(traced)),
         WindowKind::Tasks => cover(traced.tasks.all().map(|l| (l.first, l.last))),
-        WindowKind::Longest => joined(lives(traced).collect(), 0).into_iter().max_by_key(|s| s.1 - s.0),
-        WindowKind::Last => joined(lives(traced).collect(), 0).pop(),
+        WindowKind::Longest => generations(lives(traced).collect()).into_iter().max_by_key(|s| s.1 - s.0),
+        WindowKind::Last => generations(lives(traced).collect()).pop(),
         WindowKind::Busy => {
             let most = (length((begin, end)) * MIN_SHARE * 1e9) as u64;
             let workers: std::collections::BTreeSet<_> = workers(traced).map(|t| t.thread).collect();
@@ -340,6 +340,25 @@ fn cover(stretches: impl Iterator<Item = Stretch>) -> Option<Stretch> {
     stretches.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
+/// Merges stretches that overlap, in order. A pool that is shut down may outlive the start of the next one for a moment:
+/// stretches that share less than the share [`FITS`] of either are one after the other.
+fn generations(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    stretches.retain(|s| s.1 >= s.0);
+    stretches.sort_unstable();
+    let mut found: Vec<Stretch> = Vec::new();
+    for stretch in stretches {
+        let together = |last: &&mut Stretch| {
+            let shared = length((stretch.0, last.1.min(stretch.1)));
+            last.1 >= stretch.0 && shared > FITS * length(**last).min(length(stretch))
+        };
+        match found.last_mut().filter(together) {
+            Some(last) => last.1 = last.1.max(stretch.1),
+            None => found.push(stretch),
+        }
+    }
+    found
+}
+
 /// Merges stretches that overlap or are at most `apart` nanoseconds apart; in order.
 fn joined(mut stretches: Vec<Stretch>, apart: u64) -> Vec<Stretch> {
     stretches.retain(|s| s.1 >= s.0);
@@ -352,4 +371,18 @@ fn joined(mut stretches: Vec<Stretch>, apart: u64) -> Vec<Stretch> {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::generations;
+
+    #[test]
+    fn pools_that_overlap_for_a_moment_are_one_after_the_other() {
+        let second = 1_000_000_000;
+        let lives = |overlap: u64| vec![(0, second), (10, second), (second - overlap, 2 * second)];
+        assert_eq!(generations(lives(second / 100)), [(0, second), (second - second / 100, 2 * second)]);
+        // Near miss: they work side by side for a tenth of their lives.
+        assert_eq!(generations(lives(second / 10)), [(0, 2 * second)]);
+    }
 }

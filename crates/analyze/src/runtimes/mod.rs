@@ -224,6 +224,11 @@ pub fn parked(stack: &CallStack<'_>) -> Option<Parked> {
     first(|runtime| runtime.parked(stack))
 }
 
+/// What a task gives back in a stack, if that is why a thread of the task scheduler is woken: another task waited for it.
+pub fn given_back(stack: &CallStack<'_>) -> Option<Primitive> {
+    first(|runtime| runtime.given_back(stack))
+}
+
 /// What a function of a task scheduler lets tasks do with each other.
 pub fn exchange(function: &str) -> Option<Exchange> {
     first(|runtime| runtime.exchange(function))

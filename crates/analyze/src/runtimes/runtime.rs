@@ -23,6 +23,12 @@ pub(super) trait Runtime: Sync {
         None
     }
 
+    /// What a task gives back in this stack, if that is why a thread of the task scheduler is woken: another task waited
+    /// for it.
+    fn given_back(&self, _stack: &CallStack<'_>) -> Option<Primitive> {
+        None
+    }
+
     /// What a function of a task scheduler lets tasks do with each other.
     fn exchange(&self, _function: &str) -> Option<Exchange> {
         None

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::runtime::Runtime;
-use super::types::{Primitive, Theme};
+use super::types::{CallStack, Called, Primitive, Theme};
 
 /// Rust.
 pub(super) struct Rust;
@@ -11,7 +11,21 @@ impl Runtime for Rust {
     fn names(&self) -> &'static Names {
         &NAMES
     }
+
+    /// Who drops the guard of a task's lock wakes the next task in its queue (`Semaphore::add_permits_locked` in tokio's
+    /// sync/batch_semaphore.rs), and that task's waker calls a thread of the scheduler.
+    fn given_back(&self, stack: &CallStack<'_>) -> Option<Primitive> {
+        let library = stack.in_library();
+        let wakes = library.iter().rposition(|c| c.name.contains("core::task::wake::Waker>::wake"))?;
+        let drops =
+            |c: &Called<'_>| TASK_LOCKS.iter().any(|guard| c.name.contains(guard)) && c.name.ends_with("::drop");
+        library.get(wakes..)?.iter().any(drops).then_some(Primitive::Lock)
+    }
 }
+
+/// Guards of locks that tasks wait for: tokio's, the `async-lock` crate's, and those of `futures`.
+const TASK_LOCKS: [&str; 4] =
+    ["tokio::sync::mutex::", "tokio::sync::rwlock::", "async_lock::", "futures_util::lock::mutex::"];
 
 static NAMES: Names = Names {
     paths: &[
@@ -74,3 +88,26 @@ static NAMES: Names = Names {
     source_folders: &["/registry/src/", "/.cargo/git/checkouts/", "/cargo/git/checkouts/"],
     ..Names::NONE
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given_back(stack: &str, library: usize) -> Option<Primitive> {
+        let functions: Vec<Called> = stack.split(" < ").map(|name| Called { name, module: "app" }).collect();
+        Rust.given_back(&CallStack { functions: &functions, library, at_lock_call: false })
+    }
+
+    #[test]
+    fn a_task_that_drops_a_lock_wakes_the_next_one() {
+        let wake = "tokio::runtime::scheduler::Handle::schedule_task < <core::task::wake::Waker>::wake < \
+                    tokio::sync::batch_semaphore::Semaphore::add_permits_locked";
+        let guard = "<tokio::sync::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop";
+        assert_eq!(given_back(&format!("{wake} < {guard} < app::publish"), 4), Some(Primitive::Lock));
+        // Near misses: a permit, a message, and a lock that is dropped where no task is woken.
+        let permit = "<tokio::sync::semaphore::SemaphorePermit as core::ops::drop::Drop>::drop";
+        assert_eq!(given_back(&format!("{wake} < {permit} < app::publish"), 4), None);
+        assert_eq!(given_back(&format!("{wake} < tokio::sync::mpsc::chan::Tx<T,S>::send < app::publish"), 4), None);
+        assert_eq!(given_back(&format!("{guard} < app::publish"), 1), None);
+    }
+}

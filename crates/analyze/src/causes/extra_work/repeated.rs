@@ -13,7 +13,7 @@ use crate::answer::Culprit;
 use crate::facts::Facts;
 use crate::model::code::{Code, Owner};
 use crate::runtimes::Theme;
-use recording::StackId;
+use recording::{StackId, ThreadId};
 use recording::tables::Mode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,6 +36,14 @@ const LEAST: f64 = 0.8;
 /// Wrong if: each thread repeats work that also waits for memory: both together take more than 1.6 times as long, and
 /// the cause stays unsure.
 const MOST: f64 = 1.6;
+
+/// A thread's part of a function's time, over an equal part of it, from which on the thread executes it in full.
+///
+/// Decides: whether a function counts as one that every thread executes in full.
+/// From: chosen: processors of a virtual machine differ by less than a factor of two.
+/// Shown by: `what_one_thread_has_nearly_all_of_is_not_repeated`.
+/// Wrong if: one thread repeats the work in less than half the time of the others: more work then stays unsure.
+const EQUAL: f64 = 0.5;
 
 /// A repeated function explains the growth of all code when its own growth is at least half of it.
 ///
@@ -102,8 +110,9 @@ pub(super) fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code:
     // Where waiting loops are not observed, a function small enough to be one may be one.
     let seen = |f: &Function<'t>| facts.model.sharing.observed || size(facts, ledger, f) > LARGEST_WAITING_LOOP;
     let of_base = times.first().map(|(_, times)| times.keys().copied()).into_iter().flatten();
+    let in_each = |f: &Function<'t>| more.iter().all(|l| in_each_thread(facts, l, f));
     let mut found: Vec<Function> =
-        of_base.filter(|f| explains(f) && is_repeated(f) && seen(f) && !waits(facts, f)).collect();
+        of_base.filter(|f| explains(f) && is_repeated(f) && seen(f) && in_each(f) && !waits(facts, f)).collect();
     found.sort_by(|a, b| all(ledger, a).total_cmp(&all(ledger, b)).then(a.cmp(b)));
     let function = *found.first()?;
     Some(Repeated { function, ratio: each(beyond, &function) / each(base, &function) })
@@ -133,6 +142,25 @@ fn times<'t>(
     }
     let each = seconds_a_sample(ledger) * ledger.on_cpu_scale;
     samples.into_iter().map(|(function, count)| (function, count as f64 * each)).collect()
+}
+
+/// True when as many threads as were asked for each have about an equal part of the time in a function. One that has
+/// nearly all of it repeats nothing.
+fn in_each_thread<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: &Function<'t>) -> bool {
+    let mut within: HashMap<StackId, bool> = HashMap::new();
+    let mut inside = |stack: StackId| {
+        let frames = || facts.model.stacks.frames(stack);
+        *within.entry(stack).or_insert_with(|| frames().iter().any(|c| (c.name(), c.module) == *function))
+    };
+    let mut threads: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    for sample in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User) {
+        if sample.user_stack.is_some_and(&mut inside) {
+            *threads.entry(sample.thread).or_default() += 1;
+        }
+    }
+    let asked = f64::from(ledger.account.threads.max(1));
+    let fair = threads.values().sum::<u64>() as f64 / asked;
+    threads.values().filter(|samples| **samples as f64 >= EQUAL * fair).count() as f64 >= LEAST * asked
 }
 
 /// True for a user-space sample of code that does work: not in a lock, not waiting, not delayed by other threads.

@@ -1,6 +1,6 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or something unknown. Rooms:
 //! [`traffic`] what happened at one address, and what that tells; [`places`] the same at one place of the code;
-//! [`gathering`] barriers that programs build themselves. May import: `code`, `linux`, `run`, `stack_view`, `stacks`,
+//! [`gathering`] barriers that programs build themselves; [`given_back`] what tasks wait for that have no thread. May import: `code`, `linux`, `run`, `stack_view`, `stacks`,
 //! `task_sleeps`, `runtimes`, `recording`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
@@ -8,6 +8,7 @@
 //! that wait for a lock also release it; threads that wait for work are woken by those that bring it.
 
 mod gathering;
+mod given_back;
 mod places;
 mod traffic;
 
@@ -17,6 +18,7 @@ use crate::model::stack_view::View;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 pub use gathering::gatherings;
+use given_back::given_back;
 use places::FutexPlace;
 pub use places::Object;
 use recording::tables::{Reason, Wait};
@@ -91,6 +93,11 @@ pub fn classify<'t>(
         let structure = by_structure(at, around, &elsewhere, &tids, crowds.get(object).copied().unwrap_or(0.0));
         let named = by_neighbour(at, stacks);
         for wait in &at.waits {
+            if let Some((primitive, view)) = given_back(traced, stacks, wait) {
+                let (purpose, ground) = (primitive.into(), Ground::Name);
+                found.insert(wait.wait, FutexWait { wait, purpose, ground, view });
+                continue;
+            }
             let view = stacks.view(wait.user_stack, true);
             let (purpose, ground) = match (view.primitive, structure, named) {
                 // In a task scheduler, tasks hand things to each other, not threads.
@@ -183,6 +190,42 @@ mod tests {
     fn a_semaphore_that_its_waiters_post_is_a_lock() {
         let stack = "?@libc.so.6 < sem_wait@libc.so.6 < work@app app.c:7";
         assert_eq!(purposes(&hand_over(0, stack)), [(Purpose::Lock, Ground::Structure); 2]);
+    }
+
+    /// Where a task of tokio's waits for a lock, its thread finds nothing to run.
+    #[test]
+    fn a_scheduler_s_thread_waits_for_the_lock_that_a_task_gives_back() {
+        const REGISTRY: &str = "/root/.cargo/registry/src/index/tokio/src/x.rs:1";
+        let of = |guard: &str, inside: &str| {
+            let park = format!(
+                "syscall@libc.so.6 < tokio::runtime::park::Inner::park@app {REGISTRY}{inside} < \
+                 tokio::runtime::scheduler::multi_thread::worker::run@app {REGISTRY}"
+            );
+            let release = format!(
+                "<core::task::wake::Waker>::wake@app {REGISTRY} < \
+                 tokio::sync::batch_semaphore::Semaphore::add_permits_locked@app {REGISTRY} < {guard}@app {REGISTRY} < \
+                 publish@app app.rs:81"
+            );
+            let mut tables = Sketch::new(2)
+                .traced(2, |run| {
+                    run.thread("a").runs(ms(5), &release).locks(0x100, ms(5), &park, "b");
+                    run.thread("b").locks(0x200, ms(5), &park, "a").runs(ms(5), &release);
+                })
+                .tables();
+            let stack = tables.samples.first().and_then(|sample| sample.user_stack);
+            tables.wakes.iter_mut().for_each(|wake| wake.waker_stack = stack);
+            tables.waits.iter_mut().for_each(|wait| wait.expected = Some(0));
+            let model = Model::new(&tables);
+            let found = classify(&model.traced[0], &model.stacks, model.numbers);
+            let own = |w: &FutexWait<'_>| w.view.own.and_then(|c| c.name()).map(ToOwned::to_owned);
+            found.values().map(|w| (w.purpose, own(w))).collect::<Vec<_>>()
+        };
+        let guard = "<tokio::sync::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop";
+        let lock = (Purpose::Lock, Some("publish".to_owned()));
+        assert_eq!(of(guard, ""), [lock.clone(), lock]);
+        // Near misses: what is given back is a message; and a task that blocks its thread.
+        let others = [of("tokio::sync::oneshot::Sender<T>::send", ""), of(guard, " < wait@app app.rs:7")];
+        assert!(others.iter().flatten().all(|found| found.0 != Purpose::Lock), "{others:?}");
     }
 
     /// Between taking and releasing one, a thread waits for the interpreter's lock at another address.

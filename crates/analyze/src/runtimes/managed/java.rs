@@ -175,7 +175,7 @@ static NAMES: Names = Names {
             "VM_SerialCollect",
         ],
     )],
-    thread_starts: &["ThreadJavaMain"],
+    thread_starts: &["ThreadJavaMain", "java.lang.Thread.run", "java.util.concurrent.ThreadPoolExecutor$Worker.run"],
     // Names up to their parameters (os_linux.cpp, thread.cpp).
     thread_start_prefixes: &[
         "thread_native_entry(",
