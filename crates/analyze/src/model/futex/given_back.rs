@@ -1,6 +1,5 @@
 //! Waits of a task scheduler's idle threads that end because a task gives back what another task waited for. The waiting
-//! task has no thread and so no wait of its own; the threads find nothing to run meanwhile. May import: `code`, `run`,
-//! `stack_view`, `stacks`, `runtimes`, `recording`.
+//! task has no thread and so no wait of its own; the threads find nothing to run meanwhile.
 
 use super::places::MOST;
 use crate::model::code::{Code, Owner};

@@ -1,7 +1,7 @@
 //! What a thread waited for at a futex: a lock, a condition, a barrier, a thread's end, or something unknown. Rooms:
 //! [`traffic`] what happened at one address, and what that tells; [`places`] the same at one place of the code;
-//! [`gathering`] barriers that programs build themselves; [`given_back`] what tasks wait for that have no thread. May import: `code`, `linux`, `run`, `stack_view`, `stacks`,
-//! `task_sleeps`, `runtimes`, `recording`.
+//! [`gathering`] barriers that programs build themselves; [`given_back`] what tasks wait for that have no thread.
+//! May import: `code`, `linux`, `run`, `stack_view`, `stacks`, `task_sleeps`, `runtimes`, `recording`.
 //!
 //! Two kinds of evidence. *Names* in the stack, where there are any. *Structure*: which threads wait at an address,
 //! which threads wake them, where the wakers had waited before, and which value the futex was expected to have. Threads
