@@ -23,8 +23,8 @@ EXPECTED = {
     "spawn": ({"thread-creation"}, "stack_create_thread", "stacks.c", ["pthread_create("]),
     "falseshare": ({"false-sharing"}, "count_own", "falseshare.c", ["++*value", "i < steps"]),
 }
-# What emulation spoils: the allocator's system calls cost more there than the lock, which comes second; breakpoints stop a thread
-# for so long that the two are seldom seen to alternate, so the shared variables are seen, and stay open.
+# Seen so far: the lock of `list` comes second, behind the allocator; the variables of `falseshare` are seen, and stay open. Supposed
+# and not shown: emulation makes system calls and breakpoints too dear.
 PARTLY = {
     "list": lambda verdict: any(right("list", cause) for cause in verdict["causes"]),
     "falseshare": lambda verdict: any(
