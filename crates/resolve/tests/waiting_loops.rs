@@ -1,5 +1,5 @@
-//! Which loops of compiled programs only wait: C, C++, Rust and Go by several compilers at several levels, for x86-64 and
-//! AArch64. Every function whose name begins with `wait_` has such a loop, and none whose name begins with `work_`. Needs
+//! Which loops of compiled programs only wait: C, C++ and Rust for x86-64 and AArch64, Go for x86-64, by several compilers at
+//! several levels. Every function whose name begins with `wait_` has such a loop, none whose name begins with `work_`. Needs
 //! gcc, g++ and rustc; clang, go and what compiles for AArch64 are skipped with a message where they are missing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::print_stderr, reason = "says which compilers were not tested")]
