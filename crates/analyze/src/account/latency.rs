@@ -18,7 +18,12 @@ pub(super) struct Latency {
     thread_seconds: f64,
     /// True where several threads shared the work at the smallest count too, so that they waited for each other there.
     several: bool,
+    /// True where threads waited for work at the smallest count while others ran: for those, and for nothing outside.
+    each_other: bool,
 }
+
+/// Waits for what another thread brings.
+const FOR_OTHERS: LineId = LineId::Blocked(Why::Condition);
 
 /// True for what a thread can wait for even if no other thread does the same work. A thread at a lock or a barrier, or
 /// waiting for a thread's end, waits for threads that do the same work.
@@ -33,16 +38,13 @@ impl Latency {
         let lines = smallest.lines.iter().filter(|l| of_the_work(l.id) && l.seconds > 0.0);
         let time = smallest.capacity / f64::from(processors.max(1));
         let waits: BTreeMap<LineId, f64> = lines.map(|l| (l.id, l.seconds)).collect();
-        // A wait that leaves no processor idle is one for another thread of the program.
-        let each_other = |id: &LineId| {
-            let idle = waits.get(id).copied().unwrap_or(0.0);
-            waited.get(id).is_some_and(|waited| waited - idle > MIN_SHARE * time)
-        };
+        let idle = waits.get(&FOR_OTHERS).copied().unwrap_or(0.0);
         Latency {
-            several: threads > smallest.threads.max(1) || each_other(&LineId::Blocked(Why::Condition)),
+            each_other: waited.get(&FOR_OTHERS).is_some_and(|waited| waited - idle > MIN_SHARE * time),
             waits,
             waited,
             thread_seconds: time * f64::from(threads.max(1)),
+            several: threads > smallest.threads.max(1),
         }
     }
 
@@ -83,7 +85,7 @@ impl Latency {
     /// Idle processors are charged in equal parts to all waiting threads. Waits that are as long as at the smallest
     /// count explain no loss: their part goes to the waits that have grown, in proportion to their growth. A wait leaves
     /// no more than one processor idle: what exceeds its growth stays unexplained, and so does what goes to waits of
-    /// unknown purpose.
+    /// unknown purpose. Only waits for other threads keep what no growth explains.
     fn pass_on(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>) {
         let before = |id: &LineId| self.waited.get(id).copied().unwrap_or(0.0);
         let grown: BTreeMap<LineId, f64> = waited
@@ -95,20 +97,28 @@ impl Latency {
         if all <= 0.0 {
             return;
         }
-        let mut rest = 0.0;
+        let (mut rest, mut for_others) = (0.0, 0.0);
         for line in &mut account.lines {
             if self.waits.contains_key(&line.id) && !grown.contains_key(&line.id) {
-                rest += line.seconds.max(0.0);
+                let taken = line.seconds.max(0.0);
+                rest += taken;
+                for_others += if line.id == FOR_OTHERS && self.each_other { taken } else { 0.0 };
                 line.seconds = line.seconds.min(0.0);
             }
         }
+        let mut left = rest;
         for line in &mut account.lines {
             if let Some(growth) = grown.get(&line.id) {
                 let part = (rest * growth / all).min(*growth);
                 line.seconds += part;
-                account.unexplained -= part;
+                left -= part;
             }
         }
-        account.unexplained += rest;
+        let kept = left.max(0.0).min(for_others);
+        if let Some(line) = account.lines.iter_mut().find(|line| line.id == FOR_OTHERS) {
+            line.seconds += kept;
+            left -= kept;
+        }
+        account.unexplained += left;
     }
 }

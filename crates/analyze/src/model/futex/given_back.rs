@@ -13,10 +13,12 @@ use std::collections::BTreeMap;
 
 /// What most of a wait's time was for, if tasks gave it back, and where: the place that gave back most of it.
 pub(super) fn given_back<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, wait: &Wait) -> Option<(Primitive, View<'t>)> {
-    let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
-    let scheduler = frames.iter().filter_map(Code::name).any(runtimes::is_worker_without_task);
     // A task that blocks its thread has a wait of its own.
-    if !scheduler || stacks.view(wait.user_stack, true).own.is_some() {
+    if stacks.view(wait.user_stack, true).own.is_some() {
+        return None;
+    }
+    let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
+    if !frames.iter().filter_map(Code::name).any(runtimes::is_worker_without_task) {
         return None;
     }
     let mut known = 0.0;
