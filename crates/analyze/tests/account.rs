@@ -353,7 +353,7 @@ fn every_kind_of_line_balances() {
         "waiting for kernel locks",
         "waiting for files or devices",
         "system calls mmap that fail",
-        "held back by the control group's quota",
+        "held back by the CPU quota",
     ] {
         assert!(lines.contains(&what), "{what} is not among {lines:#?}");
     }

@@ -52,7 +52,7 @@ fn what_is_waited_for_beyond_that_is_the_loss() {
     let answer = answer_for(&requests(&[1, 2], |threads| if threads > 1 { 10 } else { 0 }));
     assert_balanced(&answer);
     let account = &answer.account[1];
-    let waiting: f64 = account.lines.iter().filter(|l| l.what.contains("condition")).map(|l| l.seconds).sum();
+    let waiting: f64 = account.lines.iter().filter(|l| l.what == "waiting for work").map(|l| l.seconds).sum();
     let sleeping: f64 = account.lines.iter().filter(|l| l.what == "sleeping").map(|l| l.seconds).sum();
     assert!(waiting > 0.4 * account.capacity && sleeping < 0.05 * account.capacity, "{:#?}", answer.account);
     assert!(!answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);

@@ -47,7 +47,7 @@ fn one_run_has_an_account_of_all_processors_and_the_causes_that_a_run_shows() {
         assert!(account.unexplained.abs() < 0.01, "{account:?}");
         let line = |what: &str| account.lines.iter().find(|l| l.what == what).map_or(0.0, |l| l.seconds);
         assert!((line("waiting for locks") - 1.0).abs() < 0.01, "{account:?}");
-        assert!((line("fewer threads than processors") - 2.0).abs() < 0.05, "{account:?}");
+        assert!((line("too few threads at work") - 2.0).abs() < 0.05, "{account:?}");
         assert!((line("kernel time in write") - 0.2).abs() < 0.01, "{account:?}");
         assert_eq!(answer.verdict.causes[0].id, CauseId::SERIAL_PHASE, "{:#?}", answer.verdict);
         let lock = found(&answer, CauseId::USER_LOCK).unwrap();

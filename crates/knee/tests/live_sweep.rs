@@ -141,7 +141,7 @@ fn futexes_of_the_programs_own_are_told_by_who_waits_and_who_wakes() {
         std::fs::create_dir(&made).unwrap();
         sweep(&made, counts, "3", &[program.to_str().unwrap(), kind, "{threads}"])
     };
-    let (locks, conditions, barriers) = ("waiting for locks", "waiting for work or conditions", "waiting at a barrier");
+    let (locks, conditions, barriers) = ("waiting for locks", "waiting for work", "waiting at a barrier");
 
     let (answer, recording) = of("lock", "1,2");
     assert!(waits_for(&answer, locks) > 0.0, "{answer:#}");

@@ -89,6 +89,14 @@ mod tests {
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:#?}");
     }
 
+    /// A terminal of 80 columns has room for so many beside three thread counts. The name of a call comes in addition.
+    #[test]
+    fn words_fit_into_the_first_column() {
+        let claimed = LineId::all().filter_map(|id| all().find_map(|d| (d.lines)(id)));
+        let long: Vec<&str> = claimed.filter(|words| !words.contains(CALL) && words.chars().count() > 28).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
+
     #[test]
     fn a_gain_that_noise_explains_is_noise_and_the_sum_stays() {
         let line = |id, seconds, sampling_error| Booked { id, seconds, sampling_error };

@@ -64,7 +64,7 @@ pub const META: Meta = Meta {
                    not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Blocked(Why::Condition) => "waiting for work or conditions",
+            LineId::Blocked(Why::Condition) => "waiting for work",
             SLEEPING => "sleeping",
             LineId::Synchronising(Why::Condition) => "condition and futex code",
             _ => return None,

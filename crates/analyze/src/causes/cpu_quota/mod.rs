@@ -26,7 +26,7 @@ pub const META: Meta = Meta {
     example: "A container with a limit of one processor that runs eight threads.",
     disproved_by: "Raise the limit: if the time does not fall, it is not the cause.",
     lines: |id| match id {
-        LineId::Throttled => Some("held back by the control group's quota"),
+        LineId::Throttled => Some("held back by the CPU quota"),
         _ => None,
     },
     hides_in: &[],

@@ -27,7 +27,7 @@ pub const META: Meta = Meta {
     example: "An array of counters, one a thread, without padding.",
     disproved_by: "Pad the variables to lines of their own: if the time does not fall, they were not shared.",
     lines: |id| match id {
-        LineId::Sharing(SharingKind::False) => Some("held up at shared cache lines"),
+        LineId::Sharing(SharingKind::False) => Some("delayed by false sharing"),
         _ => None,
     },
     hides_in: &[],

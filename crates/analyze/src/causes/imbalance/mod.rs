@@ -54,8 +54,8 @@ pub const META: Meta = Meta {
     lines: |id| {
         Some(match id {
             BARRIER => "waiting at a barrier",
-            GOROUTINES_ENDED => "fewer goroutines than processors could run",
-            NO_TASK => "fewer tasks left than threads",
+            GOROUTINES_ENDED => "too few goroutines left",
+            NO_TASK => "too few tasks left",
             FINISHED => "other threads had finished",
             LineId::Synchronising(Why::Barrier) => "barrier code",
             _ => return None,

@@ -32,7 +32,7 @@ pub const META: Meta = Meta {
     lines: |id| {
         Some(match id {
             LineId::Blocked(Why::Io) => "waiting for files or devices",
-            LineId::Blocked(Why::Poll) => "waiting for sockets or events",
+            LineId::Blocked(Why::Poll) => "waiting for sockets, events",
             LineId::ReadingPages => "waiting for pages to be read",
             _ => return None,
         })

@@ -90,7 +90,7 @@ fn code_that_acquires_is_the_pool_s() {
     }
     let answer = answer_for(&tables);
     let lines = &answer.account.last().unwrap().lines;
-    let line = lines.iter().find(|l| l.what == "code of acquiring one of a few resources").unwrap();
+    let line = lines.iter().find(|l| l.what == "code of acquiring resources").unwrap();
     assert!(line.seconds > 0.2, "{lines:#?}");
     assert!(pool(&answer).lost_seconds > before, "{:#?}", answer.verdict);
 }

@@ -32,10 +32,10 @@ pub const META: Meta = Meta {
     disproved_by: "Time the phase alone: if it is short against the whole, it is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Shape(Shape::StartUp) => "before the first worker began",
+            LineId::Shape(Shape::StartUp) => "before the first worker",
             LineId::Shape(Shape::Tail) => "after the last worker ended",
             LineId::Shape(Shape::Between) => "between groups of workers",
-            LineId::Shape(Shape::TooFew) => "fewer threads than processors",
+            LineId::Shape(Shape::TooFew) => "too few threads at work",
             LineId::Shape(Shape::OneThread) => "the program has one thread",
             LineId::OneAlone => "what only one thread may do",
             LineId::Synchronising(Why::Join) => "joining threads",

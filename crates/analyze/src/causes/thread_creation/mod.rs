@@ -33,9 +33,9 @@ pub const META: Meta = Meta {
     disproved_by: "Reuse threads: if the time does not fall, their creation is not the cause.",
     lines: |id| {
         Some(match id {
-            LineId::Blocked(Why::Creation) => "waiting while creating threads",
+            LineId::Blocked(Why::Creation) => "waiting to create threads",
             LineId::Creation => "creating and ending threads",
-            LineId::Creating => "one creates or ends the others",
+            LineId::Creating => "while threads are created",
             _ => return None,
         })
     },

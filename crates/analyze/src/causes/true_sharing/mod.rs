@@ -26,7 +26,7 @@ pub const META: Meta = Meta {
     example: "One atomic counter for all threads.",
     disproved_by: "Count per thread and add up at the end: if the time does not fall, the variable is not the cause.",
     lines: |id| match id {
-        LineId::Sharing(SharingKind::True) => Some("held up at shared variables"),
+        LineId::Sharing(SharingKind::True) => Some("delayed by true sharing"),
         _ => None,
     },
     hides_in: &[],

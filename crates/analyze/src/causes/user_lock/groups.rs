@@ -181,7 +181,7 @@ fn join(leader: &mut [usize], a: usize, b: usize) {
 pub fn lines(id: LineId) -> Option<&'static str> {
     Some(match id {
             LineId::Blocked(Why::Lock) => "waiting for locks",
-            LineId::WokenForLock => "woken for a lock, not running",
+            LineId::WokenForLock => "given a lock, not running",
             LineId::Synchronising(Why::Lock) => "lock and futex code",
             _ => return None,
         })
