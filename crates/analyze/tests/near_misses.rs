@@ -52,6 +52,36 @@ fn many_futex_calls_without_waiting_are_no_loss() {
     assert!(only_none(&answer) && answer.verdict.clear.contains(&CauseId::USER_LOCK));
 }
 
+/// The speed of the runs differs by 30 % either way, and with two threads each leaves a third of the processors idle.
+/// Near miss: the same where they leave a fortieth idle.
+#[test]
+fn processors_that_every_run_leaves_idle_are_a_loss_in_noise() {
+    const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:59";
+    let of = |alone: u64| {
+        let noisy = |middle: f64| -> Vec<f64> { [0.7, 0.85, 1.0, 1.15, 1.3].iter().map(|n| n * middle).collect() };
+        let backwards = |middle: f64| noisy(middle).into_iter().rev().collect::<Vec<_>>();
+        let wall = (500 + alone / 2) as f64 * 1e-3;
+        let sketch = Sketch::new(2)
+            .clean_cpu(1, &noisy(1.0), &noisy(1.0))
+            .clean_cpu(2, &backwards(wall), &backwards(1.0))
+            .traced(1, |run| {
+                run.thread("app").runs(ms(1000), "work@app app.c:40");
+            })
+            .traced(2, |run| {
+                let both = (1000 - alone) / 2;
+                run.thread("main")
+                    .blocks(recording::tables::Reason::Futex, ms(both), JOIN)
+                    .runs(ms(alone), "merge@app app.c:50 < main@app app.c:60");
+                ["a", "b"].iter().for_each(|name| {
+                    run.thread(name).runs(ms(both), "work@app app.c:40");
+                });
+            });
+        answer_for(&sketch.tables())
+    };
+    assert_eq!(ids(&of(500)), [CauseId::SERIAL_PHASE]);
+    assert_eq!(ids(&of(25)), [CauseId::NONE]);
+}
+
 #[test]
 fn a_loss_inside_the_noise_is_no_cause() {
     // Threads wait for a lock for 8 % of the time, and the runs differ by 30 %.
@@ -428,7 +458,11 @@ fn lock_code_in_place_of_condition_code_is_no_lock() {
 /// `threads` meet in `arrive` after each of 20 rounds, in which the first has 10 ms of work and the others 3.
 /// `woken_in`: where the last one wakes the others; `again`: how often each is woken in vain before.
 fn meets(threads: u64, woken_in: &str, again: u64) -> Answer {
-    let wait = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < arrive@app gate.c:30 < work@app app.c:50";
+    meets_in("arrive", threads, woken_in, again)
+}
+
+fn meets_in(function: &str, threads: u64, woken_in: &str, again: u64) -> Answer {
+    let wait = &format!("?@libc.so.6 < pthread_cond_wait@libc.so.6 < {function}@app gate.c:30 < work@app app.c:50");
     let stretch = ms(7) / (again + 1);
     let rounds = 20;
     let sketch = Sketch::new(4)
@@ -477,4 +511,37 @@ fn threads_that_are_woken_in_vain_gather_nowhere() {
 #[test]
 fn two_threads_alone_show_no_barrier() {
     assert_eq!(ids(&meets(2, ARRIVES, 0)), [CauseId::CONDITION_WAIT]);
+}
+
+/// Two may meet where the program calls it a barrier. Near miss: the same name at the stage that feeds the other.
+#[test]
+fn two_threads_meet_in_a_barrier_of_that_name() {
+    let arrives = "pthread_cond_broadcast@libc.so.6 < sim::StepBarrier::wait()@app gate.c:33 < work@app app.c:50";
+    assert_eq!(ids(&meets_in("sim::StepBarrier::wait()", 2, arrives, 0)), [CauseId::IMBALANCE]);
+    assert_eq!(ids(&meets_in("sim::StepBarrier::wait()", 2, FEEDS, 0)), [CauseId::CONDITION_WAIT]);
+}
+
+/// Threads with 60 µs of work in each round wait again soon, and are not woken in vain.
+#[test]
+fn threads_with_little_work_in_each_round_meet_too() {
+    let wait = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < arrive@app gate.c:30 < work@app app.c:50";
+    let (work, rounds) = ("cell@app app.c:40 < work@app app.c:49", 100);
+    let seconds = rounds as f64 * 1e-3;
+    let sketch = Sketch::new(4)
+        .clean(1, &around(seconds * (2.0 + 3.0 * 0.06)))
+        .clean(4, &around(seconds * 2.0))
+        .traced(1, |run| {
+            run.thread("app").runs(us(rounds * 2180), work);
+        })
+        .traced(4, |run| {
+            main_joins(run, ms(2 * rounds));
+            run.thread("slow").runs(ms(2 * rounds), work);
+            for at in 1..4 {
+                let mut thread = run.thread(&format!("quick-{at}"));
+                for _ in 0..rounds {
+                    thread = thread.runs(us(60), work).locks(0x100, us(1940), wait, "slow").woken_at(ARRIVES);
+                }
+            }
+        });
+    assert_eq!(ids(&answer_for(&sketch.tables())), [CauseId::IMBALANCE]);
 }

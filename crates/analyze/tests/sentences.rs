@@ -51,7 +51,7 @@ fn runs_that_scatter_too_much_say_so_in_one_sentence() {
     let seconds = [0.5, 0.9, 4.0, 0.6, 0.8];
     let tables = Sketch::new(2)
         .clean(1, &around(1.0))
-        .clean_cpu(2, &seconds, &seconds.map(|s| 1.2 * s))
+        .clean_cpu(2, &seconds, &seconds.map(|s| 1.95 * s))
         .traced(1, |run| {
             run.thread("main").runs(ms(1000), "work@app app.c:5");
         })

@@ -102,6 +102,48 @@ fn lock_code(each: u64, stack: &str) -> Answer {
     answer_for(&sketch.tables())
 }
 
+/// The lock's code takes 60 ms more with two threads than with one, and with four so many milliseconds less than that.
+fn lock_code_at_four(less: u64) -> Answer {
+    let each = |run: &mut RunSketch<'_>, threads: u64, code: u64| {
+        let names = ["a", "b", "c", "d"];
+        for (at, name) in names.iter().take(threads as usize).enumerate() {
+            let other = names[(at + 1) % threads as usize];
+            run.thread(name).runs(ms(1000 / threads), WORK).runs(ms(code / threads), LOCK).locks(
+                0x100,
+                us(10),
+                LOCK,
+                other,
+            );
+        }
+    };
+    let wall = |threads: u64, code: u64| (1000 + code) as f64 * 1e-3 / threads as f64;
+    let four = 260 - less;
+    let sketch = Sketch::new(4)
+        .clean_cpu(1, &around(wall(1, 200)), &around(1.2))
+        .clean_cpu(2, &around(wall(2, 290)), &around(1.29))
+        .clean_cpu(4, &around(1.4 / 4.0), &around(1.4))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), WORK).runs(ms(200), LOCK);
+        })
+        .traced(2, |run| each(run, 2, 290))
+        .traced(4, |run| {
+            each(run, 4, four);
+            run.thread("e").runs(ms(140 + less), "other@app app.c:90");
+        });
+    answer_for(&sketch.tables())
+}
+
+#[test]
+fn a_small_loss_that_more_threads_gain_is_none() {
+    let answer = lock_code_at_four(200);
+    assert!(!ids(&answer).contains(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
+    let why = answer.verdict.unsure.iter().find(|u| u.id == CauseId::USER_LOCK).expect("unsure");
+    assert!(why.missing.contains("less than with the fewest"), "{why:?}");
+    // Near miss: with four threads it takes as much as with two.
+    let answer = lock_code_at_four(0);
+    assert!(ids(&answer).contains(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
+}
+
 /// Other programs had half of the machine in the timed runs: too little of the program shows to say that it scales.
 #[test]
 fn a_program_beside_others_is_not_said_to_scale() {

@@ -45,6 +45,8 @@ static NAMES: Names = Names {
         ("condition_variable", Primitive::Condition),
         ("CondVar::", Primitive::Condition),
         ("std::barrier", Primitive::Barrier),
+        ("boost::barrier::", Primitive::Barrier),
+        ("absl::Barrier::", Primitive::Barrier),
         ("std::thread::join", Primitive::Join),
     ],
     idle_workers: &[

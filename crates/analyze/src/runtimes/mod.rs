@@ -181,6 +181,12 @@ pub fn is_worker_without_task(name: &str) -> bool {
     tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))
 }
 
+/// True for a function whose author calls it, or the type that it belongs to, a barrier.
+pub fn is_named_a_barrier(function: &str) -> bool {
+    let plain = function.split(['(', '<']).next().unwrap_or(function);
+    plain.rsplit(['.', ':']).filter(|part| !part.is_empty()).take(2).any(|part| part.to_lowercase().contains("barrier"))
+}
+
 /// The pool whose threads do in this function what the program has handed in.
 pub fn worker_pool(name: &str) -> Option<&'static WorkerPool> {
     let mut all = tables().flat_map(|names| names.worker_pools);

@@ -15,7 +15,7 @@ pub mod slower_code;
 pub mod unexplained;
 
 pub use judging::{
-    NOMINATED, NOT_TRACED, UNSEEN, by_lines, duration, evidence, found, heaviest, line, not_clear_beside,
+    NOMINATED, NOT_TRACED, UNSEEN, by_lines, contradicted, duration, evidence, found, heaviest, line, not_clear_beside,
     not_significant,
 };
 #[cfg(test)]

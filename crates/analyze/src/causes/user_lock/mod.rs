@@ -14,7 +14,7 @@ use crate::causes::shared::blame::{Blamed, by_weight, culprit};
 use groups::{Group, groups, library_name};
 use style::{Style, held as held_by, remedies as remedies_for};
 use crate::causes::shared::holders::{Holders, holders};
-use crate::causes::shared::{self, processes, Meta, NOT_TRACED, Outcome, evidence, heaviest, hidden};
+use crate::causes::shared::{self, processes, Meta, NOT_TRACED, Outcome, contradicted, evidence, heaviest, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
@@ -65,7 +65,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     if facts.ledgers.is_empty() {
         return Outcome::Unsure(NOT_TRACED.to_owned());
     }
-    for ledger in facts.in_order() {
+    let certain = |ledger: &&Ledger| contradicted(facts, meta, ledger).is_none();
+    for ledger in facts.in_order().into_iter().filter(certain) {
         let found = found(facts, ledger, meta);
         if !found.is_empty() {
             return Outcome::Found(found);
@@ -104,10 +105,10 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     let behind = facts.in_order().into_iter().find(|l| hidden::behind_tasks(facts, l).is_some());
     let missing = behind.map(|ledger| behind_tasks(facts, ledger));
     match heaviest(facts, meta) {
-        Some((ledger, charged)) if large(ledger, charged) => Outcome::Unsure(format!(
+        Some((ledger, charged)) if large(ledger, charged) => Outcome::Unsure(contradicted(facts, meta, ledger).unwrap_or_else(|| format!(
             "{} is booked to locks, but the loss itself is within the noise: more runs would tell",
             in_proportion(ledger, charged)
-        )),
+        ))),
         _ => missing.map_or_else(|| Outcome::Clear(little()), Outcome::Unsure),
     }
 }

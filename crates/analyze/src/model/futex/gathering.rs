@@ -1,6 +1,8 @@
 //! Barriers that programs build from a lock and a condition: the last thread to arrive wakes all others, in the
 //! function where they wait.
 //!
+//! A function that is called a barrier by its author is believed, also where only two threads meet.
+//!
 //! A queue differs: it is filled in one function and emptied in another. Threads that take turns differ: they are woken
 //! together too, but all but one wait again at once. A thread that always arrives last never waits, so the set of
 //! waiters alone does not tell.
@@ -10,15 +12,15 @@ use super::traffic::AT_ONCE_NS;
 use crate::model::code::Code;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
-use crate::runtimes::Primitive;
-use recording::tables::{Reason, State, Wait};
+use crate::runtimes::{self, Primitive};
+use recording::tables::{Reason, Slice, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function of a module.
 type ModuleFunction<'t> = (&'t str, &'t str);
 
-/// The fewest threads that can show a barrier: two may simply hand work to each other.
+/// The fewest threads that can show a barrier without a name: two may simply hand work to each other.
 ///
 /// Decides: how many threads must meet in a function in some run before it can be a barrier; it then is one in all
 /// runs.
@@ -35,6 +37,15 @@ const FEWEST: usize = 3;
 /// Wrong if: a program has only three phases with barriers between them: its threads are then reported as waiting for a
 /// stage.
 const ROUNDS: usize = 4;
+
+/// Who takes the lock, looks at the condition and waits again runs no longer than this, nanoseconds of processor time.
+///
+/// Decides: whether a thread that waits again at once was woken in vain, or has little work in each round.
+/// From: chosen: the three take some microseconds, and more where the lock is contended.
+/// Shown by: `threads_that_are_woken_in_vain_gather_nowhere`; the near miss is
+/// `threads_with_little_work_in_each_round_meet_too`.
+/// Wrong if: threads meet after less work than this: they are then told as waiting for a stage.
+const IN_VAIN_NS: u64 = 20_000;
 
 /// For each run, its waits in functions where threads gather in any of the runs.
 pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<WaitId>> {
@@ -78,7 +89,9 @@ fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: ModuleFunction<'t>, wa
             }
         }
     }
-    threads.len() >= FEWEST && within > MOST * known && meets(run, waits, threads.len())
+    let named = runtimes::is_named_a_barrier(at.1);
+    let enough = threads.len() >= FEWEST && meets(run, waits, threads.len());
+    within > MOST * known && (enough || (named && threads.len() > 1))
 }
 
 /// True when most blocks end together with those of all other threads but the last one, and hardly any thread waits
@@ -100,12 +113,31 @@ fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
         }
         at += size;
     }
-    let mut ended: BTreeMap<ThreadId, u64> = BTreeMap::new();
-    let mut in_vain = 0;
-    for (end, start, thread) in &blocks {
-        let before = ended.insert(*thread, *end);
-        in_vain += usize::from(before.is_some_and(|before| start.saturating_sub(before) <= AT_ONCE_NS));
-    }
     let most = |part: usize| part as f64 > MOST * blocks.len() as f64;
-    rounds >= ROUNDS && most(together) && !most(in_vain)
+    rounds >= ROUNDS && most(together) && !most(in_vain(run, waits))
+}
+
+/// How many blocks began because the one before had ended in vain: right after it, and after hardly any processor time.
+fn in_vain(run: &Traced<'_>, waits: &BTreeSet<WaitId>) -> usize {
+    let is_here = |s: &Slice| s.wait.is_some_and(|wait| waits.contains(&wait));
+    let mut last: BTreeMap<ThreadId, (u64, u64)> = BTreeMap::new();
+    let mut slices: Vec<&Slice> =
+        run.slices.iter().copied().filter(|s| s.state == State::Running || is_here(s)).collect();
+    slices.sort_unstable_by_key(|s| s.start_ns);
+    let mut count = 0;
+    for slice in slices {
+        match slice.state {
+            State::Running => {
+                if let Some((_, ran)) = last.get_mut(&slice.thread) {
+                    *ran = ran.saturating_add(slice.spent_ns);
+                }
+            }
+            _ => {
+                let before = last.insert(slice.thread, (slice.end_ns, 0));
+                let at_once = |end: u64| slice.start_ns.saturating_sub(end) <= AT_ONCE_NS;
+                count += usize::from(before.is_some_and(|(end, ran)| at_once(end) && ran <= IN_VAIN_NS));
+            }
+        }
+    }
+    count
 }
