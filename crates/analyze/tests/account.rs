@@ -222,10 +222,10 @@ fn damage(tables: &mut Tables, wild: &[u64]) {
         (thread.start_ns, thread.end_ns, thread.parent) = (draw(), draw(), Some(ThreadId(draw() as u32)));
         (thread.voluntary_switches, thread.involuntary_switches) = (draw(), draw());
     }
-    for slice in &mut tables.slices {
+    tables.slices.change(|slice| {
         (slice.start_ns, slice.end_ns, slice.spent_ns, slice.count) = (draw(), draw(), draw(), draw() as u32);
         (slice.thread, slice.wait) = (ThreadId(draw() as u32 % 9), Some(WaitId(draw() as u32 % 9)));
-    }
+    });
     for wait in &mut tables.waits {
         (wait.blocked_ns, wait.count, wait.longest_ns) = (draw(), draw(), draw());
         (wait.object, wait.user_stack) = (Some(draw()), Some(StackId(draw() as u32 % 9)));

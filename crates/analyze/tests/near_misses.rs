@@ -314,9 +314,11 @@ fn a_second_main_thread_beyond_the_capacity_is_said() {
     // The main thread of the run with two threads works instead of joining.
     let run = tables.traces[1].run;
     let main = tables.threads.iter().find(|t| t.run == run).unwrap().thread;
-    for slice in tables.slices.iter_mut().filter(|s| s.run == run && s.thread == main) {
-        (slice.state, slice.wait) = (recording::tables::State::Running, None);
-    }
+    tables.slices.change(|slice| {
+        if (slice.run, slice.thread) == (run, main) {
+            (slice.state, slice.wait) = (recording::tables::State::Running, None);
+        }
+    });
     let answer = answer_for(&tables);
     assert_balanced(&answer);
     assert!(answer.warnings.iter().any(|w| w.contains("at times more threads ran than")), "{:?}", answer.warnings);

@@ -106,7 +106,7 @@ fn each_lock_gets_its_part() {
 fn the_time_of_every_thread_stays_the_same() {
     let mut tables = server(&[(LOCK, 1), (READS, 2)]);
     for thread in tables.threads.iter().filter(|t| t.run.0 != 0) {
-        let of = |slices: &[recording::tables::Slice]| -> u64 {
+        let of = |slices: &recording::Slices| -> u64 {
             slices.iter().filter(|s| (s.run, s.thread) == (thread.run, thread.thread)).map(|s| s.spent_ns).sum()
         };
         assert_eq!(of(&tables.slices), thread.end_ns - thread.start_ns);

@@ -279,7 +279,7 @@ fn a_timer_thread_takes_no_blame() {
         run,
         thread,
         wait: s.wait.map(|_| wait),
-        ..s.clone()
+        ..s
     }));
     tables.waits.extend(with.waits.iter().cloned().map(|w| recording::tables::Wait {
         run,

@@ -151,8 +151,9 @@ fn waits_in_summed_up_stretches_say_nothing_of_tasks() {
     });
     assert!(found(&answer_for(&tables), CauseId::IMBALANCE).is_some());
     let a = tables.threads.iter().find(|t| t.name == "a").unwrap().thread;
-    let long = |s: &&mut recording::tables::Slice| s.thread == a && s.wait.is_some() && s.spent_ns == ms(600);
-    tables.slices.iter_mut().find(long).unwrap().count = 2;
+    let long = |s: &recording::tables::Slice| s.thread == a && s.wait.is_some() && s.spent_ns == ms(600);
+    assert_eq!(tables.slices.iter().filter(long).count(), 1);
+    tables.slices.change(|slice| slice.count = if long(slice) { 2 } else { slice.count });
     assert!(found(&answer_for(&tables), CauseId::IMBALANCE).is_none());
 }
 

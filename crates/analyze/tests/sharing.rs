@@ -159,7 +159,9 @@ fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
             tables.$rows.extend(rows.into_iter().map(|mut row| { row.run = four; row }));
         )*};
     }
-    copied!(traces threads slices samples accesses confirmations);
+    copied!(traces threads samples accesses confirmations);
+    let slices: Vec<_> = tables.slices.iter().filter(|slice| slice.run == two).collect();
+    tables.slices.extend(slices.into_iter().map(|slice| Slice { run: four, ..slice }));
     let mut nth = 0;
     tables.accesses.retain(|access| {
         nth += usize::from(access.run == two);

@@ -61,12 +61,11 @@ fn ten_million_slices_take_no_longer_than_expected() {
         .tables();
     let length = us(19 * rounds);
     let (slices, samples) = (tables.slices.clone(), tables.samples.clone());
-    tables.slices.reserve_exact(slices.len() * (copies - 1));
     for copy in 1..copies as u64 {
         tables.slices.extend(slices.iter().map(|s| recording::tables::Slice {
             start_ns: s.start_ns + copy * length,
             end_ns: s.end_ns + copy * length,
-            ..s.clone()
+            ..s
         }));
     }
     drop(slices);

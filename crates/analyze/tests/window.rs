@@ -227,7 +227,7 @@ fn without_a_worker_at_one_thread_its_part_is_as_long_as_its_rate_says() {
         tables.threads.retain(|t| t.run != run);
         tables.threads.extend(own.threads.iter().cloned().map(|t| recording::tables::Thread { run, ..t }));
         tables.slices.retain(|s| s.run != run);
-        tables.slices.extend(own.slices.iter().map(|s| recording::tables::Slice { run, ..*s }));
+        tables.slices.extend(own.slices.iter().map(|s| recording::tables::Slice { run, ..s }));
         tables.traces[0].end_ns = own.traces[0].end_ns;
         tables
     };

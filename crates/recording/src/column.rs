@@ -21,9 +21,6 @@ use std::sync::Arc;
 /// More rows than a writer buffers at most, with room for other writers; a file with more is damaged.
 pub(crate) const MAX_PART_ROWS: usize = 64 << 20;
 
-/// Rows for which a reader makes room at once. What a file claims beyond that is believed when it has been read.
-pub(crate) const EXPECTED_ROWS: usize = 1 << 16;
-
 /// Cells of a column that are read at once.
 const AT_ONCE: usize = 4096;
 
@@ -57,8 +54,8 @@ pub(crate) mod sealed {
         fn differences(rows: &[Self]) -> Vec<bool>;
         /// Writes all columns of one row group.
         fn write(rows: &[Self], group: &mut SerializedRowGroupWriter<'_, File>) -> Result<(), ParquetError>;
-        /// Reads all rows of one row group.
-        fn read(group: &GroupReader<'_>) -> Result<Vec<Self>, Error>;
+        /// Reads all rows of one row group, in order.
+        fn read(group: &GroupReader<'_>, each: impl FnMut(Self)) -> Result<(), Error>;
     }
 }
 
@@ -220,27 +217,25 @@ pub(crate) fn write_part<T: Table>(path: &Path, rows: &[T]) -> Result<(), Error>
     Ok(())
 }
 
-pub(crate) fn read_part<T: Table>(path: &Path) -> Result<Vec<T>, Error> {
+/// Reads the rows of a part, in order.
+pub(crate) fn read_part<T: Table>(path: &Path, mut each: impl FnMut(T)) -> Result<(), Error> {
     let parquet = |source| Error::Parquet { path: path.to_owned(), source };
     let file = File::open(path).map_err(Error::io("open", path))?;
     let reader = SerializedFileReader::new(file).map_err(parquet)?;
     let schema = reader.metadata().file_metadata().schema_descr();
-    let mut rows: Vec<T> = Vec::new();
+    let mut all = 0_usize;
     for index in 0..reader.num_row_groups() {
         let claimed = reader.metadata().row_group(index).num_rows();
         let too_many = || Error::TooManyRows { path: path.to_owned(), rows: claimed, limit: MAX_PART_ROWS };
         let count = usize::try_from(claimed).map_err(|_| too_many())?;
-        if rows.len().saturating_add(count) > MAX_PART_ROWS {
+        all = all.saturating_add(count);
+        if all > MAX_PART_ROWS {
             return Err(too_many());
         }
         let group = reader.get_row_group(index).map_err(parquet)?;
-        let mut read = T::read(&GroupReader { group: &*group, schema, path, rows: count })?;
-        match rows.is_empty() {
-            true => rows = read,
-            false => rows.append(&mut read),
-        }
+        T::read(&GroupReader { group: &*group, schema, path, rows: count }, &mut each)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Declares tables: the struct is the row, the field's type the column's type, its comment the column's documentation.
@@ -282,13 +277,15 @@ macro_rules! tables {
                 )?;)*
                 Ok(())
             }
-            fn read(group: &crate::column::GroupReader<'_>) -> Result<Vec<Self>, crate::error::Error> {
+            fn read(
+                group: &crate::column::GroupReader<'_>,
+                mut each: impl FnMut(Self),
+            ) -> Result<(), crate::error::Error> {
                 $(let mut $column = group.column::<$kind>(stringify!($column))?;)*
-                let mut rows = Vec::with_capacity(group.rows().min(crate::column::EXPECTED_ROWS));
                 for _ in 0..group.rows() {
-                    rows.push($name { $($column: $column.next()?,)* });
+                    each($name { $($column: $column.next()?,)* });
                 }
-                Ok(rows)
+                Ok(())
             }
         }
     )*};

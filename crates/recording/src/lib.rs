@@ -5,8 +5,8 @@
 //! the sweep runs, so the recording of a killed writer still opens, marked as unfinished.
 //!
 //! Rooms: [`tables`] the row types; [`ids`] handles between them; [`meta`] the JSON; [`words`] the words that readers
-//! distinguish; [`writer`] and [`reader`] the folder; [`synthetic`] recordings sketched in a few lines, for tests;
-//! `cell`, `column` and `pages` convert values and columns to Parquet and back.
+//! distinguish; [`writer`] and [`reader`] the folder; [`memory`] rows in little memory; [`synthetic`] recordings sketched
+//! in a few lines, for tests; `cell`, `column` and `pages` convert values and columns to Parquet and back.
 //!
 //! May import: parquet, serde. No system calls but files, no clock.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ mod column;
 mod encoding;
 pub mod error;
 pub mod ids;
+pub mod memory;
 pub mod meta;
 mod pages;
 pub mod private;
@@ -28,6 +29,8 @@ pub mod writer;
 
 pub use error::Error;
 pub use ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
+pub use memory::quick::QuickMap;
+pub use memory::slices::Slices;
 pub use meta::Meta;
 pub use reader::{Recording, Tables};
 pub use writer::Writer;

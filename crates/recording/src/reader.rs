@@ -3,6 +3,8 @@
 use crate::FORMAT;
 use crate::column::{Table, read_part};
 use crate::error::Error;
+use crate::memory::held::Held;
+use crate::memory::slices::Slices;
 use crate::meta::Meta;
 use crate::tables::*;
 use crate::writer::META;
@@ -14,9 +16,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// A table of fewer bytes is read in less time than threads need to start.
 const WORTH_THREADS: u64 = 256 << 10;
-
-/// Rows of a table for which memory is reserved before they are read, at most.
-const EXPECTED_ROWS: usize = 4 << 20;
 
 /// A recording on disk.
 #[derive(Debug)]
@@ -58,10 +57,15 @@ impl Recording {
     /// # Errors
     /// When a part is damaged or lacks a required column.
     pub fn rows<T: Table>(&self) -> Result<Vec<T>, Error> {
+        self.held()
+    }
+
+    /// The same, held by what takes least memory.
+    fn held<T: Table, H: Held<T> + Send>(&self) -> Result<H, Error> {
         let table = self.folder.join(T::NAME);
         let entries = match fs::read_dir(&table) {
             Ok(entries) => entries,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(H::default()),
             Err(e) => return Err(Error::io("read", table)(e)),
         };
         let mut parts = Vec::new();
@@ -85,18 +89,19 @@ impl Recording {
 }
 
 /// The rows of a table's parts, in order, read on all processors where that is worth the threads.
-fn read_parts<T: Table>(parts: &[PathBuf]) -> Result<Vec<T>, Error> {
+fn read_parts<T: Table, H: Held<T> + Send>(parts: &[PathBuf]) -> Result<H, Error> {
     let bytes: u64 = parts.iter().filter_map(|part| part.metadata().ok()).map(|file| file.len()).sum();
     let readers = match bytes < WORTH_THREADS {
         true => 1,
         false => std::thread::available_parallelism().map_or(1, |n| n.get()).min(parts.len()),
     };
     let next = AtomicUsize::new(0);
-    let joined = Mutex::new(Joined { rows: Ok(Vec::new()), parts: 0, of: parts.len(), early: BTreeMap::new() });
+    let joined = Mutex::new(Joined { rows: Ok(H::default()), parts: 0, of: parts.len(), early: BTreeMap::new() });
     let read = || {
         while let Some((at, part)) = parts.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
-            let rows = read_part::<T>(part);
-            joined.lock().unwrap_or_else(PoisonError::into_inner).add(at, rows);
+            let mut rows = H::default();
+            let rows = read_part(part, |row: T| rows.add(row)).map(|()| rows);
+            joined.lock().unwrap_or_else(PoisonError::into_inner).add::<T>(at, rows);
         }
     };
     // A reader that panicked is a bug: the scope panics, so that it does not look like an empty table.
@@ -108,30 +113,26 @@ fn read_parts<T: Table>(parts: &[PathBuf]) -> Result<Vec<T>, Error> {
 }
 
 /// The rows of the first parts. Parts are joined as soon as they are read, so that memory holds few rows twice.
-struct Joined<T> {
-    rows: Result<Vec<T>, Error>,
+struct Joined<H> {
+    rows: Result<H, Error>,
     /// How many parts these are, and how many there will be.
     parts: usize,
     of: usize,
     /// Parts whose predecessor is still being read.
-    early: BTreeMap<usize, Result<Vec<T>, Error>>,
+    early: BTreeMap<usize, Result<H, Error>>,
 }
 
-impl<T> Joined<T> {
-    fn add(&mut self, at: usize, part: Result<Vec<T>, Error>) {
+impl<H> Joined<H> {
+    fn add<T: Table>(&mut self, at: usize, part: Result<H, Error>)
+    where
+        H: Held<T>,
+    {
         self.early.insert(at, part);
         while let Some(part) = self.early.remove(&self.parts) {
+            let left = self.of - self.parts;
             self.parts += 1;
             match (&mut self.rows, part) {
-                (Ok(rows), Ok(mut part)) => {
-                    if rows.capacity() - rows.len() < part.len() {
-                        // Parts are mostly of one size, so that the last one fits into the room. What a few parts let
-                        // expect is believed only so far. If there is no room, the rows make it as they come.
-                        let left = part.len().saturating_mul(self.of - self.parts + 1);
-                        let _ = rows.try_reserve_exact(left.min(EXPECTED_ROWS.max(rows.len() / 2)).max(part.len()));
-                    }
-                    rows.append(&mut part);
-                }
+                (Ok(rows), Ok(part)) => rows.join(part, left),
                 (Ok(_), Err(error)) => self.rows = Err(error),
                 (Err(_), _) => {}
             }
@@ -171,25 +172,27 @@ fn side_by_side(jobs: Vec<Box<dyn FnOnce() + Send + '_>>) {
 
 /// Lists the tables of a recording once; the struct and the code to read and write it are generated from this list.
 macro_rules! whole {
-    ($($(#[doc = $doc:literal])* $field:ident: $row:ident,)*) => {
+    (@held $row:ident) => { Vec<$row> };
+    (@held $row:ident $held:ident) => { $held };
+    ($($(#[doc = $doc:literal])* $field:ident: $row:ident $(in $held:ident)?,)*) => {
         /// A whole recording in memory: the input of the analysis.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Tables {
             /// `meta.json`.
             pub meta: Meta,
-            $($(#[doc = $doc])* pub $field: Vec<$row>,)*
+            $($(#[doc = $doc])* pub $field: whole!(@held $row $($held)?),)*
         }
 
         impl Tables {
             /// A recording without rows.
             pub fn empty(meta: Meta) -> Tables {
-                Tables { meta, $($field: Vec::new(),)* }
+                Tables { meta, $($field: Default::default(),)* }
             }
 
             fn read(recording: &Recording) -> Result<Tables, Error> {
                 $(let mut $field = None;)*
-                side_by_side(vec![$(Box::new(|| $field = Some(recording.rows::<$row>())),)*]);
-                Ok(Tables { meta: recording.meta.clone(), $($field: $field.unwrap_or_else(|| Ok(Vec::new()))?,)* })
+                side_by_side(vec![$(Box::new(|| $field = Some(recording.held::<$row, whole!(@held $row $($held)?)>())),)*]);
+                Ok(Tables { meta: recording.meta.clone(), $($field: $field.unwrap_or_else(|| Ok(Default::default()))?,)* })
             }
 
             /// Writes all tables into a new recording.
@@ -206,7 +209,7 @@ macro_rules! whole {
             /// As [`crate::Writer::append`].
             pub fn writer(&self, folder: impl Into<PathBuf>) -> Result<crate::Writer, Error> {
                 let mut writer = crate::Writer::create(folder, &self.meta)?;
-                $(writer.append(&self.$field)?;)*
+                $(writer.append(&Held::<$row>::rows(&self.$field))?;)*
                 Ok(writer)
             }
         }
@@ -224,7 +227,7 @@ whole! {
     /// Threads.
     threads: Thread,
     /// Timelines.
-    slices: Slice,
+    slices: Slice in Slices,
     /// Waits by place.
     waits: Wait,
     /// Wake-ups by place.

@@ -630,6 +630,9 @@ tables! {
     }
 }
 
+/// Small, and read by value from [`crate::memory::slices::Slices`].
+impl Copy for Slice {}
+
 impl Loss {
     /// What was lost.
     pub fn kind(&self) -> LossKind {

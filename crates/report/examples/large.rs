@@ -34,18 +34,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn make(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut tables = hostile::many(THREADS, 2000);
     let run = tables.traces.last().map(|trace| trace.run).unwrap_or_default();
-    let of_run: Vec<Slice> = tables.slices.iter().filter(|slice| slice.run == run).cloned().collect();
+    let of_run: Vec<Slice> = tables.slices.iter().filter(|slice| slice.run == run).collect();
     let sampled: Vec<Sample> = tables.samples.iter().filter(|sample| sample.run == run).cloned().collect();
     let length = of_run.iter().map(|slice| slice.end_ns).max().unwrap_or(0);
     let copies = SLICES.div_ceil(of_run.len()) as u64;
-    tables.slices.reserve_exact(of_run.len() * copies as usize);
     for copy in 1..copies {
         let at = copy * length;
-        tables.slices.extend(of_run.iter().map(|s| Slice {
-            start_ns: s.start_ns + at,
-            end_ns: s.end_ns + at,
-            ..s.clone()
-        }));
+        tables.slices.extend(of_run.iter().map(|s| Slice { start_ns: s.start_ns + at, end_ns: s.end_ns + at, ..*s }));
         let room = SAMPLES.saturating_sub(tables.samples.len());
         tables.samples.extend(sampled.iter().take(room).map(|s| Sample { time_ns: s.time_ns + at, ..s.clone() }));
     }
@@ -78,10 +73,18 @@ fn make(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
 fn write(mut tables: Tables, path: &Path) -> Result<(), recording::Error> {
     // All but the first part of these two are written behind the rest.
     let (first, rest) = (PART / size_of::<Slice>(), PART / size_of::<Sample>());
-    let slices = tables.slices.split_off(first.min(tables.slices.len()));
+    let slices = std::mem::take(&mut tables.slices);
+    tables.slices = slices.range(0..first).collect();
     let samples = tables.samples.split_off(rest.min(tables.samples.len()));
     let mut writer = tables.writer(path)?;
-    slices.chunks(first).try_for_each(|part| writer.append(part))?;
+    let mut left = slices.range(first..slices.len());
+    loop {
+        let part: Vec<Slice> = left.by_ref().take(first).collect();
+        if part.is_empty() {
+            break;
+        }
+        writer.append(&part)?;
+    }
     samples.chunks(rest).try_for_each(|part| writer.append(part))
 }
 

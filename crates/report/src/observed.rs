@@ -8,8 +8,8 @@ use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
 use analyze::model::{Model, Traced};
 use recording::tables::{Reason, Sample, Wait, Wake};
-use recording::{StackId, ThreadId, WaitId};
-use std::collections::{BTreeMap, HashMap};
+use recording::{QuickMap, StackId, ThreadId, WaitId};
+use std::collections::BTreeMap;
 
 /// One traced run, as the analysis understands it.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct Observed<'a, 't> {
     /// Its futex waits, classified.
     pub futexes: &'a BTreeMap<WaitId, FutexWait<'t>>,
     /// What its waits are for.
-    pub reasons: &'a HashMap<WaitId, Why>,
+    pub reasons: &'a QuickMap<WaitId, Why>,
     /// What its samples show; absent in a live view.
     pub profile: Option<&'a Profile<'t>>,
     /// Units of work that it did; 1 when the run is the unit.

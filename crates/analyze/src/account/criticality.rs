@@ -8,8 +8,8 @@ use super::lines::Shape;
 use super::lines::Why;
 use super::pieces::Activity;
 use recording::tables::{Mode, Sample};
-use recording::{StackId, ThreadId};
-use std::collections::{BTreeMap, HashMap};
+use recording::{QuickMap, StackId, ThreadId};
+use std::collections::BTreeMap;
 
 /// Why capacity was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,11 +62,11 @@ const ALONE: f64 = 1.1;
 #[derive(Debug, Clone, Default)]
 pub struct Criticality {
     /// Sum over samples of idle processors / running threads, by reason and by who ran.
-    pub blamed: HashMap<(Idle, SeenAt), f64>,
+    pub blamed: QuickMap<(Idle, SeenAt), f64>,
     /// Samples taken while capacity was idle for that reason.
     pub samples: BTreeMap<Idle, u64>,
     /// All samples.
-    pub seen: HashMap<SeenAt, SampleCounts>,
+    pub seen: QuickMap<SeenAt, SampleCounts>,
     /// Idle processor-seconds in which no thread ran at all, by reason.
     pub nobody: BTreeMap<Idle, f64>,
     /// The part of it in which a thread slept by the clock and none waited for anything from outside, or unknown: nothing

@@ -42,10 +42,10 @@ use losses::{CleanTimes, Comparand, Losses};
 use parts::LossPart;
 use pieces::Activity;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
-use recording::WaitId;
+use recording::{QuickMap, WaitId};
 use scale::Both;
 use serial_code::SerialCode;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use timeline::{Split, split};
 
 /// The account of one thread count, with the data it was made from.
@@ -76,7 +76,7 @@ pub struct Ledger<'m, 't> {
     /// Its futex waits, classified.
     pub futexes: BTreeMap<WaitId, FutexWait<'t>>,
     /// What all its waits are for.
-    pub reasons: HashMap<WaitId, Why>,
+    pub reasons: QuickMap<WaitId, Why>,
     /// Its limited resources.
     pub resources: Resources<'t>,
     /// Its samples, counted.
@@ -139,7 +139,7 @@ pub struct WaitReasons<'t> {
     /// Its limited resources.
     pub resources: Resources<'t>,
     /// What all its waits are for.
-    pub reasons: HashMap<WaitId, Why>,
+    pub reasons: QuickMap<WaitId, Why>,
 }
 
 impl<'t> WaitReasons<'t> {

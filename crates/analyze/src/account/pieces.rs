@@ -7,10 +7,11 @@ use crate::model::futex::{FutexWait, Purpose};
 use crate::model::resources::Pool;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
+use crate::model::timelines::{LineRows, ThreadLine};
 use crate::runtimes::{Primitive, Theme};
 use recording::tables::{Reason, Slice, State, Wait};
 use recording::words::PIPE;
-use recording::{ThreadId, WaitId};
+use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
 /// More than half: no other thread can have as much.
@@ -144,8 +145,8 @@ pub fn reasons<'t>(
     stacks: &Stacks<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
     pools: &[Pool<'t>],
-) -> HashMap<WaitId, Why> {
-    let mut reasons: HashMap<WaitId, Why> =
+) -> QuickMap<WaitId, Why> {
+    let mut reasons: QuickMap<WaitId, Why> =
         traced.waits.values().map(|w| (w.wait, why(w, traced, stacks, futexes))).collect();
     let tasks = out_of_work(traced, stacks, &reasons);
     reasons.extend(tasks.into_iter().map(|wait| (wait, Why::Task)));
@@ -157,7 +158,7 @@ pub fn reasons<'t>(
 
 /// Waits for other threads that themselves wait for the load most of the time, such as an acceptor: its workers wait
 /// for the load too.
-fn handed_on<'t>(traced: &Traced<'t>, reasons: &HashMap<WaitId, Why>) -> Vec<&'t Wait> {
+fn handed_on<'t>(traced: &Traced<'t>, reasons: &QuickMap<WaitId, Why>) -> Vec<&'t Wait> {
     let is = |wait: &Wait, whys: &[Why]| reasons.get(&wait.wait).is_some_and(|why| whys.contains(why));
     let mut asked: HashMap<ThreadId, u64> = HashMap::new();
     for wait in traced.waits.values().filter(|wait| is(wait, &[Why::Request, Why::Reply])) {
@@ -183,12 +184,12 @@ fn handed_on<'t>(traced: &Traced<'t>, reasons: &HashMap<WaitId, Why>) -> Vec<&'t
 #[derive(Debug, Clone, Copy)]
 pub struct Blocks<'a, 't> {
     traced: &'a Traced<'t>,
-    reasons: &'a HashMap<WaitId, Why>,
+    reasons: &'a QuickMap<WaitId, Why>,
 }
 
 impl<'a, 't> Blocks<'a, 't> {
     /// The blocks of a run with the given reasons of its waits.
-    pub fn new(traced: &'a Traced<'t>, reasons: &'a HashMap<WaitId, Why>) -> Blocks<'a, 't> {
+    pub fn new(traced: &'a Traced<'t>, reasons: &'a QuickMap<WaitId, Why>) -> Blocks<'a, 't> {
         Blocks { traced, reasons }
     }
 
@@ -205,7 +206,7 @@ impl<'a, 't> Blocks<'a, 't> {
 }
 
 /// The pieces of a run, thread by thread. `why`: the reasons of its waits.
-pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
+pub fn pieces(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(traced.slices.len());
     let mut stretch = Vec::new();
     for mut thread in by_thread(traced, why) {
@@ -219,18 +220,17 @@ pub fn pieces(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Vec<Piece> {
 /// The pieces of each thread of a run, which are made one stretch at a time: a run may have millions.
 pub fn by_thread<'a, 't>(
     traced: &'a Traced<'t>,
-    why: &'a HashMap<WaitId, Why>,
+    why: &'a QuickMap<WaitId, Why>,
 ) -> impl Iterator<Item = ThreadPieces<'a, 't>> {
     let helpers = traced.helpers();
-    traced.by_thread.lines().filter_map(move |range| {
-        let rest = traced.slices.get(range)?;
-        let thread = rest.first()?.thread;
+    traced.slices.lines().map(move |(thread, line)| {
         let kind = match () {
             () if traced.services.contains_key(&thread) => ThreadKind::Service,
             () if helpers.contains(&thread) => ThreadKind::Helper,
             () => ThreadKind::Worker,
         };
-        Some(ThreadPieces { rest, blocks: Blocks::new(traced, why), measured: traced.measured, kind, before: None })
+        let blocks = Blocks::new(traced, why);
+        ThreadPieces { line, rest: None, blocks, measured: traced.measured, kind, before: None }
     })
 }
 
@@ -245,7 +245,9 @@ enum ThreadKind {
 /// The pieces of one thread.
 #[derive(Debug)]
 pub struct ThreadPieces<'a, 't> {
-    rest: &'a [&'t Slice],
+    line: ThreadLine<'a>,
+    /// Where in the line it is, once it has begun: of a million threads, few live at a time.
+    rest: Option<Box<Rest<'a>>>,
     blocks: Blocks<'a, 't>,
     measured: (u64, u64),
     kind: ThreadKind,
@@ -256,7 +258,11 @@ pub struct ThreadPieces<'a, 't> {
 impl ThreadPieces<'_, '_> {
     /// A time before which no further piece begins.
     pub fn earliest(&self) -> Option<u64> {
-        self.rest.first().map(|slice| slice.start_ns.max(self.measured.0))
+        let first = match &self.rest {
+            Some(rest) => rest.next,
+            None => self.line.get(0),
+        };
+        first.map(|slice| slice.start_ns.max(self.measured.0))
     }
 
     /// Replaces `pieces` by those of the next stretch in the measured part, which all begin and end at the same times.
@@ -264,10 +270,9 @@ impl ThreadPieces<'_, '_> {
     pub fn next_stretch(&mut self, pieces: &mut Vec<Piece>) -> bool {
         let (begin, end) = self.measured;
         pieces.clear();
-        while let Some(first) = self.rest.first() {
-            let same = |s: &&&Slice| (s.start_ns, s.end_ns) == (first.start_ns, first.end_ns);
-            let (stretch, rest) = self.rest.split_at(self.rest.iter().take_while(same).count());
-            self.rest = rest;
+        let rest = self.rest.get_or_insert_with(|| Box::new(Rest::new(self.line)));
+        while let Some(first) = rest.take_stretch() {
+            let stretch = rest.stretch.as_slice();
             if first.end_ns <= first.start_ns {
                 continue;
             }
@@ -292,12 +297,40 @@ impl ThreadPieces<'_, '_> {
                 return true;
             }
         }
+        (self.line, self.rest) = (self.line.without(), None);
         false
     }
 }
 
+/// What is left of a thread's slices.
+#[derive(Debug)]
+struct Rest<'a> {
+    next: Option<Slice>,
+    after: LineRows<'a>,
+    /// The slices that were taken last.
+    stretch: Vec<Slice>,
+}
+
+impl<'a> Rest<'a> {
+    fn new(line: ThreadLine<'a>) -> Rest<'a> {
+        let mut after = line.iter();
+        Rest { next: after.next(), after, stretch: Vec::new() }
+    }
+
+    /// Takes the next slices that begin and end at the same times into `stretch`. Returns the first of them.
+    fn take_stretch(&mut self) -> Option<Slice> {
+        let first = self.next?;
+        self.stretch.clear();
+        while let Some(slice) = self.next.filter(|s| (s.start_ns, s.end_ns) == (first.start_ns, first.end_ns)) {
+            self.stretch.push(slice);
+            self.next = self.after.next();
+        }
+        Some(first)
+    }
+}
+
 /// The pieces of one stretch: one state, or several that share it in proportion to the time spent in each.
-fn cut(stretch: &[&Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, pieces: &mut Vec<Piece>) {
+fn cut(stretch: &[Slice], after: Option<WaitId>, blocks: &Blocks<'_, '_>, pieces: &mut Vec<Piece>) {
     let Some(first) = stretch.first() else { return };
     let spent: u128 = stretch.iter().map(|s| u128::from(s.spent_ns)).sum();
     let whole = spent.max(u128::from(first.end_ns - first.start_ns));

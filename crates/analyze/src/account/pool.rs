@@ -9,7 +9,7 @@ use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
 use recording::tables::{Slice, State, Wait};
-use recording::{ThreadId, WaitId};
+use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// More than half: no other thread can have as much.
@@ -46,7 +46,7 @@ const SIDE_BY_SIDE: f64 = 0.1;
 const THROUGHOUT: f64 = 0.8;
 
 /// Waits at conditions that are for a next task, where there are not enough tasks for all threads.
-pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMap<WaitId, Why>) -> Vec<WaitId> {
+pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
     let at = |wait: &Wait| why.get(&wait.wait).copied();
     // A wait of unknown purpose may be one too: the threads that end it, and what they do meanwhile, decide.
     let may_be = |why: Option<Why>| matches!(why, Some(Why::Condition | Why::Futex));
@@ -68,7 +68,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = Vec::new();
     for (pool, waits) in candidates {
-        let busy = Busy::new(traced.slices.iter().copied().filter(|s| pool.contains(&s.thread)));
+        let busy = Busy::new(traced.slices.iter().filter(|s| pool.contains(&s.thread)));
         let all = busy.between(0, u64::MAX);
         if all.several < SIDE_BY_SIDE * all.any {
             continue;
@@ -78,7 +78,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &HashMa
         let givers: HashMap<WaitId, Option<&Busy>> =
             waits.iter().map(|(wait, giver)| (wait.wait, for_pool.get(giver))).collect();
         let mut sums: HashMap<WaitId, (f64, f64)> = HashMap::new();
-        for slice in traced.slices.iter().copied().filter(|s| s.state == State::Blocked && long(s)) {
+        for slice in traced.slices.iter().filter(|s| s.state == State::Blocked && long(s)) {
             let Some((wait, giver)) = slice.wait.and_then(|w| givers.get_key_value(&w)) else { continue };
             let (ran, gave) = sums.entry(*wait).or_default();
             *ran += busy.between(slice.start_ns, slice.end_ns).any;
@@ -121,7 +121,7 @@ fn giver(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> Option<
 /// For each giver of tasks, when it waited for threads of the pool.
 fn for_pool(
     traced: &Traced<'_>,
-    why: &HashMap<WaitId, Why>,
+    why: &QuickMap<WaitId, Why>,
     givers: &BTreeSet<ThreadId>,
     pool: &BTreeSet<ThreadId>,
 ) -> BTreeMap<ThreadId, Busy> {
@@ -137,8 +137,8 @@ fn for_pool(
         .filter(|w| givers.contains(&w.thread) && why.get(&w.wait).copied().is_some_and(definite) && ended_by_pool(w))
         .map(|w| w.wait)
         .collect();
-    let mut slices: BTreeMap<ThreadId, Vec<&Slice>> = BTreeMap::new();
-    for slice in traced.slices.iter().copied().filter(|s| s.wait.is_some_and(|w| waits.contains(&w))) {
+    let mut slices: BTreeMap<ThreadId, Vec<Slice>> = BTreeMap::new();
+    for slice in traced.slices.iter().filter(|s| s.wait.is_some_and(|w| waits.contains(&w))) {
         slices.entry(slice.thread).or_default().push(slice);
     }
     slices.into_iter().map(|(giver, slices)| (giver, Busy::of(slices.into_iter(), State::Blocked))).collect()
@@ -160,11 +160,11 @@ struct Busy {
 }
 
 impl Busy {
-    fn new<'s>(slices: impl Iterator<Item = &'s Slice>) -> Busy {
+    fn new(slices: impl Iterator<Item = Slice>) -> Busy {
         Busy::of(slices, State::Running)
     }
 
-    fn of<'s>(slices: impl Iterator<Item = &'s Slice>, state: State) -> Busy {
+    fn of(slices: impl Iterator<Item = Slice>, state: State) -> Busy {
         let mut changes: Vec<(u64, f64)> = Vec::new();
         for slice in slices.filter(|s| s.state == state && s.end_ns > s.start_ns) {
             // Of a summed-up slice only the part spent in the state counts.

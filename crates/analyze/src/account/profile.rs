@@ -10,8 +10,8 @@ use crate::runtimes::function_name::plain;
 use crate::runtimes::{self, Primitive, Service, Theme};
 use crate::sharing::{SharedMemoryWait, SharingKind};
 use recording::tables::{Mode, Sample};
-use recording::{StackId, WaitId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use recording::{QuickMap, StackId, WaitId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A library function counts as the owner of a contended lock when its callers were blocked in it for more than this
 /// share of the run's capacity.
@@ -79,7 +79,7 @@ pub struct Profile<'t> {
     /// The same by responsible function and the program's call site; plain functions are not included.
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
     /// What each sample of the run shows, those outside the measured part too, by all that decides it.
-    by_key: HashMap<SampleKey, Doing<'t>>,
+    by_key: QuickMap<SampleKey, Doing<'t>>,
     /// All samples.
     pub total: u64,
     /// Samples of threads that a runtime started to compile or to collect garbage, and of a collector's tasks in others.
@@ -143,7 +143,7 @@ pub fn profile<'t>(
     let purposes = Purposes::new(futexes);
     let ending: BTreeSet<u32> =
         traced.syscalls.iter().filter(|s| ENDING_CALLS.contains(&s.name.as_str())).map(|s| s.number).collect();
-    let mut seen: HashMap<SampleKey, u64> = HashMap::new();
+    let mut seen: QuickMap<SampleKey, u64> = QuickMap::default();
     for sample in &traced.samples {
         *seen.entry(key(traced, sample)).or_default() += 1;
     }

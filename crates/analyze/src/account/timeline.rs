@@ -11,7 +11,7 @@ use super::pieces::{Activity, ONE, Piece, ThreadPieces, Tier, by_thread};
 use crate::curve::seconds;
 use crate::model::Traced;
 use recording::tables::Sample;
-use recording::{ThreadId, WaitId};
+use recording::{QuickMap, ThreadId, WaitId};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
@@ -65,7 +65,7 @@ enum What {
 }
 
 /// Sweeps over the pieces of a run in the order of time. `why`: the reasons of its waits.
-pub fn split(traced: &Traced<'_>, why: &HashMap<WaitId, Why>) -> Split {
+pub fn split(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>) -> Split {
     let (begin, end) = traced.measured;
     let mut sweep = Sweep::new(traced);
     let mut threads: Vec<OneThread> = by_thread(traced, why).map(OneThread::new).collect();

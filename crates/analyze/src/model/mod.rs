@@ -37,8 +37,9 @@ use futex::FutexWait;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
 use recording::{RunId, StackId, Tables, ThreadId, WaitId};
-use run::ByThread;
 pub use run::Traced;
+pub use run::timelines;
+use run::timelines::Timelines;
 use stacks::Stacks;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use task_sleeps::TaskSleeps;
@@ -107,8 +108,7 @@ impl<'t> Model<'t> {
                         false => (trace.begin_ns, trace.end_ns),
                     },
                     threads: BTreeMap::new(),
-                    slices: Vec::new(),
-                    by_thread: ByThread::default(),
+                    slices: Timelines::none(&tables.slices),
                     waits: BTreeMap::new(),
                     wakes: HashMap::new(),
                     handed: HashSet::new(),
@@ -150,8 +150,10 @@ impl<'t> Model<'t> {
             };
         }
         deal!(&tables.threads, |t, row| t.threads.insert(row.thread, row));
-        deal!(&tables.slices, |t, row| t.slices.push(row));
-        traced.iter_mut().for_each(|run| run.by_thread = ByThread::sort(&mut run.slices));
+        let mut slices = Timelines::of_runs(&tables.slices, traced.iter().map(|run| run.run.run));
+        for run in &mut traced {
+            run.slices = slices.remove(&run.run.run).unwrap_or_else(|| Timelines::none(&tables.slices));
+        }
         deal!(&tables.waits, |t, row| t.waits.insert(row.wait, row));
         deal!(&tables.wakes, |t, row| t.wakes.entry(row.wait).or_default().push(row));
         deal!(&tables.syscalls, |t, row| t.syscalls.push(row));
@@ -211,7 +213,7 @@ impl<'t> Model<'t> {
             run.task_sleeps = TaskSleeps::new(&run.waits, &run.wakes, &stacks, &run.task_pools, numbers.futex);
             run.tasks = Tasks::new(&run.samples, &stacks);
             run.few_tasks_left = run.tasks.fewer_than(run.processors());
-            run.task_sleeps.settle(&run.slices, &run.few_tasks_left);
+            run.task_sleeps.settle(run.slices.iter(), &run.few_tasks_left);
         }
         let gatherings = futex::gatherings(&traced, &stacks);
         traced.iter_mut().zip(gatherings).for_each(|(run, waits)| run.gatherings = waits);

@@ -10,7 +10,7 @@ use super::task_pools::{self, TaskPool};
 use super::tasks::start;
 use crate::runtimes::{Parked, Primitive, is_first_task};
 use recording::tables::{Reason, Slice, State, Wait};
-use recording::{RunId, StackId, Tables, ThreadId, WaitId};
+use recording::{RunId, Slices, StackId, Tables, ThreadId, WaitId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -81,8 +81,7 @@ pub fn tell_tasks(tables: &mut Tables) {
         let mut told = Told::new(tables, run);
         let ranks = ranks(tables, run, idle);
         let slices = std::mem::take(&mut tables.slices);
-        tables.slices.reserve(slices.len());
-        for (at, slice) in slices.into_iter().enumerate() {
+        for (at, slice) in slices.iter().enumerate() {
             match ranks.get(&at) {
                 Some(rank) => told.cut(&slice, *rank, &looks, &mut tables.slices),
                 None => tables.slices.push(slice),
@@ -195,7 +194,7 @@ fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, 
             && slice.end_ns > slice.start_ns
             && slice.wait.is_some_and(|wait| idle.contains(&wait))
     };
-    let mut asleep: Vec<(usize, &Slice)> = tables.slices.iter().enumerate().filter(|(_, s)| sleeps(s)).collect();
+    let mut asleep: Vec<(usize, Slice)> = tables.slices.iter().enumerate().filter(|(_, s)| sleeps(s)).collect();
     let mut ran: HashMap<ThreadId, u64> = HashMap::new();
     for slice in tables.slices.iter().filter(|slice| slice.run == run && slice.state == State::Running) {
         let sum = ran.entry(slice.thread).or_default();
@@ -229,7 +228,7 @@ impl Told {
     }
 
     /// Cuts a slice at the borders between looks, and tells what each part was for.
-    fn cut(&mut self, slice: &Slice, rank: u64, looks: &[Look], to: &mut Vec<Slice>) {
+    fn cut(&mut self, slice: &Slice, rank: u64, looks: &[Look], to: &mut Slices) {
         let length = u128::from(slice.end_ns - slice.start_ns);
         let (mut start_ns, mut spent) = (slice.start_ns, 0);
         for (end_ns, stack) in parts(slice, rank, looks) {

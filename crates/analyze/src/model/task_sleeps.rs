@@ -111,12 +111,12 @@ impl TaskSleeps {
 
     /// Explains sleeps of unknown reason by ended tasks, when most of their time lies where fewer tasks than processors
     /// are left.
-    pub fn settle(&mut self, slices: &[&Slice], few_left: &[(u64, u64)]) {
+    pub fn settle(&mut self, slices: impl Iterator<Item = Slice>, few_left: &[(u64, u64)]) {
         if few_left.is_empty() {
             return;
         }
         let mut asleep: HashMap<WaitId, (u64, u64)> = HashMap::new();
-        for slice in slices.iter().filter(|s| s.state == State::Blocked && s.end_ns > s.start_ns) {
+        for slice in slices.filter(|s| s.state == State::Blocked && s.end_ns > s.start_ns) {
             let Some(wait) = slice.wait.filter(|w| self.reasons.get(w) == Some(&SleepReason::Unknown)) else {
                 continue;
             };

@@ -9,7 +9,7 @@ use crate::account::lines::{LineId, Why};
 use crate::account::timeline::others;
 use crate::model::Traced;
 use recording::tables::{Slice, State};
-use recording::{ThreadId, WaitId};
+use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
 /// Decides: how many threads want to run when one counts as alone; above it, two do.
@@ -97,13 +97,13 @@ enum WorkChange {
 }
 
 impl WorkSeen {
-    fn new(traced: &Traced<'_>, reasons: &HashMap<WaitId, Why>) -> WorkSeen {
+    fn new(traced: &Traced<'_>, reasons: &QuickMap<WaitId, Why>) -> WorkSeen {
         let (begin, end) = traced.measured;
         let helpers = traced.helpers();
         let not_workers = others(traced);
         let mut changes: Vec<(u64, WorkChange)> = Vec::with_capacity(2 * traced.slices.len());
         for slice in traced.slices.iter().filter(|s| s.end_ns > s.start_ns && !helpers.contains(&s.thread)) {
-            let Some(change) = change(slice, reasons) else { continue };
+            let Some(change) = change(&slice, reasons) else { continue };
             let (from, to) = (slice.start_ns.clamp(begin, end), slice.end_ns.clamp(begin, end));
             if from < to {
                 changes.extend([(from, change(1.0)), (to, change(-1.0))]);
@@ -136,7 +136,7 @@ impl WorkSeen {
 }
 
 /// What a slice changes at its begin (1) and its end (−1).
-fn change(slice: &Slice, reasons: &HashMap<WaitId, Why>) -> Option<impl Fn(f64) -> WorkChange> {
+fn change(slice: &Slice, reasons: &QuickMap<WaitId, Why>) -> Option<impl Fn(f64) -> WorkChange> {
     let weight = slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64;
     let weight = weight.min(1.0);
     let (thread, state) = (slice.thread, slice.state);

@@ -3,9 +3,10 @@
 use crate::observed::Observed;
 use analyze::account::lines::Why;
 use analyze::account::pieces::Blocks;
+use analyze::model::timelines::ThreadLine;
 use recording::tables::{Call, Slice, State};
 use recording::{ThreadId, WaitId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a thread did; each class has one colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -289,15 +290,10 @@ impl Timeline {
         let left_out = threads.len().saturating_sub(most);
         threads.truncate(most);
         threads.sort_by_key(|t| (t.start_ns, t.thread));
-        let mut slices: HashMap<ThreadId, Vec<&Slice>> = threads.iter().map(|t| (t.thread, Vec::new())).collect();
-        for slice in &traced.slices {
-            if let Some(of_thread) = slices.get_mut(&slice.thread) {
-                of_thread.push(slice);
-            }
-        }
+        let shown: HashSet<ThreadId> = threads.iter().map(|t| t.thread).collect();
         let mut calls: HashMap<ThreadId, Vec<&Call>> = HashMap::new();
         for call in observed.model.tables.calls.iter().filter(|c| c.run == traced.run.run) {
-            if slices.contains_key(&call.thread) {
+            if shown.contains(&call.thread) {
                 calls.entry(call.thread).or_default().push(call);
             }
         }
@@ -311,9 +307,8 @@ impl Timeline {
             equal: HashMap::new(),
         };
         let lanes = threads.iter().map(|t| {
-            let slices = slices.remove(&t.thread).unwrap_or_default();
             let calls = calls.remove(&t.thread).unwrap_or_default();
-            lane(t.thread, slices, calls, (begin, end), &mut kinds)
+            lane(t.thread, traced.slices.line(t.thread), calls, (begin, end), &mut kinds)
         });
         let lanes = lanes.collect();
         Timeline { begin, end, kinds: kinds.kinds, lanes, left_out }
@@ -332,18 +327,23 @@ impl Timeline {
 
 fn lane(
     thread: ThreadId,
-    mut slices: Vec<&Slice>,
+    line: ThreadLine<'_>,
     mut calls: Vec<&Call>,
     (begin, end): (u64, u64),
     kinds: &mut Kinds<'_, '_, '_>,
 ) -> Lane {
-    slices.sort_by_key(|s| (s.start_ns, s.end_ns));
     calls.sort_by_key(|c| c.start_ns);
-    let mut lane = Lane { thread, spans: Vec::with_capacity(slices.len()), mixes: vec![Vec::new()] };
+    let mut lane = Lane { thread, spans: Vec::with_capacity(line.len()), mixes: vec![Vec::new()] };
     let mut calls = calls.into_iter().peekable();
     let mut last = begin;
-    for stretch in slices.chunk_by(|a, b| (a.start_ns, a.end_ns) == (b.start_ns, b.end_ns)) {
-        let Some(first) = stretch.first() else { continue };
+    let mut slices = line.iter().peekable();
+    let mut stretch: Vec<Slice> = Vec::new();
+    while let Some(first) = slices.next() {
+        stretch.clear();
+        stretch.push(first);
+        while let Some(next) = slices.next_if(|s| (s.start_ns, s.end_ns) == (first.start_ns, first.end_ns)) {
+            stretch.push(next);
+        }
         // Overlapping rows come from a damaged recording: the earlier row wins.
         let (start, stop) = (first.start_ns.max(last), first.end_ns.min(end));
         if stop <= start {
@@ -359,7 +359,7 @@ fn lane(
             lane.mixes.push(mix);
             continue;
         }
-        let kind = kinds.slice(first, single);
+        let kind = kinds.slice(&first, single);
         if first.state != State::Running {
             lane.spans.push(Span { start, end: stop, kind, mix: 0 });
             continue;

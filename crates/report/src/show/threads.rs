@@ -37,7 +37,7 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let whole = pick.between.is_none();
     let mut spent: BTreeMap<ThreadId, [u64; 4]> = BTreeMap::new();
     if !whole {
-        for slice in &observed.traced.slices {
+        for slice in observed.traced.slices.iter() {
             let length = slice.end_ns.saturating_sub(slice.start_ns).max(1);
             let inside = overlap(range, slice.start_ns, slice.end_ns) as f64 / length as f64;
             let slot = match slice.state {

@@ -13,7 +13,7 @@ use crate::model::code::Code;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
 use crate::runtimes::{self, Primitive};
-use recording::tables::{Reason, Slice, State, Wait};
+use recording::tables::{Reason, State, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,11 +97,8 @@ fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: ModuleFunction<'t>, wa
 /// True when most blocks end together with those of all other threads but the last one, and hardly any thread waits
 /// again at once.
 fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
-    let single = run.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1);
-    let mut blocks: Vec<(u64, u64, ThreadId)> = single
-        .filter(|s| s.wait.is_some_and(|wait| waits.contains(&wait)))
-        .map(|s| (s.end_ns, s.start_ns, s.thread))
-        .collect();
+    let single = run.blocked(waits).filter(|s| s.count == 1);
+    let mut blocks: Vec<(u64, u64, ThreadId)> = single.map(|s| (s.end_ns, s.start_ns, s.thread)).collect();
     blocks.sort_unstable();
     let (mut together, mut rounds, mut at) = (0, 0, 0);
     while let Some(first) = blocks.get(at) {
@@ -119,25 +116,19 @@ fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
 
 /// How many blocks began because the one before had ended in vain: right after it, and after hardly any processor time.
 fn in_vain(run: &Traced<'_>, waits: &BTreeSet<WaitId>) -> usize {
-    let is_here = |s: &Slice| s.wait.is_some_and(|wait| waits.contains(&wait));
-    let mut last: BTreeMap<ThreadId, (u64, u64)> = BTreeMap::new();
-    let mut slices: Vec<&Slice> =
-        run.slices.iter().copied().filter(|s| s.state == State::Running || is_here(s)).collect();
-    slices.sort_unstable_by_key(|s| s.start_ns);
-    let mut count = 0;
-    for slice in slices {
-        match slice.state {
-            State::Running => {
-                if let Some((_, ran)) = last.get_mut(&slice.thread) {
-                    *ran = ran.saturating_add(slice.spent_ns);
-                }
-            }
-            _ => {
-                let before = last.insert(slice.thread, (slice.end_ns, 0));
+    let threads: BTreeSet<ThreadId> = waits.iter().filter_map(|w| run.waits.get(w)).map(|w| w.thread).collect();
+    let of_thread = |thread: ThreadId| {
+        let (mut before, mut ran, mut count) = (None, 0_u64, 0);
+        for slice in run.slices.line(thread).iter() {
+            if slice.state == State::Running {
+                ran = ran.saturating_add(slice.spent_ns);
+            } else if slice.wait.is_some_and(|wait| waits.contains(&wait)) {
                 let at_once = |end: u64| slice.start_ns.saturating_sub(end) <= AT_ONCE_NS;
-                count += usize::from(before.is_some_and(|(end, ran)| at_once(end) && ran <= IN_VAIN_NS));
+                count += usize::from(before.is_some_and(at_once) && ran <= IN_VAIN_NS);
+                (before, ran) = (Some(slice.end_ns), 0);
             }
         }
-    }
-    count
+        count
+    };
+    threads.into_iter().map(of_thread).sum()
 }

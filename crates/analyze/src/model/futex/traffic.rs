@@ -5,8 +5,8 @@ use crate::model::linux::SyscallNumbers;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
 use crate::runtimes::{self, Primitive};
-use recording::ThreadId;
-use recording::tables::{Reason, State, Wait};
+use recording::tables::{Reason, Wait};
+use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a futex wait is for.
@@ -256,14 +256,17 @@ pub(super) fn by_neighbour(at: &Traffic<'_>, stacks: &Stacks<'_>) -> Option<Prim
 
 /// For each object: the share of its blocks that ended at the same time as those of all other waiters but one.
 pub(super) fn crowds(traced: &Traced<'_>) -> BTreeMap<Object, f64> {
-    let mut ends: BTreeMap<Object, Vec<(u64, ThreadId)>> = BTreeMap::new();
-    for slice in traced.slices.iter().filter(|s| s.state == State::Blocked && s.count == 1) {
-        let wait = slice.wait.and_then(|w| traced.waits.get(&w)).filter(|w| w.reason == Reason::Futex);
-        if let Some(wait) = wait {
-            ends.entry(object(traced, wait)).or_default().push((slice.end_ns, slice.thread));
-        }
+    let mut waits: BTreeMap<Object, Vec<WaitId>> = BTreeMap::new();
+    for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
+        waits.entry(object(traced, wait)).or_default().push(wait.wait);
     }
-    ends.into_iter().map(|(object, ends)| (object, crowd(ends))).collect()
+    // One object after the other: together, their ends take as much room as the timelines.
+    let of_object = |(object, waits): (Object, Vec<WaitId>)| {
+        let single = traced.blocked(&waits).filter(|slice| slice.count == 1);
+        let ends: Vec<(u64, ThreadId)> = single.map(|slice| (slice.end_ns, slice.thread)).collect();
+        (!ends.is_empty()).then(|| (object, crowd(ends)))
+    };
+    waits.into_iter().filter_map(of_object).collect()
 }
 
 fn crowd(mut ends: Vec<(u64, ThreadId)>) -> f64 {

@@ -2,6 +2,7 @@
 //! up by place. The time of each is the end of the waiter's block, and the waker was on a processor then.
 
 use crate::model::run::Traced;
+use crate::model::run::timelines::ThreadLine;
 use recording::tables::{Reason, Slice, State, Wake};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -118,7 +119,7 @@ pub(super) fn passes(traced: &Traced<'_>, waits: &BTreeSet<WaitId>) -> Passes {
 
 /// The blocked slices of one wait each at these waits; where there are many more than `most`, about so many that follow
 /// each other in the middle of the run.
-fn followed<'t>(traced: &Traced<'t>, waits: &BTreeSet<WaitId>, most: usize) -> Vec<&'t Slice> {
+fn followed(traced: &Traced<'_>, waits: &BTreeSet<WaitId>, most: usize) -> Vec<Slice> {
     let single = || traced.blocked(waits).filter(|slice| slice.count == 1);
     let count = single().count();
     if count <= most {
@@ -138,7 +139,7 @@ struct Cursors<'a, 't> {
     /// The earliest time that is asked for.
     from: u64,
     /// The slices of a thread, and which of them is the first that has not ended.
-    at: HashMap<ThreadId, (&'a [&'t Slice], usize)>,
+    at: HashMap<ThreadId, (ThreadLine<'a>, usize)>,
 }
 
 impl<'a, 't> Cursors<'a, 't> {
@@ -148,20 +149,20 @@ impl<'a, 't> Cursors<'a, 't> {
 
     fn runs_at(&mut self, thread: ThreadId, time: u64) -> bool {
         let (line, at) = self.at.entry(thread).or_insert_with(|| {
-            let line = self.traced.by_thread.line(&self.traced.slices, thread);
+            let line = self.traced.slices.line(thread);
             (line, line.partition_point(|slice| slice.end_ns < self.from))
         });
         while line.get(*at).is_some_and(|s| s.end_ns < time) {
             *at += 1;
         }
-        line.iter().skip(*at).take_while(|s| s.start_ns <= time).any(|s| s.state == State::Running)
+        line.from(*at).take_while(|s| s.start_ns <= time).any(|s| s.state == State::Running)
     }
 }
 
 /// When a thread's last wait for the clock, a file, a device or an answer ended in a stretch, nanoseconds. Waits for
 /// locks do not count: acquiring may take a lock.
 fn last_rest(traced: &Traced<'_>, (thread, start, end): (ThreadId, u64, u64)) -> Option<u64> {
-    let elsewhere = |s: &&Slice| {
+    let elsewhere = |s: &Slice| {
         let reason = s.wait.and_then(|wait| traced.waits.get(&wait)).map(|wait| wait.reason);
         let rests = matches!(reason, Some(Reason::Sleep | Reason::Io | Reason::Pipe | Reason::Poll));
         s.state == State::Blocked && rests && s.start_ns >= start && s.end_ns <= end

@@ -34,9 +34,9 @@ pub(super) fn add<'t>(pool: &mut Pool<'t>, traced: &Traced<'t>, futexes: &BTreeM
     for hold in hand_overs(traced, &waits).holds {
         held += (hold.end - hold.start) as f64;
         let within = |s: &Slice| s.end_ns.min(hold.end).saturating_sub(s.start_ns.max(hold.start));
-        let for_one = |s: &&Slice| s.state == State::Blocked && s.wait.is_some_and(|w| pool.waits.contains(&w));
+        let for_one = |s: &Slice| s.state == State::Blocked && s.wait.is_some_and(|w| pool.waits.contains(&w));
         let slices = traced.within(hold.thread, hold.start, hold.end).filter(for_one);
-        waiting += slices.map(|s| within(s) as f64).sum::<f64>();
+        waiting += slices.map(|s| within(&s) as f64).sum::<f64>();
     }
     if waiting > MOST * held {
         pool.waiters.extend(locks.iter().map(|w| w.wait.thread));

@@ -51,7 +51,7 @@ pub struct Usage {
 /// held at once.
 pub fn usage(traced: &Traced<'_>, waits: &BTreeSet<WaitId>, size: usize) -> Option<Usage> {
     let (begin, end) = traced.measured;
-    let inside = |s: &&Slice| s.start_ns >= begin && s.end_ns <= end;
+    let inside = |s: &Slice| s.start_ns >= begin && s.end_ns <= end;
     let (mut all, mut single, mut waited) = (0.0, 0.0, 0.0);
     for slice in traced.blocked(waits).filter(inside) {
         all += f64::from(slice.count);
@@ -133,7 +133,7 @@ fn holds(events: &Passes, traced: &Traced<'_>, (begin, end): (u64, u64)) -> Hold
         let stretch = at.checked_sub(1).and_then(|at| stretches.get(at)).filter(|s| got < s.1);
         let Some((_, until)) = stretch.copied() else { continue };
         // It was free until the thread that was woken ran.
-        let running = |s: &&Slice| s.state == State::Running && s.end_ns > got;
+        let running = |s: &Slice| s.state == State::Running && s.end_ns > got;
         let start = traced.within(thread, got, until).find(running).map_or(got, |s| s.start_ns.max(got));
         match next.get(&thread) {
             Some((time, Next::Releases)) if *time <= until && *time <= end => {

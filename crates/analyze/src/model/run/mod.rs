@@ -1,9 +1,9 @@
-//! One observed run with its rows: threads, what they waited for, who woke them, samples. Room: [`by_thread`] its
+//! One observed run with its rows: threads, what they waited for, who woke them, samples. Room: [`timelines`] its
 //! slices in the order of threads.
 //!
 //! May import: `linux`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
 
-mod by_thread;
+pub mod timelines;
 
 use super::linux::is_kernel_thread;
 use super::task_pools::TaskPool;
@@ -11,7 +11,6 @@ use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
 use crate::runtimes::Service;
 use crate::statistics::MIN_SHARE;
-pub(super) use by_thread::ByThread;
 use recording::meta::Counted;
 use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, Peer, PeerSide, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait,
@@ -19,6 +18,7 @@ use recording::tables::{
 };
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use timelines::Timelines;
 
 /// More processors than Linux can be built for; keeps sums of a hostile recording within their types.
 ///
@@ -68,9 +68,7 @@ pub struct Traced<'t> {
     /// Its threads, by handle.
     pub threads: BTreeMap<ThreadId, &'t Thread>,
     /// Its timelines, thread by thread, each in the order of time.
-    pub slices: Vec<&'t Slice>,
-    /// Where each thread's slices are.
-    pub by_thread: ByThread,
+    pub slices: Timelines<'t>,
     /// Its waits, by handle.
     pub waits: BTreeMap<WaitId, &'t Wait>,
     /// Who ended them.
@@ -118,18 +116,18 @@ pub struct Traced<'t> {
 
 impl<'t> Traced<'t> {
     /// The slices of a thread that touch a stretch of time, in order.
-    pub fn within(&self, thread: ThreadId, start: u64, end: u64) -> impl Iterator<Item = &'t Slice> + '_ {
-        let line = self.by_thread.line(&self.slices, thread);
+    pub fn within(&self, thread: ThreadId, start: u64, end: u64) -> impl Iterator<Item = Slice> + '_ {
+        let line = self.slices.line(thread);
         let first = line.partition_point(|s| s.end_ns < start);
-        line.iter().skip(first).take_while(move |s| s.start_ns <= end).copied()
+        line.from(first).take_while(move |s| s.start_ns <= end)
     }
 
     /// The blocked slices of these waits.
     pub fn blocked<'s>(
         &'s self,
         waits: impl IntoIterator<Item = &'s WaitId, IntoIter: 's>,
-    ) -> impl Iterator<Item = &'t Slice> + 's {
-        self.by_thread.blocked(&self.slices, waits.into_iter().copied())
+    ) -> impl Iterator<Item = Slice> + 's {
+        self.slices.blocked(waits.into_iter().copied())
     }
 
     /// The count of its run in words: "4 threads", or "4 processors" where these are counted.
@@ -243,7 +241,7 @@ impl<'t> Traced<'t> {
         };
         let since = others.filter(works).map(|t| t.start_ns).min()?;
         let mut found = Starter { thread: main.thread, life: main.end_ns.saturating_sub(since), ran: 0, blocked: 0 };
-        for slice in self.slices.iter().filter(|s| s.thread == main.thread && s.start_ns >= since) {
+        for slice in self.slices.line(main.thread).iter().filter(|s| s.start_ns >= since) {
             match slice.state {
                 State::Running => found.ran = found.ran.saturating_add(slice.spent_ns),
                 State::Blocked => found.blocked = found.blocked.saturating_add(slice.spent_ns),

@@ -1,0 +1,8 @@
+//! Rows in memory: [`slices`] those of `slices` in less room, `held` what may hold the rows of a table, [`quick`] maps by
+//! handles.
+//!
+//! May import: `ids`, `tables`, `words`.
+
+pub(crate) mod held;
+pub mod quick;
+pub mod slices;
