@@ -1,5 +1,5 @@
-//! Control groups of this process, which the target inherits: quotas of processor time, and how often they throttled.
-//! Both cgroup versions. (A cpuset shows in the affinity: see `machine`.)
+//! Control groups of this process, which the target inherits, or of a process that runs already: quotas of processor
+//! time, and how often they throttled. Both cgroup versions. (A cpuset shows in the affinity: see `machine`.)
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) struct Throttled {
     pub(crate) periods: u64,
 }
 
-/// The groups that this process is in, from its own up to the highest visible one.
+/// The groups that a process is in, from its own up to the highest visible one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Groups {
     cpu: Vec<PathBuf>,
@@ -24,6 +24,25 @@ impl Groups {
     pub(crate) fn own() -> Groups {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         Groups::of(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    }
+
+    /// Those of another process.
+    pub(crate) fn of_process(pid: u32) -> Groups {
+        let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+        let cgroup = read(&format!("/proc/{pid}/cgroup"));
+        let seen = Groups::of(&cgroup, &read("/proc/self/mountinfo"));
+        if !seen.cpu.is_empty() {
+            return seen;
+        }
+        // In a container beside the process's, with its own part of the hierarchy mounted: only the process's mount
+        // shows the process's groups.
+        Groups::of(&cgroup, &read(&format!("/proc/{pid}/mountinfo"))).below(&PathBuf::from(format!("/proc/{pid}/root")))
+    }
+
+    /// The same folders in the mount namespace that has `root` as its root.
+    fn below(self, root: &Path) -> Groups {
+        let inside = |folder: PathBuf| root.join(folder.strip_prefix("/").unwrap_or(&folder));
+        Groups { cpu: self.cpu.into_iter().map(inside).collect() }
     }
 
     /// From the texts of proc_pid_cgroup(5) and proc_pid_mountinfo(5).
@@ -152,6 +171,21 @@ mod tests {
         assert_eq!(Groups::of("0::/docker/c\n", mounts).cpu, [PathBuf::from("/sys/fs/cgroup/")]);
         assert_eq!(Groups::of("0::/elsewhere\n", mounts), Groups::default());
         assert_eq!(Groups::of("0::/docker/c/../../x\n", mounts).cpu, Vec::<PathBuf>::new());
+    }
+
+    /// The kernel states paths as seen from the reader's control group, in both files.
+    #[test]
+    fn a_container_beside_it_sees_a_process_through_its_root() {
+        let own = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(Groups::of("0::/../target\n", own), Groups::default());
+        let its = "90 80 0:26 /../target /sys/fs/cgroup ro - cgroup2 cgroup ro\n";
+        let groups = Groups::of("0::/../target\n", its).below(Path::new("/proc/7/root"));
+        assert_eq!(groups.cpu, [PathBuf::from("/proc/7/root/sys/fs/cgroup/")]);
+    }
+
+    #[test]
+    fn the_groups_of_this_process_are_its_own_from_outside_too() {
+        assert_eq!(Groups::of_process(std::process::id()), Groups::own());
     }
 
     #[test]

@@ -6,15 +6,24 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::mem::{size_of, zeroed};
 
-/// Describes this machine. What cannot be read stays empty; nothing is guessed.
+/// Describes this machine as this process may use it. What cannot be read stays empty; nothing is guessed.
 pub fn machine() -> Machine {
+    described(&usable_processors(), &Groups::own())
+}
+
+/// Describes this machine as a process that runs already may use it: a container has its own processors and its own
+/// quota.
+pub fn machine_of(pid: u32) -> Machine {
+    described(&usable_by(pid), &Groups::of_process(pid))
+}
+
+fn described(usable: &[usize], groups: &Groups) -> Machine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let usable = usable_processors();
     Machine {
         processors: online_processors(),
         usable_processors: usable.len().max(1) as u32,
-        usable_cores: cores(&usable).max(1),
-        quota_milliprocessors: Groups::own().quota(),
+        usable_cores: cores(usable).max(1),
+        quota_milliprocessors: groups.quota(),
         model: field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
         architecture: std::env::consts::ARCH.to_owned(),
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),

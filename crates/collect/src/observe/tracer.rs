@@ -6,6 +6,7 @@ use crate::bpf::{Enrolment, Programs};
 use crate::error::Error;
 use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions, pidfd_open};
+use crate::machine::cgroup::Groups;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::rights;
 use crate::sockets::listening;
@@ -116,6 +117,9 @@ impl Tracer {
         at.iter().flatten().filter_map(|listener| listener.port).for_each(|port| programs.listens_at(port));
         let (started_unix_ns, start) = (unix_ns(), monotonic_ns());
         let (before, machine) = (procfs::process_time(pid), MachineTime::now());
+        // Its groups, which need not be knee's: a container's quota holds back what is inside.
+        let groups = Groups::of_process(pid);
+        let held_back = groups.throttled();
         enrolment.enrol(handle.as_fd(), SLOT_ATTACHED).map_err(gone)?;
         programs.enrol_threads(start)?;
         let stacks = Stacks::new(&mut self.interner, &self.cache);
@@ -143,6 +147,7 @@ impl Tracer {
         // used.
         let times = before.zip(procfs::process_time(pid));
         let machine = machine.zip(MachineTime::now());
+        let held_back = held_back.zip(groups.throttled()).map(|(before, after)| after.since(before));
         let totals = observation.finish(None, None)?;
         let of = |after: u64, before: u64| after.saturating_sub(before);
         let (user_ns, system_ns) =
@@ -161,6 +166,8 @@ impl Tracer {
                 migrations: Some(totals.migrations),
                 foreign_ns: machine.map(|(b, a)| of(of(a.busy_ns, b.busy_ns), totals.running_ns)),
                 steal_ns: machine.map(|(b, a)| of(a.steal_ns, b.steal_ns)),
+                throttled_ns: held_back.map(|held_back| held_back.ns),
+                throttled_periods: held_back.map(|held_back| held_back.periods),
                 ..Run::blank(run_id, RunKind::Traced, threads as u32)
             },
             end,

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
             (title(&words), Some(Command { argv: options.command.clone(), env, cwd: None, processors: Vec::new() }))
         }
     };
-    let mut meta = record::describe(vec![name.clone()], &[]);
+    let mut meta = record::describe(vec![name.clone()], &[], options.pid);
     let Some(collector) = observing::choose(options.collector, &mut meta.capabilities)? else {
         return Err(record::not_observable(&meta).into());
     };

@@ -42,7 +42,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     };
     let functions = functions::said(options.primitives.as_deref())?;
     let load = loaded.as_ref().map(UnderLoad::described);
-    let mut meta = Meta { functions, load, ..describe(command, &env) };
+    let mut meta = Meta { functions, load, ..describe(command, &env, options.pid) };
     let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
     let Some(collector) = observing::choose(asked, &mut meta.capabilities)? else {
         return Err(not_observable(&meta).into());
@@ -192,8 +192,8 @@ fn peak(folder: &Path) -> anyhow::Result<u32> {
     Ok(peak.max().unwrap_or(1).unsigned_abs())
 }
 
-/// What is known before anything is observed.
-pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Meta {
+/// What is known before anything is observed; `pid` is that of a program that runs already.
+pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)], pid: Option<u32>) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let text = |text: &OsString| text.to_string_lossy().into_owned();
     Meta {
@@ -209,7 +209,7 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)]) -> Me
         load: None,
         runs_per_count: 0,
         order_seed: 0,
-        machine: collect::machine::machine(),
+        machine: pid.map_or_else(collect::machine::machine, collect::machine::machine_of),
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
         capabilities: collect::probe::probe(),
