@@ -51,6 +51,34 @@ build() {
     make -s -C lab
 }
 
+# static_knee ARCHITECTURE: builds knee as a static program, whose path is then in `knee`. Fails, having said why, where Rust's standard
+# library for it cannot be had.
+static_knee() {
+    local target=$1-unknown-linux-musl
+    if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
+        say "installing Rust's standard library for $target: it brings musl, and no part of knee is C"
+        rustup target add "$target" || { say "Rust's standard library for $target is not installed, and cannot be"; return 1; }
+    fi
+    if [ "$1" != "$(uname -m)" ]; then
+        need "$1-linux-gnu-gcc" "gcc-${1//_/-}-linux-gnu" "compiles for $1 the libraries that trials load into programs"
+        # Rust's own linker makes a static program: nothing of the other architecture is needed for it.
+        local settings
+        settings=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")
+        export "${settings}_LINKER=rust-lld" "${settings}_RUSTFLAGS=-C link-self-contained=yes"
+    fi
+    say "knee as a static program for $1"
+    cargo build --release --locked --bin knee --target "$target" || fail "knee does not build for $1"
+    knee=${CARGO_TARGET_DIR:-target}/$target/release/knee
+}
+
+# need_emulator ARCHITECTURE: what runs its programs is then in `emulator`; nothing for those of this machine.
+need_emulator() {
+    emulator=()
+    [ "$1" != "$(uname -m)" ] || return 0
+    need "qemu-$1-static" qemu-user-static "runs the program for $1"
+    emulator=("qemu-$1-static")
+}
+
 # Compiles knee, its tests and its examples as the tests want them: one choice of features, so that everything is compiled once.
 all_tests() {
     cargo test --workspace --locked --no-run "$@"
