@@ -1,4 +1,4 @@
-//! The arguments, and the commands of the workflow in docs/ci.md.
+//! The arguments, and the commands of the workflow in docs/ci.md and of the manifest in docs/examples/kubernetes.yaml.
 
 use super::*;
 use clap::CommandFactory;
@@ -7,6 +7,31 @@ use yaml_rust2::{Yaml, YamlLoader};
 #[test]
 fn the_arguments_are_consistent() {
     Cli::command().debug_assert();
+}
+
+/// Both pods can see other processes, have the same rights, which a live test tries, and give commands that are known.
+#[test]
+fn the_manifest_for_kubernetes_is_one_and_its_commands_are_known() {
+    let pods = YamlLoader::load_from_str(include_str!("../../../../docs/examples/kubernetes.yaml")).unwrap();
+    assert_eq!(pods.len(), 2);
+    let mut rights = Vec::new();
+    for (pod, sees) in pods.iter().zip(["shareProcessNamespace", "hostPID"]) {
+        assert_eq!((pod["apiVersion"].as_str(), pod["kind"].as_str()), (Some("v1"), Some("Pod")));
+        let spec = &pod["spec"];
+        assert_eq!(spec[sees].as_bool(), Some(true), "{sees}");
+        let knee =
+            spec["containers"].as_vec().unwrap().iter().find(|one| one["name"].as_str() == Some("knee")).unwrap();
+        rights.push(knee["securityContext"]["capabilities"].clone());
+        let volumes: Vec<_> = spec["volumes"].as_vec().unwrap().iter().map(|volume| &volume["name"]).collect();
+        assert!(knee["volumeMounts"].as_vec().unwrap().iter().all(|mount| volumes.contains(&&mount["name"])));
+        let script = knee["args"][0].as_str().unwrap();
+        let commands: Vec<_> = script.lines().filter(|line| line.starts_with("knee ")).collect();
+        assert_eq!(commands.len(), 1, "{script}");
+        let command = words(&commands[0].replace("\"$(pgrep -o app)\"", "4711"));
+        assert!(Cli::try_parse_from(&command).is_ok(), "{command:?}");
+    }
+    assert_eq!(rights[0], rights[1]);
+    assert_eq!(rights[0]["drop"][0].as_str(), Some("ALL"));
 }
 
 /// The words of a line, as a shell splits them, up to where its output goes.
