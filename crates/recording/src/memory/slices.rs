@@ -402,11 +402,11 @@ mod tests {
             thread: ThreadId(at as u32 % 7),
             start_ns: at * 1000,
             end_ns,
-            state: if at % 3 == 0 { State::Blocked } else { State::Running },
+            state: if at.is_multiple_of(3) { State::Blocked } else { State::Running },
             spent_ns: if (12_288..14_000).contains(&at) { 100 } else { end_ns - at * 1000 },
             count: if (12_288..14_000).contains(&at) { 9 } else { 1 },
-            wait: (at % 3 == 0).then_some(WaitId(at as u32)),
-            processor: (at % 3 != 0).then_some(at as u32 % 4),
+            wait: at.is_multiple_of(3).then_some(WaitId(at as u32)),
+            processor: (!at.is_multiple_of(3)).then_some(at as u32 % 4),
         }
     }
 
