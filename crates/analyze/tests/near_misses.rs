@@ -53,7 +53,7 @@ fn many_futex_calls_without_waiting_are_no_loss() {
 }
 
 /// The speed of the runs differs by 30 % either way, and with two threads each leaves a third of the processors idle.
-/// Near miss: the same where they leave a fortieth idle.
+/// Near misses: the same where they leave a fortieth idle, and where other programs had what this one did not use.
 #[test]
 fn processors_that_every_run_leaves_idle_are_a_loss_in_noise() {
     const JOIN: &str = "?@libc.so.6 < __pthread_clockjoin_ex@libc.so.6 < main@app app.c:59";
@@ -76,10 +76,16 @@ fn processors_that_every_run_leaves_idle_are_a_loss_in_noise() {
                     run.thread(name).runs(ms(both), "work@app app.c:40");
                 });
             });
-        answer_for(&sketch.tables())
+        sketch.tables()
     };
-    assert_eq!(ids(&of(500)), [CauseId::SERIAL_PHASE]);
-    assert_eq!(ids(&of(25)), [CauseId::NONE]);
+    assert_eq!(ids(&answer_for(&of(500))), [CauseId::SERIAL_PHASE]);
+    assert_eq!(ids(&answer_for(&of(25))), [CauseId::NONE]);
+    let mut busy = of(500);
+    for run in busy.runs.iter_mut().filter(|run| run.kind == RunKind::Clean && run.threads == 2) {
+        run.foreign_ns = Some(2 * run.wall_ns - run.user_ns - run.system_ns);
+    }
+    let answer = answer_for(&busy);
+    assert!(!ids(&answer).contains(&CauseId::SERIAL_PHASE), "{:#?}", answer.verdict);
 }
 
 #[test]

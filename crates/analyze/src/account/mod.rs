@@ -328,11 +328,15 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let capacities = times(&clean_time, processors);
     let most_growth =
         clean_cpu.as_ref().and_then(|cpu| intervals::above(cpu, &times(clean_useful, working), ERROR)).map(|w| -w);
-    let least_idle = clean_cpu.as_ref().and_then(|cpu| least_idle(cpu, &capacities)).map(|share| share * capacity);
+    let foreign = clean.series(threads, |run| run.foreign_ns.map_or(0.0, seconds) / clean.work(run));
+    let idle_beside = |others: &[Measured]| {
+        clean_cpu.as_ref().and_then(|cpu| least_idle(cpu, others, &capacities)).map(|share| share * capacity)
+    };
+    let least_idle = idle_beside(&[]);
     // Where the work may cost as much processor time as at the smallest count, idle time that is large enough for a cause
-    // is a loss, however much the speed of the runs differs.
+    // is a loss, however much the speed of the runs differs. What other programs took is not idle.
     let no_gain = most_growth.is_some_and(|most| most > 0.0) && !traced.is_only_run;
-    let idles = least_idle.filter(|idle| no_gain && *idle > MIN_SHARE * capacity);
+    let idles = idle_beside(&foreign).filter(|idle| no_gain && *idle > MIN_SHARE * capacity);
     let least_loss = idles.map_or(least_loss, |idle| least_loss.max(idle));
     let sides = CleanTimes {
         capacity: Both { traced: traced_capacity - knee - disturbed, clean: capacity },
@@ -379,10 +383,14 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
 
 /// The share of the capacity that the timed runs leave idle, 0 to 1: it is above this with 95 % certainty. A run's idle
 /// time and its capacity vary together where the machine is slower for a while, so shares tell more than differences.
-fn least_idle(cpu: &[Measured], capacities: &[Measured]) -> Option<f64> {
-    let of = |block: u32| cpu.iter().find(|m| m.block == block).map(|m| m.value);
-    let shares = capacities.iter().filter_map(|m| Some(Measured { value: 1.0 - of(m.block)? / m.value, ..*m }));
-    let shares: Vec<Measured> = shares.collect();
+/// `others`: what else had the processors, per block; nothing where a block is missing.
+fn least_idle(cpu: &[Measured], others: &[Measured], capacities: &[Measured]) -> Option<f64> {
+    let of = |series: &[Measured], block: u32| series.iter().find(|m| m.block == block).map(|m| m.value);
+    let share = |m: &Measured| {
+        let taken = of(cpu, m.block)? + of(others, m.block).unwrap_or(0.0);
+        Some(Measured { value: 1.0 - taken / m.value, ..*m })
+    };
+    let shares: Vec<Measured> = capacities.iter().filter_map(share).collect();
     let nothing: Vec<Measured> = shares.iter().map(|m| Measured { value: 0.0, ..*m }).collect();
     intervals::above(&nothing, &shares, ERROR)
 }
