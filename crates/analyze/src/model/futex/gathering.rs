@@ -54,10 +54,11 @@ pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<
     runs.iter().map(|run| run.waits.values().filter(there).map(|w| w.wait).collect()).collect()
 }
 
-/// The program's function in which a thread waits for a condition.
+/// The program's function in which a thread waits for a condition, or at something whose name does not say what it is:
+/// `Atomics.wait` of JavaScript, say, of which programs build locks, queues and barriers.
 fn place<'t>(stacks: &Stacks<'t>, wait: &Wait) -> Option<ModuleFunction<'t>> {
     let view = stacks.view(wait.user_stack, true);
-    let at_condition = wait.reason == Reason::Futex && view.primitive == Some(Primitive::Condition);
+    let at_condition = wait.reason == Reason::Futex && matches!(view.primitive, None | Some(Primitive::Condition));
     function(&view.own.filter(|_| at_condition && view.parked.is_none() && view.theme.is_none())?)
 }
 
@@ -94,41 +95,46 @@ fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: ModuleFunction<'t>, wa
     within > MOST * known && (enough || (named && threads.len() > 1))
 }
 
-/// True when most blocks end together with those of all other threads but the last one, and hardly any thread waits
-/// again at once.
+/// True when most of the time blocked ends together with that of all other threads but the last one, and hardly any of
+/// it follows a wake-up in vain. Time decides and not the number of blocks: of two barriers with hardly any work between
+/// them, threads pass the second one in any order, and lose all their time at the first.
 fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
     let single = run.blocked(waits).filter(|s| s.count == 1);
     let mut blocks: Vec<(u64, u64, ThreadId)> = single.map(|s| (s.end_ns, s.start_ns, s.thread)).collect();
     blocks.sort_unstable();
-    let (mut together, mut rounds, mut at) = (0, 0, 0);
-    while let Some(first) = blocks.get(at) {
-        let group = blocks.iter().skip(at).take_while(|b| b.0.saturating_sub(first.0) <= AT_ONCE_NS);
-        let woken: BTreeSet<ThreadId> = group.clone().map(|b| b.2).collect();
-        let size = group.count().max(1);
+    let spent = |blocks: &[(u64, u64, ThreadId)]| blocks.iter().map(|b| (b.0 - b.1.min(b.0)) as f64).sum::<f64>();
+    let (mut together, mut rounds, mut rest) = (0.0, 0, blocks.as_slice());
+    while let Some(first) = rest.first() {
+        let at_once = rest.partition_point(|b| b.0.saturating_sub(first.0) <= AT_ONCE_NS).max(1);
+        let (group, later) = rest.split_at(at_once);
+        let woken: BTreeSet<ThreadId> = group.iter().map(|b| b.2).collect();
         if woken.len() > 1 && woken.len() + 1 >= threads {
-            (together, rounds) = (together + size, rounds + 1);
+            (together, rounds) = (together + spent(group), rounds + 1);
         }
-        at += size;
+        rest = later;
     }
-    let most = |part: usize| part as f64 > MOST * blocks.len() as f64;
-    rounds >= ROUNDS && most(together) && !most(in_vain(run, waits))
+    let all = spent(&blocks);
+    rounds >= ROUNDS && together > MOST * all && in_vain(run, waits) <= MOST * all
 }
 
-/// How many blocks began because the one before had ended in vain: right after it, and after hardly any processor time.
-fn in_vain(run: &Traced<'_>, waits: &BTreeSet<WaitId>) -> usize {
+/// The time blocked, nanoseconds, of the blocks that began because the one before had ended in vain: right after it, and
+/// after hardly any processor time.
+fn in_vain(run: &Traced<'_>, waits: &BTreeSet<WaitId>) -> f64 {
     let threads: BTreeSet<ThreadId> = waits.iter().filter_map(|w| run.waits.get(w)).map(|w| w.thread).collect();
     let of_thread = |thread: ThreadId| {
-        let (mut before, mut ran, mut count) = (None, 0_u64, 0);
+        let (mut before, mut ran, mut blocked) = (None, 0_u64, 0.0);
         for slice in run.slices.line(thread).iter() {
             if slice.state == State::Running {
                 ran = ran.saturating_add(slice.spent_ns);
             } else if slice.wait.is_some_and(|wait| waits.contains(&wait)) {
                 let at_once = |end: u64| slice.start_ns.saturating_sub(end) <= AT_ONCE_NS;
-                count += usize::from(before.is_some_and(at_once) && ran <= IN_VAIN_NS);
+                if before.is_some_and(at_once) && ran <= IN_VAIN_NS {
+                    blocked += slice.end_ns.saturating_sub(slice.start_ns) as f64;
+                }
                 (before, ran) = (Some(slice.end_ns), 0);
             }
         }
-        count
+        blocked
     };
     threads.into_iter().map(of_thread).sum()
 }
