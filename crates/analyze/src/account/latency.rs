@@ -2,8 +2,7 @@
 //! not make these waits shorter; they wait at the same time. So, like the processor time that the work takes, such
 //! waiting is no loss at other counts. Only waiting beyond it is.
 
-use super::lines::Why;
-use super::lines::{Balance, LineId};
+use super::lines::{Balance, Booked, LineId, Why};
 use crate::statistics::MIN_SHARE;
 use std::collections::BTreeMap;
 
@@ -34,8 +33,16 @@ fn of_the_work(id: LineId) -> bool {
 impl Latency {
     /// From the account of the smallest count, with the processors it could use and its threads: where a sweep counts
     /// processors, several threads may share one. `waited`: thread-seconds per unit of work that threads were blocked.
-    pub(super) fn new(smallest: &Balance, waited: BTreeMap<LineId, f64>, (processors, threads): (u32, u32)) -> Latency {
-        let lines = smallest.lines.iter().filter(|l| of_the_work(l.id) && l.seconds > 0.0);
+    ///
+    /// `holds_up`: what keeps other work from the thread, although the work could do without; it is loss at every count.
+    pub(super) fn new(
+        smallest: &Balance,
+        waited: BTreeMap<LineId, f64>,
+        (processors, threads): (u32, u32),
+        holds_up: Option<LineId>,
+    ) -> Latency {
+        let of_the_work = |l: &&Booked| of_the_work(l.id) && Some(l.id) != holds_up && l.seconds > 0.0;
+        let lines = smallest.lines.iter().filter(of_the_work);
         let time = smallest.capacity / f64::from(processors.max(1));
         let waits: BTreeMap<LineId, f64> = lines.map(|l| (l.id, l.seconds)).collect();
         let idle = waits.get(&FOR_OTHERS).copied().unwrap_or(0.0);

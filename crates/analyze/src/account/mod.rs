@@ -28,6 +28,7 @@ pub mod timeline;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
 use crate::model::futex::{FutexWait, Ground, Purpose};
+use crate::model::held_up::sleeps_hold_up_tasks;
 use crate::model::requests::requests;
 use crate::model::resources::{Resources, resources};
 use crate::model::{Model, Traced};
@@ -97,13 +98,15 @@ pub struct Ledger<'m, 't> {
     /// The processor time of the timed runs exceeds the useful by less than this with 95 % certainty, in the same unit;
     /// absent where not known.
     pub most_growth: Option<f64>,
+    /// True in a server whose tasks keep their threads while they sleep.
+    pub holds_up_tasks: bool,
 }
 
 impl Ledger<'_, '_> {
     /// True where each thread does about as much as at the smallest count: idle processors then do not keep threads
-    /// from helping.
+    /// from helping. Where tasks keep their threads while they sleep, the other tasks could have used more at any count.
     pub fn scales(&self) -> bool {
-        self.efficiency.is_some_and(|(median, _)| median >= 1.0 - MIN_SHARE)
+        !self.holds_up_tasks && self.efficiency.is_some_and(|(median, _)| median >= 1.0 - MIN_SHARE)
     }
 
     /// The sum of the lines that `fits` selects, and its standard error from sampling.
@@ -155,6 +158,11 @@ impl<'t> WaitReasons<'t> {
         let reasons = pieces::reasons(traced, &model.stacks, &futexes, &found.pools);
         WaitReasons { futexes, resources: found, reasons }
     }
+
+    /// True in a server whose tasks keep their threads while they sleep.
+    fn sleeps_hold_up_tasks(&self, model: &Model<'t>, traced: &Traced<'t>) -> bool {
+        sleeps_hold_up_tasks(traced, &model.stacks, |wait| self.reasons.get(&wait) == Some(&Why::Sleep))
+    }
 }
 
 /// One traced run on the way to its ledger.
@@ -166,6 +174,8 @@ struct Draft<'m, 't> {
     serial_code: SerialCode<'t>,
     /// Units of work that it did.
     work: f64,
+    /// True in a server whose tasks keep their threads while they sleep.
+    holds_up_tasks: bool,
 }
 
 /// The accounts of all traced runs, ascending by thread count.
@@ -182,6 +192,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
                 serial_code: SerialCode::new(&model.stacks, &split.criticality),
                 profile: profile(model, traced, &waits.futexes, &owners),
                 work: work(traced, clean),
+                holds_up_tasks: waits.sleeps_hold_up_tasks(model, traced),
                 split,
                 traced,
                 waits,
@@ -204,8 +215,10 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     // In a program that runs more threads than requested, threads wait for each other at the smallest count too.
     let by_itself = |d: &Draft| !d.traced.is_only_run && !d.traced.uses_more();
     if let Some(base) = drafts.iter().position(|d| Some(d.traced.run.threads) == base_count && by_itself(d)) {
-        let latency =
-            lines.get(base).zip(drafts.get(base)).map(|(l, d)| Latency::new(&l.account, d.waited(), d.room()));
+        let latency = lines.get(base).zip(drafts.get(base)).map(|(l, d)| {
+            let holds_up = d.holds_up_tasks.then_some(LineId::Blocked(Why::Sleep));
+            Latency::new(&l.account, d.waited(), d.room(), holds_up)
+        });
         for (lines, draft) in lines.iter_mut().zip(&drafts) {
             latency.iter().for_each(|latency| lines.leave_out(latency, draft));
         }
@@ -483,7 +496,7 @@ impl<'m, 't> Draft<'m, 't> {
     }
 
     fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>) -> Ledger<'m, 't> {
-        let Draft { traced, waits, split, profile, serial_code, work } = self;
+        let Draft { traced, waits, split, profile, serial_code, work, holds_up_tasks } = self;
         let WaitReasons { futexes, resources, reasons } = waits;
         let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, stolen, .. } = lines;
         let Lines { least_idle, unexplained, grown, small, most_growth, .. } = lines;
@@ -509,6 +522,7 @@ impl<'m, 't> Draft<'m, 't> {
             grown,
             small,
             most_growth,
+            holds_up_tasks,
         }
     }
 }

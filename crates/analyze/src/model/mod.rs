@@ -14,6 +14,7 @@ mod chosen_run;
 pub mod code;
 mod fixed_threads;
 pub mod futex;
+pub mod held_up;
 pub mod linux;
 pub mod parked_tasks;
 pub mod requests;

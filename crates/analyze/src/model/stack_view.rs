@@ -271,6 +271,18 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_inside_a_known_pool_is_a_wait_for_one_of_its_things() {
+        let wait = "syscall@libc.so.6 < parking_lot::condvar::Condvar::wait_until@app";
+        let lock = "syscall@libc.so.6 < parking_lot::raw_mutex::RawMutex::lock_slow@app";
+        let rest = "r2d2::Pool<M>::get_timeout@app < r2d2::Pool<M>::get@app < settle@app w.rs:3";
+        check(&format!("{wait} < {rest}"), |view, _| assert_eq!(view.primitive, Some(Primitive::Pool)));
+        // Near misses: the pool's own lock, and a thread of the pool that waits for work.
+        check(&format!("{lock} < {rest}"), |view, _| assert_eq!(view.primitive, Some(Primitive::Lock)));
+        let helper = "scheduled_thread_pool::Worker::get_job@app < main@app";
+        check(&format!("{wait} < {helper}"), |view, _| assert_eq!(view.primitive, Some(Primitive::Condition)));
+    }
+
+    #[test]
     fn the_nameless_slow_path_of_a_team_lock_is_told_by_its_return_address() {
         let (slow, fast) = ("?@libgomp.so.1 < sum@app a.c:9", "GOMP_critical_start@libgomp.so.1 < sum@app a.c:9");
         let role = |stacks: &[&str]| {

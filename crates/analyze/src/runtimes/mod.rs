@@ -181,6 +181,17 @@ pub fn is_worker_without_task(name: &str) -> bool {
     tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))
 }
 
+/// True where a thread that runs tasks is inside one of them, and no other task can run on it meanwhile. `functions`: its
+/// stack, innermost first.
+pub fn keeps_tasks_waiting<'n>(mut functions: impl Iterator<Item = &'n str>) -> bool {
+    let starts = |list: &[&str], name: &str| list.iter().any(|start| name.starts_with(start));
+    let decides = functions.find_map(|name| {
+        let allowed = tables().any(|names| starts(names.blocking_allowed, name));
+        (allowed || tables().any(|names| starts(names.task_runners, name))).then_some(allowed)
+    });
+    decides == Some(false)
+}
+
 /// True for a function whose author calls it, or the type that it belongs to, a barrier.
 pub fn is_named_a_barrier(function: &str) -> bool {
     let plain = function.split(['(', '<']).next().unwrap_or(function);

@@ -45,6 +45,10 @@ pub(super) struct Names {
     pub collectors: &'static [(&'static str, &'static str, &'static str)],
     /// Starts of the functions in which a worker without a task waits; workers wake each other.
     pub idle_workers: &'static [&'static str],
+    /// Starts of the functions that run a task on a thread which other tasks want, too.
+    pub task_runners: &'static [&'static str],
+    /// Starts of the functions below which a task may keep its thread: others have more of them.
+    pub blocking_allowed: &'static [&'static str],
     /// Ends of the names of the functions that take something from a queue.
     pub queue_takers: &'static [&'static str],
     /// Functions in which the threads of a pool do what the program has handed in: how their names begin.
@@ -89,6 +93,8 @@ impl Names {
         launchers: &[],
         collectors: &[],
         idle_workers: &[],
+        task_runners: &[],
+        blocking_allowed: &[],
         queue_takers: &[],
         worker_pools: &[],
         first_task: None,

@@ -40,8 +40,11 @@ static NAMES: Names = Names {
         "tokio::runtime::",
         "tokio::loom::",
         "hashbrown::",
+        "r2d2::",
     ],
     path_primitives: &[
+        // A pool of connections that threads share: who waits in it waits for one that another thread holds.
+        ("r2d2::Pool::get", Primitive::Pool),
         ("lock_contended", Primitive::Lock),
         ("lock_common", Primitive::Lock),
         ("sync::mutex::", Primitive::Lock),
@@ -81,6 +84,13 @@ static NAMES: Names = Names {
     )],
     path_themes: &[(Theme::Allocator, &["std::sys::alloc::"])],
     idle_workers: &["tokio::runtime::", "rayon_core::sleep::", "rayon_core::registry::WorkerThread::wait_until"],
+    task_runners: &[
+        "tokio::runtime::scheduler::multi_thread::worker::Context::run_task",
+        "tokio::runtime::scheduler::current_thread::",
+        "async_executor::",
+    ],
+    // `spawn_blocking` and `block_in_place`: tokio has threads for what they run.
+    blocking_allowed: &["tokio::runtime::blocking::", "tokio::task::blocking::", "blocking::"],
     // What the compiler makes to end a value's life: releasing a lock is the doing of who took it.
     borders: &["core::ptr::drop_in_place"],
     sources: &["/rustc/"],

@@ -140,3 +140,16 @@ fn odd_names_do_not_panic() {
         let _ = (role(name), is_runtime(name), is_c_library(name), is_thread_start(name));
     }
 }
+
+#[test]
+fn known_pools_of_java() {
+    for name in [
+        "java.sql.Connection com.zaxxer.hikari.pool.HikariPool.getConnection(long)",
+        "java.lang.Object org.apache.commons.pool2.impl.GenericObjectPool.borrowObject(java.time.Duration)",
+    ] {
+        assert_eq!(role(name), Some(Primitive::Pool), "{name}");
+    }
+    for name in ["void com.zaxxer.hikari.pool.HikariPool.fillPool(boolean)", "Shop$ObjectPool.borrowObject()"] {
+        assert_eq!(role(name), None, "{name}");
+    }
+}

@@ -419,17 +419,25 @@ fn sleepers<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64)
     let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
     let (count, blocked) = waits(ledger, |w| w == Why::Sleep)
         .fold((0_u64, 0.0), |(n, s), (w, _)| (n.saturating_add(w.count), s + w.blocked_ns as f64 * 1e-9));
+    let (meanwhile, remedy) = match ledger.holds_up_tasks {
+        true => (
+            ", inside a task: no other task runs on these threads meanwhile",
+            "await the answer, or the timer of the runtime, instead of blocking the thread; or run what blocks on threads \
+             of its own (spawn_blocking, to_thread)",
+        ),
+        false => (
+            "",
+            "wait for the event itself (a condition variable, a futex, an eventfd) instead of looking again after a pause",
+        ),
+    };
     Cause {
-        summary: format!("Threads sleep for a fixed time{at}."),
+        summary: format!("Threads sleep for a fixed time{at}{meanwhile}."),
         culprit,
         evidence: vec![
             evidence("times a thread slept", count as f64, Unit::Of("waits"), "waits"),
             evidence("time slept, all threads", blocked, Unit::Seconds, "waits"),
         ],
-        remedies: vec![
-            "wait for the event itself (a condition variable, a futex, an eventfd) instead of looking again after a pause"
-                .to_owned(),
-        ],
+        remedies: vec![remedy.to_owned()],
         disproved_by: SLEEP_DISPROVED.to_owned(),
         ..found(ledger, meta, lost)
     }

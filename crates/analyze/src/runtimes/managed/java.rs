@@ -106,8 +106,21 @@ static NAMES: Names = Names {
         "libverify.so",
     ],
     c_primitives: &[("JVM_Sleep", Primitive::Sleep)],
-    class_packages: &["java.util.concurrent.", "java.lang."],
+    class_packages: &[
+        "java.util.concurrent.",
+        "java.lang.",
+        "com.zaxxer.hikari.pool.",
+        "org.apache.commons.pool2.impl.",
+        "org.apache.commons.pool.impl.",
+        "org.apache.tomcat.jdbc.pool.",
+        "io.agroal.pool.",
+    ],
     class_primitives: &[
+        // Pools of connections and other objects: who waits in these waits for one that another thread holds.
+        ("pool.HikariPool.getConnection", Primitive::Pool),
+        ("ObjectPool.borrowObject", Primitive::Pool),
+        ("pool.ConnectionPool.borrowConnection", Primitive::Pool),
+        ("pool.ConnectionPool.getConnection", Primitive::Pool),
         ("locks.ReentrantLock", Primitive::Lock),
         ("locks.ReentrantReadWriteLock", Primitive::Lock),
         ("locks.StampedLock", Primitive::Lock),
