@@ -232,6 +232,28 @@ fn who_listens_waits_for_requests() {
     assert!(machine(&answer_for(&tables), CauseId::LOAD_LIMIT).is_none());
 }
 
+/// Where the load prints no times, the requests that the server counts tell how many were under way: 1000 a second that
+/// take 8 ms each are eight at a time. Near miss: with 1 ms each it is one.
+#[test]
+fn requests_that_the_server_counts_are_under_way() {
+    for (each, part) in
+        [(8, "at least 8.0 requests at a time were under way"), (1, "asked for no more, or waited itself")]
+    {
+        let mut tables = loaded(idle(0), 0.3, 1);
+        let counted = Sketch::new(2)
+            .traced(2, |run| {
+                run.thread("worker-0").runs(ms(1000), WORK);
+                run.peer("worker-0", PeerSide::Clients, "port 80", (1000, ms(1000 * each)), (WAIT, ms(10)));
+            })
+            .tables();
+        let run = tables.runs.iter().filter(|run| run.kind == RunKind::Traced).map(|run| run.run).max().unwrap();
+        let peers = counted.peers.into_iter().filter(|peer| peer.wait.is_none());
+        tables.peers = peers.map(|peer| recording::tables::Peer { run, ..peer }).collect();
+        let told = machine(&answer_for(&tables), CauseId::LOAD_LIMIT).unwrap();
+        assert!(told.contains(part), "{told}");
+    }
+}
+
 /// A thread accepts requests and hands them on: the others wait for what it waits for.
 #[test]
 fn workers_of_an_idle_acceptor_wait_for_the_load() {

@@ -71,7 +71,10 @@ fn attached(ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
         Some(_) => "requests",
         None => "requests, or for replies of other services,",
     };
-    let summary = format!("the server waited for {what} for {} of the processor time", percent(share));
+    let (summary, next) = match counted(ledger) {
+        Some(many) => (held_back(&percent(share), &format!("at least {}", two_digits(many))), INSIDE),
+        None => (format!("the server waited for {what} for {} of the processor time", percent(share)), ATTACHED),
+    };
     Condition {
         id: meta.id,
         threads: ledger.account.threads,
@@ -80,8 +83,23 @@ fn attached(ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
         by: Vec::new(),
         summary,
         evidence: Vec::new(),
-        remedies: vec![ATTACHED.to_owned()],
+        remedies: vec![next.to_owned()],
     }
+}
+
+/// How many requests were under way at a time, as far as the server knows of them, if they could keep all processors
+/// busy. A request begins when the server reads it: there may be more that it has not read yet. They come a second ×
+/// they take each (Little's law).
+fn counted(ledger: &Ledger<'_, '_>) -> Option<f64> {
+    let found = requests(ledger.traced)?;
+    Some(found.per_second * found.seconds).filter(|many| *many >= f64::from(ledger.traced.processors()))
+}
+
+fn held_back(percent: &str, many: &str) -> String {
+    format!(
+        "threads of the server waited at sockets or events for {percent} of the processor time, while {many} requests at a time \
+         were under way: something in the server, or another service, holds these back"
+    )
 }
 
 fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
@@ -112,8 +130,8 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
         run.foreign_ns.map_or(0.0, seconds) / (seconds(run.wall_ns) * f64::from(tables.machine.usable_processors.max(1)))
     });
     let told = under_way.filter(|number| number.is_finite() && (*number < could || others.unwrap_or(0.0) < MIN_SHARE));
-    let (summary, next) = match (busy, told) {
-        (true, _) => (
+    let (summary, next) = match (busy, told, counted(ledger)) {
+        (true, ..) => (
             format!(
                 "the load is the limit: it was busy all the time ({ran_on} that its threads can use), while {waited_for} {percent} \
                  of the processor time",
@@ -121,7 +139,7 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
             ),
             LARGER,
         ),
-        (false, Some(few)) if few < could => (
+        (false, Some(few), _) if few < could => (
             format!(
                 "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more: {} requests \
                  at a time",
@@ -129,15 +147,9 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
             ),
             MORE,
         ),
-        (false, Some(many)) => (
-            format!(
-                "threads of the server waited at sockets or events for {percent} of the processor time, while {} requests at a time \
-                 were under way: something in the server, or another service, holds these back",
-                two_digits(many)
-            ),
-            INSIDE,
-        ),
-        (false, None) => (
+        (false, Some(many), _) => (held_back(&percent, &two_digits(many)), INSIDE),
+        (false, None, Some(many)) => (held_back(&percent, &format!("at least {}", two_digits(many))), INSIDE),
+        (false, None, None) => (
             format!(
                 "{waited_for} {percent} of the processor time, and the load, which ran on {ran_on}, asked for no more, or waited \
                  itself: for answers, or for a processor"
