@@ -1,8 +1,14 @@
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import java.io.BufferedInputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -12,27 +18,31 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Bookings of a hotel: each request asks which rooms are free on a day.
  *
- *     java Bookings guilty|clean PORT THREADS
+ *     java Bookings store PORT
+ *     java Bookings guilty|clean PORT THREADS STORE
  *
- * A query takes two milliseconds of a connection to the database. The guilty one has a single connection for all threads, the clean
- * one has 32.
+ * The store is a database in a process of its own, at the port STORE. A query takes two milliseconds of a connection to it. The guilty
+ * one has a single connection for all threads, the clean one has 32.
  */
 public class Bookings {
-    /** A connection to a database elsewhere: a query takes time and no processor. */
+    /** A connection to the store: a query takes time and hardly any processor. */
     static final class Connection {
-        private final int number;
-        private int queries;
+        private final DataInputStream answers;
+        private final DataOutputStream questions;
 
-        Connection(int number) {
-            this.number = number;
+        Connection(int store) throws IOException {
+            Socket socket = new Socket("127.0.0.1", store);
+            socket.setTcpNoDelay(true);
+            answers = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
+            questions = new DataOutputStream(socket.getOutputStream());
         }
 
-        int[] query(int day) throws InterruptedException {
-            Thread.sleep(2);
-            queries++;
+        int[] query(int day) throws IOException {
+            questions.writeInt(day);
+            int first = answers.readInt();
             int[] rooms = new int[12];
             for (int i = 0; i < rooms.length; i++) {
-                rooms[i] = 100 + (day * 31 + i * 17) % 250;
+                rooms[i] = 100 + (first + i * 17) % 250;
             }
             return rooms;
         }
@@ -41,10 +51,10 @@ public class Bookings {
     static final class Pool {
         private final BlockingQueue<Connection> free;
 
-        Pool(int size) {
+        Pool(int size, int store) throws IOException {
             free = new ArrayBlockingQueue<>(size);
             for (int i = 0; i < size; i++) {
-                free.add(new Connection(i));
+                free.add(new Connection(store));
             }
         }
 
@@ -60,11 +70,11 @@ public class Bookings {
     private final Pool pool;
     private final AtomicInteger asked = new AtomicInteger();
 
-    Bookings(int connections) {
-        pool = new Pool(connections);
+    Bookings(int connections, int store) throws IOException {
+        pool = new Pool(connections, store);
     }
 
-    String freeRooms(int day) throws InterruptedException {
+    String freeRooms(int day) throws InterruptedException, IOException {
         Connection connection = pool.borrow();
         int[] rooms;
         try {
@@ -93,14 +103,42 @@ public class Bookings {
         }
     }
 
+    /** Answers each question after two milliseconds. */
+    static void serveQuestions(Socket client) {
+        try (client) {
+            client.setTcpNoDelay(true);
+            DataInputStream questions = new DataInputStream(client.getInputStream());
+            DataOutputStream answers = new DataOutputStream(client.getOutputStream());
+            while (true) {
+                int day = questions.readInt();
+                Thread.sleep(2);
+                answers.writeInt(day * 31);
+            }
+        } catch (IOException | InterruptedException over) {
+            // The client has gone.
+        }
+    }
+
+    static void store(int port) throws IOException {
+        try (ServerSocket socket = new ServerSocket(port, 64, InetAddress.getLoopbackAddress())) {
+            while (true) {
+                Socket client = socket.accept();
+                new Thread(() -> serveQuestions(client)).start();
+            }
+        }
+    }
+
     public static void main(String[] args) throws IOException {
-        if (args.length != 3) {
-            System.err.println("usage: Bookings guilty|clean PORT THREADS");
+        if (args.length == 2 && args[0].equals("store")) {
+            store(Integer.parseInt(args[1]));
+        }
+        if (args.length != 4) {
+            System.err.println("usage: Bookings store PORT, or Bookings guilty|clean PORT THREADS STORE");
             System.exit(2);
         }
         // Head and body are two writes: without it the second one waits for the acknowledgement of the first.
         System.setProperty("sun.net.httpserver.nodelay", "true");
-        Bookings bookings = new Bookings(args[0].equals("guilty") ? 1 : 32);
+        Bookings bookings = new Bookings(args[0].equals("guilty") ? 1 : 32, Integer.parseInt(args[3]));
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(args[1])), 64);
         server.createContext("/free", bookings::answer);
         server.setExecutor(Executors.newFixedThreadPool(Integer.parseInt(args[2])));
