@@ -183,3 +183,27 @@ fn every_page_is_in_the_book() {
     let there = pages().into_iter().filter(|path| path.starts_with(&docs) && !path.ends_with("SUMMARY.md"));
     assert_eq!(there.collect::<BTreeSet<_>>(), listed);
 }
+
+#[test]
+fn the_readme_sums_up_the_first_looks() {
+    let table = fs::read_to_string(root().join("docs/strangers.md")).unwrap();
+    let row = Regex::new(r"(?m)^\| [^|]+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| [^|]+ \|$").unwrap();
+    let mut sums = [0_u32; 4];
+    for found in row.captures_iter(&table) {
+        for (sum, number) in sums.iter_mut().zip(1..) {
+            *sum += found[number].parse::<u32>().unwrap();
+        }
+    }
+    let [programs, right, open, wrong] = sums;
+    assert_eq!(right + open + wrong, programs, "each program has one answer");
+    let share = |number: u32| (100.0 * f64::from(number) / f64::from(programs)).round();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap().replace('\n', " ");
+    for part in [
+        format!("[{programs} programs]"),
+        format!("{} % of cases", share(right)),
+        format!("in {} % the answer", share(open)),
+        format!("in {} % it was wrong", share(wrong)),
+    ] {
+        assert!(readme.contains(&part), "README.md should say: {part}");
+    }
+}

@@ -218,7 +218,10 @@ impl View {
         if !left_out.is_empty() {
             left_out.sort_unstable();
             let titles: Vec<&str> = left_out.into_iter().filter_map(|i| Some(self.columns.get(i)?.title)).collect();
-            let note = format!("No room here: {}. A wider screen and --format csv have them.", titles.join(", "));
+            let note = format!(
+                "Hidden for lack of width: {}. A wider terminal shows them, and --format csv.",
+                titles.join(", ")
+            );
             for line in text::wrap(&plain(note), width.min(WIDEST_PROSE)) {
                 writeln!(out, "{line}")?;
             }
@@ -368,8 +371,12 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert!(!text(100).contains("No room"));
-        assert!(text(50).contains("No room here: longest.") && text(50).contains("somebody 12"), "{}", text(50));
-        assert!(text(34).contains("No room here: longest, woken by.") && text(34).contains("blocked"), "{}", text(34));
+        assert!(
+            text(50).contains("Hidden for lack of width: longest.") && text(50).contains("somebody 12"),
+            "{}",
+            text(50)
+        );
+        assert!(text(34).contains("woken by.") && text(34).contains("blocked"), "{}", text(34));
         assert!(text(34).lines().nth(1).is_some_and(|l| l.contains("…") && l.contains("file.c:4711)")), "{}", text(34));
     }
 

@@ -36,7 +36,7 @@ pub const META: Meta = Meta {
     what: "Threads wait by reading a variable again and again.",
     why: "It looks like work, uses a processor, and slows the thread that is waited for.",
     example: "A worker loops until the row above it is finished.",
-    disproved_by: "Count the turns of the loop: if most waits end after a few, the CPU time goes elsewhere.",
+    disproved_by: "Count the iterations of each wait: if most waits end after a few, this loop is not the cause.",
     lines: |id| {
         Some(match id {
             LineId::Spinning => "waiting in loops",
@@ -156,7 +156,7 @@ fn address(facts: &Facts<'_, '_>, one: &Waiting<'_>) -> Option<String> {
     let (first, others) = (one.addresses.first()?, one.addresses.len() - 1);
     let width = one.rows.first().map_or(0, |row| u64::from(row.width));
     let name = bytes(facts, one.run, *first, width);
-    Some(if others == 0 { name } else { format!("{name} (one of {} alike)", others + 1) })
+    Some(if others == 0 { name } else { format!("{name} (one of {} such objects)", others + 1) })
 }
 
 /// Who writes what a loop waits for, by line of source, most writes first.
@@ -177,7 +177,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_
         let spent = shared::blame::seconds_a_sample(ledger) * one.samples() as f64;
         rows.push(evidence(format!("CPU time in the loop at {at}"), spent, Unit::Seconds, "spins"));
         let threads = one.threads().len();
-        rows.push(evidence("how many threads waited there".to_owned(), threads as f64, Unit::Of("threads"), "spins"));
+        rows.push(evidence("threads that waited there".to_owned(), threads as f64, Unit::Of("threads"), "spins"));
         for (line, writes) in writers(facts, one).into_iter().take(TOLD) {
             let what = format!("writes in {line} to what is waited for there, seen by breakpoints");
             rows.push(evidence(what, writes, Unit::Of("writes"), "confirmations"));

@@ -69,7 +69,7 @@ pub(super) fn warnings(comparison: &Comparison, page: &mut Page<'_>) -> io::Resu
 fn beside(comparison: &Comparison) -> &'static str {
     match (comparison.setup, comparison.curve.len()) {
         (Setup::Apart, _) => "medians; 95 % interval of the speed",
-        (_, 1) => "medians; speed of the second, 95 % interval from pairs of runs",
+        (_, 1) => "medians; speed of B relative to A, 95 % interval from pairs of runs",
         _ => "medians; intervals from pairs of runs, 95 % for all together",
     }
 }
