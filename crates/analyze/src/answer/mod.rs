@@ -90,7 +90,7 @@ pub struct Requests {
 /// Replies of a service that a server asked, such as a database.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServiceReplies {
-    /// Address and port.
+    /// Address and port, or the path of a socket in the file system.
     pub address: String,
     /// The program there; null where it is not known.
     pub program: Option<String>,

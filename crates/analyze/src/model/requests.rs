@@ -48,13 +48,14 @@ pub fn requests(traced: &Traced<'_>) -> Option<Requests> {
     Some(Requests { threads: traced.told_count(), count, per_second: number / run, seconds: all / number, services })
 }
 
-/// True for a service that is not the program itself.
+/// True for a service that is not the program itself, which tells its clients' side by `port 80` or by the same path.
 fn is_service(traced: &Traced<'_>, peer: &Peer) -> bool {
-    let port = |address: &'_ str| address.rsplit([':', ' ']).next().map(str::to_owned);
-    let own = |port: &str| {
-        traced.peers.iter().any(|p| p.side == PeerSide::Clients && p.address.ends_with(&format!(" {port}")))
+    let own = match peer.address.rsplit_once(':').filter(|_| is_here(&peer.address)) {
+        Some((_, port)) => &format!("port {port}"),
+        None => &peer.address,
     };
-    peer.side == PeerSide::Service && !port(&peer.address).is_some_and(|port| own(&port) && is_here(&peer.address))
+    peer.side == PeerSide::Service
+        && !traced.peers.iter().any(|other| other.side == PeerSide::Clients && other.address == *own)
 }
 
 fn is_here(address: &str) -> bool {
@@ -147,6 +148,23 @@ mod tests {
         assert_eq!(services, [("10.0.0.7:5432", 20.0)], "what it sends to its own port is no service");
         let none = server(&[(PeerSide::Service, "10.0.0.7:5432", 20, 1)]);
         assert_eq!(requests(&Model::new(&none).traced[0]), None);
+    }
+
+    /// The same name in another folder is another service.
+    #[test]
+    fn a_path_at_which_the_program_listens_is_no_service() {
+        let tables = server(&[
+            (PeerSide::Clients, "/run/app/socket", 30, 1),
+            (PeerSide::Clients, "port 80", 10, 1),
+            (PeerSide::Service, "/run/app/socket", 5, 1),
+            (PeerSide::Service, "/run/database/socket", 20, 1),
+            (PeerSide::Service, "@socket", 4, 1),
+            (PeerSide::Service, "./127.0.0.1:80", 3, 1),
+        ]);
+        let found = requests(&Model::new(&tables).traced[0]).unwrap();
+        assert_eq!(found.count, 40, "of both kinds");
+        let services: Vec<_> = found.services.iter().map(|service| service.address.as_str()).collect();
+        assert_eq!(services, ["/run/database/socket", "@socket", "./127.0.0.1:80"]);
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub struct Traced<'t> {
     pub fault_sites: Vec<&'t FaultSite>,
     /// Other programs that ran at the same time.
     pub foreign: Vec<&'t Foreign>,
-    /// What its threads exchanged over TCP.
+    /// What its threads exchanged over TCP and sockets in the file system.
     pub peers: Vec<&'t Peer>,
     /// The service that ends most of a wait at sockets, where one does.
     pub service_waits: HashMap<WaitId, &'t Peer>,
