@@ -260,7 +260,7 @@ whole! {
     frames: Frame,
     /// Modules.
     modules: Module,
-    /// Requests and replies over TCP.
+    /// Requests and replies over TCP and sockets in the file system.
     peers: Peer,
     /// What was not recorded.
     losses: Loss,

@@ -319,7 +319,7 @@ impl<'a> RunSketch<'a> {
         }
     }
 
-    /// What a thread exchanged over TCP at an address: how many times and for how long, and for how long it waited for
+    /// What a thread exchanged at an address: how many times and for how long, and for how long it waited for
     /// it at one of its places.
     pub fn peer(
         &mut self,

@@ -428,8 +428,9 @@ tables! {
         /// How many tasks waited there.
         count: u32,
     }
-    /// What a thread exchanged over TCP; since format 1.10. Several requests that are sent at once count as one. Rows with
-    /// a wait tell for whom the thread waited there, the others what it exchanged.
+    /// What a thread exchanged over TCP, and over stream sockets in the file system; since format 1.10. Several
+    /// requests that are sent at once count as one. Rows with a wait tell for whom the thread waited there, the others
+    /// what it exchanged.
     pub struct Peer in "peers" {
         /// The traced run.
         run: RunId,
@@ -439,9 +440,10 @@ tables! {
         wait: Option<WaitId>,
         /// Who is at the other end.
         side: PeerSide,
-        /// `port 8080` of the program itself for clients; address and port of a service.
+        /// `port 8080` of the program itself for clients; address and port of a service. For sockets in the file system
+        /// the path where the listening side was bound, for both; `@name` is an abstract one, `./name` a relative path.
         address: String,
-        /// The program that listens at a service's address, where it runs on the same machine.
+        /// The program that listens at a service's address or path, where it runs on the same machine.
         name: Option<String>,
         /// Requests of clients that were answered, or replies of a service.
         exchanges: u64,

@@ -103,9 +103,9 @@ words! {
         /// A kind that this release does not know.
         Unknown = "unknown",
     }
-    /// Who is at the other end of TCP connections.
+    /// Who is at the other end of connections.
     pub enum PeerSide {
-        /// Who made them to a port of the program.
+        /// Who made them to a port or path of the program.
         Clients = "clients",
         /// Something that the program connected to.
         Service = "service",
