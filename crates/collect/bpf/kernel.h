@@ -29,8 +29,8 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
-	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -131,6 +131,26 @@ struct sock {
 	u16 sk_type;
 };
 
+struct refcount_struct {
+	int any;
+};
+
+struct sockaddr_un {
+	u16 sun_family;
+};
+
+/* `name` has `len` bytes; after the family comes the path. */
+struct unix_address {
+	struct refcount_struct refcnt;
+	int len;
+	struct sockaddr_un name[1];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
 struct bpf_iter_meta {
 	u64 session_id;
 };
@@ -208,11 +228,13 @@ struct bpf_perf_event_data {
 #define REGS_FROM_USER(r) ((s64)REGS_IP(r) >= 0)
 
 /* linux/socket.h, linux/net.h, net/tcp_states.h */
+#define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define SOCK_STREAM 1
+#define SOCK_SEQPACKET 5
 #define MSG_PEEK 2
 
 /* include/trace/events/lock.h: flags of contention_begin. */

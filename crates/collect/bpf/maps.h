@@ -110,7 +110,7 @@ struct {
 	__type(value, struct lock_value);
 } LOCKS SEC(".maps");
 
-/* What threads exchanged over TCP. */
+/* What threads exchanged over TCP, and over sockets in the file system. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -119,13 +119,28 @@ struct {
 	__type(value, struct peer_value);
 } PEERS SEC(".maps");
 
-/* When the request began that a connection has not answered yet, or 0; by its struct sock. */
+/* What is known of a connection. It is kept with the socket and ends with it, so that a new socket in the same memory
+ * does not answer what an older one left open. */
+struct connection {
+	u64 since_ns; /* when the request began that is not answered yet, or 0 */
+	u32 path;     /* of a socket in the file system: its number in PATHS; 0 where it has none */
+	u32 side;     /* of such a one: enum peer_side, 0 until it was looked at */
+};
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, u64);
-	__type(value, u64);
-} EXCHANGES SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct connection);
+} CONNECTIONS SEC(".maps");
+
+/* Numbers of the paths of sockets, from 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct socket_path);
+	__type(value, u32);
+} PATHS SEC(".maps");
 
 /* TCP ports at which the program listens. */
 struct {

@@ -396,15 +396,26 @@ struct lock_value {
 	u64 longest_ns;
 };
 
-/* Who is at the other end of TCP connections. */
+/* Who is at the other end of connections. */
 enum peer_side {
-	PEER_CLIENTS = 1, /* they were accepted at the program's own `port` */
-	PEER_SERVICE,     /* they were made to `address` and `port` */
+	PEER_CLIENTS = 1, /* they were accepted at the program's own `port` or `path` */
+	PEER_SERVICE,     /* they were made to `address` and `port`, or to `path` */
+	PEER_NOBODY,      /* neither is known: a socketpair(2) */
+};
+
+/* The longest path of a socket, bytes (sun_path in unix(7)). */
+#define SOCKET_PATH 108
+
+/* Where a socket in the file system listens. An abstract name begins with a zero byte; others may end with one. */
+struct socket_path {
+	u32 length;
+	char bytes[SOCKET_PATH];
 };
 
 struct peer_key {
 	u32 thread;
 	u32 place; /* of the waits; 0 in the sums of exchanges */
+	u32 path;  /* its number in PATHS; 0 for TCP */
 	u16 side;
 	u16 port;
 	u8 address[16]; /* of a service; an IPv4 address as IPv6 writes it */
@@ -464,7 +475,7 @@ struct globals {
 	u32 next_place;
 	u32 next_image;
 	u32 next_stack;
-	u32 padding;
+	u32 next_path;
 	u32 timing;   /* system calls are being timed; set by user space */
 	u32 window;   /* number of the current timing window */
 	u32 counters; /* how many hardware events are open */
@@ -614,7 +625,8 @@ SIZE(call_key, 16);
 SIZE(call_value, 192);
 SIZE(lock_key, 24);
 SIZE(lock_value, 32);
-SIZE(peer_key, 28);
+SIZE(socket_path, 112);
+SIZE(peer_key, 32);
 SIZE(peer_value, 40);
 SIZE(foreign_value, 24);
 SIZE(syscall_key, 8);

@@ -1,4 +1,5 @@
-/* Requests and replies over TCP: how many, how long each took, and for which of them threads waited.
+/* Requests and replies over TCP and over stream sockets in the file system: how many, how long each took, and for which
+ * of them threads waited.
  *
  * At a connection that the program accepted, a request begins with the first data after an answer, and is answered by
  * the first data sent after that. At a connection that the program made itself it is the other way round: data sent,
@@ -16,11 +17,10 @@ static __always_inline bool accepted(u16 port)
 	return bpf_map_lookup_elem(&LISTENERS, &key) != 0;
 }
 
-static __always_inline void key_of(struct peer_key *key, struct thread_record *record, struct sock *sk)
+static __always_inline void key_of(struct peer_key *key, struct sock *sk)
 {
 	struct sock_common *common = &sk->__sk_common;
 	u16 own = common->skc_num;
-	key->thread = record->thread;
 	if (accepted(own)) {
 		key->side = PEER_CLIENTS;
 		key->port = own;
@@ -37,6 +37,72 @@ static __always_inline void key_of(struct peer_key *key, struct thread_record *r
 		key->address[11] = 0xff;
 		__builtin_memcpy(&key->address[12], &address, sizeof(address));
 	}
+}
+
+/* The number of a path; 0 when there is no room for it. */
+static __always_inline u32 path_number(struct unix_address *address)
+{
+	struct socket_path path = {};
+	int bytes = 0;
+	bpf_core_read(&bytes, sizeof(bytes), &address->len);
+	/* Before the path comes the family. */
+	u32 length = bytes - sizeof(u16);
+	if (length > SOCKET_PATH)
+		length = bytes > 0 ? SOCKET_PATH : 0;
+	path.length = length;
+	bpf_probe_read_kernel(path.bytes, length, (void *)__builtin_preserve_access_index(&address->name) + sizeof(u16));
+	u32 *known = bpf_map_lookup_elem(&PATHS, &path);
+	if (known)
+		return *known;
+	struct globals *g = globals();
+	if (!g)
+		return 0;
+	u32 number = __sync_fetch_and_add(&g->next_path, 1) + 1;
+	if (!bpf_map_update_elem(&PATHS, &path, &number, BPF_NOEXIST))
+		return number;
+	/* Another processor was first, or the table is full. */
+	known = bpf_map_lookup_elem(&PATHS, &path);
+	if (known)
+		return *known;
+	lost(LOSS_PEERS);
+	return 0;
+}
+
+/* Finds out which side of its connection a socket in the file system is. One that was accepted shares the address of
+ * the listener (unix_stream_connect in net/unix/af_unix.c). One that made the connection has none as a rule; one that
+ * it was given before is shared with nobody. Those of a socketpair(2) have no address at either end. */
+static __noinline int look_at(struct sock *sk, struct connection *connection)
+{
+	struct unix_address *own = 0, *other = 0;
+	u32 side = PEER_CLIENTS, path;
+	/* The kernel's type information lacks the type where these sockets are in a module. */
+	if (bpf_core_type_exists(struct unix_sock)) {
+		struct unix_sock *socket = (void *)sk, *peer = 0;
+		int sharers = 0;
+		bpf_core_read(&own, sizeof(own), &socket->addr);
+		bpf_core_read(&peer, sizeof(peer), &socket->peer);
+		if (peer)
+			bpf_core_read(&other, sizeof(other), &peer->addr);
+		if (own)
+			bpf_core_read(&sharers, sizeof(sharers), &own->refcnt);
+		if (other && sharers < 2) {
+			side = PEER_SERVICE;
+			own = other;
+		}
+	}
+	path = own ? path_number(own) : 0;
+	connection->path = path;
+	connection->side = path ? side : PEER_NOBODY;
+	return 0;
+}
+
+static __always_inline struct connection *connection_of(struct sock *sk, bool create)
+{
+	struct connection *connection =
+		bpf_sk_storage_get(&CONNECTIONS, sk, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!connection && create)
+		lost(LOSS_PEERS);
+	return connection;
 }
 
 static __always_inline struct peer_value *peer_of(struct peer_key *key)
@@ -60,12 +126,23 @@ static __noinline int passed(struct sock *sk, bool received)
 		return 0;
 	u64 waited = record->polled_ns;
 	record->polled_ns = 0;
-	unsigned short family = sk->__sk_common.skc_family;
-	if (sk->sk_type != SOCK_STREAM || (family != AF_INET && family != AF_INET6))
+	unsigned short family = sk->__sk_common.skc_family, type = sk->sk_type;
+	struct peer_key key = { .thread = record->thread };
+	struct connection *connection = 0;
+	if (family == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)) {
+		connection = connection_of(sk, true);
+		if (connection && !connection->side)
+			look_at(sk, connection);
+		if (!connection || !connection->path)
+			return 0;
+		key.side = connection->side;
+		key.path = connection->path;
+	} else if (type == SOCK_STREAM && (family == AF_INET || family == AF_INET6)) {
+		key_of(&key, sk);
+	} else {
 		return 0;
-	struct peer_key key = {};
-	key_of(&key, record, sk);
-	u64 id = (u64)sk, now = bpf_ktime_get_ns();
+	}
+	u64 now = bpf_ktime_get_ns();
 	struct peer_value *value;
 	/* Received data ends the wait that came before it. */
 	if (received && waited) {
@@ -78,18 +155,20 @@ static __noinline int passed(struct sock *sk, bool received)
 		key.place = 0;
 	}
 	bool begins = received == (key.side == PEER_CLIENTS);
-	u64 *since = bpf_map_lookup_elem(&EXCHANGES, &id);
+	if (!connection)
+		connection = connection_of(sk, begins);
+	if (!connection)
+		return 0;
+	u64 since = connection->since_ns;
 	if (begins) {
 		if (!since)
-			bpf_map_update_elem(&EXCHANGES, &id, &now, BPF_ANY);
-		else if (!*since)
-			*since = now;
+			connection->since_ns = now;
 		return 0;
 	}
-	if (!since || !*since)
+	if (!since)
 		return 0;
-	u64 took = now - *since;
-	*since = 0;
+	u64 took = now - since;
+	connection->since_ns = 0;
 	value = peer_of(&key);
 	if (!value)
 		return 0;
@@ -114,13 +193,14 @@ int BPF_PROG(on_send, struct sock *sk, int result, int flags)
 }
 
 /* The program opens a port; those that were open before are told by user space. Or a connection ends, in whatever
- * task: the next one may have the same struct sock, and must not answer what this one left open. */
+ * task: its socket may be connected anew, and must not answer what was left open. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int after)
 {
 	if (after == TCP_CLOSE) {
-		u64 id = (u64)sk;
-		bpf_map_delete_elem(&EXCHANGES, &id);
+		struct connection *connection = connection_of(sk, false);
+		if (connection)
+			connection->since_ns = 0;
 		return 0;
 	}
 	if (after != TCP_LISTEN || !record_of(bpf_get_current_task_btf()))

@@ -6,9 +6,9 @@
 
 use crate::file_kind::FileKind;
 use crate::sharing::SharedRows;
+use crate::sockets::SocketName;
 use recording::tables::{KernelWait, MarkKind, Mode, PeerSide, Reason, State, Timed};
 use recording::{SiteId, StackId, ThreadId, WaitId};
-use std::net::IpAddr;
 
 /// Bars of a histogram of durations: bar 0 holds those below 2^8 ns, bar b those below 2^(b+8), the last all others.
 pub(crate) const BARS: usize = 32;
@@ -36,7 +36,7 @@ pub(crate) enum Event {
     FutexCalls { thread: ThreadId, operation: usize, count: u64 },
     /// Sums of a thread's waits for a lock inside the kernel.
     KernelLock(LockSums),
-    /// What a thread exchanged over TCP with clients or with one service.
+    /// What a thread exchanged with clients or with one service, over TCP or sockets in the file system.
     Exchanged(Exchanges),
     /// Page faults of a thread at one call path, of which one in `period` was sampled.
     Faults { thread: ThreadId, user_stack: Option<StackId>, sampled: u64, period: u64 },
@@ -264,17 +264,16 @@ pub(crate) struct LockSums {
     pub(crate) longest_ns: u64,
 }
 
-/// Requests and replies of one thread at TCP connections of one side.
+/// Requests and replies of one thread at connections of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exchanges {
     pub(crate) thread: ThreadId,
     /// Where the thread waited; absent in the sums of exchanges.
     pub(crate) wait: Option<WaitId>,
     pub(crate) side: PeerSide,
-    /// The program's own port for clients, the other side's for a service.
-    pub(crate) port: u16,
-    /// Of a service, and the program there, where it is on this machine.
-    pub(crate) address: IpAddr,
+    /// Where the program listens, for clients; where the service does.
+    pub(crate) at: SocketName,
+    /// The program that is a service, where it is on this machine.
     pub(crate) name: Option<String>,
     pub(crate) count: u64,
     pub(crate) total_ns: u64,

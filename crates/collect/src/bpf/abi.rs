@@ -41,7 +41,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(Python PythonFrame PythonFrames StackEvent ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue PeerKey PeerValue ForeignValue SyscallKey ProcessorRecord Globals Header
+plain!(Python PythonFrame PythonFrames StackEvent ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue PeerKey PeerValue SocketPath ForeignValue SyscallKey ProcessorRecord Globals Header
     PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent);
 
 /// The value at the start of the bytes, and what follows it; `None` when there are too few.

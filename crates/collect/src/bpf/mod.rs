@@ -82,6 +82,7 @@ pub(crate) struct Programs {
     pub(crate) calls: HashMap<MapData, CallKey, CallValue>,
     pub(crate) locks: HashMap<MapData, LockKey, LockValue>,
     pub(crate) peers: HashMap<MapData, PeerKey, PeerValue>,
+    pub(crate) paths: HashMap<MapData, SocketPath, u32>,
     pub(crate) foreign: HashMap<MapData, u32, ForeignValue>,
     listeners: HashMap<MapData, u32, u32>,
     pub(crate) events: RingBuf<MapData>,
@@ -98,7 +99,7 @@ pub(crate) struct Programs {
     pub(crate) sample_hz: u64,
     /// Why waits for kernel locks cannot be seen; absent when they can.
     no_locks: Option<String>,
-    /// Whether requests and replies over TCP cannot be counted.
+    /// Whether requests and replies cannot be counted.
     no_sockets: bool,
 }
 
@@ -157,6 +158,7 @@ impl Programs {
             calls: typed(&mut ebpf, "CALLS")?,
             locks: typed(&mut ebpf, "LOCKS")?,
             peers: typed(&mut ebpf, "PEERS")?,
+            paths: typed(&mut ebpf, "PATHS")?,
             foreign: typed(&mut ebpf, "FOREIGN")?,
             listeners: typed(&mut ebpf, "LISTENERS")?,
             events: typed(&mut ebpf, "EVENTS")?,

@@ -19,7 +19,6 @@ use crate::launch::Loaded;
 use crate::syscall_names;
 use recording::tables::*;
 use recording::{RunId, ThreadId, WaitId, Writer};
-use std::net::SocketAddr;
 use timeline::Timeline;
 
 /// Sums over the threads of a run.
@@ -289,10 +288,7 @@ fn peer_row(run: RunId, peer: Exchanges) -> Peer {
         thread: peer.thread,
         wait: peer.wait,
         side: peer.side,
-        address: match peer.side {
-            PeerSide::Service => SocketAddr::new(peer.address, peer.port).to_string(),
-            _ => format!("port {}", peer.port),
-        },
+        address: peer.at.to_string(),
         name: peer.name,
         exchanges: peer.count,
         exchange_ns: peer.total_ns,

@@ -114,6 +114,7 @@ impl Tracer {
         let enrolment = programs.enrolment()?;
         enrol_itself(&enrolment);
         let at = listening(pid);
+        // A connection over a path tells by itself who made it.
         at.iter().flatten().filter_map(|listener| listener.port).for_each(|port| programs.listens_at(port));
         let (started_unix_ns, start) = (unix_ns(), monotonic_ns());
         let (before, machine) = (procfs::process_time(pid), MachineTime::now());

@@ -490,17 +490,31 @@ pub(crate) struct LockValue {
     pub(crate) longest_ns: u64,
 }
 
-/// Who is at the other end of TCP connections.
-/// they were accepted at the program's own `port`
+/// Who is at the other end of connections.
+/// they were accepted at the program's own `port` or `path`
 pub(crate) const PEER_CLIENTS: u32 = 1;
-/// they were made to `address` and `port`
+/// they were made to `address` and `port`, or to `path`
 pub(crate) const PEER_SERVICE: u32 = 2;
+/// neither is known: a socketpair(2)
+pub(crate) const PEER_NOBODY: u32 = 3;
+/// The longest path of a socket, bytes (sun_path in unix(7)).
+pub(crate) const SOCKET_PATH: usize = 108;
+/// Where a socket in the file system listens. An abstract name begins with a zero byte; others may end with one.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SocketPath {
+    pub(crate) length: u32,
+    pub(crate) bytes: [u8; SOCKET_PATH],
+}
+
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct PeerKey {
     pub(crate) thread: u32,
     /// of the waits; 0 in the sums of exchanges
     pub(crate) place: u32,
+    /// its number in PATHS; 0 for TCP
+    pub(crate) path: u32,
     pub(crate) side: u16,
     pub(crate) port: u16,
     /// of a service; an IPv4 address as IPv6 writes it
@@ -577,7 +591,7 @@ pub(crate) struct Globals {
     pub(crate) next_place: u32,
     pub(crate) next_image: u32,
     pub(crate) next_stack: u32,
-    pub(crate) padding: u32,
+    pub(crate) next_path: u32,
     /// system calls are being timed; set by user space
     pub(crate) timing: u32,
     /// number of the current timing window
@@ -957,12 +971,16 @@ const _: () = {
     assert!(offset_of!(LockValue, waited_ns) == 8);
     assert!(offset_of!(LockValue, off_ns) == 16);
     assert!(offset_of!(LockValue, longest_ns) == 24);
-    assert!(size_of::<PeerKey>() == 28);
+    assert!(size_of::<SocketPath>() == 112);
+    assert!(offset_of!(SocketPath, length) == 0);
+    assert!(offset_of!(SocketPath, bytes) == 4);
+    assert!(size_of::<PeerKey>() == 32);
     assert!(offset_of!(PeerKey, thread) == 0);
     assert!(offset_of!(PeerKey, place) == 4);
-    assert!(offset_of!(PeerKey, side) == 8);
-    assert!(offset_of!(PeerKey, port) == 10);
-    assert!(offset_of!(PeerKey, address) == 12);
+    assert!(offset_of!(PeerKey, path) == 8);
+    assert!(offset_of!(PeerKey, side) == 12);
+    assert!(offset_of!(PeerKey, port) == 14);
+    assert!(offset_of!(PeerKey, address) == 16);
     assert!(size_of::<PeerValue>() == 40);
     assert!(offset_of!(PeerValue, exchanges) == 0);
     assert!(offset_of!(PeerValue, exchange_ns) == 8);
@@ -989,7 +1007,7 @@ const _: () = {
     assert!(offset_of!(Globals, next_place) == 8);
     assert!(offset_of!(Globals, next_image) == 12);
     assert!(offset_of!(Globals, next_stack) == 16);
-    assert!(offset_of!(Globals, padding) == 20);
+    assert!(offset_of!(Globals, next_path) == 20);
     assert!(offset_of!(Globals, timing) == 24);
     assert!(offset_of!(Globals, window) == 28);
     assert!(offset_of!(Globals, counters) == 32);

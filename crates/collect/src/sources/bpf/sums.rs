@@ -9,12 +9,12 @@ use crate::bpf::FAULT_PERIOD;
 use crate::bpf::abi::*;
 use crate::build::Builder;
 use crate::events::{CallSums, Event, Exchanges, LockSums, WaitSums, Wakes};
-use crate::sockets::program_at;
+use crate::sockets::{SocketName, program_at};
 use crate::stacks::Stacks;
 use recording::tables::{PeerSide, Timed};
 use recording::{SiteId, WaitId};
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{Ipv6Addr, SocketAddr};
 
 /// How system calls have been timed so far.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(super) struct Who {
     /// The thread by process and thread number as the program sees it, to identify the number beside a futex.
     pub(super) owners: HashMap<(u32, u32), u32>,
     /// The program at the address of each service, where it is on this machine: looking for it reads much of /proc.
-    services: HashMap<(IpAddr, u16), Option<String>>,
+    services: HashMap<SocketName, Option<String>>,
 }
 
 /// Counts of system calls by thread and number.
@@ -58,12 +58,12 @@ impl Sums<'_, '_> {
         let mut locks: Vec<LockSums> = rows.locks.iter().map(|(key, value)| self.kernel_lock(key, value)).collect();
         locks.sort_by_key(|lock| (lock.thread, lock.address, lock.user_stack, lock.syscall));
         locks.into_iter().for_each(|lock| self.to.add(Event::KernelLock(lock)));
-        let mut exchanges: Vec<Exchanges> = rows.peers.iter().map(|(key, value)| exchanges(key, value)).collect();
+        let of_row = |(key, value): &(PeerKey, PeerValue)| exchanges(key, value, &rows.paths);
+        let mut exchanges: Vec<Exchanges> = rows.peers.iter().filter_map(of_row).collect();
         for peer in exchanges.iter_mut().filter(|peer| peer.side == PeerSide::Service) {
-            let at = (peer.address, peer.port);
-            peer.name = self.who.services.entry(at).or_insert_with(|| program_at(at.0, at.1)).clone();
+            peer.name = self.who.services.entry(peer.at.clone()).or_insert_with_key(program_at).clone();
         }
-        exchanges.sort_by_key(|peer| (peer.thread, peer.side, peer.address, peer.port, peer.wait));
+        exchanges.sort_by(|a, b| (a.thread, a.side, &a.at, a.wait).cmp(&(b.thread, b.side, &b.at, b.wait)));
         exchanges.into_iter().for_each(|peer| self.to.add(Event::Exchanged(peer)));
         for ((thread, number), count) in calls {
             self.to.add(Event::Calls { thread: thread_id(*thread), number: *number, count: *count });
@@ -205,20 +205,26 @@ impl Sums<'_, '_> {
     }
 }
 
-fn exchanges(key: &PeerKey, value: &PeerValue) -> Exchanges {
-    Exchanges {
+/// Absent where the path of the socket is.
+fn exchanges(key: &PeerKey, value: &PeerValue, paths: &HashMap<u32, String>) -> Option<Exchanges> {
+    let side = if u32::from(key.side) == PEER_CLIENTS { PeerSide::Clients } else { PeerSide::Service };
+    let at = match side {
+        _ if key.path != 0 => SocketName::Path(paths.get(&key.path)?.clone()),
+        PeerSide::Clients => SocketName::Port(key.port),
+        _ => SocketName::Tcp(SocketAddr::new(Ipv6Addr::from(key.address).to_canonical(), key.port)),
+    };
+    Some(Exchanges {
         thread: thread_id(key.thread),
         wait: (key.place != 0).then_some(WaitId(key.place)),
-        side: if u32::from(key.side) == PEER_CLIENTS { PeerSide::Clients } else { PeerSide::Service },
-        port: key.port,
-        address: Ipv6Addr::from(key.address).to_canonical(),
+        side,
+        at,
         name: None,
         count: value.exchanges,
         total_ns: value.exchange_ns,
         longest_ns: value.longest_ns,
         waits: value.waits,
         waited_ns: value.waited_ns,
-    }
+    })
 }
 
 fn add(sum: &mut CallValue, value: &CallValue) {

@@ -3,6 +3,7 @@
 
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
+use crate::sockets::path_name;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -14,6 +15,8 @@ pub(super) struct TableRows {
     pub(super) calls: Vec<(CallKey, CallValue)>,
     pub(super) locks: Vec<(LockKey, LockValue)>,
     pub(super) peers: Vec<(PeerKey, PeerValue)>,
+    /// Paths of sockets by the numbers that `peers` has of them.
+    pub(super) paths: HashMap<u32, String>,
     pub(super) syscalls: Vec<(SyscallKey, u64)>,
     /// The threads of places that are not in `places` because these threads are still alive.
     pub(super) living: HashMap<u32, u32>,
@@ -74,6 +77,7 @@ impl TableRows {
         });
         taken.mmap_locks = mmap_locks;
         move_out!(peers, |(key, _)| gone.threads.contains(&key.thread));
+        taken.paths = paths(programs, &taken.peers);
         move_out!(syscalls, |(key, _)| gone.threads.contains(&key.thread));
         taken
     }
@@ -81,13 +85,15 @@ impl TableRows {
     /// Takes out everything that is left.
     pub(super) fn rest(programs: &Programs) -> TableRows {
         let locks: Vec<_> = programs.locks.iter().flatten().collect();
+        let peers: Vec<_> = programs.peers.iter().flatten().collect();
         TableRows {
             places: programs.places.iter().flatten().collect(),
             edges: programs.edges.iter().flatten().collect(),
             calls: programs.calls.iter().flatten().collect(),
             mmap_locks: locks.iter().filter_map(|(key, _)| mmap_lock(key)).collect(),
             locks,
-            peers: programs.peers.iter().flatten().collect(),
+            paths: paths(programs, &peers),
+            peers,
             syscalls: programs.syscalls.iter().flatten().collect(),
             living: HashMap::new(),
             open: Vec::new(),
@@ -153,6 +159,15 @@ impl TableRows {
         });
         self
     }
+}
+
+/// The paths of sockets that these rows name.
+fn paths(programs: &Programs, peers: &[(PeerKey, PeerValue)]) -> HashMap<u32, String> {
+    if peers.iter().all(|(key, _)| key.path == 0) {
+        return HashMap::new();
+    }
+    let name = |path: &SocketPath| path_name(path.bytes.get(..path.length as usize).unwrap_or(&path.bytes));
+    programs.paths.iter().flatten().map(|(path, number)| (number, name(&path))).collect()
 }
 
 fn mmap_lock(key: &LockKey) -> Option<u64> {
