@@ -105,34 +105,54 @@ fn counts_requests(answer: &Value) -> bool {
     false
 }
 
-#[test]
-#[ignore = "needs root: run ./dev live"]
-fn requests_and_the_replies_that_they_wait_for_are_counted() {
-    let folder = asked();
-    let program = folder.path().join("asked");
-    let (port, service) = (free_port(), free_port());
-    let _service = Ended(Command::new(&program).args(["service", &service]).spawn().unwrap());
+/// Sweeps the server of `targets/asked.c`, whose every request asks its service. `None` where requests are not counted.
+fn asks_a_service(folder: &Path, at: &str, service: &str) -> Option<Value> {
+    let _service = Ended(Command::new(folder.join("asked")).args(["service", service]).spawn().unwrap());
     let output = Command::new(env!("CARGO_BIN_EXE_knee"))
         .args(["sweep", "--processors", "1,2", "--quick", "--no-wait", "-q", "--format", "json", "-o", "out"])
-        .args(["--load", &format!("./asked client {port} 200"), "--throughput", r"(\d+) requests"])
-        .args(["--", "./asked", "server", &port, &service])
-        .current_dir(folder.path())
+        .args(["--load", &format!("./asked client {at} 200"), "--throughput", r"(\d+) requests"])
+        .args(["--", "./asked", "server", at, service])
+        .current_dir(folder)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     let requests = &answer["requests"][0];
     if !counts_requests(&answer) {
-        return;
+        return None;
     }
     assert_eq!(requests["count"], 800, "{requests:#}");
     let replies = &requests["services"][0];
-    assert_eq!(replies["address"], format!("127.0.0.1:{service}"), "{requests:#}");
     assert_eq!((&replies["program"], &replies["replies_per_request"]), (&"asked".into(), &1.0.into()), "{requests:#}");
     let share = replies["share"].as_f64().unwrap();
     assert!(share > 0.0 && share <= 1.0, "each reply is a part of its request: {requests:#}");
     let told = machine(&answer, "service-wait").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
     assert!(told.contains("serve (asked.c:"), "{told}");
+    Some(requests["services"].clone())
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn requests_and_the_replies_that_they_wait_for_are_counted() {
+    let folder = asked();
+    let service = free_port();
+    if let Some(services) = asks_a_service(folder.path(), &free_port(), &service) {
+        assert_eq!(services[0]["address"], format!("127.0.0.1:{service}"), "{services:#}");
+    }
+}
+
+/// Over a stream to the server, and from there by packets to a name outside of the file system; the server's threads
+/// also use socketpair(2), which is nobody's request.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn requests_over_sockets_in_the_file_system_are_counted() {
+    let folder = asked();
+    let front = folder.path().join("front");
+    let service = format!("@{}/service", folder.path().display());
+    if let Some(services) = asks_a_service(folder.path(), front.to_str().unwrap(), &service) {
+        assert_eq!(services.as_array().unwrap().len(), 1, "{services:#}");
+        assert_eq!(services[0]["address"], service, "{services:#}");
+    }
 }
 
 /// The program of `targets/asked.c` in a folder of its own.
