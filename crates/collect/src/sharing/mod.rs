@@ -2,13 +2,14 @@
 //!
 //! Every CPU sample in user space comes with all registers and some bytes of the stack. The code around the sampled
 //! instruction gives the addresses of the memory accesses there (`resolve::decode`), which are gathered by cache line
-//! (`lines`) and by loop (`spins`). Hardware breakpoints (`confirm` on `watch`) then show whether, and how often,
+//! (`lines`) and by loop (`spins`), within a budget (`effort`). Hardware breakpoints (`confirm` on `watch`) then show whether, and how often,
 //! several threads really touch a suspected line at the same time. At the end, all of it becomes rows, with the
 //! variables at these addresses (`variables`).
 //!
 //! May import: `procfs`, `recording`, `resolve`, libc.
 
 mod confirm;
+mod effort;
 mod input;
 mod lines;
 mod memory;
@@ -27,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::procfs::monotonic_ns;
 pub(crate) use confirm::Threads;
 use confirm::{Confirm, Seen};
+use effort::Effort;
 pub(crate) use input::{ImageCode, NamedVariable, Sampled};
 use lines::{Lines, Row};
 use memory::Memory;
@@ -81,6 +83,7 @@ pub(crate) struct SharingSampler {
     spins: Tallies,
     confirm: Option<Confirm>,
     snapshots: Snapshots,
+    effort: Effort,
     found: Vec<SampledAccess>,
     stack: Vec<u8>,
 }
@@ -95,6 +98,7 @@ impl SharingSampler {
             spins: Tallies::default(),
             confirm: breakpoints.then(Confirm::new),
             snapshots: Snapshots::default(),
+            effort: Effort::default(),
             found: Vec::new(),
             stack: Vec::new(),
         }
@@ -109,6 +113,15 @@ impl SharingSampler {
     pub(crate) fn sample(&mut self, sampled: &Sampled<'_>, known: &dyn ImageCode) {
         let Some(registers) = Registers::saved(std::env::consts::ARCH, sampled.registers) else { return };
         let Some(number) = self.space(sampled) else { return };
+        let begun_ns = monotonic_ns();
+        if !self.effort.allows(number, registers.ip, begun_ns) {
+            return;
+        }
+        self.decode(sampled, known, &registers, number);
+        self.effort.spend(monotonic_ns().saturating_sub(begun_ns));
+    }
+
+    fn decode(&mut self, sampled: &Sampled<'_>, known: &dyn ImageCode, registers: &Registers, number: u32) {
         let Some(space) = self.spaces.get_mut(number as usize) else { return };
         if known.made_at_run_time(registers.ip)
             && let Some(changed) = space.runtime.check(&mut space.memory, registers.ip, monotonic_ns())
@@ -126,7 +139,7 @@ impl SharingSampler {
         self.stack.extend_from_slice(sampled.stack);
         let stack = StackBytes { start, bytes: &self.stack };
         space.memory.saw_stack(sp);
-        space.replay.accesses(&space.code, &registers, stack, &mut self.found);
+        space.replay.accesses(&space.code, registers, stack, &mut self.found);
         for access in &self.found {
             let row = Row {
                 thread: sampled.thread,
@@ -140,10 +153,10 @@ impl SharingSampler {
             };
             self.lines.add(number, row);
         }
-        let spin = space.loops.at(&space.code, &registers, sampled.callers);
+        let spin = space.loops.at(&space.code, registers, sampled.callers);
         for access in &self.found {
             if spin.is_some() || self.lines.is_shared(number, access.address) {
-                self.snapshots.keep(number, access, &registers, (start, &self.stack), &space.code);
+                self.snapshots.keep(number, access, registers, (start, &self.stack), &space.code);
             }
         }
         if let Some(spin) = spin {
