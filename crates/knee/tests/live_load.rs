@@ -206,3 +206,22 @@ fn a_server_that_does_not_get_ready_leaves_no_recording() {
     assert!(told.contains("was not ready within 0.3 s") && told.contains("--ready-within"), "{told}");
     assert!(!folder.path().join("out").exists());
 }
+
+/// Nothing was asked of the server, so there is nothing to tell about it.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_load_that_fails_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = "sh -c 'echo no answer; exit 3'";
+    let output = Command::new(env!("CARGO_BIN_EXE_knee"))
+        .args(["record", "-o", "out", "--ready", "ready", "--load", load, "--", "sh", "-c", "echo ready; sleep 60"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    for part in ["the load failed: exit status 3", "no answer", "--ready"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!folder.path().join("out").exists());
+}

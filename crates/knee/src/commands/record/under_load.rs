@@ -14,7 +14,7 @@ use crate::sweep::with_throughput;
 use crate::target;
 use crate::throughput::{Forms, Found, Scanner, choose, tools};
 use collect::load::{Loading, Server, Serving};
-use collect::{Collector, Command, Error, Observer, RunOptions, Stop};
+use collect::{Collector, Command, Error, Exit, Observer, RunOptions, Stop};
 use recording::meta::{Load, Meta};
 use recording::tables::{Run, RunKind};
 use recording::{RunId, Writer};
@@ -98,7 +98,14 @@ impl UnderLoad {
         told.write(&folder, RUN.0, ".load")?;
         let found = Found { load: tools::read(&told.text()), ..found };
         let stopped = stop.requested();
-        meta.notes.extend(nothing_done(&found, self.forms.given).filter(|_| !stopped));
+        let useless = nothing_done(&found, self.forms.given).filter(|_| !stopped);
+        if useless.is_some() && finished.exit != Exit::Status(0) {
+            let next = "--ready says when the server takes requests, if it listens before that";
+            let last = told.last_lines(LAST_LINES);
+            let hint = if last.is_empty() { next.to_owned() } else { format!("{}\n{next}", last.join("\n")) };
+            return Err(Failure::new(Status::Target, format!("the load failed: {}", finished.exit)).hint(hint).into());
+        }
+        meta.notes.extend(useless);
         if finished.load.as_ref().is_some_and(|load| load.server_killed) {
             meta.notes.push(serving::SERVER_KILLED.to_owned());
         }
