@@ -153,3 +153,25 @@ fn known_pools_of_java() {
         assert_eq!(role(name), None, "{name}");
     }
 }
+
+#[test]
+fn who_keeps_other_tasks_waiting() {
+    let keeps = |stack: &str| keeps_tasks_waiting(stack.split(" < "));
+    let worker = "tokio::runtime::scheduler::multi_thread::worker::Context::run_task";
+    for stack in [
+        worker,
+        "tokio::runtime::scheduler::current_thread::Context::run_task",
+        "Handle._run < BaseEventLoop._run_once < BaseEventLoop.run_forever",
+        "_run < _run_once < run_forever",
+    ] {
+        assert!(keeps(&format!("load_profile < {stack} < main")), "{stack}");
+    }
+    // Near misses: what may block, a worker inside of a task that may, and a thread without tasks.
+    for stack in [
+        "tokio::runtime::blocking::pool::Inner::run".to_owned(),
+        format!("tokio::task::blocking::block_in_place < {worker}"),
+        "_WorkItem.run < _worker < Thread.run".to_owned(),
+    ] {
+        assert!(!keeps(&format!("load_profile < {stack} < main")), "{stack}");
+    }
+}

@@ -2,9 +2,9 @@
 //!
 //! Every CPU sample in user space comes with all registers and some bytes of the stack. The code around the sampled
 //! instruction gives the addresses of the memory accesses there (`resolve::decode`), which are gathered by cache line
-//! (`lines`) and by loop (`spins`), within a budget (`effort`). Hardware breakpoints (`confirm` on `watch`) then show whether, and how often,
-//! several threads really touch a suspected line at the same time. At the end, all of it becomes rows, with the
-//! variables at these addresses (`variables`).
+//! (`lines`) and by loop (`spins`), within a budget (`effort`). Hardware breakpoints (`confirm` on `watch`) then show
+//! whether, and how often, several threads really touch a suspected line at the same time. At the end, all of it
+//! becomes rows, with the variables at these addresses (`variables`).
 //!
 //! May import: `procfs`, `recording`, `resolve`, libc.
 

@@ -103,8 +103,8 @@ static NAMES: Names = Names {
         (Theme::Collector, &["PyGC_Collect", "gc_collect_main", "gc_collect_region", "deduce_unreachable"]),
     ],
     queue_takers: &["Queue.get", "_queue_SimpleQueue_get_impl"],
-    // asyncio/base_events.py: one turn of the event loop.
-    task_runners: &["BaseEventLoop._run_once"],
+    // asyncio/base_events.py: one turn of the event loop. Names have the class since Python 3.11.
+    task_runners: &["BaseEventLoop._run_once", "_run_once"],
     // threading.py, where each thread begins in.
     thread_starts: &["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run"],
     // Code without a file has a name in angle brackets: frozen modules, and code that libraries generate (`<string>`,
