@@ -66,7 +66,23 @@ static __always_inline u64 sum_of(const u64 *list)
 	return ((words * 31 + words1) * 31 + words2) * 31 + words3;
 }
 
-static __always_inline u64 mix_code(u64 path, const u64 *words, const struct image_spans *spans)
+/* Whether a word is an address in one of the narrow spans of code: a binary search, because the words that come here are
+ * few, and the spans may be many. */
+__noinline bool in_code(u32 image, u64 word)
+{
+	u32 at = 0, key = image & (MAX_IMAGES - 1);
+	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &key);
+	if (!spans)
+		return false;
+#pragma unroll
+	for (u32 step = MAX_CODE / 2; step; step /= 2) {
+		if (spans->code[(at + step) & (MAX_CODE - 1)].start <= word)
+			at += step;
+	}
+	return word - spans->code[at & (MAX_CODE - 1)].start < spans->code[at & (MAX_CODE - 1)].length;
+}
+
+static __always_inline u64 mix_code(u64 path, const u64 *words, const struct image_spans *spans, u32 image)
 {
 	u64 start0 = spans->spans[0].start, length0 = spans->spans[0].length;
 	u64 start1 = spans->spans[1].start, length1 = spans->spans[1].length;
@@ -75,15 +91,17 @@ static __always_inline u64 mix_code(u64 path, const u64 *words, const struct ima
 #pragma unroll
 	for (int i = 0; i < HASHED_WORDS; i++) {
 		u64 word = words[i];
-		if (word - start0 < length0 || word - start1 < length1 || word - start2 < length2 ||
-		    word - start3 < length3)
+		if ((word - start0 < length0 || word - start1 < length1 || word - start2 < length2 ||
+		     word - start3 < length3) &&
+		    in_code(image, word))
 			path = mix(path, word);
 	}
 	return path;
 }
 
 /* The part of a call path that lies on the stack that the thread left; 0 for none. */
-static __noinline u64 left_path(struct pt_regs *regs, struct image_spans *spans, struct scratch *scratch)
+static __noinline u64 left_path(struct pt_regs *regs, struct image_spans *spans, struct scratch *scratch,
+			   u32 image)
 {
 	struct registers left = {};
 
@@ -92,7 +110,7 @@ static __noinline u64 left_path(struct pt_regs *regs, struct image_spans *spans,
 	/* The stack pointer is not hashed: goroutine stacks begin anywhere, so its page offset shows no depth. */
 	if (bpf_probe_read_user(scratch->left, sizeof(scratch->left), (void *)left.sp))
 		return left.ip;
-	return mix_code(left.ip, scratch->left, spans);
+	return mix_code(left.ip, scratch->left, spans, image);
 }
 
 /* The call path that the current task is at. `last` caches the latest result for this kind of place: a thread that
@@ -112,7 +130,7 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 	/* Threads often return to a place with the same words on the stack; the cached path is then still right. */
 	u64 words = sum_of(scratch->words);
 	if (spans->leavers[LEAVER_MCALL].length) {
-		u64 left = left_path(regs, spans, scratch);
+		u64 left = left_path(regs, spans, scratch, image);
 		words = mix(words, left);
 		path = mix(path, left);
 	}
@@ -127,7 +145,7 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		path = mix(path, words);
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
 		return last->path;
-	path = mix_code(path, scratch->words, spans);
+	path = mix_code(path, scratch->words, spans, image);
 	last->ip = ip;
 	last->sp = sp;
 	last->words = words;

@@ -19,6 +19,7 @@
 /* Process images (one for each exec). The code spans of an image distinguish return addresses from data. */
 #define MAX_IMAGES 256
 #define MAX_SPANS 4
+#define MAX_CODE 32
 /* Functions of Go's runtime that leave a goroutine's stack: mcall gives the stack up, systemstack comes back to it. */
 #define MAX_LEAVERS 2
 #define LEAVER_MCALL 0
@@ -243,7 +244,8 @@ struct span {
 };
 
 struct image_spans {
-	struct span spans[MAX_SPANS];
+	struct span spans[MAX_SPANS]; /* few and wide: most words that are no code are in none of them */
+	struct span code[MAX_CODE];   /* many and narrow, ascending; those left over begin at the highest address */
 	struct span leavers[MAX_LEAVERS]; /* length 0 where there are none */
 };
 
@@ -613,7 +615,7 @@ struct sample_event {
 SIZE(stretch, 160);
 SIZE(thread_record, 1248);
 SIZE(probe_record, 24);
-SIZE(image_spans, 96);
+SIZE(image_spans, 608);
 SIZE(python, 56);
 SIZE(python_frame, 16);
 SIZE(python_frames, 512);

@@ -25,6 +25,8 @@ pub struct Mapping {
     pub inode: u64,
     /// True when instructions may be executed from it.
     pub executable: bool,
+    /// True when it can be neither read, written nor executed: addresses that are kept for later.
+    pub reserved: bool,
     /// True when the file had been removed or replaced when the map was read (the kernel adds ` (deleted)`).
     pub deleted: bool,
     /// What is mapped.
@@ -122,6 +124,7 @@ fn parse_line(bytes: &[u8], line: usize) -> Result<Mapping, MapsError> {
         device,
         inode,
         executable: permissions[2] == b'x',
+        reserved: permissions.starts_with(b"---"),
         deleted,
         path: classify(path),
     })

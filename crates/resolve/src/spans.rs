@@ -1,7 +1,7 @@
-//! Executable memory as a few address ranges, for a filter that can test only a handful of them: which words on a stack
-//! look like code.
+//! Executable memory as a few address ranges, for a filter that can test only some of them: which words on a stack look
+//! like code.
 
-use crate::maps::Mapping;
+use crate::maps::{MappedFile, Mapping};
 
 /// The executable address ranges in ascending order, as `(start, end)` with `end` exclusive. Ranges that touch or
 /// overlap are joined.
@@ -19,12 +19,31 @@ pub fn executable_spans(mappings: &[Mapping]) -> Vec<(u64, u64)> {
     joined
 }
 
-/// The executable address ranges as at most `max` spans, in ascending order. Where there are more, the smallest gaps
-/// are closed first, so that as little memory as possible counts as code without being code. None when `max` is 0.
-pub fn merge_spans(mappings: &[Mapping], max: usize) -> Vec<(u64, u64)> {
-    let spans = executable_spans(mappings);
+/// The executable address ranges, with the addresses around memory of a just-in-time compiler that are reserved for its
+/// further code: it gets there without another look at the map.
+pub fn code_spans(mappings: &[Mapping]) -> Vec<(u64, u64)> {
+    let mut mappings: Vec<Mapping> = mappings.to_vec();
+    mappings.sort_unstable_by_key(|mapping| mapping.start);
+    let made = |mapping: &Mapping| mapping.executable && mapping.path == MappedFile::Anonymous;
+    let free = |mapping: &Mapping| mapping.reserved && mapping.path == MappedFile::Anonymous;
+    for at in 1..mappings.len() {
+        if mappings[at - 1].end == mappings[at].start && made(&mappings[at - 1]) && free(&mappings[at]) {
+            mappings[at].executable = true;
+        }
+    }
+    for at in (1..mappings.len()).rev() {
+        if mappings[at - 1].end == mappings[at].start && free(&mappings[at - 1]) && made(&mappings[at]) {
+            mappings[at - 1].executable = true;
+        }
+    }
+    executable_spans(&mappings)
+}
+
+/// Ranges in ascending order as at most `max` of them. Where there are more, the smallest gaps are closed first, so that
+/// as little memory as possible counts as code without being code. None when `max` is 0.
+pub fn merge_spans(spans: &[(u64, u64)], max: usize) -> Vec<(u64, u64)> {
     if spans.len() <= max {
-        return spans;
+        return spans.to_vec();
     }
     if max == 0 {
         return Vec::new();
@@ -56,6 +75,7 @@ mod tests {
             device: (0, 0),
             inode: 0,
             executable,
+            reserved: false,
             deleted: false,
             path: MappedFile::Anonymous,
         }
@@ -69,12 +89,25 @@ mod tests {
 
     #[test]
     fn the_closest_ranges_are_merged_first() {
-        let maps = [mapping(0, 10, true), mapping(12, 20, true), mapping(100, 110, true), mapping(140, 150, true)];
-        assert_eq!(merge_spans(&maps, 9), [(0, 10), (12, 20), (100, 110), (140, 150)]);
+        let maps = [(0, 10), (12, 20), (100, 110), (140, 150)];
+        assert_eq!(merge_spans(&maps, 9), maps);
         assert_eq!(merge_spans(&maps, 3), [(0, 20), (100, 110), (140, 150)]);
         assert_eq!(merge_spans(&maps, 2), [(0, 20), (100, 150)]);
         assert_eq!(merge_spans(&maps, 1), [(0, 150)]);
         assert_eq!(merge_spans(&maps, 0), []);
         assert_eq!(merge_spans(&[], 4), []);
+    }
+
+    #[test]
+    fn what_is_reserved_around_made_code_counts_as_code() {
+        let reserved = |start, end| Mapping { reserved: true, ..mapping(start, end, false) };
+        let file = |mapping: Mapping| Mapping { path: MappedFile::File("/lib/a.so".into()), ..mapping };
+        let maps =
+            [reserved(0, 10), mapping(10, 20, true), reserved(20, 30), mapping(30, 40, true), mapping(40, 50, false)];
+        assert_eq!(code_spans(&maps), [(0, 40)]);
+        // Reserved addresses elsewhere, and those beside a file's code, are none.
+        assert_eq!(code_spans(&[mapping(10, 20, true), reserved(21, 30)]), [(10, 20)]);
+        assert_eq!(code_spans(&[file(mapping(10, 20, true)), reserved(20, 30)]), [(10, 20)]);
+        assert_eq!(code_spans(&[mapping(10, 20, true), file(reserved(20, 30))]), [(10, 20)]);
     }
 }

@@ -9,7 +9,8 @@ use super::python::{Interpreter, PythonCall, PythonMap, merge};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
 use resolve::{
-    CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, merge_spans, parse_maps,
+    CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, code_spans, merge_spans,
+    parse_maps,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -26,8 +27,9 @@ const SETTLED: u32 = 3;
 /// Functions of Go's runtime that leave the stack of a goroutine, in the order of shared.h.
 const LEAVERS: [&str; 2] = ["runtime.mcall", "runtime.systemstack"];
 
-/// How many code ranges of one image the kernel side accepts (MAX_SPANS of shared.h).
-const MOST_RANGES: usize = 4;
+/// How many wide and narrow ranges of one image's code the kernel side accepts (MAX_SPANS and MAX_CODE of shared.h).
+const WIDE: usize = 4;
+const NARROW: usize = 32;
 
 /// What was copied of a stack.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +53,9 @@ impl<'a> Copied<'a> {
 /// Ranges of addresses in an image, each with its start and end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodeMap {
-    /// Its code, as no more ranges than were asked for.
+    /// Its code as few ranges, with much between them that is no code.
+    pub(crate) wide: Vec<(u64, u64)>,
+    /// Its code as more ranges, with little or nothing else.
     pub(crate) code: Vec<(u64, u64)>,
     /// `runtime.mcall` and `runtime.systemstack` of a Go program.
     pub(crate) leavers: Vec<(u64, u64)>,
@@ -151,7 +155,7 @@ impl Image {
             self.unwinder.set_hotspot(tables);
         }
         self.interpreter.see(self.pid, &self.unwinder);
-        self.code = merge_spans(&mappings, MOST_RANGES);
+        self.code = merge_spans(&code_spans(&mappings), NARROW);
         self.leavers = self.unwinder.go_functions(LEAVERS);
         if self.leavers.is_some() {
             self.parked.see(self.pid, &self.unwinder);
@@ -162,6 +166,7 @@ impl Image {
     /// Where the image's code lies.
     pub(super) fn code_map(&self) -> CodeMap {
         CodeMap {
+            wide: merge_spans(&self.code, WIDE),
             code: self.code.clone(),
             leavers: self.leavers.into_iter().flatten().collect(),
             python: self.interpreter.map(),

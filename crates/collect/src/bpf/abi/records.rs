@@ -19,6 +19,7 @@ pub(crate) const SLOT_ENDED: u32 = 0xffff_fffc;
 /// Process images (one for each exec). The code spans of an image distinguish return addresses from data.
 pub(crate) const MAX_IMAGES: usize = 256;
 pub(crate) const MAX_SPANS: usize = 4;
+pub(crate) const MAX_CODE: usize = 32;
 /// Functions of Go's runtime that leave a goroutine's stack: mcall gives the stack up, systemstack comes back to
 /// it.
 pub(crate) const MAX_LEAVERS: usize = 2;
@@ -283,7 +284,10 @@ pub(crate) struct Span {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct ImageSpans {
+    /// few and wide: most words that are no code are in none of them
     pub(crate) spans: [Span; MAX_SPANS],
+    /// many and narrow, ascending; those left over begin at the highest address
+    pub(crate) code: [Span; MAX_CODE],
     /// length 0 where there are none
     pub(crate) leavers: [Span; MAX_LEAVERS],
 }
@@ -883,9 +887,10 @@ const _: () = {
     assert!(size_of::<Span>() == 16);
     assert!(offset_of!(Span, start) == 0);
     assert!(offset_of!(Span, length) == 8);
-    assert!(size_of::<ImageSpans>() == 96);
+    assert!(size_of::<ImageSpans>() == 608);
     assert!(offset_of!(ImageSpans, spans) == 0);
-    assert!(offset_of!(ImageSpans, leavers) == 64);
+    assert!(offset_of!(ImageSpans, code) == 64);
+    assert!(offset_of!(ImageSpans, leavers) == 576);
     assert!(size_of::<Python>() == 56);
     assert!(offset_of!(Python, interpreter) == 0);
     assert!(offset_of!(Python, first) == 8);

@@ -178,7 +178,12 @@ fn kernel_code(addresses: &[u64; KERNEL_FRAMES], frames: u32) -> impl Iterator<I
 fn spans(map: &CodeMap) -> ImageSpans {
     let mut spans = ImageSpans::default();
     let span = |(start, end): (u64, u64)| Span { start, length: end.saturating_sub(start) };
-    for (to, range) in spans.spans.iter_mut().zip(&map.code) {
+    for (to, range) in spans.spans.iter_mut().zip(&map.wide) {
+        *to = span(*range);
+    }
+    // The search in the kernel needs them in ascending order.
+    spans.code.fill(Span { start: u64::MAX, length: 0 });
+    for (to, range) in spans.code.iter_mut().zip(&map.code) {
         *to = span(*range);
     }
     for (to, range) in spans.leavers.iter_mut().zip(&map.leavers) {
