@@ -6,7 +6,7 @@ mod common;
 use analyze::answer::{Answer, CauseId, Removed};
 use analyze::answer_for;
 use common::{RANDOM, around, birthday, ids, main_joins, repaired};
-use recording::synthetic::{Sketch, ms};
+use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::{Recording, Tables};
 use std::path::Path;
 
@@ -113,6 +113,33 @@ fn threads_that_sleep_may_overlap_more_than_processors_tell() {
     };
     assert_eq!(counts(0.9), [2, 4]);
     assert_eq!(counts(0.7), [2]);
+}
+
+/// One thread reads what `threads` others wait for: with one of them, half of the processors are idle already.
+#[test]
+fn a_stage_that_holds_up_the_smallest_count_too_can_be_divided() {
+    const READS: &str = "read@app app.c:5 < main@app app.c:90";
+    const SCANS: &str = "scan@app app.c:7 < work@app app.c:9";
+    const WAITS: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < pop@app app.c:40 < work@app app.c:9";
+    let stage = |run: &mut RunSketch<'_>, threads: u32| {
+        run.thread("main").runs(ms(1000), READS);
+        for number in 0..threads {
+            let name = format!("w{number}");
+            (0..20).fold(run.thread(&name), |t, _| t.locks(0x100, ms(49), WAITS, "main").runs(ms(1), SCANS));
+        }
+    };
+    let answer = answer_for(
+        &Sketch::new(2)
+            .clean_cpu(1, &around(1.0), &around(1.02))
+            .clean_cpu(2, &around(1.0), &around(1.04))
+            .traced(1, |run| stage(run, 1))
+            .traced(2, |run| stage(run, 2))
+            .tables(),
+    );
+    assert_eq!(ids(&answer)[0], CauseId::CONDITION_WAIT, "{:#?}", answer.verdict);
+    let removed = first(&answer);
+    // A second of reading on two processors.
+    assert!(removed.at_most && at(removed, 2) > 1.7 && at(removed, 2) <= 2.0, "{removed:#?}");
 }
 
 #[test]

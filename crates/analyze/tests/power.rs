@@ -15,7 +15,8 @@ const WAIT: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < update@app app.
 /// Two threads that wait `locked` of every 100 ms for a lock, and both `kept` of every 100 ms for a processor that
 /// another program has.
 fn beside_others(locked: u64, kept: u64) -> Answer {
-    let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+    let ran = 2.0 * (100 - locked - kept) as f64 / 100.0;
+    let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(ran)), WORK)
         .traced(2, |run| {
             let runs = 100 - locked - kept;
             let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -44,7 +45,7 @@ fn beside_others(locked: u64, kept: u64) -> Answer {
 
 /// Two threads that run for a second each, while other virtual machines have the two processors for `stolen` ms.
 fn beside_machines(stolen: u64) -> Answer {
-    let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+    let mut tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(2.0)), WORK)
         .traced(2, |run| {
             for name in ["a", "b"] {
                 run.thread(name).runs(ms(1000), WORK);

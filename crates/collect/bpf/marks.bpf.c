@@ -7,7 +7,7 @@
 
 static __always_inline u64 register_of(struct scratch *scratch, u32 word)
 {
-	return scratch->words[word & (HASHED_WORDS - 1)];
+	return scratch->words[word & 31];
 }
 
 /* Extends a value of `size` bytes to 64 bits. */

@@ -1,7 +1,7 @@
 /* Places: the call paths at which threads wait and wake, distinguished cheaply and described to user space once.
  *
- * A call path is a hash of the return addresses on top of the user stack: those of the first 32 words that lie in
- * executable mappings. While the mappings are not known yet, all 32 words count. Paths that agree so far mostly differ
+ * A call path is a hash of the return addresses on top of the user stack: those of the first words (HASHED_WORDS) that
+ * lie in executable mappings. While the mappings are not known yet, all of them count. Paths that agree so far mostly differ
  * in depth, so the offset of the stack pointer in its page counts too; its other bits differ between threads. When a
  * path is met first, by whichever thread, its registers and stack bytes are copied to user space, which unwinds them.
  *
@@ -52,16 +52,41 @@ static __noinline bool left_stack(struct pt_regs *regs, struct image_spans *span
 	return false;
 }
 
-/* Four independent sums: a single one would be a chain of 32 dependent multiplications. */
-static __always_inline u64 sum_of(const u64 *list)
+/* How many stack words are hashed in an image. */
+static __always_inline u32 words_of(const struct image_spans *spans)
 {
+	return spans->words > USUAL_WORDS ? HASHED_WORDS : USUAL_WORDS;
+}
+
+/* Reads the words on top of a stack; words beyond the stack's end are zero. */
+static __always_inline bool read_words(u64 *words, u64 sp, u32 count)
+{
+	if (count > HASHED_WORDS)
+		count = HASHED_WORDS;
+	if (!bpf_probe_read_user(words, count * sizeof(*words), (void *)sp))
+		return true;
+	/* The first half reaches to the end of most stacks. */
+	for (int i = 0; i < HASHED_WORDS; i++)
+		words[i] = 0;
+	return !bpf_probe_read_user(words, USUAL_WORDS / 2 * sizeof(*words), (void *)sp);
+}
+
+/* The sum of the words that were read: four sums, because a single one would be a chain of dependent multiplications.
+ * Like the two functions below, it is not static, so that the kernel verifies its loop once a program. */
+__noinline u64 sum_of_words(u32 count)
+{
+	u32 zero = 0;
 	u64 words = 0, words1 = 0, words2 = 0, words3 = 0;
-#pragma unroll
-	for (int i = 0; i < HASHED_WORDS; i += 4) {
-		words = words * 31 + list[i];
-		words1 = words1 * 31 + list[i + 1];
-		words2 = words2 * 31 + list[i + 2];
-		words3 = words3 * 31 + list[i + 3];
+	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
+	if (!scratch)
+		return 0;
+	for (u32 i = 0; i < HASHED_WORDS; i += 4) {
+		if (i >= count)
+			break;
+		words = words * 31 + scratch->words[i];
+		words1 = words1 * 31 + scratch->words[i + 1];
+		words2 = words2 * 31 + scratch->words[i + 2];
+		words3 = words3 * 31 + scratch->words[i + 3];
 	}
 	return ((words * 31 + words1) * 31 + words2) * 31 + words3;
 }
@@ -82,14 +107,23 @@ __noinline bool in_code(u32 image, u64 word)
 	return word - spans->code[at & (MAX_CODE - 1)].start < spans->code[at & (MAX_CODE - 1)].length;
 }
 
-static __always_inline u64 mix_code(u64 path, const u64 *words, const struct image_spans *spans, u32 image)
+/* Mixes those words that lie in code into a path: of the stack, or of the one that the thread left for it. */
+__noinline u64 mix_code(u64 path, u32 image, bool left)
 {
+	u32 zero = 0, key = image & (MAX_IMAGES - 1);
+	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
+	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &key);
+	if (!scratch || !spans)
+		return path;
+	const u64 *words = left ? scratch->left : scratch->words;
 	u64 start0 = spans->spans[0].start, length0 = spans->spans[0].length;
 	u64 start1 = spans->spans[1].start, length1 = spans->spans[1].length;
 	u64 start2 = spans->spans[2].start, length2 = spans->spans[2].length;
 	u64 start3 = spans->spans[3].start, length3 = spans->spans[3].length;
-#pragma unroll
-	for (int i = 0; i < HASHED_WORDS; i++) {
+	u32 count = words_of(spans);
+	for (u32 i = 0; i < HASHED_WORDS; i++) {
+		if (i >= count)
+			break;
 		u64 word = words[i];
 		if ((word - start0 < length0 || word - start1 < length1 || word - start2 < length2 ||
 		     word - start3 < length3) &&
@@ -108,9 +142,9 @@ static __noinline u64 left_path(struct pt_regs *regs, struct image_spans *spans,
 	if (!left_stack(regs, spans, &left))
 		return 0;
 	/* The stack pointer is not hashed: goroutine stacks begin anywhere, so its page offset shows no depth. */
-	if (bpf_probe_read_user(scratch->left, sizeof(scratch->left), (void *)left.sp))
+	if (!read_words(scratch->left, left.sp, words_of(spans)))
 		return left.ip;
-	return mix_code(left.ip, scratch->left, spans, image);
+	return mix_code(left.ip, image, true);
 }
 
 /* The call path that the current task is at. `last` caches the latest result for this kind of place: a thread that
@@ -125,10 +159,10 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 
 	if (!scratch || !spans || !last)
 		return path;
-	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)sp))
+	if (!read_words(scratch->words, sp, words_of(spans)))
 		return path;
 	/* Threads often return to a place with the same words on the stack; the cached path is then still right. */
-	u64 words = sum_of(scratch->words);
+	u64 words = sum_of_words(words_of(spans));
 	if (spans->leavers[LEAVER_MCALL].length) {
 		u64 left = left_path(regs, spans, scratch, image);
 		words = mix(words, left);
@@ -145,7 +179,7 @@ static __noinline u64 path_of(struct thread_record *record, struct pt_regs *regs
 		path = mix(path, words);
 	if (last->ip == ip && last->sp == sp && last->words == words && last->path)
 		return last->path;
-	path = mix_code(path, scratch->words, spans, image);
+	path = mix_code(path, image, false);
 	last->ip = ip;
 	last->sp = sp;
 	last->words = words;

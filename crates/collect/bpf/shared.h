@@ -43,8 +43,12 @@
 /* Bytes below the stack pointer that a leaf function may use (System V ABI for x86-64). */
 #define RED_ZONE 128
 #define KERNEL_FRAMES 32
-/* Stack words that are hashed to distinguish call paths. */
-#define HASHED_WORDS 32
+/* Stack words that are hashed to distinguish call paths, at most: in programs with code made at run time, whose virtual
+ * machines have deep stacks of their own. */
+#define HASHED_WORDS 96
+/* The same in other programs. A wait at a condition of glibc 2.36 takes some 30 words before its caller's return
+ * address. */
+#define USUAL_WORDS 48
 /* Python functions that are copied with a stack; PYTHON_HASHED of them go into the hash of a call path. */
 #define PYTHON_FRAMES 32
 #define PYTHON_HASHED 8
@@ -247,6 +251,8 @@ struct image_spans {
 	struct span spans[MAX_SPANS]; /* few and wide: most words that are no code are in none of them */
 	struct span code[MAX_CODE];   /* many and narrow, ascending; those left over begin at the highest address */
 	struct span leavers[MAX_LEAVERS]; /* length 0 where there are none */
+	u32 words;                        /* stack words to hash; 0 for the usual number */
+	u32 padding;
 };
 
 /* How the Python frames that one frame of the C stack runs are delimited. */
@@ -615,7 +621,7 @@ struct sample_event {
 SIZE(stretch, 160);
 SIZE(thread_record, 1248);
 SIZE(probe_record, 24);
-SIZE(image_spans, 608);
+SIZE(image_spans, 616);
 SIZE(python, 56);
 SIZE(python_frame, 16);
 SIZE(python_frames, 512);

@@ -9,7 +9,7 @@
 //! | [`unwind`] | registers and stack bytes → code addresses |
 //! | `go` | the function table of Go programs |
 //! | [`goroutines`] | goroutines and the stacks of those that wait, from a process's memory |
-//! | [`symbols`] | code addresses → functions, inlined ones (each a `site`), files, lines; `demangle` makes names readable |
+//! | [`symbols`] | code addresses → functions, inlined ones (each a `site`), files, lines; `demangle` and `rust_path` make names readable |
 //! | [`jit`] | names of code that was made at run time |
 //! | [`python`] | the functions of Python, from the interpreter's memory (`memory`) |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
@@ -41,6 +41,7 @@ pub mod module;
 pub mod objects;
 pub mod probes;
 pub mod python;
+mod rust_path;
 mod site;
 pub mod spans;
 pub mod symbols;

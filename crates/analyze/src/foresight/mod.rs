@@ -111,7 +111,8 @@ fn foreseen<'t>(
         // At the smallest count creating threads may be a loss already.
         let in_loss = known.meta.charged(base).0 > 0.0;
         let code = own_code(facts, known.meta, (ledger, base));
-        taken.add((share(ledger, lost), share(ledger, error)), (code, in_loss), is_bound(known.meta));
+        let losses = (share(ledger, lost), share(ledger, error));
+        taken.add(losses, (code, in_loss), at_base(facts, base, known)?, is_bound(known.meta));
     }
     (taken.code <= MOST_CODE && taken.lost > 0.0).then(|| count.without(&taken))
 }
@@ -128,6 +129,17 @@ fn lost(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, known: &KnownCause<'_>) 
     let of_all = if all > 0.0 { (known.cause.lost_seconds / all).min(1.0) } else { 0.0 };
     let (here, error) = known.meta.charged(ledger);
     Some((here.max(0.0) * of_all, error * of_all))
+}
+
+/// The share of the capacity at the smallest count that the cause takes there. Code that would not run is told apart.
+fn at_base(facts: &Facts<'_, '_>, base: &Ledger<'_, '_>, known: &KnownCause<'_>) -> Option<f64> {
+    match known.meta.removal {
+        Removal::Code(_) => Some(0.0),
+        Removal::Time | Removal::AtMost | Removal::Unknown => {
+            let (lost, _) = lost(facts, base, known)?;
+            Some((lost / base.account.capacity).clamp(0.0, 1.0)).filter(|share| share.is_finite())
+        }
+    }
 }
 
 /// The share of the processor time at the smallest count that the cause's own code takes.

@@ -2,7 +2,8 @@
 //!
 //! The capacity of a unit of work is C = p·T: processors times the time that it takes. A cause that takes L of it away
 //! leaves C − L, so that the unit takes (C − L)/p. What the smallest count needs for the unit, C₁, no count does with
-//! less: the time is at least C₁/p. Code that would not run at all, a share u of C₁, comes off both.
+//! less: the time is at least C₁/p. Code that would not run at all, a share u of C₁, comes off both. So does what the
+//! cause takes away at the smallest count already: where one worker waits for one thread that feeds it, for example.
 //!
 //! How long a lock is held at one thread does not foretell what it costs at two: handing it from one processor to
 //! another costs more than that. The model uses what was lost, and never the length of holds.
@@ -67,6 +68,8 @@ pub(super) struct Taken {
     pub(super) code: f64,
     /// The same, as far as the loss does not contain it.
     beyond_loss: f64,
+    /// Share of the capacity at the smallest count that the cause takes there.
+    at_base: f64,
     at_most: bool,
 }
 
@@ -125,7 +128,8 @@ impl Count {
         let loss = (capacity - self.useful * base).max(0.0) * self.own;
         let code = |share: f64| share * self.base_busy * base;
         let left = capacity - taken.part * (lost.clamp(0.0, 1.0) * loss + code(taken.beyond_loss));
-        let least = base * self.base_processors - taken.part * code(taken.code);
+        let least = base * self.base_processors * (1.0 - taken.part * taken.at_base.min(1.0));
+        let least = least - taken.part * code(taken.code);
         let needed = left.max(least).max(f64::MIN_POSITIVE);
         (capacity / needed).max(1.0)
     }
@@ -138,12 +142,14 @@ impl Taken {
     }
 
     /// Removes one more cause. `lost`: its share of the program's own loss, and the standard error of that. `code`: the
-    /// share of the smallest count's processor time that its code takes, and whether the loss contains it.
-    pub(super) fn add(&mut self, (lost, error): (f64, f64), (code, in_loss): (f64, bool), at_most: bool) {
+    /// share of the smallest count's processor time that its code takes, and whether the loss contains it. `at_base`: the
+    /// share of that count's capacity that it takes otherwise.
+    pub(super) fn add(&mut self, (lost, error): (f64, f64), (code, in_loss): (f64, bool), at_base: f64, at_most: bool) {
         self.lost += lost;
         self.error = self.error.hypot(error);
         self.code += code;
         self.beyond_loss += if in_loss { 0.0 } else { code };
+        self.at_base += at_base;
         self.at_most |= at_most;
     }
 }

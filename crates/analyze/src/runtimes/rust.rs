@@ -16,7 +16,7 @@ impl Runtime for Rust {
     /// sync/batch_semaphore.rs), and that task's waker calls a thread of the scheduler.
     fn given_back(&self, stack: &CallStack<'_>) -> Option<Primitive> {
         let library = stack.in_library();
-        let wakes = library.iter().rposition(|c| c.name.contains("core::task::wake::Waker>::wake"))?;
+        let wakes = library.iter().rposition(|c| WAKES.iter().any(|wakes| c.name.contains(wakes)))?;
         let drops =
             |c: &Called<'_>| TASK_LOCKS.iter().any(|guard| c.name.contains(guard)) && c.name.ends_with("::drop");
         library.get(wakes..)?.iter().any(drops).then_some(Primitive::Lock)
@@ -26,6 +26,9 @@ impl Runtime for Rust {
 /// Guards of locks that tasks wait for: tokio's, the `async-lock` crate's, and those of `futures`.
 const TASK_LOCKS: [&str; 4] =
     ["tokio::sync::mutex::", "tokio::sync::rwlock::", "async_lock::", "futures_util::lock::mutex::"];
+
+/// Functions that wake a task: the standard library's handle, and the trait behind it, which compilers inline into.
+const WAKES: [&str; 2] = ["core::task::wake::Waker>::wake", "as alloc::task::Wake>::wake"];
 
 static NAMES: Names = Names {
     paths: &[
@@ -114,6 +117,11 @@ mod tests {
                     tokio::sync::batch_semaphore::Semaphore::add_permits_locked";
         let guard = "<tokio::sync::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop";
         assert_eq!(given_back(&format!("{wake} < {guard} < app::publish"), 4), Some(Primitive::Lock));
+        // An executor that parks its thread for one task wakes the thread itself.
+        let thread = "parking::Inner::unpark < <async_io::driver::block_on::BlockOnWaker as alloc::task::Wake>::wake_by_ref < \
+                      event_listener::Event<T>::notify";
+        let guard_of = "<async_lock::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop";
+        assert_eq!(given_back(&format!("{thread} < {guard_of} < app::confirm"), 4), Some(Primitive::Lock));
         // Near misses: a permit, a message, and a lock that is dropped where no task is woken.
         let permit = "<tokio::sync::semaphore::SemaphorePermit as core::ops::drop::Drop>::drop";
         assert_eq!(given_back(&format!("{wake} < {permit} < app::publish"), 4), None);

@@ -57,6 +57,8 @@ pub(crate) struct CodeMap {
     pub(crate) wide: Vec<(u64, u64)>,
     /// Its code as more ranges, with little or nothing else.
     pub(crate) code: Vec<(u64, u64)>,
+    /// Code is made at run time.
+    pub(crate) makes_code: bool,
     /// `runtime.mcall` and `runtime.systemstack` of a Go program.
     pub(crate) leavers: Vec<(u64, u64)>,
     /// Its Python interpreter.
@@ -69,6 +71,7 @@ pub(super) struct Image {
     language: Option<Language>,
     unwinder: Unwinder,
     code: Vec<(u64, u64)>,
+    makes_code: bool,
     /// Where the functions that leave a stack lie.
     leavers: Option<[(u64, u64); 2]>,
     goroutines: Goroutines,
@@ -103,6 +106,7 @@ impl Image {
             language: None,
             unwinder: Unwinder::new(cache),
             code: Vec::new(),
+            makes_code: false,
             leavers: None,
             goroutines: Goroutines::default(),
             parked: Parked::default(),
@@ -155,6 +159,7 @@ impl Image {
             self.unwinder.set_hotspot(tables);
         }
         self.interpreter.see(self.pid, &self.unwinder);
+        self.makes_code = mappings.iter().any(|m| m.executable && m.path == MappedFile::Anonymous);
         self.code = merge_spans(&code_spans(&mappings), NARROW);
         self.leavers = self.unwinder.go_functions(LEAVERS);
         if self.leavers.is_some() {
@@ -168,6 +173,7 @@ impl Image {
         CodeMap {
             wide: merge_spans(&self.code, WIDE),
             code: self.code.clone(),
+            makes_code: self.makes_code,
             leavers: self.leavers.into_iter().flatten().collect(),
             python: self.interpreter.map(),
         }

@@ -12,6 +12,7 @@ use super::symbol_table::{SymbolMatch, SymbolTable, preference};
 use crate::demangle::{demangle, is_mangled};
 use crate::error::SymbolProblem;
 use crate::module::{Module, ModuleRef};
+use crate::rust_path::qualified;
 use crate::site::Site;
 
 /// How many demangled names are remembered; a program with more starts over so that memory does not grow.
@@ -201,7 +202,9 @@ impl ModuleSymbols {
 }
 
 fn function_site(site: Site, inlined: bool, names: &mut DemangledNames) -> FunctionSite {
-    FunctionSite { function: site.name.map(|name| names.readable(name)), file: site.file, line: site.line, inlined }
+    let name = site.name.map(|name| names.readable(name));
+    let qualified = name.as_deref().zip(site.file.as_deref()).and_then(|(name, file)| qualified(name, file));
+    FunctionSite { function: qualified.or(name), file: site.file, line: site.line, inlined }
 }
 
 /// The better of a function's names in the debug information and in the symbol table. A mangled name says most. Between

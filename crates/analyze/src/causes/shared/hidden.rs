@@ -8,14 +8,15 @@ use crate::account::{Ledger, LineId, Unexplained};
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::resources::is_hidden;
 
-/// Where a cause that makes threads wait may hide.
-pub(crate) const WAITS: &[Unexplained] = &[Unexplained::Wait, Unexplained::Unseen];
+/// Where a cause that makes threads wait may hide. What the observed run does not show may have been a wait of any kind.
+pub(crate) const WAITS: &[Unexplained] = &[Unexplained::Wait, Unexplained::Unseen, Unexplained::IdleInTimedRuns];
 
 /// Where a cause that takes processor time may hide: in samples without a stack.
 pub(crate) const RUNS: &[Unexplained] = &[Unexplained::NoStack];
 
 /// Where a cause that does both may hide.
-pub(crate) const WAITS_AND_RUNS: &[Unexplained] = &[Unexplained::Wait, Unexplained::Unseen, Unexplained::NoStack];
+pub(crate) const WAITS_AND_RUNS: &[Unexplained] =
+    &[Unexplained::Wait, Unexplained::Unseen, Unexplained::IdleInTimedRuns, Unexplained::NoStack];
 
 /// Lines that may hold a cause that just makes code take longer, and shows nowhere else unless it was observed.
 pub(crate) const CODE: &[LineId] = &[LineId::SameFunctions, LineId::NewFunctions];

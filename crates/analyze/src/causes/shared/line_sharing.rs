@@ -197,7 +197,8 @@ fn culprit<'t>(
     let callers = sources(facts, ledger, |_| false, |doing| doing == Doing::Sharing(kind));
     let object_name = lines.first().map(|line| variables(facts, line, kind));
     let through = (of_library > of_program).then(|| blame_culprit(&callers, Blamed::Responsible)).flatten();
-    if let Some(through) = through.filter(|through| through.line.is_none() && !through.callers.is_empty()) {
+    // The program's own line, or a library's function that the program calls.
+    if let Some(through) = through.filter(|through| through.line.is_some() || !through.callers.is_empty()) {
         return Some(Culprit { object, object_name, ..through });
     }
     let mut around: BTreeMap<Site, f64> = BTreeMap::new();

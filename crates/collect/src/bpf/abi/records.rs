@@ -43,8 +43,12 @@ pub(crate) const LEFT_STEP: usize = 1024;
 /// Bytes below the stack pointer that a leaf function may use (System V ABI for x86-64).
 pub(crate) const RED_ZONE: usize = 128;
 pub(crate) const KERNEL_FRAMES: usize = 32;
-/// Stack words that are hashed to distinguish call paths.
-pub(crate) const HASHED_WORDS: usize = 32;
+/// Stack words that are hashed to distinguish call paths, at most: in programs with code made at run time, whose
+/// virtual machines have deep stacks of their own.
+pub(crate) const HASHED_WORDS: usize = 96;
+/// The same in other programs. A wait at a condition of glibc 2.36 takes some 30 words before its caller's return
+/// address.
+pub(crate) const USUAL_WORDS: usize = 48;
 /// Python functions that are copied with a stack; PYTHON_HASHED of them go into the hash of a call path.
 pub(crate) const PYTHON_FRAMES: usize = 32;
 pub(crate) const PYTHON_HASHED: usize = 8;
@@ -290,6 +294,9 @@ pub(crate) struct ImageSpans {
     pub(crate) code: [Span; MAX_CODE],
     /// length 0 where there are none
     pub(crate) leavers: [Span; MAX_LEAVERS],
+    /// stack words to hash; 0 for the usual number
+    pub(crate) words: u32,
+    pub(crate) padding: u32,
 }
 
 /// How the Python frames that one frame of the C stack runs are delimited.
@@ -887,10 +894,12 @@ const _: () = {
     assert!(size_of::<Span>() == 16);
     assert!(offset_of!(Span, start) == 0);
     assert!(offset_of!(Span, length) == 8);
-    assert!(size_of::<ImageSpans>() == 608);
+    assert!(size_of::<ImageSpans>() == 616);
     assert!(offset_of!(ImageSpans, spans) == 0);
     assert!(offset_of!(ImageSpans, code) == 64);
     assert!(offset_of!(ImageSpans, leavers) == 576);
+    assert!(offset_of!(ImageSpans, words) == 608);
+    assert!(offset_of!(ImageSpans, padding) == 612);
     assert!(size_of::<Python>() == 56);
     assert!(offset_of!(Python, interpreter) == 0);
     assert!(offset_of!(Python, first) == 8);

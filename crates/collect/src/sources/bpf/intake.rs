@@ -186,6 +186,7 @@ fn spans(map: &CodeMap) -> ImageSpans {
     for (to, range) in spans.code.iter_mut().zip(&map.code) {
         *to = span(*range);
     }
+    spans.words = if map.makes_code { HASHED_WORDS as u32 } else { USUAL_WORDS as u32 };
     for (to, range) in spans.leavers.iter_mut().zip(&map.leavers) {
         *to = span(*range);
     }
