@@ -62,15 +62,16 @@ fn the_program_s_own_cause_comes_first() {
     assert!(answer.verdict.summary.contains("Apart from compiling at run time"), "{}", answer.verdict.summary);
 }
 
-/// Threads that wait while a compiler has the processors leave none idle: causes of waiting must not be called clear.
+/// Threads that wait while a compiler has the processors leave none idle: the time is lost to what they wait for. The
+/// tests above are the near miss, in which threads are ready to run meanwhile.
 #[test]
-fn what_waits_behind_a_compiler_is_not_clear() {
+fn what_threads_wait_for_behind_a_compiler_is_told() {
     waits_behind_a_compiler(1.9);
 }
 
 /// The same where the timed runs leave no processor idle at all: there is no idle time to scale to.
 #[test]
-fn nor_is_it_where_the_timed_runs_are_never_idle() {
+fn it_is_told_where_the_timed_runs_are_never_idle_too() {
     waits_behind_a_compiler(2.0);
 }
 
@@ -93,8 +94,8 @@ fn waits_behind_a_compiler(cpu: f64) {
     let answer = answer_for(&sketch.tables());
     assert_balanced(&answer);
     assert!((useful(&answer) - 1.0).abs() < 0.06, "{:#?}", answer.account);
-    let missing = missing(&answer, CauseId::USER_LOCK);
-    assert!(missing.contains("the runtime's compiler took"), "{:#?}", answer.verdict);
+    assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{:#?}", answer.verdict);
+    assert!(answer.verdict.causes[0].share > 0.9 && answer.verdict.machine.is_empty(), "{:#?}", answer.verdict);
     // No thread waited for a page.
     assert!(answer.verdict.clear.contains(&CauseId::PAGE_FAULT), "{:#?}", answer.verdict);
 }

@@ -461,3 +461,26 @@ fn of_two_as_large_the_lock_comes_before_waiting_for_each_other() {
     let told = answer(20, 0.02);
     assert_eq!(first(&told), Some(CauseId::CONDITION_WAIT), "{:#?}", told.verdict);
 }
+
+/// Two threads wait a little for a lock inside a library's function, whose work takes longer with two threads.
+#[test]
+fn work_deep_inside_a_library_is_not_its_lock() {
+    let answer = |work: &str| {
+        let wait = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < put@libstore.so < save@app app.c:40";
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.7), &around(1.36));
+        let tables = with_base(sketch, work)
+            .traced(2, |run| {
+                for (name, other) in [("a", "b"), ("b", "a")] {
+                    (0..20).fold(run.thread(name), |t, _| t.runs(ms(34), work).locks(0x100, ms(1), wait, other));
+                }
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let seconds = |answer: &Answer| found(answer, CauseId::USER_LOCK).map_or(0.0, |cause| cause.lost_seconds);
+    let deep = answer("copy@libstore.so < encode@libstore.so < grow@libstore.so < put@libstore.so < save@app app.c:40");
+    assert!(seconds(&deep) < 0.06, "{:#?}", deep.verdict);
+    // Near miss: the function that takes the lock, and what it calls for its work.
+    let near = answer("step@libstore.so < put@libstore.so < save@app app.c:40");
+    assert!(seconds(&near) > 0.3, "{:#?}", near.verdict);
+}

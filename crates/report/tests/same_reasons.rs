@@ -209,7 +209,7 @@ fn lanes_show_what_the_account_counts() {
         let mut counted: Coloured = BTreeMap::new();
         for piece in pieces(traced, &ledger.reasons) {
             let class = match piece.kind {
-                Activity::Running => Class::User,
+                Activity::Running | Activity::Compiling => Class::User,
                 // A thread that hardly ever runs is no loss while it waits, whatever it waits for.
                 Activity::Blocked(Why::Helper) => {
                     Class::of_wait(piece.wait.map_or(Why::Unknown, |wait| ledger.reasons[&wait]))

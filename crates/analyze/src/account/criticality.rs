@@ -84,7 +84,7 @@ fn goes_on_by_itself(kind: Activity) -> bool {
             Why::Sleep | Why::Condition | Why::Task | Why::Barrier | Why::Lock | Why::Join | Why::Ended | Why::Helper
         ),
         // Stretches that are summed up leave fractions of threads that run.
-        Activity::Running => false,
+        Activity::Running | Activity::Compiling => false,
         Activity::Woken(_) | Activity::Ready | Activity::Preempted | Activity::Unseen => true,
     }
 }

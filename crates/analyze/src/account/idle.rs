@@ -60,7 +60,7 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
             take(&mut observer, OBSERVED);
         }
         let id = match kind {
-            Activity::Running => continue,
+            Activity::Running | Activity::Compiling => continue,
             Activity::Preempted
             | Activity::Ready
             | Activity::Woken(Why::Join | Why::Child | Why::Helper | Why::Unknown | Why::Futex) => match crowded {

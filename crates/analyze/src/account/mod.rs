@@ -6,11 +6,13 @@
 //! Rooms: `pieces` the timelines; `pool` which of their waits are for a next task; `timeline` the split instant by
 //! instant; `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks
 //! show; `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by
-//! line; `losses` and `scale` how both are scaled to the clean runs; `latency` what the work already waits for at the
+//! line; `beside_compiler` what threads waited for while a compiler ran; `losses` and `scale` how both are scaled to the
+//! clean runs; `latency` what the work already waits for at the
 //! smallest count; `lines` what an account consists of; `parts` lines in the making.
 //!
 //! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
+mod beside_compiler;
 pub mod criticality;
 pub mod growth;
 pub mod idle;
@@ -181,7 +183,7 @@ struct Draft<'m, 't> {
 /// The accounts of all traced runs, ascending by thread count.
 pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m, 't>> {
     let owners: BTreeSet<LibraryFunction> =
-        model.traced.iter().zip(&model.futexes).flat_map(|(t, f)| lock_owners(t, f)).collect();
+        model.traced.iter().zip(&model.futexes).flat_map(|(t, f)| lock_owners(t, &model.stacks, f)).collect();
     let drafts: Vec<Draft> = model
         .traced
         .iter()
@@ -367,6 +369,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     };
     let strength = CpuProfile { creating_is_loss: base.is_some_and(|b| b.creating_is_loss), ..strength };
     let Losses { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
+    let parts = split.beside_compiler.give_back(parts);
     let Sorted { lines, unexplained, small } = sort_out(parts);
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
     let timed_steal = clean.median(threads, |run| run.steal_ns.map_or(0.0, seconds) / clean.work(run)).unwrap_or(0.0);

@@ -8,7 +8,7 @@ use crate::model::resources::Pool;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::model::timelines::{LineRows, ThreadLine};
-use crate::runtimes::{Primitive, Theme};
+use crate::runtimes::{Primitive, Service, Theme};
 use recording::tables::{Reason, Slice, State, Wait};
 use recording::words::PIPE;
 use recording::{QuickMap, ThreadId, WaitId};
@@ -37,6 +37,8 @@ pub const ONE: i64 = 1 << 32;
 pub enum Activity {
     /// It was on a processor.
     Running,
+    /// It ran, and it is a thread of a runtime's compiler.
+    Compiling,
     /// It waited.
     Blocked(Why),
     /// It had waited, was woken, and waited for a processor.
@@ -62,14 +64,17 @@ pub enum Tier {
     Never,
 }
 
+/// Those without a reason.
+const SIMPLE: [Activity; 5] =
+    [Activity::Running, Activity::Ready, Activity::Preempted, Activity::Unseen, Activity::Compiling];
+
 impl Activity {
     /// How many there are.
-    pub const COUNT: usize = 4 + 2 * Why::ALL.len();
+    pub const COUNT: usize = SIMPLE.len() + 2 * Why::ALL.len();
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Activity> + Clone {
-        let simple = [Activity::Running, Activity::Ready, Activity::Preempted, Activity::Unseen];
-        simple.into_iter().chain(Why::ALL.into_iter().flat_map(|w| [Activity::Blocked(w), Activity::Woken(w)]))
+        SIMPLE.into_iter().chain(Why::ALL.into_iter().flat_map(|w| [Activity::Blocked(w), Activity::Woken(w)]))
     }
 
     /// A number below [`Activity::COUNT`], for tables by kind.
@@ -79,8 +84,9 @@ impl Activity {
             Activity::Ready => 1,
             Activity::Preempted => 2,
             Activity::Unseen => 3,
-            Activity::Blocked(why) => 4 + why as usize,
-            Activity::Woken(why) => 4 + Why::ALL.len() + why as usize,
+            Activity::Compiling => 4,
+            Activity::Blocked(why) => SIMPLE.len() + why as usize,
+            Activity::Woken(why) => SIMPLE.len() + Why::ALL.len() + why as usize,
         }
     }
 
@@ -100,9 +106,10 @@ impl Activity {
     }
 
     /// How it is charged in a thread that a runtime started for itself.
-    fn of_service(self) -> Activity {
+    fn of_service(self, service: Service) -> Activity {
         match self {
             Activity::Blocked(_) => Activity::Blocked(Why::Helper),
+            Activity::Running if service == Service::Compiler => Activity::Compiling,
             other => other,
         }
     }
@@ -110,7 +117,7 @@ impl Activity {
     /// In which order it is charged.
     pub fn tier(self) -> Tier {
         match self {
-            Activity::Running => Tier::Running,
+            Activity::Running | Activity::Compiling => Tier::Running,
             Activity::Woken(_) | Activity::Ready | Activity::Preempted => Tier::First,
             Activity::Unseen => Tier::Second,
             Activity::Blocked(why) => match why {
@@ -224,10 +231,10 @@ pub fn by_thread<'a, 't>(
 ) -> impl Iterator<Item = ThreadPieces<'a, 't>> {
     let helpers = traced.helpers();
     traced.slices.lines().map(move |(thread, line)| {
-        let kind = match () {
-            () if traced.services.contains_key(&thread) => ThreadKind::Service,
-            () if helpers.contains(&thread) => ThreadKind::Helper,
-            () => ThreadKind::Worker,
+        let kind = match traced.services.get(&thread) {
+            Some(service) => ThreadKind::Service(*service),
+            None if helpers.contains(&thread) => ThreadKind::Helper,
+            None => ThreadKind::Worker,
         };
         let blocks = Blocks::new(traced, why);
         ThreadPieces { line, rest: None, blocks, measured: traced.measured, kind, before: None }
@@ -239,7 +246,7 @@ pub fn by_thread<'a, 't>(
 enum ThreadKind {
     Worker,
     Helper,
-    Service,
+    Service(Service),
 }
 
 /// The pieces of one thread.
@@ -290,7 +297,7 @@ impl ThreadPieces<'_, '_> {
                 piece.kind = match self.kind {
                     ThreadKind::Worker => piece.kind,
                     ThreadKind::Helper => piece.kind.of_helper(),
-                    ThreadKind::Service => piece.kind.of_service(),
+                    ThreadKind::Service(service) => piece.kind.of_service(service),
                 };
             }
             if !pieces.is_empty() {

@@ -5,13 +5,23 @@ use super::lines::{Why, Within};
 use crate::model::code::{Code, Owner, file_name};
 use crate::model::futex::{FutexWait, Purpose};
 use crate::model::stack_view::View;
+use crate::model::stacks::Stacks;
 use crate::model::{Model, Traced};
 use crate::runtimes::function_name::plain;
 use crate::runtimes::{self, Primitive, Service, Theme};
 use crate::sharing::{SharedMemoryWait, SharingKind};
-use recording::tables::{Mode, Sample};
+use recording::tables::{Mode, ModuleKind, Sample};
 use recording::{QuickMap, StackId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How many functions the one that runs may be below the library's function that the program called, so that it counts
+/// as code of the lock that is taken in that function.
+///
+/// Decides: which processor time inside a library counts as code of its lock.
+/// From: glibc's `random`, which does its work in `random_r` and has the inlined code of its lock around that.
+/// Shown by: `work_deep_inside_a_library_is_not_its_lock`.
+/// Wrong if: a library takes its lock deeper inside: the code of that is told as functions that take longer.
+const NEAR_ENTRY: usize = 2;
 
 /// A library function counts as the owner of a contended lock when its callers were blocked in it for more than this
 /// share of the run's capacity.
@@ -110,19 +120,31 @@ fn library_function<'t>(view: &View<'t>) -> Option<LibraryFunction<'t>> {
     view.library().and_then(|c| Some((plain(c.name()?), c.module)))
 }
 
-/// Library functions in which a run's threads waited noticeably long for a lock.
+/// Library functions in which a run's threads waited noticeably long for a lock. All code made at run time seems to be
+/// one library, so there it is the method that takes the lock, and not the one that the program called.
 pub fn lock_owners<'t>(
     traced: &Traced<'t>,
+    stacks: &Stacks<'t>,
     futexes: &BTreeMap<WaitId, FutexWait<'t>>,
 ) -> BTreeSet<LibraryFunction<'t>> {
     let mut blocked: BTreeMap<LibraryFunction, f64> = BTreeMap::new();
     for wait in futexes.values().filter(|w| w.purpose == Purpose::Lock && w.view.theme.is_none()) {
-        if let Some(function) = library_function(&wait.view) {
+        let function = match wait.view.entry.filter(|entry| entry.kind == ModuleKind::Anonymous) {
+            Some(_) => wait.wait.user_stack.and_then(|stack| stacks.frames(stack).iter().find_map(method)),
+            None => library_function(&wait.view),
+        };
+        if let Some(function) = function {
             *blocked.entry(function).or_default() += wait.wait.blocked_ns as f64;
         }
     }
     let capacity = traced.length_ns() as f64 * f64::from(traced.processors());
     blocked.into_iter().filter(|(_, ns)| *ns > CONTENDED_SHARE * capacity).map(|(f, _)| f).collect()
+}
+
+/// A method of code made at run time.
+fn method<'t>(code: &Code<'t>) -> Option<LibraryFunction<'t>> {
+    let named = code.kind == ModuleKind::Anonymous && !code.stub;
+    code.name().filter(|_| named).map(|name| (plain(name), code.module))
 }
 
 /// All that decides what a sample shows; many samples share it.
@@ -220,7 +242,8 @@ fn doing<'t>(
         return Doing::Spinning;
     }
     let owned = library_function(view).is_some_and(|f| owners.contains(&f));
-    let same_library = || view.leaf.zip(view.entry).is_some_and(|(l, e)| l.module == e.module);
+    let near = || user_stack.is_some_and(|stack| is_near_entry(model, stack, view));
+    let takes = || view.leaf.as_ref().and_then(method).is_some_and(|method| owners.contains(&method));
     match view.primitive {
         // Spinning, or competing with others, at a place where threads wait for one of a few things.
         Some(Primitive::Lock | Primitive::Pool | Primitive::Condition)
@@ -231,7 +254,8 @@ fn doing<'t>(
         Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
         // Some locks let others run, or sleep for a moment, before they try again.
         Some(Primitive::Lock) if yields || pauses => Doing::Synchronising(Why::Lock),
-        _ if owned && (in_futex || user && same_library()) => Doing::Synchronising(Why::Lock),
+        _ if owned && (in_futex || user && near()) => Doing::Synchronising(Why::Lock),
+        _ if user && takes() => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),
         // Futex calls are handled above: the only kernel locks that they take are those of the queues of waiters.
         _ if kernel == KernelCode::Lock => Doing::KernelLock,
@@ -249,6 +273,15 @@ fn doing<'t>(
             },
         },
     }
+}
+
+/// True in a library's function that the program called, and in what that calls directly. Deeper is the library's work,
+/// not its lock.
+fn is_near_entry(model: &Model<'_>, stack: StackId, view: &View<'_>) -> bool {
+    let Some(entry) = view.entry.filter(|entry| entry.kind != ModuleKind::Anonymous) else { return false };
+    let frames = model.stacks.frames(stack);
+    let at = frames.iter().position(|code| code.frame.frame == entry.frame.frame && code.name() == entry.name());
+    at.is_some_and(|at| at <= NEAR_ENTRY) && view.leaf.is_some_and(|leaf| leaf.module == entry.module)
 }
 
 /// True when nothing but the C library is on the stack.

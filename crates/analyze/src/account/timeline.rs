@@ -5,6 +5,7 @@
 //! rest to the shape of the program (serial phase, imbalance). By construction: capacity + surplus = on-CPU time + idle
 //! capacity, where the surplus is on-CPU time while R exceeds P.
 
+use super::beside_compiler::BesideCompiler;
 use super::criticality::{Criticality, Idle, Instant};
 use super::lines::{Shape, Why};
 use super::pieces::{Activity, ONE, Piece, ThreadPieces, Tier, by_thread};
@@ -48,6 +49,8 @@ pub struct Split {
     pub shapes: BTreeMap<Shape, f64>,
     /// Who ran while capacity was idle.
     pub criticality: Criticality,
+    /// What threads waited for while a runtime's compiler used processors that they could have used.
+    pub beside_compiler: BesideCompiler,
     /// Time in which two threads or more were on processors, seconds.
     pub together: f64,
     /// Time in which two threads or more were on processors or ready, seconds.
@@ -362,6 +365,15 @@ impl Sweep {
         self.split.together_wanted += second(self.running + self.ready);
         self.split.surplus += (self.running - self.processors).max(0) as f64 * time;
         let idle = (self.processors - self.running).max(0);
+        let compiling = self.present_of(Activity::Compiling);
+        if compiling > 0 {
+            // Processors that would be idle without the compiler, less those that ready threads would take.
+            let others = self.running - compiling;
+            let free = (self.processors - others).clamp(0, compiling) - self.ready;
+            let present = self.present;
+            let waiting = Activity::all().map(|kind| (kind, present.get(kind.index()).copied().unwrap_or(0)));
+            self.split.beside_compiler.passes(compiling, free.max(0), idle, waiting, time);
+        }
         if idle > 0 {
             self.split.idle += idle as f64 * time;
             self.charge(idle, time);
@@ -422,6 +434,10 @@ impl Sweep {
             why.push((Idle::Shape(self.shape()), (idle - first - second) as f64 / one));
         }
         Instant { running, why }
+    }
+
+    fn present_of(&self, kind: Activity) -> i64 {
+        self.present.get(kind.index()).copied().unwrap_or(0)
     }
 
     fn shape(&self) -> Shape {

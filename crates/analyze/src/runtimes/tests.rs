@@ -146,6 +146,7 @@ fn known_pools_of_java() {
     for name in [
         "java.sql.Connection com.zaxxer.hikari.pool.HikariPool.getConnection(long)",
         "java.lang.Object org.apache.commons.pool2.impl.GenericObjectPool.borrowObject(java.time.Duration)",
+        "java.lang.Object com.mchange.v2.resourcepool.BasicResourcePool.prelimCheckoutResource(long)",
     ] {
         assert_eq!(role(name), Some(Primitive::Pool), "{name}");
     }

@@ -8,9 +8,9 @@ use crate::runtimes::names::Names;
 use crate::runtimes::types::{CallStack, Parked, Primitive};
 
 /// Functions in which a goroutine waits for one of a few things, by the ends of their names: connections of
-/// `database/sql`, go-redis, pgx (puddle), redigo and the MongoDB driver, and weighted semaphores. Inside, each waits
-/// at a channel or a semaphore.
-const POOLS: [&str; 8] = [
+/// `database/sql`, go-redis, pgx (puddle), redigo and the MongoDB driver, weighted semaphores, and the workers of ants.
+/// Inside, each waits at a channel, a condition or a semaphore.
+const POOLS: [&str; 10] = [
     "database/sql.(*DB).conn",
     "/internal/pool.(*ConnPool).waitTurn",
     "/puddle.(*Pool).acquire",
@@ -19,6 +19,8 @@ const POOLS: [&str; 8] = [
     "/redigo/redis.(*Pool).waitVacantConn",
     "/topology.(*pool).checkOut",
     "golang.org/x/sync/semaphore.(*Weighted).Acquire",
+    "/ants/v2.(*poolCommon).retrieveWorker",
+    "/ants/v2.(*Pool).retrieveWorker",
 ];
 
 /// Why a thread of Go's runtime sleeps, from the names in its stack; `None` for any other thread.
@@ -108,6 +110,12 @@ mod tests {
             ("runtime.selectgo < main.f".to_owned(), Parked::Waits(Primitive::Condition)),
             (
                 "runtime.selectgo < database/sql.(*DB).conn < database/sql.(*Stmt).connStmt < main.f".to_owned(),
+                Parked::Waits(Primitive::Pool),
+            ),
+            (
+                "sync.runtime_notifyListWait < sync.(*Cond).Wait < github.com/panjf2000/ants/v2.(*poolCommon).retrieveWorker < \
+                 github.com/panjf2000/ants/v2.(*Pool).Submit < main.f"
+                    .to_owned(),
                 Parked::Waits(Primitive::Pool),
             ),
             // Near miss: a pool's own goroutine waits for a message.

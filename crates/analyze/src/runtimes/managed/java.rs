@@ -114,6 +114,7 @@ static NAMES: Names = Names {
         "org.apache.commons.pool.impl.",
         "org.apache.tomcat.jdbc.pool.",
         "io.agroal.pool.",
+        "com.mchange.v2.resourcepool.",
     ],
     class_primitives: &[
         // Pools of connections and other objects: who waits in these waits for one that another thread holds.
@@ -121,6 +122,7 @@ static NAMES: Names = Names {
         ("ObjectPool.borrowObject", Primitive::Pool),
         ("pool.ConnectionPool.borrowConnection", Primitive::Pool),
         ("pool.ConnectionPool.getConnection", Primitive::Pool),
+        ("resourcepool.BasicResourcePool.prelimCheckoutResource", Primitive::Pool),
         ("locks.ReentrantLock", Primitive::Lock),
         ("locks.ReentrantReadWriteLock", Primitive::Lock),
         ("locks.StampedLock", Primitive::Lock),
@@ -157,6 +159,8 @@ static NAMES: Names = Names {
                 "G1CollectedHeap::mem_allocate",
             ],
         ),
+        // Handing methods to the compiler's threads (compileBroker.cpp, compilationPolicy.cpp).
+        (Theme::Compiler, &["CompileBroker::compile_method", "CompilationPolicy::"]),
         // Starting and ending threads, and the list of all threads (thread.cpp, threadSMR.cpp, jvm.cpp).
         (
             Theme::Creation,
