@@ -137,6 +137,19 @@ fn few_looks_clear_nothing() {
     assert!(unsure_of_locks(&answer_for(&tables)), "{:#?}", answer_for(&tables).verdict);
 }
 
+/// What a task with an unknown stack waits for may be a lock.
+#[test]
+fn looks_with_an_unknown_stack_clear_nothing() {
+    let mut tables = server(&[(READS, 3)]);
+    let looks: Vec<_> = tables.parked_tasks.clone();
+    tables.parked_tasks.extend(looks.into_iter().map(|row| recording::tables::ParkedTasks {
+        user_stack: None,
+        count: 1,
+        ..row
+    }));
+    assert!(unsure_of_locks(&answer_for(&tables)), "{:#?}", answer_for(&tables).verdict);
+}
+
 const TAKES: &str = "runtime.gopark@app < runtime.chanrecv@app < runtime.chanrecv1@app < main.acquire@app a.go:60 < \
                      main.upload@app a.go:71 < runtime.goexit@app";
 const ASLEEP_WITH_ONE: &str = "runtime.gopark@app < time.Sleep@app < main.send@app a.go:66 < main.upload@app a.go:72 < \

@@ -416,8 +416,8 @@ tables! {
         goroutine: Option<u64>,
     }
     /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by place; since format 1.9. Each moment
-    /// has a row for each stack, or one row without a stack when no task waited. Of many tasks only some are looked at
-    /// at a time.
+    /// has a row for each stack. A row without a stack counts tasks whose stacks are unknown; it counts 0 where no task
+    /// waited. Of many tasks only some are looked at at a time.
     pub struct ParkedTasks in "parked_tasks" {
         /// The traced run.
         run: RunId,

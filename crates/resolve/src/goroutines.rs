@@ -21,8 +21,9 @@ const LONGEST: u64 = 1 << 22;
 /// Goroutines that are looked at in one look: of more, the next look sees the next ones.
 const AT_ONCE: u64 = 256;
 
-/// The most bytes that are copied of a stack. Goroutines begin with 2 KiB; handlers of requests have some more.
-const STACK: u64 = 16 << 10;
+/// The most bytes that are copied of a stack. Goroutines begin with 2 KiB; handlers of requests have some more. A slice
+/// that does not leave its function lies on the stack, up to 64 KiB (`MaxImplicitStackVarSize` in cmd/compile).
+const STACK: u64 = 128 << 10;
 
 /// A goroutine's record, as far as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]

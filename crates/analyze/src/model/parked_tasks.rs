@@ -57,10 +57,14 @@ impl Look {
     }
 }
 
-/// Whether the tasks of a run were looked at often enough, between these two times, that a lock which they wait for would show.
+/// Whether the tasks of a run were looked at often enough, between these two times, that a lock which they wait for would
+/// show. A look in which the stack of a task is unknown tells too little for that.
 pub(super) fn well_seen(tables: &Tables, run: RunId, (begin, end): (u64, u64)) -> bool {
     let rows = tables.parked_tasks.iter().filter(|row| row.run == run && (begin..=end).contains(&row.time_ns));
-    rows.map(|row| row.time_ns).collect::<HashSet<u64>>().len() >= ENOUGH_LOOKS
+    let (unknown, known): (Vec<_>, Vec<_>) = rows.partition(|row| row.user_stack.is_none() && row.count > 0);
+    let unknown: HashSet<u64> = unknown.into_iter().map(|row| row.time_ns).collect();
+    let known: HashSet<u64> = known.into_iter().map(|row| row.time_ns).collect();
+    known.difference(&unknown).count() >= ENOUGH_LOOKS
 }
 
 /// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things
@@ -116,7 +120,11 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
             let first = || start(stacks, Some(*stack)).is_some_and(|(_, name)| name.is_some_and(is_first_task));
             waits && view.own.is_some() && !first()
         };
-        let Some(stack) = row.user_stack.filter(|_| row.count > 0) else { continue };
+        let Some(stack) = row.user_stack.filter(|_| row.count > 0) else {
+            // A task whose stack is unknown may wait for anything.
+            asleep.entry((row.run, row.time_ns)).or_default().waits_outside |= row.count > 0;
+            continue;
+        };
         if for_thing(&stack) {
             waiting.push((stack, row.count));
         }

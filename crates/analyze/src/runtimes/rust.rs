@@ -86,7 +86,12 @@ static NAMES: Names = Names {
         ],
     )],
     path_themes: &[(Theme::Allocator, &["std::sys::alloc::"])],
-    idle_workers: &["tokio::runtime::", "rayon_core::sleep::", "rayon_core::registry::WorkerThread::wait_until"],
+    idle_workers: &[
+        "tokio::runtime::",
+        "async_io::driver::block_on",
+        "rayon_core::sleep::",
+        "rayon_core::registry::WorkerThread::wait_until",
+    ],
     task_runners: &[
         "tokio::runtime::scheduler::multi_thread::worker::Context::run_task",
         "tokio::runtime::scheduler::current_thread::",

@@ -19,8 +19,8 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks, unless the last look was too long for that: one event for each stack, or one without a stack when nobody
-    /// waited.
+    /// Looks, unless the last look was too long for that: one event for each stack, one without a stack for tasks whose
+    /// stacks are unknown, and such a one that counts none when nobody waited.
     pub(super) fn look<'i>(
         &mut self,
         images: impl Iterator<Item = &'i mut Image>,
@@ -30,7 +30,7 @@ impl Looks {
         if time_ns < self.due_ns {
             return Vec::new();
         }
-        let mut all: Option<BTreeMap<StackId, u32>> = None;
+        let mut all: Option<BTreeMap<Option<StackId>, u32>> = None;
         for of_image in images.filter_map(|image| image.parked(interner, time_ns)) {
             let all = all.get_or_insert_default();
             of_image.into_iter().for_each(|(stack, count)| *all.entry(stack).or_default() += count);
@@ -40,7 +40,7 @@ impl Looks {
         if all.is_empty() {
             return vec![Event::Parked { time_ns, user_stack: None, count: 0 }];
         }
-        let each = all.into_iter().map(|(stack, count)| Event::Parked { time_ns, user_stack: Some(stack), count });
+        let each = all.into_iter().map(|(stack, count)| Event::Parked { time_ns, user_stack: stack, count });
         each.collect()
     }
 }

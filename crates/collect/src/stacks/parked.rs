@@ -24,17 +24,17 @@ impl Parked {
         }
     }
 
-    /// How many of them wait now at each stack; none where they cannot be read. `unwind` gives the stack of copied bytes, where
-    /// it is whole.
+    /// How many of them wait now at each stack, or at an unknown one; none where they cannot be read. `unwind` gives the
+    /// stack of copied bytes, where it is whole.
     pub(super) fn look(
         &mut self,
         mut unwind: impl FnMut(UserRegisters, &[u8]) -> Option<StackId>,
-    ) -> Option<BTreeMap<StackId, u32>> {
+    ) -> Option<BTreeMap<Option<StackId>, u32>> {
         let Parked { goroutines, known } = self;
         if known.len() >= KNOWN {
             known.clear();
         }
-        let mut counts: BTreeMap<StackId, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<Option<StackId>, u32> = BTreeMap::new();
         let alive = goroutines.as_mut()?.look(|record, registers, bytes| {
             let hash = hash(&registers, bytes);
             let stack = match known.get(&record).filter(|(of, _)| *of == hash) {
@@ -45,9 +45,7 @@ impl Parked {
                     stack
                 }
             };
-            if let Some(stack) = stack {
-                *counts.entry(stack).or_default() += 1;
-            }
+            *counts.entry(stack).or_default() += 1;
         });
         if !alive {
             *goroutines = None;

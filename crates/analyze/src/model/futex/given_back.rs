@@ -2,7 +2,7 @@
 //! task has no thread and so no wait of its own; the threads find nothing to run meanwhile.
 
 use super::places::MOST;
-use crate::model::code::{Code, Owner};
+use crate::model::code::Owner;
 use crate::model::run::Traced;
 use crate::model::stack_view::{View, called};
 use crate::model::stacks::Stacks;
@@ -13,12 +13,10 @@ use std::collections::BTreeMap;
 
 /// What most of a wait's time was for, if tasks gave it back, and where: the place that gave back most of it.
 pub(super) fn given_back<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, wait: &Wait) -> Option<(Primitive, View<'t>)> {
-    // A task that blocks its thread has a wait of its own.
-    if stacks.view(wait.user_stack, true).own.is_some() {
-        return None;
-    }
     let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
-    if !frames.iter().filter_map(Code::name).any(runtimes::is_worker_without_task) {
+    let worker = frames.iter().position(|c| c.name().is_some_and(runtimes::is_worker_without_task))?;
+    // A task that blocks its thread has a wait of its own. The program's code may call the scheduler.
+    if frames.iter().take(worker).any(|c| c.owner == Owner::Own) {
         return None;
     }
     let mut known = 0.0;
