@@ -90,3 +90,44 @@ fn the_interpreter_s_lock_is_told_at_a_line_of_the_program() {
     let line = lock["culprit"]["line"].as_u64().unwrap();
     assert!((5..=9).contains(&line), "{lock}");
 }
+
+const FORKED: &str = "
+import os
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    import threading
+    import types
+    module = types.ModuleType('goods')
+    exec(compile('''
+def weigh_goods(words):
+    total = 0
+    for word in words:
+        total += len(word) * 7 % 5
+    return total
+''', 'goods.py', 'exec'), module.__dict__)
+    words = ['word%d' % n for n in range(1000)]
+    def work():
+        for _ in range(1500):
+            module.weigh_goods(words)
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    os._exit(0)
+";
+
+/// A server's worker loads the application after it was forked: the process that was executed does not have that code.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn what_a_forked_process_loads_is_named() {
+    if !runs("python3") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let answer = recorded("python3", FORKED, folder.path());
+    let causes = answer["verdict"]["causes"].as_array().unwrap();
+    let lock = causes.iter().find(|cause| cause["id"] == "user-lock");
+    let lock = lock.unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
+    assert_eq!(lock["culprit"]["function"], "weigh_goods", "{lock:#}");
+}

@@ -59,6 +59,6 @@ pub use module::{Module, ModuleCache, ModuleRef};
 pub use objects::{Object, Objects};
 pub use probes::{Probe, ProbesError, probes, probes_in_file};
 pub use python::Python;
-pub use spans::{code_spans, executable_spans, merge_spans};
+pub use spans::{code_spans, executable_spans, joined, merge_spans};
 pub use symbols::{FunctionSite, ResolvedFrame, Symbolizer};
 pub use unwind::{DEPTH_LIMIT, Located, StackEnd, Truncation, Unwinder};

@@ -6,8 +6,13 @@ use crate::maps::{MappedFile, Mapping};
 /// The executable address ranges in ascending order, as `(start, end)` with `end` exclusive. Ranges that touch or
 /// overlap are joined.
 pub fn executable_spans(mappings: &[Mapping]) -> Vec<(u64, u64)> {
-    let mut spans: Vec<(u64, u64)> =
+    let spans: Vec<(u64, u64)> =
         mappings.iter().filter(|mapping| mapping.executable).map(|mapping| (mapping.start, mapping.end)).collect();
+    joined(spans)
+}
+
+/// Ranges in ascending order; those that touch or overlap are joined.
+pub fn joined(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     spans.sort_unstable();
     let mut joined: Vec<(u64, u64)> = Vec::with_capacity(spans.len());
     for (start, end) in spans {

@@ -9,8 +9,8 @@ use super::python::{Interpreter, PythonCall, PythonMap, merge};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
 use resolve::{
-    CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, code_spans, merge_spans,
-    parse_maps,
+    CodeAddress, MappedFile, ModuleCache, StackEnd, Truncation, Unwinder, UserRegisters, code_spans, joined,
+    merge_spans, parse_maps,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -63,6 +63,15 @@ pub(crate) struct CodeMap {
     pub(crate) leavers: Vec<(u64, u64)>,
     /// Its Python interpreter.
     pub(crate) python: Option<PythonMap>,
+}
+
+impl CodeMap {
+    /// Adds the code of a process that was forked from the image.
+    pub(crate) fn add(&mut self, other: &CodeMap) {
+        self.code = merge_spans(&joined([&self.code[..], &other.code].concat()), NARROW);
+        self.wide = merge_spans(&self.code, WIDE);
+        self.makes_code |= other.makes_code;
+    }
 }
 
 pub(super) struct Image {
@@ -239,6 +248,25 @@ impl Image {
             interner.notes.count(self.program.as_deref(), self.language, cut_at);
         }
         Unwound { stack: interner.stack(&self.handles, truncated), truncated, moved }
+    }
+
+    /// Unwinds for the image that this process was forked from, which then has the addresses.
+    pub(super) fn unwind_for(
+        &mut self,
+        image: &mut Image,
+        copied: Copied<'_>,
+        time_ns: u64,
+        interner: &mut Interner,
+    ) -> Unwound {
+        let unwound = self.unwind(copied, time_ns, interner);
+        image.addresses.clone_from(&self.addresses);
+        unwound
+    }
+
+    /// True where the last unwound stack is of another process, and that may have code that this one has not: an address
+    /// is unknown here, or functions are read from its memory.
+    pub(super) fn lacks(&self, pid: u32) -> bool {
+        pid != self.pid && (self.unwinder.stranger().is_some() || self.interpreter.map().is_some())
     }
 
     /// Puts the Python functions into the stack that was just unwound.

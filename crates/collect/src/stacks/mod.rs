@@ -29,14 +29,20 @@ use recording::tables::{Frame, Module, Stack};
 use recording::{FrameId, RunId, StackId, ThreadId};
 use resolve::ModuleCache;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use variables::{ImageData, Variables};
+
+/// How many processes that were forked from an image may have a memory map of their own here.
+const MOST_FORKS: usize = 64;
 
 /// The program images of one run, by the source's image numbers, and their stacks.
 pub(crate) struct Stacks<'a> {
     interner: &'a mut Interner,
     cache: &'a ModuleCache,
     images: HashMap<u32, Image>,
+    /// Processes that were forked from an image and have loaded code of their own since, by its number and theirs.
+    forks: HashMap<(u32, u32), Image>,
     variables: Variables,
     /// Images whose memory map has changed since the source last asked.
     moved: Vec<u32>,
@@ -52,6 +58,7 @@ impl<'a> Stacks<'a> {
             interner,
             cache,
             images: HashMap::new(),
+            forks: HashMap::new(),
             variables: Variables::default(),
             moved: Vec::new(),
             looks: Looks::default(),
@@ -89,7 +96,14 @@ impl<'a> Stacks<'a> {
     /// The images whose memory map has changed since the last call, with where their code lies now.
     pub(crate) fn take_moved(&mut self) -> Vec<(u32, CodeMap)> {
         let moved = std::mem::take(&mut self.moved).into_iter();
-        moved.filter_map(|number| Some((number, self.images.get(&number)?.code_map()))).collect()
+        let map = |number: u32| {
+            let mut map = self.images.get(&number)?.code_map();
+            for (_, fork) in self.forks.iter().filter(|((image, _), _)| *image == number) {
+                map.add(&fork.code_map());
+            }
+            Some((number, map))
+        };
+        moved.filter_map(map).collect()
     }
 
     /// The files that an image has mapped as code, by paths that this process can open.
@@ -97,11 +111,22 @@ impl<'a> Stacks<'a> {
         self.images.get(&image).map_or_else(Vec::new, Image::code_files)
     }
 
-    /// The handle of a thread's stack whose bytes were copied at `time_ns`. `pid`: the process of the image, for a new
-    /// image.
+    /// The handle of a stack of process `pid` whose bytes were copied at `time_ns`.
     pub(crate) fn user(&mut self, image: u32, pid: u32, stack: Copied<'_>, time_ns: u64) -> Option<StackId> {
         let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
-        let unwound = entry.unwind(stack, time_ns, self.interner);
+        let forks = self.forks.len();
+        let unwound = match self.forks.entry((image, pid)) {
+            Entry::Occupied(mut fork) => fork.get_mut().unwind_for(entry, stack, time_ns, self.interner),
+            Entry::Vacant(place) => {
+                let shared = entry.unwind(stack, time_ns, self.interner);
+                if !entry.lacks(pid) || forks >= MOST_FORKS {
+                    shared
+                } else {
+                    let fork = place.insert(Image::new(pid, self.cache));
+                    fork.unwind_for(entry, stack, time_ns, self.interner)
+                }
+            }
+        };
         if unwound.moved {
             self.add_moved(image);
         }
