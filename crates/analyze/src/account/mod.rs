@@ -6,13 +6,11 @@
 //! Rooms: `pieces` the timelines; `pool` which of their waits are for a next task; `timeline` the split instant by
 //! instant; `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks
 //! show; `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by
-//! line; `beside_compiler` what threads waited for while a compiler ran; `losses` and `scale` how both are scaled to the
-//! clean runs; `latency` what the work already waits for at the
+//! line; `losses` and `scale` how both are scaled to the clean runs; `latency` what the work already waits for at the
 //! smallest count; `lines` what an account consists of; `parts` lines in the making.
 //!
 //! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
-mod beside_compiler;
 pub mod criticality;
 pub mod growth;
 pub mod idle;

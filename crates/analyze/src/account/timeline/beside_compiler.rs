@@ -1,9 +1,9 @@
 //! A runtime's compiler on processors that the program left idle: that time is lost to what the program's threads waited
 //! for, and not to the compiler. It would have compiled later, or not at all, had they been busy.
 
-use super::lines::LineId;
-use super::parts::{LossPart, Parts};
-use super::pieces::{Activity, Tier};
+use crate::account::lines::LineId;
+use crate::account::parts::{LossPart, Parts};
+use crate::account::pieces::{Activity, Tier};
 use std::collections::BTreeMap;
 
 /// What threads waited for while a compiler's threads ran, from one traced run.
@@ -19,7 +19,7 @@ impl BesideCompiler {
     /// Some time passes, in which the compiler ran with weight `compiling`, on `free` processors that nobody else was
     /// ready to use, while `idle` were idle anyway. `present`: the weight of all threads by what they do. As for idle
     /// processors, the first tier is charged before the second one.
-    pub(super) fn passes(
+    pub(in crate::account) fn passes(
         &mut self,
         compiling: i64,
         free: i64,
@@ -50,7 +50,7 @@ impl BesideCompiler {
     }
 
     /// Moves the compiler's part of a loss to what threads waited for meanwhile.
-    pub(super) fn give_back(&self, parts: Vec<LossPart>) -> Vec<LossPart> {
+    pub(in crate::account) fn give_back(&self, parts: Vec<LossPart>) -> Vec<LossPart> {
         if self.compiled <= 0.0 || self.waited.is_empty() {
             return parts;
         }
