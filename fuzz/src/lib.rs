@@ -89,7 +89,9 @@ pub fn meta(bytes: &[u8]) {
 pub fn maps(bytes: &[u8]) {
     if let Ok(mappings) = resolve::parse_maps(bytes) {
         resolve::executable_spans(&mappings);
-        resolve::merge_spans(&mappings, 16);
+        let spans = resolve::merge_spans(&resolve::code_spans(&mappings), 16);
+        assert!(spans.len() <= 16 && spans.iter().all(|(start, end)| start < end));
+        assert!(spans.windows(2).all(|pair| pair[0].1 < pair[1].0));
         assert!(mappings.iter().all(|mapping| mapping.start < mapping.end));
     }
 }
@@ -132,6 +134,7 @@ pub fn unwind(bytes: &[u8]) {
         device: (0, 0),
         inode: 0,
         executable: true,
+        reserved: false,
         deleted: false,
         path: MappedFile::File(module_file(file)),
     };
