@@ -64,7 +64,7 @@ pub enum Tier {
     Never,
 }
 
-/// Those without a reason.
+/// Activities without a reason.
 const SIMPLE: [Activity; 5] =
     [Activity::Running, Activity::Ready, Activity::Preempted, Activity::Unseen, Activity::Compiling];
 

@@ -22,6 +22,7 @@ pub(crate) use interner::Interner;
 pub(crate) use python::{PythonCall, PythonMap};
 
 use crate::events::Event;
+use crate::procfs::monotonic_ns;
 use crate::sharing::{ImageCode, SharedRows, SharingSampler};
 use image::Image;
 use looks::Looks;
@@ -34,7 +35,13 @@ use std::path::PathBuf;
 use variables::{ImageData, Variables};
 
 /// How many processes that were forked from an image may have a memory map of their own here.
+///
+/// Decides: in how many processes at a time code is named that they loaded after they were forked.
+/// From: chosen: more than one worker for each processor of most machines; no measurement.
+/// Wrong if: a server has more workers than that, which load the application after the fork.
 const MOST_FORKS: usize = 64;
+/// So often at most it is looked which of them have ended, nanoseconds.
+const PRUNE_NS: u64 = 100_000_000;
 
 /// The program images of one run, by the source's image numbers, and their stacks.
 pub(crate) struct Stacks<'a> {
@@ -43,6 +50,8 @@ pub(crate) struct Stacks<'a> {
     images: HashMap<u32, Image>,
     /// Processes that were forked from an image and have loaded code of their own since, by its number and theirs.
     forks: HashMap<(u32, u32), Image>,
+    /// When it was last looked which of these have ended, nanoseconds of CLOCK_MONOTONIC.
+    pruned_ns: u64,
     variables: Variables,
     /// Images whose memory map has changed since the source last asked.
     moved: Vec<u32>,
@@ -59,6 +68,7 @@ impl<'a> Stacks<'a> {
             cache,
             images: HashMap::new(),
             forks: HashMap::new(),
+            pruned_ns: 0,
             variables: Variables::default(),
             moved: Vec::new(),
             looks: Looks::default(),
@@ -69,6 +79,7 @@ impl<'a> Stacks<'a> {
 
     /// A process executes a program, which from now on is the image with this number.
     pub(crate) fn execute(&mut self, image: u32, pid: u32) {
+        self.forks.retain(|(_, forked), _| *forked != pid);
         self.images.insert(image, Image::new(pid, self.cache));
         self.refresh(image);
     }
@@ -113,6 +124,7 @@ impl<'a> Stacks<'a> {
 
     /// The handle of a stack of process `pid` whose bytes were copied at `time_ns`.
     pub(crate) fn user(&mut self, image: u32, pid: u32, stack: Copied<'_>, time_ns: u64) -> Option<StackId> {
+        self.prune();
         let entry = self.images.entry(image).or_insert_with(|| Image::new(pid, self.cache));
         let forks = self.forks.len();
         let unwound = match self.forks.entry((image, pid)) {
@@ -133,6 +145,15 @@ impl<'a> Stacks<'a> {
         self.unwound += 1;
         self.cut += u64::from(unwound.truncated);
         unwound.stack
+    }
+
+    /// Makes room for further forked processes where some have ended.
+    fn prune(&mut self) {
+        if self.forks.len() < MOST_FORKS || monotonic_ns() < self.pruned_ns + PRUNE_NS {
+            return;
+        }
+        self.forks.retain(|(_, pid), _| std::fs::exists(format!("/proc/{pid}")).unwrap_or(true));
+        self.pruned_ns = monotonic_ns();
     }
 
     /// The handle of the stack with these kernel addresses, innermost first.
