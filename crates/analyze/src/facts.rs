@@ -21,6 +21,8 @@ pub struct Facts<'a, 't> {
     pub ledgers: &'a [Ledger<'a, 't>],
     /// Processors that the program may use.
     pub processors: u32,
+    /// True for a program that runs more threads than the count says, as its smallest count shows.
+    pub more_threads: bool,
     /// The words for a line of the account, from the causes.
     pub named: fn(&Model<'_>, LineId) -> String,
     /// The thread count that is asked about; absent where the count is chosen by its loss.
@@ -77,9 +79,8 @@ impl<'a, 't> Facts<'a, 't> {
     /// pipeline of n threads plus two. The number of processors is then no limit for the count, and the loss of the
     /// smaller count keeps no further thread from helping, as at the smallest count.
     pub fn overtaken(&self, ledger: &Ledger<'_, '_>) -> bool {
-        let more_threads = self.ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.is_only_run);
         let threads = ledger.account.threads;
-        let Some(own) = self.points.iter().find(|p| p.threads == threads).filter(|_| more_threads) else {
+        let Some(own) = self.points.iter().find(|p| p.threads == threads).filter(|_| self.more_threads) else {
             return false;
         };
         let faster = |p: &&Point| p.threads > threads && p.speedup_interval.low > own.speedup_interval.high;
@@ -90,6 +91,11 @@ impl<'a, 't> Facts<'a, 't> {
     pub fn any_loss(&self) -> bool {
         self.ledgers.iter().any(has_loss)
     }
+}
+
+/// See [`Facts::more_threads`].
+pub fn more_threads(ledgers: &[Ledger<'_, '_>]) -> bool {
+    ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.is_only_run)
 }
 
 /// True when the program itself certainly loses enough at a count to matter. What the machine took does not count.

@@ -101,7 +101,8 @@ fn concluded<'t>(model: &Model<'t>, clean: &Clean<'t>, ledgers: &[Ledger<'_, 't>
     let mut points = clean.points();
     points.iter_mut().for_each(|point| point.load = load::point(clean, point.threads));
     let processors = tables.meta.machine.usable_processors.max(1);
-    let facts = Facts { model, clean, points: &points, ledgers, processors, named: words, only: None };
+    let more_threads = facts::more_threads(ledgers);
+    let facts = Facts { model, clean, points: &points, ledgers, processors, more_threads, named: words, only: None };
     let verdict = verdict::verdict(&facts, causes);
     Answer {
         what_if: foresight::what_if(&facts, causes, &verdict),

@@ -37,7 +37,7 @@ use fixed_threads::{fixed_threads, library_threads};
 use futex::FutexWait;
 use linux::SyscallNumbers;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
-use recording::{RunId, StackId, Tables, ThreadId, WaitId};
+use recording::{QuickMap, RunId, StackId, Tables, ThreadId, WaitId};
 pub use run::Traced;
 pub use run::timelines;
 use run::timelines::Timelines;
@@ -111,7 +111,7 @@ impl<'t> Model<'t> {
                     threads: BTreeMap::new(),
                     slices: Timelines::none(&tables.slices),
                     waits: BTreeMap::new(),
-                    wakes: HashMap::new(),
+                    wakes: QuickMap::default(),
                     handed: HashSet::new(),
                     own_events: false,
                     task_sleeps: TaskSleeps::default(),
@@ -282,7 +282,7 @@ const OWN_EVENTS: f64 = 0.9;
 
 /// True where a program talks to itself: a server and its clients in one process, event loops that wake each other.
 /// Waits that ended with the process or thread do not count.
-fn own_events(waits: &BTreeMap<WaitId, &Wait>, wakes: &HashMap<WaitId, Vec<&Wake>>, numbers: &SyscallNumbers) -> bool {
+fn own_events(waits: &BTreeMap<WaitId, &Wait>, wakes: &QuickMap<WaitId, Vec<&Wake>>, numbers: &SyscallNumbers) -> bool {
     let polls = waits.values().filter(|wait| matches!(wait.reason, Reason::Pipe | Reason::Poll));
     let ends = |wake: &&&Wake| wake.waker_syscall.is_some_and(|call| numbers.exit.contains(&call));
     let woken = polls.flat_map(|wait| wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default());
@@ -304,7 +304,7 @@ fn by_own(wake: &Wake, numbers: &SyscallNumbers) -> bool {
 /// call. Where the program talks to itself, all its waits for pipes, sockets and events are included.
 fn handed(
     waits: &BTreeMap<WaitId, &Wait>,
-    wakes: &HashMap<WaitId, Vec<&Wake>>,
+    wakes: &QuickMap<WaitId, Vec<&Wake>>,
     numbers: &SyscallNumbers,
     own_events: bool,
 ) -> HashSet<WaitId> {

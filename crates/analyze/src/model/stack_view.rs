@@ -51,6 +51,14 @@ pub struct View<'t> {
     pub service: bool,
     /// Where nameless code made at run time called the library.
     pub nameless: Option<Code<'t>>,
+    /// True when the entry waits at a semaphore.
+    pub semaphore: bool,
+    /// True when the library's part holds an executor's worker that has no task.
+    pub without_task: bool,
+    /// True when no code of the program is called by such a worker.
+    pub idle_worker: bool,
+    /// True when the entry is responsible for what happens here.
+    pub(super) entry_owns: bool,
 }
 
 impl<'t> View<'t> {
@@ -62,11 +70,7 @@ impl<'t> View<'t> {
     /// The library function that is responsible for what happens here; absent when the entry is a primitive or has no
     /// name, because then the program's own code is responsible.
     pub fn library(&self) -> Option<Code<'t>> {
-        let wraps = |name: &str| {
-            runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name) || runtimes::is_border(name)
-        };
-        let owns = |name: &str| !runtimes::is_thread_start(name) && !runtimes::is_semaphore(name) && !wraps(name);
-        self.entry.filter(|e| e.primitive.is_none() && e.name().is_some_and(owns))
+        self.entry.filter(|_| self.entry_owns)
     }
 
     /// The responsible library function, else the program's own.
@@ -102,7 +106,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     };
     let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
-    let entry = match first {
+    let called_in = match first {
         Some(_) => before.iter().rev().find(|c| !stub(c) && !interpreter(c)),
         // No own frame: the outermost named frame that is not a thread's start function. What a virtual machine runs
         // says more than the machine's own loop around it.
@@ -112,6 +116,9 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
             before.iter().rev().find(method).or_else(|| before.iter().rev().find(named))
         }
     };
+    let entry = called_in.filter(|c| c.owner != Owner::System);
+    let semaphore = entry.and_then(Code::name).is_some_and(runtimes::is_semaphore);
+    let worker = frames.iter().rposition(has_no_task);
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
     let functions: Vec<Called> = frames.iter().map(called).collect();
     let stack = CallStack {
@@ -132,11 +139,28 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         lock_object: runtimes::is_lock_object(&stack),
         parked,
         theme: before.iter().find_map(|c| c.theme),
-        entry: entry.filter(|c| c.owner != Owner::System).copied(),
+        entry: entry.copied(),
         service: functions.iter().any(|f| runtimes::is_service_loop(f.name)),
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
+        semaphore,
+        without_task: frames.iter().take_while(|c| c.owner != Owner::Own).any(has_no_task),
+        idle_worker: worker.is_some_and(|at| frames.iter().take(at).all(|c| c.owner != Owner::Own)),
+        entry_owns: entry.is_some_and(|e| !semaphore && owns(e)),
     }
+}
+
+/// True when a library's function, called by the program, is responsible for what happens inside it.
+fn owns(entry: &Code<'_>) -> bool {
+    let wraps = |name: &str| {
+        runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name) || runtimes::is_border(name)
+    };
+    entry.primitive.is_none() && entry.name().is_some_and(|name| !runtimes::is_thread_start(name) && !wraps(name))
+}
+
+/// An executor's worker without a task.
+fn has_no_task(code: &Code<'_>) -> bool {
+    code.name().is_some_and(runtimes::is_worker_without_task)
 }
 
 /// Code made at run time without a function's name. The frames around it are mostly a virtual machine's own, so they do

@@ -5,7 +5,7 @@ use super::stack_view::{View, called, summed_up};
 use crate::runtimes::user::UserFunctions;
 use crate::runtimes::{self, OwnClasses};
 use recording::tables::{Module, ModuleKind, Stack};
-use recording::{FrameId, ModuleId, StackId, Tables};
+use recording::{FrameId, ModuleId, QuickMap, StackId, Tables};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
@@ -22,9 +22,9 @@ pub const DEEPEST: usize = 512;
 /// All stacks of a recording.
 #[derive(Debug)]
 pub struct Stacks<'t> {
-    pub(super) stacks: HashMap<StackId, &'t Stack>,
-    frames: HashMap<FrameId, Vec<Code<'t>>>,
-    views: RefCell<HashMap<(StackId, bool), View<'t>>>,
+    pub(super) stacks: QuickMap<StackId, &'t Stack>,
+    frames: QuickMap<FrameId, Vec<Code<'t>>>,
+    views: RefCell<QuickMap<(StackId, bool), View<'t>>>,
     /// Frames that take or release a lock whose slow path is jumped to: it has the same return address as the named
     /// function.
     lock_calls: HashSet<FrameId>,
@@ -40,7 +40,7 @@ impl<'t> Stacks<'t> {
             |m: &Module| m.kind == ModuleKind::Library && runtimes::is_c_library_module(file_name(&m.path));
         let carries_c_library = !tables.modules.iter().any(is_c_library);
         let user = UserFunctions::new(&tables.meta.functions);
-        let mut frames: HashMap<FrameId, Vec<Code>> = HashMap::new();
+        let mut frames: QuickMap<FrameId, Vec<Code>> = QuickMap::default();
         for frame in &tables.frames {
             let code = Code::new(frame, modules.get(&frame.module).copied(), &user, carries_c_library);
             frames.entry(frame.frame).or_default().push(code);
@@ -48,7 +48,7 @@ impl<'t> Stacks<'t> {
         for inlined in frames.values_mut() {
             inlined.sort_by_key(|c| c.frame.depth);
         }
-        let stacks: HashMap<StackId, &Stack> = tables.stacks.iter().map(|s| (s.stack, s)).collect();
+        let stacks: QuickMap<StackId, &Stack> = tables.stacks.iter().map(|s| (s.stack, s)).collect();
         let takes_lock =
             |frame: &FrameId| frames.get(frame).into_iter().flatten().any(|c| runtimes::takes_lock(called(c)));
         let locks = tables.stacks.iter().filter(|row| takes_lock(&row.frame));

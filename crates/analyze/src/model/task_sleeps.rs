@@ -8,8 +8,8 @@ use super::stack_view::View;
 use super::stacks::Stacks;
 use super::task_pools::TaskPool;
 use crate::runtimes::{Parked, Primitive};
-use recording::WaitId;
 use recording::tables::{self, Slice, State, Wait, Wake};
+use recording::{QuickMap, WaitId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Why a thread of a task scheduler sleeps.
@@ -43,7 +43,7 @@ impl TaskSleeps {
     /// Finds them. `pools`: what the tasks pass to each other; `futex`: the number of that system call.
     pub fn new<'t>(
         waits: &BTreeMap<WaitId, &'t Wait>,
-        wakes: &HashMap<WaitId, Vec<&'t Wake>>,
+        wakes: &QuickMap<WaitId, Vec<&'t Wake>>,
         stacks: &Stacks<'t>,
         pools: &[TaskPool],
         futex: u32,
@@ -159,7 +159,7 @@ impl TaskSleeps {
     fn passed_on(
         &self,
         parked: &[(&Wait, Parked, View<'_>)],
-        wakes: &HashMap<WaitId, Vec<&Wake>>,
+        wakes: &QuickMap<WaitId, Vec<&Wake>>,
         stacks: &Stacks<'_>,
     ) -> Option<SleepReason> {
         let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);

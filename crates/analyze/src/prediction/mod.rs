@@ -19,7 +19,7 @@ use crate::account::lines::{LineId, Why};
 use crate::answer::{Answer, CauseId, Interval, Point, QueueKind};
 use crate::causes::lines::{owner, words};
 use crate::curve::{Clean, median_of};
-use crate::facts::Facts;
+use crate::facts::{Facts, more_threads};
 use crate::model::Model;
 use crate::statistics::MIN_SHARE;
 use crate::words::{count, said, two_digits};
@@ -76,6 +76,7 @@ pub fn predict<'t>(
         points: &answer.curve,
         ledgers,
         processors: model.tables.meta.machine.usable_processors.max(1),
+        more_threads: more_threads(ledgers),
         named: words,
         only: None,
     };

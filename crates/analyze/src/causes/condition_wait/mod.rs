@@ -25,7 +25,7 @@ use crate::model::similar_threads::{self, Calls};
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{is_interpreter, is_scheduler_alone};
 use crate::scaling::more_could_wait;
-use recording::ThreadId;
+use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A stage sets the pace when more than half of the waiting falls into its running time: no other stage can have as
@@ -148,15 +148,21 @@ fn explain<'t>(
 fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let stacks = &facts.model.stacks;
     let (mut inside, mut all) = (0.0, 0.0);
+    let mut known: BTreeMap<StackId, bool> = BTreeMap::new();
+    let mut scheduler_alone = |stack: Option<StackId>| match stack {
+        Some(stack) => *known
+            .entry(stack)
+            .or_insert_with(|| is_scheduler_alone(stacks.frames(stack).iter().filter_map(Code::name))),
+        None => false,
+    };
     for (wait, seconds) in waits(ledger, |w| matches!(w, Why::Condition | Why::Sleep)) {
         all += seconds;
-        let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
         inside += match ledger.traced.task_sleeps.reason(wait.wait) {
             // Polling counts as waiting for work where the program talks to itself: other goroutines then bring what is
             // polled for.
             Some(SleepReason::Unknown | SleepReason::Polls) => seconds,
             Some(_) => 0.0,
-            None if is_scheduler_alone(frames.iter().filter_map(Code::name)) => seconds,
+            None if scheduler_alone(wait.user_stack) => seconds,
             None => 0.0,
         };
     }

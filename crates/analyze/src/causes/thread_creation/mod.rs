@@ -16,6 +16,8 @@ use crate::model::code::place;
 use crate::model::stack_view::View;
 use crate::runtimes::Theme;
 use crate::statistics::median;
+use recording::StackId;
+use std::collections::BTreeMap;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -54,12 +56,12 @@ fn explain<'t>(
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
     let traced = ledger.traced;
-    let created: Vec<(View, f64)> = traced
-        .threads
-        .values()
-        .filter_map(|t| t.created_stack)
-        .map(|s| (facts.model.stacks.view(Some(s), true), 1.0))
-        .collect();
+    let mut created: BTreeMap<StackId, f64> = BTreeMap::new();
+    for stack in traced.threads.values().filter_map(|t| t.created_stack) {
+        *created.entry(stack).or_default() += 1.0;
+    }
+    let created: Vec<(View, f64)> =
+        created.into_iter().map(|(stack, count)| (facts.model.stacks.view(Some(stack), true), count)).collect();
     let views = match created.iter().any(|(view, _)| view.own.is_some()) {
         true => created,
         false => sources(facts, ledger, |w| w == Why::Creation, |d| d == Doing::Creation),

@@ -13,10 +13,8 @@ use std::collections::BTreeMap;
 
 /// What most of a wait's time was for, if tasks gave it back, and where: the place that gave back most of it.
 pub(super) fn given_back<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, wait: &Wait) -> Option<(Primitive, View<'t>)> {
-    let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
-    let worker = frames.iter().rposition(|c| c.name().is_some_and(runtimes::is_worker_without_task))?;
     // A task that blocks its thread has a wait of its own. The program's code may call the scheduler.
-    if frames.iter().take(worker).any(|c| c.owner == Owner::Own) {
+    if !stacks.view(wait.user_stack, true).idle_worker {
         return None;
     }
     let mut known = 0.0;

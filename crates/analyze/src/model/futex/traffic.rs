@@ -4,7 +4,7 @@ use super::places::{FutexPlace, MOST, Object};
 use crate::model::linux::SyscallNumbers;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
-use crate::runtimes::{self, Primitive};
+use crate::runtimes::Primitive;
 use recording::tables::{Reason, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,12 +171,11 @@ pub(super) fn traffic<'t>(
 /// True when the wait expected a value that locks use, or is at a semaphore. Who releases a lock wakes one thread: the
 /// counter of a barrier or of finished rounds passes through the same values, and its wake-ups are for all.
 pub(super) fn has_lock_value(traced: &Traced<'_>, wait: &Wait, stacks: &Stacks<'_>) -> bool {
-    let entry = stacks.view(wait.user_stack, true).entry.and_then(|c| c.name());
     let value = |v: u32| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0;
     let wakes = || traced.wakes.get(&wait.wait).into_iter().flatten();
     let ended = |all: bool| wakes().filter(|w| w.wakes_many == Some(all)).map(|w| w.blocked_ns as f64).sum::<f64>();
     let released = || ended(true) <= MOST * (ended(true) + ended(false));
-    entry.is_some_and(runtimes::is_semaphore) || wait.expected.is_some_and(value) && released()
+    stacks.view(wait.user_stack, true).semaphore || wait.expected.is_some_and(value) && released()
 }
 
 /// The address and the process that a wait belongs to. Without an address each wait is an object of its own.

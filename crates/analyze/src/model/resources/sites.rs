@@ -6,9 +6,8 @@ use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{self, Primitive};
-use recording::ThreadId;
-use recording::WaitId;
 use recording::tables::{Reason, Wait};
+use recording::{StackId, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decides: whether futexes of one place belong to one object: those less than this many bytes apart do.
@@ -61,11 +60,10 @@ fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWa
     if view.theme.is_some() || view.service || view.parked.is_some() || view.runtime_lock.is_some() {
         return None;
     }
-    let semaphore = view.entry.and_then(|c| c.name()).is_some_and(runtimes::is_semaphore);
     match (view.primitive, futex.purpose) {
         (Some(Primitive::Pool), _) => Some(Said::ByUser),
         _ if hidden => Some(Said::Hidden),
-        (None | Some(Primitive::Lock | Primitive::Condition), _) if semaphore => Some(Said::Semaphore),
+        (None | Some(Primitive::Lock | Primitive::Condition), _) if view.semaphore => Some(Said::Semaphore),
         (Some(Primitive::Condition), _) => Some(Said::Condition),
         (Some(_), _) => None,
         // Named by other waits at the same address.
@@ -77,9 +75,7 @@ fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWa
 
 /// True for an executor's worker without a task: workers wake each other when they find tasks.
 fn waits_for_tasks(stacks: &Stacks<'_>, wait: &Wait) -> bool {
-    let frames = wait.user_stack.map(|s| stacks.frames(s)).unwrap_or_default();
-    let library = frames.iter().take_while(|c| c.owner != Owner::Own);
-    library.filter_map(Code::name).any(runtimes::is_worker_without_task)
+    stacks.view(wait.user_stack, wait.syscall.is_some()).without_task
 }
 
 /// True for a wait that may hide a task waiting for one of a few things: the thread has no task that can run, it polls
@@ -136,12 +132,18 @@ pub(super) fn sites<'t>(
 /// most of that time: a stack that breaks off inside the library is then known to begin there.
 fn callers<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>) -> BTreeMap<LibraryCall<'t>, (Code<'t>, f64)> {
     let mut all: BTreeMap<LibraryCall<'t>, BTreeMap<Option<&'t str>, (Code<'t>, f64)>> = BTreeMap::new();
+    let mut blocked: BTreeMap<StackId, f64> = BTreeMap::new();
     for wait in traced.waits.values() {
-        let frames = wait.user_stack.map(|stack| stacks.frames(stack)).unwrap_or_default();
+        if let Some(stack) = wait.user_stack {
+            *blocked.entry(stack).or_default() += wait.blocked_ns as f64;
+        }
+    }
+    for (stack, blocked) in blocked {
+        let frames = stacks.frames(stack);
         let Some(own) = frames.iter().find(|c| c.owner == Owner::Own && c.name().is_some()).copied() else { continue };
         for code in frames.iter().take_while(|c| c.owner != Owner::Own).filter(|c| c.name().is_some()) {
             let of = all.entry((code.module, code.name())).or_default();
-            of.entry(own.name()).or_insert((own, 0.0)).1 += wait.blocked_ns as f64;
+            of.entry(own.name()).or_insert((own, 0.0)).1 += blocked;
         }
     }
     let most = |of: BTreeMap<Option<&'t str>, (Code<'t>, f64)>| {

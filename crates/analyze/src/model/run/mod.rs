@@ -16,7 +16,7 @@ use recording::tables::{
     CallSite, FaultSite, Foreign, KernelLock, Peer, PeerSide, Run, Sample, Slice, State, Syscall, Thread, Trace, Wait,
     Wake,
 };
-use recording::{ThreadId, WaitId};
+use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use timelines::Timelines;
 
@@ -72,7 +72,7 @@ pub struct Traced<'t> {
     /// Its waits, by handle.
     pub waits: BTreeMap<WaitId, &'t Wait>,
     /// Who ended them.
-    pub wakes: HashMap<WaitId, Vec<&'t Wake>>,
+    pub wakes: QuickMap<WaitId, Vec<&'t Wake>>,
     /// Waits that the program's own threads and processes end, by writing or reading at the other end.
     pub handed: HashSet<WaitId>,
     /// True where waits for pipes, sockets and events are ended by the program's own threads.
