@@ -3,7 +3,7 @@
 //! Evidence: CPU time and waiting in the creation of threads and in what the C library does at their end, and idle
 //! capacity while one thread creates or ends the others.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `statistics`.
+//! May import: `account`, `answer`, `facts`, `model`, `recording`, `runtimes`, `shared`, `statistics`.
 
 use crate::causes::shared::blame::{Blamed, culprit, on_cpu, sources};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
