@@ -6,18 +6,18 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
-use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::lines::Within;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
+use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
 use crate::model::code::{file_name, place};
 use crate::model::stack_view::View;
-use crate::runtimes::{self, Theme, advice};
 use crate::runtimes::function_name::{plain, readable};
+use crate::runtimes::{self, Theme, advice};
 use recording::tables::Wait;
 use std::collections::BTreeMap;
 
@@ -128,7 +128,8 @@ fn for_collector(culprit: Option<&Culprit>, name: Option<&str>) -> String {
 }
 
 fn of_collector(culprit: Option<&Culprit>) -> String {
-    let most = culprit.and_then(|c| c.callers.first()).map(|site| format!(", most in {}", place(site))).unwrap_or_default();
+    let most =
+        culprit.and_then(|c| c.callers.first()).map(|site| format!(", most in {}", place(site))).unwrap_or_default();
     format!("The garbage collector takes the processors: the program allocates more than it needs to keep{most}.")
 }
 

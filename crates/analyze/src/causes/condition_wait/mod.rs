@@ -10,14 +10,14 @@
 mod handed_in;
 mod pausing;
 
-use crate::causes::shared::blame::{by_weight, named, running, waits};
-use crate::causes::shared::holders::{Act, holders};
-use crate::causes::shared::{self, Meta, blame, by_lines, duration, evidence, found, hidden, not_clear_beside};
-use crate::account::criticality::{SeenAt, Idle};
+use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
+use crate::causes::shared::blame::{by_weight, named, running, waits};
+use crate::causes::shared::holders::{Act, holders};
+use crate::causes::shared::{self, Meta, blame, by_lines, duration, evidence, found, hidden, not_clear_beside};
 use crate::facts::{Facts, significant};
 use crate::model::code::{Code, file_name, place};
 use crate::model::resources::Pool;
@@ -135,7 +135,8 @@ fn explain<'t>(
         }
     }
     if causes.is_empty() && held {
-        Err("threads sleep while they hold one of a few resources that others wait for; resource-pool says more".to_owned())
+        Err("threads sleep while they hold one of a few resources that others wait for; resource-pool says more"
+            .to_owned())
     } else if causes.is_empty() {
         Err("sleeping and waiting for work are each too small to be told from noise".to_owned())
     } else {
@@ -179,16 +180,12 @@ fn alone_at(busiest: &Stage) -> bool {
     busiest.share > MOST && busiest.utilisation >= BUSY
 }
 
-fn stage<'t>(
-    facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, 't>,
-    lost: (f64, f64),
-    meta: &Meta,
-) -> Result<Cause, String> {
+fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), meta: &Meta) -> Result<Cause, String> {
     let meanwhile = &ledger.split.criticality;
     let blocked = Idle::Waiting(Activity::Blocked(Why::Condition));
     let nobody = meanwhile.nobody.get(&blocked).copied().unwrap_or(0.0);
-    let charged = ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
+    let charged =
+        ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
     if nobody > MOST * charged {
         let paused = meanwhile.paused.get(&blocked).copied().unwrap_or(0.0);
         let waiters = waiters(ledger);
@@ -230,10 +227,9 @@ fn stage<'t>(
     let waiters = waiters(ledger);
     let summary = match (alone, waiters.is_subset(&busiest.threads)) {
         // The threads that wait are also those that run: they need each other's results.
-        (_, true) | (false, _) => format!(
-            "Threads wait for each other: on average {:.1} run at a time, most in {what}.",
-            average(ledger)
-        ),
+        (_, true) | (false, _) => {
+            format!("Threads wait for each other: on average {:.1} run at a time, most in {what}.", average(ledger))
+        }
         (true, false) => format!(
             "Threads wait for the stage that is busy {:.0} % of the time: {} in {what}.",
             busiest.utilisation * 100.0,

@@ -5,10 +5,10 @@
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `model`, `shared`, `statistics`, `words`.
 
-use crate::causes::shared::blame::by_weight;
-use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
 use crate::answer::{CauseId, Condition, Unit};
+use crate::causes::shared::blame::by_weight;
+use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
 use crate::model::linux::is_kernel_thread;
@@ -93,7 +93,9 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, clean: f64, meta: &Meta) -> Con
             evidence("time of other programs in the timed runs, per unit of work", clean, Unit::Seconds, "runs"),
         ]
         .into_iter()
-        .chain(others.iter().take(3).map(|(name, s)| evidence(format!("of that, {name}"), *s, Unit::Seconds, "foreign")))
+        .chain(
+            others.iter().take(3).map(|(name, s)| evidence(format!("of that, {name}"), *s, Unit::Seconds, "foreign")),
+        )
         .collect(),
         remedies: vec![
             "stop the other programs, or measure on an idle machine".to_owned(),

@@ -4,9 +4,9 @@
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`.
 
-use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
 use crate::answer::{CauseId, Condition, Unit};
+use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
 use crate::words::percent;

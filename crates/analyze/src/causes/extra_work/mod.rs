@@ -9,14 +9,14 @@
 
 mod repeated;
 
-use crate::causes::shared::blame::{Blamed, culprit, named, seconds_a_sample, sources};
-use repeated::repeated;
-use crate::causes::shared::slower_code::{self, SlowerCode};
-use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden, not_significant};
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Unit};
+use crate::causes::shared::blame::{Blamed, culprit, named, seconds_a_sample, sources};
+use crate::causes::shared::slower_code::{self, SlowerCode};
+use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden, not_significant};
 use crate::facts::{Facts, significant};
+use repeated::repeated;
 
 /// The growth of instructions or calls explains the growth of time when it is more than half as large.
 ///
@@ -131,12 +131,7 @@ fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
 }
 
 /// Functions that do more work, where the evidence shows it.
-fn functions<'t>(
-    facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, 't>,
-    code: &SlowerCode<'t>,
-    meta: &Meta,
-) -> Option<Cause> {
+fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>, meta: &Meta) -> Option<Cause> {
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
     // Where instructions are counted, they decide.
     let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
@@ -168,7 +163,12 @@ fn functions<'t>(
         rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
     }
     if let Some(ratio) = code.instructions {
-        rows.push(evidence("instructions per unit of work over those of the smallest count", ratio, Unit::Ratio, "runs"));
+        rows.push(evidence(
+            "instructions per unit of work over those of the smallest count",
+            ratio,
+            Unit::Ratio,
+            "runs",
+        ));
     }
     let counted = facts.counted().word();
     Some(Cause {

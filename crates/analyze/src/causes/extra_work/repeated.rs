@@ -4,17 +4,17 @@
 //! Shared memory, caches and execution units make code slower with more processors, but not with more threads on the
 //! same processors: then each thread's time falls as the count grows.
 
-use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
-use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
 use crate::account::Ledger;
 use crate::account::criticality::SeenAt;
 use crate::account::profile::Doing;
 use crate::answer::Culprit;
+use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
+use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
 use crate::facts::Facts;
 use crate::model::code::{Code, Owner};
 use crate::runtimes::Theme;
-use recording::{StackId, ThreadId};
 use recording::tables::Mode;
+use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The smallest ratio of each thread's time in a function to the time of a single thread.
@@ -86,7 +86,11 @@ impl<'t> Repeated<'t> {
 /// The innermost function that each thread runs in full and that explains the growth of code. `None` where the counts
 /// do not tell (one within the processors and one above are needed), and where it has, or may have unseen, a loop that
 /// waits.
-pub(super) fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Repeated<'t>> {
+pub(super) fn repeated<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    code: &SlowerCode<'t>,
+) -> Option<Repeated<'t>> {
     let base = facts.ledgers.first()?;
     let more = facts.ledgers.get(1..).unwrap_or_default();
     let within = more.iter().rfind(|l| l.account.threads <= facts.processors)?;

@@ -6,12 +6,12 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`, `recording`.
 
-use crate::causes::shared::blame::{Blamed, by_weight, culprit};
-use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, not_significant};
 use crate::account::growth::{is_failure, on_cpu};
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Unit};
+use crate::causes::shared::blame::{Blamed, by_weight, culprit};
+use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, not_significant};
 use crate::facts::{Facts, has_loss, large};
 use crate::model::code::place;
 use crate::model::stack_view::View;

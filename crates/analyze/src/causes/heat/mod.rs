@@ -46,7 +46,9 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             seconds: None,
             share: None,
             by: Vec::new(),
-            summary: format!("the processors throttled themselves because of heat or power in {hot} of {all} timed runs"),
+            summary: format!(
+                "the processors throttled themselves because of heat or power in {hot} of {all} timed runs"
+            ),
             evidence: vec![evidence("timed runs with throttled processors", f64::from(hot), Unit::Of("runs"), "runs")],
             remedies: vec!["let the machine cool down, or fix the processors' clock below its limit".to_owned()],
         });

@@ -4,13 +4,13 @@
 //! the others. The goroutine that runs while processors are idle because others have ended tells it, if several of its
 //! kind had run side by side.
 
-use crate::causes::shared::blame::{by_weight, named, running};
-use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::answer::{Cause, Unit};
+use crate::causes::shared::blame::{by_weight, named, running};
+use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
 use crate::model::Traced;
 use crate::model::stacks::Stacks;

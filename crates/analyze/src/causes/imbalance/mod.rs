@@ -9,17 +9,15 @@
 mod goroutine_shares;
 mod pool_shares;
 
-use crate::causes::shared::blame::{named, running};
-use crate::causes::shared::{self, 
-    Meta, by_lines, duration, evidence, found, hidden, line,
-};
-use crate::account::criticality::{SeenAt, Idle};
+use crate::account::criticality::{Idle, SeenAt};
+use crate::account::lines::Shape;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::account::lines::Shape;
 use crate::account::timeline::others;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Unit};
+use crate::causes::shared::blame::{named, running};
+use crate::causes::shared::{self, Meta, by_lines, duration, evidence, found, hidden, line};
 use crate::curve::seconds;
 use crate::facts::{Facts, large, significant};
 use crate::statistics::MIN_SHARE;
@@ -238,7 +236,10 @@ impl Late {
 fn unequal_contention(ledger: &Ledger<'_, '_>) -> Option<f64> {
     let kept_off = ledger.to_others().0 + ledger.disturbed + ledger.stolen;
     let paid = |id| {
-        matches!(id, LineId::Sharing(_) | LineId::Synchronising(_) | LineId::Spinning | LineId::Yielding | LineId::KernelLock)
+        matches!(
+            id,
+            LineId::Sharing(_) | LineId::Synchronising(_) | LineId::Spinning | LineId::Yielding | LineId::KernelLock
+        )
     };
     large(ledger, kept_off).then(|| ledger.sum(paid).0)
 }
@@ -314,7 +315,12 @@ fn stragglers<'t>(
         culprit,
         evidence: vec![
             evidence("from the first thread's end to the last's", seconds(spread), Unit::Seconds, "threads"),
-            evidence(format!("CPU time of the last thread ({})", thread_name(last)), work * 1e-9, Unit::Seconds, "threads"),
+            evidence(
+                format!("CPU time of the last thread ({})", thread_name(last)),
+                work * 1e-9,
+                Unit::Seconds,
+                "threads",
+            ),
             evidence("CPU time of the middle one", middle(|t| t.running_ns) * 1e-9, Unit::Seconds, "threads"),
             evidence("threads", group.len() as f64, Unit::Of("threads"), "threads"),
         ],

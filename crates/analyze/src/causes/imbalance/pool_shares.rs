@@ -3,13 +3,13 @@
 //! How much a thread of a pool has to do depends on the tasks that it takes. Threads that find no task left wait while
 //! the last one is busy.
 
-use crate::causes::shared::blame::{by_weight, named, running, waits};
-use crate::causes::shared::{Meta, evidence, found};
 use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::answer::{Cause, Unit};
+use crate::causes::shared::blame::{by_weight, named, running, waits};
+use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,12 +27,7 @@ fn no_task(idle: Idle) -> bool {
 }
 
 /// The cause.
-pub(super) fn explain<'t>(
-    facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, 't>,
-    lost: (f64, f64),
-    meta: &Meta,
-) -> Cause {
+pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), meta: &Meta) -> Cause {
     let traced = ledger.traced;
     let mut seen = ledger.split.criticality.during(no_task);
     seen.retain(|(at, _)| ledger.serial_code.function(at.stack).is_none());

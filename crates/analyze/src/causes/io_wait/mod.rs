@@ -5,11 +5,11 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
-use crate::causes::shared::blame::{Blamed, by_weight, culprit, sources, waits};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden, not_clear_beside};
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
+use crate::causes::shared::blame::{Blamed, by_weight, culprit, sources, waits};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden, not_clear_beside};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::requests::called;

@@ -7,18 +7,18 @@
 
 mod known;
 
-use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
-use known::{FAULTS, Known};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
+use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;
 use crate::statistics::MIN_SHARE;
 use crate::words::listed;
+use known::{FAULTS, Known};
 use recording::tables::KernelLock;
 use std::collections::BTreeMap;
 
@@ -174,7 +174,9 @@ fn rows<'t>(ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
         let blocked: f64 = waits(ledger, |w| w == Why::KernelLock).map(|(w, _)| w.blocked_ns as f64 * 1e-9).sum();
         rows.push(evidence("time blocked, all threads", blocked, Unit::Seconds, "waits"));
     }
-    rows.extend(locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, Unit::Seconds, "kernel_locks")));
+    rows.extend(
+        locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, Unit::Seconds, "kernel_locks")),
+    );
     if locks.others > 0.0 {
         rows.push(evidence("time waited for other locks of the kernel", locks.others, Unit::Seconds, "kernel_locks"));
     }

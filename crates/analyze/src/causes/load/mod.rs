@@ -65,7 +65,12 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
                 two_digits(took),
                 percent(share)
             ),
-            evidence: vec![evidence("processors that the load ran on, in the timed runs", took, Unit::Of("processors"), "runs")],
+            evidence: vec![evidence(
+                "processors that the load ran on, in the timed runs",
+                took,
+                Unit::Of("processors"),
+                "runs",
+            )],
             remedies: vec![
                 "keep the load to processors of its own (--load-processors) and the server to others, or let it run on \
                  another machine"

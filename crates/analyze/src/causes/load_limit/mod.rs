@@ -127,7 +127,8 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
     // A load that waits for processors is itself late: the number of requests under way then says nothing about the
     // server.
     let others = facts.clean.median(threads, |run| {
-        run.foreign_ns.map_or(0.0, seconds) / (seconds(run.wall_ns) * f64::from(tables.machine.usable_processors.max(1)))
+        run.foreign_ns.map_or(0.0, seconds)
+            / (seconds(run.wall_ns) * f64::from(tables.machine.usable_processors.max(1)))
     });
     let told = under_way.filter(|number| number.is_finite() && (*number < could || others.unwrap_or(0.0) < MIN_SHARE));
     let (summary, next) = match (busy, told, counted(ledger)) {
@@ -177,8 +178,7 @@ const LARGER: &str =
     "give the load more threads, and processors of its own (--load-processors), or let it run on another machine";
 const MORE: &str =
     "let it ask for more at a time, by more connections or clients: --param clients=4,16,64 with {clients} in --load";
-const ATTACHED: &str =
-    "knee sweep --load 'COMMAND' -- SERVER tells whether the load or the server is the limit";
+const ATTACHED: &str = "knee sweep --load 'COMMAND' -- SERVER tells whether the load or the server is the limit";
 const INSIDE: &str = "look at the waits of the tasks, coroutines or other services that requests go through";
 
 fn processors(most: f64) -> String {

@@ -6,10 +6,10 @@
 //!
 //! May import: `answer`, `facts`, `shared`, `statistics`.
 
+use crate::answer::{Cause, CauseId, Unit};
 use crate::causes::shared::blame::named;
 use crate::causes::shared::slower_code;
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden};
-use crate::answer::{Cause, CauseId, Unit};
 use crate::facts::Facts;
 use crate::statistics::MIN_SHARE;
 
@@ -74,7 +74,12 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             summary: format!("{at} waits for memory: it executes the same instructions in more time."),
             culprit: who,
             evidence: vec![
-                evidence("CPU time per unit of work over that of the smallest count", code.time, Unit::Ratio, "samples"),
+                evidence(
+                    "CPU time per unit of work over that of the smallest count",
+                    code.time,
+                    Unit::Ratio,
+                    "samples",
+                ),
                 evidence(
                     "instructions per unit of work over those of the smallest count",
                     instructions,

@@ -5,9 +5,9 @@
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `shared`, `statistics`, `words`, `recording`.
 
-use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Interval, Unit};
+use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::median_of;
 use crate::facts::{Facts, in_proportion, interval, large, share, significant};
 use crate::statistics::intervals::{holding, ratio};
@@ -124,7 +124,12 @@ fn cause(
         culprit: None,
         evidence: vec![
             evidence("processors", f64::from(facts.processors), Unit::Of("processors"), "traces"),
-            evidence(format!("time over that with {}, at least", count(best, "thread")), slowdown.low, Unit::Ratio, "runs"),
+            evidence(
+                format!("time over that with {}, at least", count(best, "thread")),
+                slowdown.low,
+                Unit::Ratio,
+                "runs",
+            ),
             evidence("times a thread was taken off the processor", involuntary as f64, Unit::Of("switches"), "threads"),
         ],
         remedies: vec![

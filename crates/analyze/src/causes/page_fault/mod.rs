@@ -6,12 +6,12 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
-use crate::causes::shared::blame::{Blamed, culprit, named, on_cpu, sources};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
+use crate::causes::shared::blame::{Blamed, culprit, named, on_cpu, sources};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
 use crate::model::stack_view::View;
 

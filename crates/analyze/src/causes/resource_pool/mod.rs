@@ -49,10 +49,12 @@ pub const META: Meta = Meta {
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
-        Outcome::Clear(why) => match facts.in_order().into_iter().find_map(|l| doubt(l, &l.resources).or_else(|| unseen(facts, l))) {
-            Some(missing) => Outcome::Unsure(missing),
-            None => Outcome::Clear(why),
-        },
+        Outcome::Clear(why) => {
+            match facts.in_order().into_iter().find_map(|l| doubt(l, &l.resources).or_else(|| unseen(facts, l))) {
+                Some(missing) => Outcome::Unsure(missing),
+                None => Outcome::Clear(why),
+            }
+        }
         other => other,
     }
 }

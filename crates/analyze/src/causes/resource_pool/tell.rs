@@ -8,8 +8,8 @@ use crate::causes::shared::{Meta, blame, evidence, found};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::resources::Pool;
-use crate::model::task_pools::TaskPool;
 use crate::model::stack_view::View;
+use crate::model::task_pools::TaskPool;
 use crate::runtimes::function_name::readable;
 use crate::runtimes::{Parked, Primitive};
 use recording::tables::Wait;
@@ -32,9 +32,11 @@ pub(super) fn tell<'t>(
     let views: Vec<_> = waits.iter().map(view).collect();
     let culprit = blame::culprit(&views, blame::Blamed::Own);
     let held = pool.and_then(|pool| holders(facts, ledger, &pool.holds));
-    let tasks = ledger.traced.task_pools.iter().find(|pool| {
-        waits.iter().any(|wait| wait.user_stack.is_some_and(|stack| pool.waits.contains(&stack)))
-    });
+    let tasks = ledger
+        .traced
+        .task_pools
+        .iter()
+        .find(|pool| waits.iter().any(|wait| wait.user_stack.is_some_and(|stack| pool.waits.contains(&stack))));
     let size = pool.and_then(|pool| pool.size).or(tasks.map(|tasks| tasks.size));
     let task_holder = tasks.and_then(|tasks| task_holder(facts, tasks));
     let (count, blocked) =
@@ -119,7 +121,10 @@ fn summary(at: Option<String>, pool: Option<&Pool<'_>>, size: Option<usize>, hel
     let held = held.map(|held| format!("; it is {held}")).unwrap_or_default();
     match size {
         Some(1) => format!("Threads wait{at} for a resource that only one of them can hold at a time{held}."),
-        Some(size) => format!("Threads wait{at} for one of {size} resources that others hold{}.", held.replace("it is", "each is")),
+        Some(size) => format!(
+            "Threads wait{at} for one of {size} resources that others hold{}.",
+            held.replace("it is", "each is")
+        ),
         None => format!("Threads wait{at} for one of a few resources that others hold{held}."),
     }
 }
@@ -142,16 +147,19 @@ fn remedies(mostly: Option<(Act, String)>, size: Option<usize>) -> Vec<String> {
             format!("{more}, up to the number of processors: holders compute, and beyond that more do not help"),
         ],
         Some(Act::Locks | Act::Pools) => vec![
-            format!("look at what holders wait for first{}: it is the real limit, and more of these would wait for it too", at),
+            format!(
+                "look at what holders wait for first{}: it is the real limit, and more of these would wait for it too",
+                at
+            ),
             "get the one after the other is there, not before".to_owned(),
         ],
         Some(Act::Others) => vec![
             format!("holders wait for another thread{}: make its part faster, or give one back meanwhile", at),
             more.to_owned(),
         ],
-        Some(Act::Ready) => vec![
-            "fewer threads, or more processors: who holds one waits for a processor most of the time".to_owned(),
-        ],
+        Some(Act::Ready) => {
+            vec!["fewer threads, or more processors: who holds one waits for a processor most of the time".to_owned()]
+        }
         None => vec![more.to_owned(), "hold one for a shorter time".to_owned()],
     }
 }

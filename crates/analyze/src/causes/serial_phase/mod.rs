@@ -5,14 +5,14 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`.
 
-use crate::causes::shared::blame::{Ran, named, running};
-use crate::causes::shared::{self, processes, Meta, Outcome, by_lines, evidence, found, hidden, line};
+use crate::account::criticality::{Idle, SeenAt};
 use crate::account::idle::may_hide_serial;
-use crate::account::criticality::{SeenAt, Idle};
-use crate::account::lines::Why;
 use crate::account::lines::Shape;
+use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Unit};
+use crate::causes::shared::blame::{Ran, named, running};
+use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line, processes};
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::window::Part;
 
@@ -56,7 +56,9 @@ const OUTSIDE: &str = "whether the printed rate counts what is outside of the wo
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
-        Outcome::Clear(_) if facts.model.part == (Part::Workers { certain: false }) => Outcome::Unsure(OUTSIDE.to_owned()),
+        Outcome::Clear(_) if facts.model.part == (Part::Workers { certain: false }) => {
+            Outcome::Unsure(OUTSIDE.to_owned())
+        }
         Outcome::Clear(why) => {
             let open = |l: &Ledger<'_, '_>| hardly_sampled(l).or_else(|| one_process(l));
             facts.in_order().into_iter().find_map(open).map_or(Outcome::Clear(why), Outcome::Unsure)
@@ -139,7 +141,8 @@ const PHASES: &[Phase] = &[
 const MOSTLY: f64 = 0.5;
 
 /// What is missing where the only threads with work hardly run.
-const WAITING: &str = "while fewer threads than processors have work, mostly none of them runs: what they wait for is not known";
+const WAITING: &str =
+    "while fewer threads than processors have work, mostly none of them runs: what they wait for is not known";
 
 /// False when few threads have work and mostly none of them runs: they wait too, so their work is not what keeps the
 /// others waiting.
@@ -175,13 +178,7 @@ fn explain<'t>(
     Ok(large.into_iter().map(|(phase, part)| cause(facts, ledger, phase, *part, meta)).collect())
 }
 
-fn cause<'t>(
-    facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, 't>,
-    phase: &Phase,
-    lost: (f64, f64),
-    meta: &Meta,
-) -> Cause {
+fn cause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, lost: (f64, f64), meta: &Meta) -> Cause {
     let ran = |idle| match phase.shape {
         Some(shape) => idle == Idle::Shape(shape),
         None => may_hide_serial(idle),
@@ -246,7 +243,9 @@ fn who<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, during
 fn summary(ran: Option<&Ran>, phase: &Phase, share: f64) -> String {
     let (when, share) = (phase.when, 100.0 * share.clamp(0.0, 1.0));
     match ran {
-        Some(ran) if ran.explains_nearly_all() => format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit)),
+        Some(ran) if ran.explains_nearly_all() => {
+            format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit))
+        }
         Some(ran) if ran.share > 0.5 => {
             let (part, who) = (100.0 * ran.share, named(&ran.culprit));
             format!("At most one thread runs for {share:.0} % of the time, {when}; {part:.0} % of that in {who}.")

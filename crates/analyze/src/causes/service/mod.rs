@@ -81,7 +81,10 @@ fn condition<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, waited: f64, me
         seconds: Some(waited),
         share: Some(share),
         by: first.map(|_| name.clone()).into_iter().collect(),
-        summary: format!("the server waited for replies of {name} for {} of the processor time{at}{each}", percent(share)),
+        summary: format!(
+            "the server waited for replies of {name} for {} of the processor time{at}{each}",
+            percent(share)
+        ),
         evidence: rows,
         remedies: vec![
             "ask for less, or for several things at once; keep what is asked for again and again".to_owned(),
@@ -100,10 +103,7 @@ fn pause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, (waited, share): (f
         seconds: Some(waited),
         share: Some(share),
         by: Vec::new(),
-        summary: format!(
-            "the processors were idle for {} of the time while requests slept{at}",
-            percent(share)
-        ),
+        summary: format!("the processors were idle for {} of the time while requests slept{at}", percent(share)),
         evidence: Vec::new(),
         remedies: vec![
             "let the load ask for more at a time: if no more requests are answered, the sleep is the limit".to_owned(),
@@ -114,7 +114,11 @@ fn pause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, (waited, share): (f
 /// What a service takes of each request. One that asks several times at once waits for less than the sum.
 fn of_each(all: &Requests, service: &ServiceReplies) -> String {
     match service.share <= 1.0 {
-        true => format!("; of the {} of each request, {} wait for them", duration(all.seconds), duration(service.share * all.seconds)),
+        true => format!(
+            "; of the {} of each request, {} wait for them",
+            duration(all.seconds),
+            duration(service.share * all.seconds)
+        ),
         false => String::new(),
     }
 }

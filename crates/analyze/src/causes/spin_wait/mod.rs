@@ -5,12 +5,12 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `shared`, `sharing`.
 
-use crate::causes::shared::blame::{Blamed, by_weight, culprit, named, sources};
-use crate::causes::shared::shared_memory::{bytes, open, seconds, source};
-use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
+use crate::causes::shared::blame::{Blamed, by_weight, culprit, named, sources};
+use crate::causes::shared::shared_memory::{bytes, open, seconds, source};
+use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::code::place;
 use crate::sharing::Waiting;
@@ -66,10 +66,12 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match found {
         Outcome::Clear(_) => match suspected(facts).or_else(|| open(facts, meta)) {
             Some(open) => Outcome::Unsure(open),
-            None if facts.ledgers.iter().any(|l| l.traced.is_only_run) && !facts.model.sharing.observed => Outcome::Unsure(
-                "the code was not looked at, and whether it gets slower beside other threads shows only in a sweep"
-                    .to_owned(),
-            ),
+            None if facts.ledgers.iter().any(|l| l.traced.is_only_run) && !facts.model.sharing.observed => {
+                Outcome::Unsure(
+                    "the code was not looked at, and whether it gets slower beside other threads shows only in a sweep"
+                        .to_owned(),
+                )
+            }
             None => found,
         },
         other => other,

@@ -5,12 +5,12 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `recording`, `runtimes`, `shared`, `statistics`.
 
-use crate::causes::shared::blame::{Blamed, culprit, on_cpu, sources};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
+use crate::causes::shared::blame::{Blamed, culprit, on_cpu, sources};
+use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;

@@ -4,10 +4,10 @@
 //!
 //! May import: `account`, `answer`, `facts`, `shared`, `sharing`.
 
-use crate::causes::shared::line_sharing::{self, Words};
-use crate::causes::shared::{self, Meta, Outcome};
 use crate::account::LineId;
 use crate::answer::CauseId;
+use crate::causes::shared::line_sharing::{self, Words};
+use crate::causes::shared::{self, Meta, Outcome};
 use crate::facts::Facts;
 use crate::sharing::SharingKind;
 

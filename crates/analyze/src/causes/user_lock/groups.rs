@@ -5,16 +5,16 @@
 //! whose futex belongs to the thread and not to the lock). Where threads spin and never block, CPU samples in lock code
 //! show the lock.
 
-use crate::causes::shared::blame::{self, Blamed};
-use crate::account::{Ledger, LineId};
 use crate::account::lines::Why;
 use crate::account::profile::{Doing, spot};
+use crate::account::{Ledger, LineId};
 use crate::answer::Culprit;
+use crate::causes::shared::blame::{self, Blamed};
 use crate::model::code::file_name;
 use crate::model::futex::{FutexWait, Object, Purpose, object};
 use crate::model::stack_view::View;
-use crate::runtimes::function_name::FunctionName;
 use crate::runtimes;
+use crate::runtimes::function_name::FunctionName;
 use crate::statistics::MIN_SHARE;
 use recording::ThreadId;
 use recording::tables::ModuleKind;
@@ -180,11 +180,11 @@ fn join(leader: &mut [usize], a: usize, b: usize) {
 /// The words for the account's lines about locks; `None` for other lines.
 pub fn lines(id: LineId) -> Option<&'static str> {
     Some(match id {
-            LineId::Blocked(Why::Lock) => "waiting for locks",
-            LineId::WokenForLock => "given a lock, not running",
-            LineId::Synchronising(Why::Lock) => "lock and futex code",
-            _ => return None,
-        })
+        LineId::Blocked(Why::Lock) => "waiting for locks",
+        LineId::WokenForLock => "given a lock, not running",
+        LineId::Synchronising(Why::Lock) => "lock and futex code",
+        _ => return None,
+    })
 }
 
 /// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by

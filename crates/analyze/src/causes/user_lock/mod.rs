@@ -10,32 +10,32 @@ pub mod groups;
 pub mod style;
 mod task_holders;
 
-use crate::causes::shared::blame::{Blamed, by_weight, culprit};
-use groups::{Group, groups, library_name};
-use style::{Style, held as held_by, remedies as remedies_for};
-use crate::causes::shared::holders::{Holders, holders};
-use crate::causes::shared::{self, processes, Meta, NOT_TRACED, Outcome, contradicted, evidence, heaviest, hidden};
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Site, Unit};
+use crate::causes::shared::blame::{Blamed, by_weight, culprit};
+use crate::causes::shared::holders::{Holders, holders};
+use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, contradicted, evidence, heaviest, hidden, processes};
 use crate::curve::seconds;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::Traced;
 use crate::model::code::{file_name, place};
-use crate::model::stack_view::View;
+use crate::model::futex::{FutexWait, Purpose};
 use crate::model::resources::hand_over::hand_overs;
 use crate::model::resources::is_hidden;
-use crate::model::futex::{FutexWait, Purpose};
+use crate::model::stack_view::View;
 use crate::runtimes::advice::{self, RuntimeLock};
 use crate::runtimes::function_name::{plain, readable};
 use crate::runtimes::{self, Called, Primitive};
 use crate::sharing::variable_at;
 use crate::statistics::MIN_SHARE;
 use crate::words::percent;
+use groups::{Group, groups, library_name};
 use recording::StackId;
 use recording::tables::{ModuleKind, Reason};
 use std::collections::BTreeMap;
+use style::{Style, held as held_by, remedies as remedies_for};
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -73,7 +73,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         }
     }
     let of_runtime = |ledger: &&&Ledger| {
-        significant(ledger, meta.charged(ledger)) && groups(ledger).first().is_some_and(|group| group.is_runtime_s_own())
+        significant(ledger, meta.charged(ledger))
+            && groups(ledger).first().is_some_and(|group| group.is_runtime_s_own())
     };
     if let Some(ledger) = facts.in_order().iter().find(of_runtime) {
         return Outcome::Unsure(format!(
@@ -105,10 +106,14 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     let behind = facts.in_order().into_iter().find(|l| hidden::behind_tasks(facts, l).is_some());
     let missing = behind.map(|ledger| behind_tasks(facts, ledger));
     match heaviest(facts, meta) {
-        Some((ledger, charged)) if large(ledger, charged) => Outcome::Unsure(contradicted(facts, meta, ledger).unwrap_or_else(|| format!(
-            "{} is booked to locks, but the loss itself is within the noise: more runs would tell",
-            in_proportion(ledger, charged)
-        ))),
+        Some((ledger, charged)) if large(ledger, charged) => {
+            Outcome::Unsure(contradicted(facts, meta, ledger).unwrap_or_else(|| {
+                format!(
+                    "{} is booked to locks, but the loss itself is within the noise: more runs would tell",
+                    in_proportion(ledger, charged)
+                )
+            }))
+        }
         _ => missing.map_or_else(|| Outcome::Clear(little()), Outcome::Unsure),
     }
 }
@@ -204,7 +209,8 @@ fn cause<'t>(
     let held = group.filter(|g| !g.awake).map(|g| held_by(facts, ledger, g));
     let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(plain).filter(|_| in_library);
     let runtime_lock = runtime_lock(group, culprit.as_ref());
-    let remedies = runtime_lock.map(|lock| lock.remedies(one_process.is_some())).or_else(|| known.and_then(advice::for_function));
+    let remedies =
+        runtime_lock.map(|lock| lock.remedies(one_process.is_some())).or_else(|| known.and_then(advice::for_function));
     let mut evidence = rows(facts, ledger, group);
     let style = held.as_ref().map_or(Style::Awake, |h| h.style);
     let naps = group.is_some_and(|g| g.naps);
@@ -227,10 +233,8 @@ fn cause<'t>(
         _ => words,
     };
     evidence.extend(meanwhile.iter().flat_map(Holders::rows));
-    let who = one_process.map_or_else(
-        || "Threads".to_owned(),
-        |pid| format!("Threads of {}", processes::called(ledger, pid)),
-    );
+    let who = one_process
+        .map_or_else(|| "Threads".to_owned(), |pid| format!("Threads of {}", processes::called(ledger, pid)));
     // What a library computes under its own lock is no use to its callers; what it waits for there may be theirs.
     let words = words.filter(|_| !in_library || matches!(style, Style::HolderWaits(_)));
     let summary = summary(&who, culprit.as_ref(), in_library, runtime_lock, variable, words);
@@ -298,7 +302,11 @@ fn summary(
             let called = caller.map(|c| format!(", called from {c}")).unwrap_or_default();
             let function = readable(plain(function));
             // A function's path already names its library, which is mostly linked into the program's file.
-            let whose = if function.contains(['.', ':']) { String::new() } else { format!("{}'s ", library_name(&culprit.module)) };
+            let whose = if function.contains(['.', ':']) {
+                String::new()
+            } else {
+                format!("{}'s ", library_name(&culprit.module))
+            };
             format!("Threads wait for the lock inside {whose}{function}{called}{held}.")
         }
         _ => match (caller, variable) {

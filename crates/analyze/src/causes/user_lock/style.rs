@@ -1,15 +1,15 @@
 //! How a lock costs time: held for long, taken too often, handed over to sleeping threads, or held by a thread that
 //! waits.
 
-use crate::causes::shared::blame::{by_weight, named, running};
-use crate::causes::shared::evidence;
 use super::groups::Group;
 use super::task_holders;
 use crate::account::Ledger;
-use crate::account::criticality::{SeenAt, Idle};
+use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::answer::{Culprit, Evidence, Unit};
+use crate::causes::shared::blame::{by_weight, named, running};
+use crate::causes::shared::evidence;
 use crate::facts::Facts;
 use crate::runtimes::Primitive;
 use recording::ThreadId;
@@ -130,7 +130,12 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         rows.push(evidence(what, task.share, Unit::Share, "parked_tasks"));
     }
     if nobody > 0.0 && charged > 0.0 {
-        rows.push(evidence("share of the waiting in which nobody ran", (nobody / charged).min(1.0), Unit::Share, "slices"));
+        rows.push(evidence(
+            "share of the waiting in which nobody ran",
+            (nobody / charged).min(1.0),
+            Unit::Share,
+            "slices",
+        ));
     }
     LockCost { style, words, evidence: rows }
 }
@@ -157,8 +162,9 @@ fn style(ledger: &Ledger<'_, '_>, group: &Group<'_, '_>, nobody: f64) -> Style {
         let waking: f64 = beside.iter().filter(|(k, _)| matches!(k, Activity::Woken(Why::Lock))).map(|(_, s)| s).sum();
         let mut others: BTreeMap<Why, f64> = BTreeMap::new();
         for (kind, seconds) in beside {
-            if let Activity::Blocked(why @ (Why::Io | Why::Poll | Why::Sleep | Why::Fault | Why::KernelLock | Why::Call)) =
-                kind
+            if let Activity::Blocked(
+                why @ (Why::Io | Why::Poll | Why::Sleep | Why::Fault | Why::KernelLock | Why::Call),
+            ) = kind
             {
                 *others.entry(*why).or_default() += seconds;
             }

@@ -45,7 +45,8 @@ pub(super) fn holder(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: &Gro
         let found = known.entry(stack).or_insert_with(|| {
             let view = stacks.view(Some(stack), false);
             let why = view.parked.and_then(why).filter(|_| !waiting.contains(&stack))?;
-            let inside = stacks.frames(stack).iter().any(|c| c.owner == Owner::Own && takes.contains(&(c.module, c.name())));
+            let inside =
+                stacks.frames(stack).iter().any(|c| c.owner == Owner::Own && takes.contains(&(c.module, c.name())));
             let own = place(&view.own.filter(|_| inside)?.site());
             let entry = view.entry.and_then(|c| c.name());
             Some((why, entry.map_or_else(|| own.clone(), |entry| format!("{entry}, called from {own}"))))
