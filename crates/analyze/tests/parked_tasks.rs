@@ -284,6 +284,43 @@ fn a_task_that_sleeps_while_nothing_runs_is_told() {
     }
 }
 
+/// Receives from a ticker, in the functions in which one receives work.
+const TICKS: &str = "runtime.gopark@app < runtime.chanrecv@app < runtime.chanrecv2@app < main.dispatch@app a.go:70 < \
+                     runtime.goexit@app";
+
+/// The sleep at a timer's channel: only the channel tells it from a wait for work.
+#[test]
+fn a_task_that_waits_for_a_ticker_is_told_as_one_that_sleeps() {
+    let answer = |timer: bool, waiting: &[(&str, u32)]| {
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.2));
+        let run = |run: &mut RunSketch<'_>| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(100), WORK).locks(0x100, ms(900), IDLE, "a");
+            }
+            for look in 0..100 {
+                run.look(ms(10 * look), waiting);
+                if timer {
+                    run.look_at_timer(ms(10 * look), TICKS, 1);
+                } else {
+                    run.look(ms(10 * look), &[(TICKS, 1)]);
+                }
+            }
+        };
+        let mut tables = with_base(sketch, WORK).traced(2, run).tables();
+        tell_tasks(&mut tables);
+        answer_for(&tables)
+    };
+    let told = answer(true, &[(QUEUE, 5)]);
+    assert_balanced(&told);
+    let cause = found(&told, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", told.verdict));
+    assert!(cause.summary.contains("for a fixed time in main.dispatch (a.go:70)"), "{}", cause.summary);
+    // Near misses: a channel that no timer feeds; and another task that waits for a socket.
+    for near in [answer(false, &[(QUEUE, 5)]), answer(true, &[(QUEUE, 5), (READS, 1)])] {
+        let slept = found(&near, CauseId::CONDITION_WAIT).filter(|cause| cause.summary.contains("for a fixed"));
+        assert!(slept.is_none(), "{:#?}", near.verdict);
+    }
+}
+
 /// The same scheduler, with another thread that always runs.
 fn busy(waiting: &[(&str, u32)]) -> Answer {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.1));

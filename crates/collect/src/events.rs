@@ -43,7 +43,7 @@ pub(crate) enum Event {
     /// A thread was found on a processor.
     Sample(CpuSample),
     /// Tasks of a runtime's scheduler that waited at one moment, by where: one event for each stack.
-    Parked { time_ns: u64, user_stack: Option<StackId>, count: u32 },
+    Parked { time_ns: u64, user_stack: Option<StackId>, timer: bool, count: u32 },
     /// The program made a mark.
     Mark { thread: ThreadId, time_ns: u64, kind: MarkKind, name: Option<String>, amount: Option<u64> },
     /// Another program ran on the target's processors.

@@ -36,4 +36,4 @@ pub use reader::{Recording, Tables};
 pub use writer::Writer;
 
 /// The format that this crate writes. Minor versions add tables and columns; older readers would misread a new major.
-pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 11 };
+pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 12 };

@@ -311,12 +311,19 @@ impl<'a> RunSketch<'a> {
     pub fn look(&mut self, time_ns: u64, waiting: &[(&str, u32)]) {
         let run = self.run;
         if waiting.is_empty() {
-            self.tables.parked_tasks.push(ParkedTasks { run, time_ns, user_stack: None, count: 0 });
+            self.tables.parked_tasks.push(ParkedTasks { run, time_ns, user_stack: None, timer: None, count: 0 });
         }
-        for (stack, count) in waiting {
-            let user_stack = Some(self.names.stack(stack, self.tables));
-            self.tables.parked_tasks.push(ParkedTasks { run, time_ns, user_stack, count: *count });
-        }
+        waiting.iter().for_each(|(stack, count)| self.waiting_tasks(time_ns, stack, None, *count));
+    }
+
+    /// A look that met so many tasks that wait for the clock at a timer's channel, at this stack.
+    pub fn look_at_timer(&mut self, time_ns: u64, stack: &str, count: u32) {
+        self.waiting_tasks(time_ns, stack, Some(true), count);
+    }
+
+    fn waiting_tasks(&mut self, time_ns: u64, stack: &str, timer: Option<bool>, count: u32) {
+        let user_stack = Some(self.names.stack(stack, self.tables));
+        self.tables.parked_tasks.push(ParkedTasks { run: self.run, time_ns, user_stack, timer, count });
     }
 
     /// What a thread exchanged at an address: how many times and for how long, and for how long it waited for

@@ -425,6 +425,8 @@ tables! {
         time_ns: u64,
         /// Where the tasks waited: their stack. Its innermost function takes a task off its thread.
         user_stack: Option<StackId>,
+        /// For Go: whether they waited for the clock, at the channel of a timer; since format 1.12.
+        timer: Option<bool>,
         /// How many tasks waited there.
         count: u32,
     }

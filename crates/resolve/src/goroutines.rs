@@ -84,7 +84,7 @@ impl GoroutineRecords {
         self.0.word(record.thread) == Some(address)
     }
 
-    fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
+    pub(crate) fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
         let bytes = self.0.some(address, 8 * N)?;
         let mut words = [0; N];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -113,9 +113,9 @@ impl ParkedGoroutines {
         Some(ParkedGoroutines { records: GoroutineRecords::of_process(pid)?, list, park: park.0..park.1, next: 0 })
     }
 
-    /// Looks at the goroutines that wait now, at most [`AT_ONCE`]: the record's address, the registers with which it
-    /// goes on, and its stack from the stack pointer on. False when the process has ended.
-    pub fn look(&mut self, mut each: impl FnMut(u64, UserRegisters, &[u8])) -> bool {
+    /// Looks at the goroutines that wait now, at most [`AT_ONCE`]: the records, its record's address, the
+    /// registers with which it goes on, and its stack from the stack pointer on. False when the process has ended.
+    pub fn look(&mut self, mut each: impl FnMut(&GoroutineRecords, u64, UserRegisters, &[u8])) -> bool {
         let Some([first, length]) = self.records.words::<2>(self.list) else { return false };
         if length == 0 || length > LONGEST {
             return true;
@@ -130,7 +130,7 @@ impl ParkedGoroutines {
             let Some(records) = self.records.0.some(place, 8 * count as usize) else { continue };
             for record in records.as_chunks().0.iter().copied().map(u64::from_le_bytes) {
                 if let Some((record, registers, stack)) = self.parked(record) {
-                    each(record, registers, &stack);
+                    each(&self.records, record, registers, &stack);
                 }
             }
         }
@@ -195,7 +195,7 @@ mod tests {
 
     fn seen(looks: &mut ParkedGoroutines) -> Vec<u64> {
         let mut seen = Vec::new();
-        assert!(looks.look(|record, registers, stack| {
+        assert!(looks.look(|_, record, registers, stack| {
             assert_eq!((registers.ip, stack.len()), (PARKED, 192));
             seen.push(record);
         }));
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(seen(&mut world.looks()), []);
         let mut gone = world.looks();
         gone.list = 8;
-        assert!(!gone.look(|_, _, _| {}));
+        assert!(!gone.look(|_, _, _, _| {}));
         // A stack that cannot be read, and one that ends before it begins.
         let mut world = World::new(2);
         (world.records[0][LOW], world.records[0][SP], world.records[0][HIGH]) = (8, 8, 4096);

@@ -35,23 +35,26 @@ const ENOUGH_LOOKS: usize = 59;
 #[derive(Debug)]
 struct Look {
     time_ns: u64,
-    waiting: Vec<(StackId, u32)>,
+    waiting: Vec<(Place, u32)>,
 }
+
+/// Where a task waits, and whether at the channel of a timer.
+type Place = (StackId, bool);
 
 impl Look {
     fn count(&self) -> u64 {
         self.waiting.iter().map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// The stack of one of them.
-    fn stack(&self, number: u64) -> Option<StackId> {
+    /// Where one of them waits.
+    fn place(&self, number: u64) -> Option<Place> {
         let mut left = number;
-        let within = |(stack, count): &(StackId, u32)| match left.checked_sub(u64::from(*count)) {
+        let within = |(place, count): &(Place, u32)| match left.checked_sub(u64::from(*count)) {
             Some(rest) => {
                 left = rest;
                 None
             }
-            None => Some(*stack),
+            None => Some(*place),
         };
         self.waiting.iter().find_map(within)
     }
@@ -97,13 +100,13 @@ pub fn tell_tasks(tables: &mut Tables) {
 
 /// Whether waits of these looks are among the run's already.
 fn already(tables: &Tables, run: RunId, looks: &[Look]) -> bool {
-    let stacks: HashSet<StackId> = looks.iter().flat_map(|look| &look.waiting).map(|(stack, _)| *stack).collect();
+    let stacks: HashSet<StackId> = looks.iter().flat_map(|look| &look.waiting).map(|((stack, _), _)| *stack).collect();
     tables.waits.iter().any(|wait| wait.run == run && wait.user_stack.is_some_and(|stack| stacks.contains(&stack)))
 }
 
 /// The looks of each run, in order.
 fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
-    let mut times: BTreeMap<(RunId, u64), Vec<(StackId, u32)>> = BTreeMap::new();
+    let mut times: BTreeMap<(RunId, u64), Vec<(Place, u32)>> = BTreeMap::new();
     let mut asleep: BTreeMap<(RunId, u64), Asleep> = BTreeMap::new();
     let found = task_pools::of_runs(tables, stacks).into_iter();
     let places = |pools: Vec<TaskPool>| pools.into_iter().flat_map(|pool| pool.waits).collect();
@@ -126,12 +129,15 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
             continue;
         };
         if for_thing(&stack) {
-            waiting.push((stack, row.count));
+            waiting.push(((stack, false), row.count));
         }
         let view = stacks.view(Some(stack), false);
+        let timer = row.timer == Some(true);
         let others = asleep.entry((row.run, row.time_ns)).or_default();
         match view.parked {
-            Some(Parked::Sleeps) if view.own.is_some() => others.sleeping.push((stack, row.count)),
+            Some(parked) if (timer || parked == Parked::Sleeps) && view.own.is_some() => {
+                others.sleeping.push(((stack, timer), row.count));
+            }
             Some(Parked::Polls | Parked::TaskWaits(Primitive::Lock | Primitive::Pool)) => others.waits_outside = true,
             _ => {}
         }
@@ -154,7 +160,7 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
 /// lock.
 #[derive(Debug, Default)]
 struct Asleep {
-    sleeping: Vec<(StackId, u32)>,
+    sleeping: Vec<(Place, u32)>,
     waits_outside: bool,
 }
 
@@ -224,7 +230,7 @@ fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, 
 struct Told {
     run: RunId,
     next: u32,
-    waits: BTreeMap<(ThreadId, StackId), Wait>,
+    waits: BTreeMap<(ThreadId, Place), Wait>,
     /// Time that waits of the recording lose to these, nanoseconds.
     taken: HashMap<WaitId, u64>,
 }
@@ -239,20 +245,20 @@ impl Told {
     fn cut(&mut self, slice: &Slice, rank: u64, looks: &[Look], to: &mut Slices) {
         let length = u128::from(slice.end_ns - slice.start_ns);
         let (mut start_ns, mut spent) = (slice.start_ns, 0);
-        for (end_ns, stack) in parts(slice, rank, looks) {
+        for (end_ns, place) in parts(slice, rank, looks) {
             // The parts' time adds up to the whole.
             let until = u128::from(slice.spent_ns) * u128::from(end_ns - slice.start_ns) / length;
             let spent_ns = (until as u64).saturating_sub(spent);
             spent += spent_ns;
-            let wait = stack.and_then(|stack| self.wait(slice, stack, spent_ns)).or(slice.wait);
+            let wait = place.and_then(|place| self.wait(slice, place, spent_ns)).or(slice.wait);
             to.push(Slice { start_ns, end_ns, spent_ns, wait, ..*slice });
             start_ns = end_ns;
         }
     }
 
-    fn wait(&mut self, slice: &Slice, stack: StackId, spent_ns: u64) -> Option<WaitId> {
+    fn wait(&mut self, slice: &Slice, (stack, timer): Place, spent_ns: u64) -> Option<WaitId> {
         let Told { run, next, waits, taken } = self;
-        let wait = waits.entry((slice.thread, stack)).or_insert_with(|| {
+        let wait = waits.entry((slice.thread, (stack, timer))).or_insert_with(|| {
             let wait = WaitId(*next);
             *next = next.saturating_add(1);
             Wait {
@@ -265,7 +271,7 @@ impl Told {
                 operation: None,
                 what: None,
                 expected: None,
-                timed: false,
+                timed: timer,
                 user_stack: Some(stack),
                 kernel_stack: None,
                 count: 0,
@@ -293,7 +299,7 @@ impl Told {
 }
 
 /// The parts of a slice: the end of each, and where the task waited that is told for it.
-fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<StackId>)> {
+fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<Place>)> {
     let mut parts = Vec::new();
     let mut at = slice.start_ns;
     let first = looks.partition_point(|look| look.time_ns.saturating_add(REACH_NS) <= slice.start_ns);
@@ -312,7 +318,7 @@ fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<StackId>)
         }
         // Another one at each look, so that each kind gets its part.
         let chosen = (number as u64).wrapping_mul(STRIDE).wrapping_add(rank) % waiting;
-        parts.push((end, look.stack(chosen)));
+        parts.push((end, look.place(chosen)));
         at = end;
     }
     if at < slice.end_ns {

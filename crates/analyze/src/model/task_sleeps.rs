@@ -80,6 +80,8 @@ impl TaskSleeps {
                 Parked::TaskWaits(_) if pools.iter().any(|p| wait.user_stack.is_some_and(|s| p.waits.contains(&s))) => {
                     SleepReason::Waits(Primitive::Pool)
                 }
+                // At the channel of a timer.
+                Parked::TaskWaits(_) if wait.timed && wait.syscall.is_none() => SleepReason::Sleeps,
                 // The stack is the task's own.
                 Parked::TaskWaits(primitive) => SleepReason::Waits(primitive),
                 Parked::Ended | Parked::Waits(Primitive::Join) => SleepReason::Ended,

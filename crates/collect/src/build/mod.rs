@@ -90,8 +90,8 @@ impl Builder {
             Event::Called { thread, start_ns, end_ns, number, error } => {
                 self.rows.calls.push(Call { run, thread, start_ns, end_ns, number, error });
             }
-            Event::Parked { time_ns, user_stack, count } => {
-                self.rows.parked_tasks.push(ParkedTasks { run, time_ns, user_stack, count });
+            Event::Parked { time_ns, user_stack, timer, count } => {
+                self.rows.parked_tasks.push(ParkedTasks { run, time_ns, user_stack, timer: Some(timer), count });
             }
             Event::Mark { thread, time_ns, kind, name, amount } => {
                 self.rows.marks.push(Mark { run, thread, time_ns, kind, name, amount });

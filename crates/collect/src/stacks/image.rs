@@ -4,7 +4,7 @@ use super::goroutine::Goroutines;
 use super::interner::Interner;
 use super::jit_code::JitCode;
 use super::languages::Language;
-use super::parked::Parked;
+use super::parked::{Parked, Place};
 use super::python::{Interpreter, PythonCall, PythonMap, merge};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
@@ -295,8 +295,8 @@ impl Image {
         self.goroutines.running(pid, registers, stack_pointer)
     }
 
-    /// How many of its goroutines wait now at each stack, or at an unknown one; none where they cannot be read.
-    pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<Option<StackId>, u32>> {
+    /// How many of its goroutines wait now at each place; none where they cannot be read.
+    pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<Place, u32>> {
         let mut parked = std::mem::take(&mut self.parked);
         let found = parked.look(|registers, bytes| {
             let unwound = self.unwind(Copied::new(registers, bytes), now_ns, interner);

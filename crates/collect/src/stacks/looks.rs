@@ -2,9 +2,9 @@
 
 use super::image::Image;
 use super::interner::Interner;
+use super::parked::Place;
 use crate::events::Event;
 use crate::procfs::monotonic_ns;
-use recording::StackId;
 use std::collections::BTreeMap;
 
 /// At most one part in so many of one processor's time is spent on looks: a program with thousands of goroutines that
@@ -19,7 +19,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks, unless the last look was too long for that: one event for each stack, one without a stack for tasks whose
+    /// Looks, unless the last look was too long for that: one event for each place, one without a stack for tasks whose
     /// stacks are unknown, and such a one that counts none when nobody waited.
     pub(super) fn look<'i>(
         &mut self,
@@ -30,17 +30,17 @@ impl Looks {
         if time_ns < self.due_ns {
             return Vec::new();
         }
-        let mut all: Option<BTreeMap<Option<StackId>, u32>> = None;
+        let mut all: Option<BTreeMap<Place, u32>> = None;
         for of_image in images.filter_map(|image| image.parked(interner, time_ns)) {
             let all = all.get_or_insert_default();
-            of_image.into_iter().for_each(|(stack, count)| *all.entry(stack).or_default() += count);
+            of_image.into_iter().for_each(|(place, count)| *all.entry(place).or_default() += count);
         }
         let Some(all) = all else { return Vec::new() };
         self.due_ns = time_ns + PART * (monotonic_ns() - time_ns);
         if all.is_empty() {
-            return vec![Event::Parked { time_ns, user_stack: None, count: 0 }];
+            return vec![Event::Parked { time_ns, user_stack: None, timer: false, count: 0 }];
         }
-        let each = all.into_iter().map(|(stack, count)| Event::Parked { time_ns, user_stack: stack, count });
-        each.collect()
+        let each = all.into_iter();
+        each.map(|((user_stack, timer), count)| Event::Parked { time_ns, user_stack, timer, count }).collect()
     }
 }

@@ -11,10 +11,13 @@ const KNOWN: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     goroutines: Option<ParkedGoroutines>,
-    /// By the address of its record: a hash of the registers and of the stack's bytes, and the stack. Most goroutines
+    /// By the address of its record: a hash of the registers and of the stack's bytes, and where it waits. Most goroutines
     /// wait where they waited before, and unwinding costs far more than hashing.
-    known: HashMap<u64, (u64, Option<StackId>)>,
+    known: HashMap<u64, (u64, Place)>,
 }
+
+/// Where a goroutine waits: its stack, where it is known, and whether the clock is what it waits for.
+pub(super) type Place = (Option<StackId>, bool);
 
 impl Parked {
     /// The image runs a Go program.
@@ -24,28 +27,30 @@ impl Parked {
         }
     }
 
-    /// How many of them wait now at each stack, or at an unknown one; none where they cannot be read. `unwind` gives the
-    /// stack of copied bytes, where it is whole.
+    /// How many of them wait now at each place; none where they cannot be read. `unwind` gives the stack of copied bytes,
+    /// where it is whole.
     pub(super) fn look(
         &mut self,
         mut unwind: impl FnMut(UserRegisters, &[u8]) -> Option<StackId>,
-    ) -> Option<BTreeMap<Option<StackId>, u32>> {
+    ) -> Option<BTreeMap<Place, u32>> {
         let Parked { goroutines, known } = self;
         if known.len() >= KNOWN {
             known.clear();
         }
-        let mut counts: BTreeMap<Option<StackId>, u32> = BTreeMap::new();
-        let alive = goroutines.as_mut()?.look(|record, registers, bytes| {
+        let mut counts: BTreeMap<Place, u32> = BTreeMap::new();
+        let alive = goroutines.as_mut()?.look(|records, record, registers, bytes| {
             let hash = hash(&registers, bytes);
-            let stack = match known.get(&record).filter(|(of, _)| *of == hash) {
-                Some((_, stack)) => *stack,
+            let place = match known.get(&record).filter(|(of, _)| *of == hash) {
+                Some((_, place)) => *place,
                 None => {
-                    let stack = unwind(registers, bytes);
-                    known.insert(record, (hash, stack));
-                    stack
+                    // First the channel: the goroutine may go on while its stack is unwound.
+                    let timer = records.waits_for_timer(record, bytes);
+                    let place = (unwind(registers, bytes), timer);
+                    known.insert(record, (hash, place));
+                    place
                 }
             };
-            *counts.entry(stack).or_default() += 1;
+            *counts.entry(place).or_default() += 1;
         });
         if !alive {
             *goroutines = None;
