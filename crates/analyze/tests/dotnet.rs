@@ -93,3 +93,31 @@ fn without_any_name_nothing_is_told_of_a_wait() {
     assert!(!answer.verdict.clear.contains(&CauseId::USER_LOCK), "{:#?}", answer.verdict);
     assert!(!ids(&answer).contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
 }
+
+/// A thread that waits for a task lets others run at first. That is no end of a thread.
+#[test]
+fn yielding_while_a_task_is_awaited_creates_no_threads() {
+    const NUMBER_OF_SCHED_YIELD: u32 = 24;
+    const NUMBER_OF_MUNMAP: u32 = 11;
+    let answer = |number: u32, stack: &str| {
+        let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(2.0));
+        let tables = with_base(sketch, WORK)
+            .traced(2, |run| {
+                for name in ["a", "b"] {
+                    run.thread(name).runs(ms(500), WORK).runs_in_kernel(ms(500), number, stack);
+                }
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let awaits = "sched_yield@libc.so.6 < SwitchToThread@libcoreclr.so < ThreadNative::YieldThread()@libcoreclr.so < \
+                  System.Threading.Tasks.Task.SpinWait@System.Private.CoreLib.dll < \
+                  System.Threading.Tasks.Task.Wait@System.Private.CoreLib.dll < Shop.Send@anonymous < Shop.Main@anonymous";
+    let told = answer(NUMBER_OF_SCHED_YIELD, awaits);
+    assert!(found(&told, CauseId::THREAD_CREATION).is_none(), "{:#?}", told.verdict);
+    let joins = told.account.iter().flat_map(|account| &account.lines).find(|line| line.what == "joining threads");
+    assert!(joins.is_some_and(|line| line.seconds > 0.5), "{told:#?}");
+    // The near miss: a join that frees the stack of the ended thread.
+    let frees = "munmap@libc.so.6 < System.Threading.Thread.Join@System.Private.CoreLib.dll < Shop.Main@anonymous";
+    assert!(found(&answer(NUMBER_OF_MUNMAP, frees), CauseId::THREAD_CREATION).is_some());
+}

@@ -252,8 +252,8 @@ fn doing<'t>(
             Doing::Synchronising(Why::Pool)
         }
         Some(role) if in_futex || user => Doing::Synchronising(of_purpose(role.into())),
-        // Some locks let others run, or sleep for a moment, before they try again.
-        Some(Primitive::Lock) if yields || pauses => Doing::Synchronising(Why::Lock),
+        // Some locks let others run, or sleep for a moment, before they try again; so does what waits for a task.
+        Some(role) if yields || (pauses && role == Primitive::Lock) => Doing::Synchronising(of_purpose(role.into())),
         _ if owned && (in_futex || user && near()) => Doing::Synchronising(Why::Lock),
         _ if user && takes() => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),

@@ -105,6 +105,8 @@ mod tests {
             "PyObject_Malloc",
             "GenCollectedHeap::mem_allocate_work(unsigned long, bool, bool*)",
             "MemAllocator::allocate() const",
+            "mono_gc_alloc_obj",
+            "mono_threads_state_poll",
         ] {
             assert_eq!(theme(name), Some(Theme::Allocator), "{name}");
         }

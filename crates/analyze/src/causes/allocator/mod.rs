@@ -14,11 +14,11 @@ use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
-use crate::model::code::{file_name, place};
+use crate::model::code::{Code, file_name, place};
 use crate::model::stack_view::View;
-use crate::runtimes::function_name::{plain, readable};
+use crate::runtimes::function_name::{FunctionName, plain, readable};
 use crate::runtimes::{self, Theme, advice};
-use recording::tables::Wait;
+use recording::tables::{ModuleKind, Wait};
 use std::collections::BTreeMap;
 
 impl CauseId {
@@ -91,13 +91,25 @@ fn explain<'t>(
     }])
 }
 
-/// Processor-seconds charged to threads that waited for memory inside a virtual machine with a garbage collector.
-fn waits_for_collector(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> f64 {
+/// Processor-seconds of a virtual machine with a garbage collector: charged to threads that waited inside it for memory,
+/// and of its functions that allocate, which may collect themselves.
+fn waits_for_collector<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let inside = |wait: &Wait| {
         let frames = wait.user_stack.map(|stack| facts.model.stacks.frames(stack)).unwrap_or_default();
         frames.iter().any(|code| runtimes::collects_garbage(file_name(code.module)))
     };
-    waits(ledger, |w| w == Why::Allocator).filter(|(wait, _)| inside(wait)).map(|(_, seconds)| seconds).sum()
+    let waited: f64 =
+        waits(ledger, |w| w == Why::Allocator).filter(|(wait, _)| inside(wait)).map(|(_, seconds)| seconds).sum();
+    let ran = sources(facts, ledger, |_| false, |d| matches!(d, Doing::Allocator(_)));
+    let in_machine = |code: &Code<'t>| runtimes::collects_garbage(file_name(code.module));
+    // A virtual machine's map of names may take its own functions for code that it made.
+    let allocates = |code: &Code<'t>| {
+        let theme = || code.name().and_then(|name| runtimes::theme(&FunctionName::new(name)));
+        code.kind == ModuleKind::Anonymous && theme() == Some(Theme::Allocator)
+    };
+    let machine =
+        |view: &View<'t>| view.leaf.as_ref().is_some_and(in_machine) || view.entry.as_ref().is_some_and(allocates);
+    waited + ran.iter().filter(|(view, _)| machine(view)).map(|(_, seconds)| seconds).sum::<f64>()
 }
 
 /// The collector that was seen at work most.

@@ -89,6 +89,8 @@ pub(super) static NAMES: Names = Names {
         ("ThreadNative::Join", Primitive::Join),
         ("ThreadNative::DoJoin", Primitive::Join),
         ("ThreadNative::Sleep", Primitive::Sleep),
+        // In which a worker of the thread pool waits for tasks, at first by yielding (synch.cpp of .NET Core 3.1).
+        ("CLRLifoSemaphore::Wait", Primitive::Condition),
     ],
     class_packages: &["System.Threading.", "System.Collections.Concurrent."],
     class_primitives: &[
@@ -106,6 +108,7 @@ pub(super) static NAMES: Names = Names {
         ("Tasks.Task.", Primitive::Join),
         ("Tasks.Parallel.", Primitive::Join),
         ("Threading.SemaphoreSlim.", Primitive::Condition),
+        ("Threading.LowLevelLifoSemaphore.", Primitive::Condition),
         ("Threading.ManualResetEventSlim.", Primitive::Condition),
         ("Threading.WaitHandle.", Primitive::Condition),
         ("Concurrent.BlockingCollection.", Primitive::Condition),

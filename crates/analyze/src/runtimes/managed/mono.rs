@@ -5,7 +5,7 @@ use super::dotnet;
 use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
 use crate::runtimes::runtime::Runtime;
-use crate::runtimes::types::{CallStack, Called, Primitive, Service};
+use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme};
 
 /// Mono.
 pub(crate) struct Mono;
@@ -15,9 +15,11 @@ impl Runtime for Mono {
         &NAMES
     }
 
-    /// Code that the virtual machine makes for calls between its parts (mini-trampolines.c, marshal.c).
+    /// Code that the virtual machine makes for calls between its parts (mini-trampolines.c, marshal.c), and for
+    /// allocating: such names have no class.
     fn is_stub(&self, name: &str) -> bool {
-        name.starts_with("runtime_invoke_") || name.contains("_trampoline")
+        let allocates = || ALLOCATORS.iter().any(|allocator| name.ends_with(allocator)) && !name.contains(['.', ':']);
+        name.starts_with("runtime_invoke_") || name.contains("_trampoline") || allocates()
     }
 
     /// Threads wait in functions without names. The outermost method of the class library says what for.
@@ -45,7 +47,14 @@ pub(crate) fn is_machine(module: &str) -> bool {
     module == "mono" || module.starts_with("mono-") || module.starts_with("libmonosgen-")
 }
 
+/// How the functions are called that Mono compiles for allocating (sgen-mono.c).
+const ALLOCATORS: [&str; 3] = ["AllocSmall", "AllocVector", "AllocString"];
+
 static NAMES: Names = Names {
+    // In which compiled code stops for a collection, and comes again and again until all threads have stopped
+    // (mono-threads-coop.c); in which it allocates, and collects where the nursery is full (sgen-mono.c).
+    c_themes: &[(Theme::Allocator, &["mono_threads_state_poll"])],
+    c_theme_prefixes: &[(Theme::Allocator, &["mono_gc_alloc_"])],
     c_primitives: &[("mono_monitor_enter", Primitive::Lock), ("mono_monitor_try_enter", Primitive::Lock)],
     service_threads: &[
         ("SGen worker", Service::Collector),
