@@ -32,8 +32,8 @@ pub fn plain(name: &str) -> &str {
 /// A name as people write it: without type arguments, parameters and compiler suffixes. The answer also keeps the whole
 /// name.
 pub fn readable(name: &str) -> String {
-    let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
     let name = &without_go_types(name);
+    let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
     if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) {
         return name.to_owned();
     }
@@ -56,9 +56,10 @@ fn is_go(name: &str) -> bool {
 }
 
 /// Removes Go's type arguments, which are in square brackets: `lru.(*Cache[go.shape.uint64]).Get`,
-/// `slices.SortFunc[...]`.
+/// `slices.SortFunc[...]`. A shape may be any type, with all its fields.
 fn without_go_types(name: &str) -> String {
-    if name.contains("::") || name.contains(['<', '{']) || !name.contains('.') {
+    let other = name.contains("::") || name.contains(['<', '{']) || !name.contains('.');
+    if other && !name.contains("[go.shape.") {
         return name.to_owned();
     }
     let mut told = String::with_capacity(name.len());
@@ -142,8 +143,9 @@ fn split_as(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A path without type arguments, parameters, references and return type.
+/// A path without type arguments, parameters, references, return type and the ABI of a library (`[abi:cxx11]`).
 fn bare(text: &str) -> String {
+    let text = text.replace("[abi:cxx11]", "");
     let text = text.trim_start_matches(['&', '*', '[', '(']).trim_start_matches("mut ").trim_start_matches("dyn ");
     let mut kept = String::with_capacity(text.len());
     let mut depth = 0_i32;
@@ -180,6 +182,8 @@ mod tests {
             ("slices.SortFunc[...]", "slices.SortFunc"),
             ("com.acme.Shop.sell", "com.acme.Shop.sell"),
             ("admit(unsigned int, unsigned int)", "admit"),
+            ("lru.(*Cache[go.shape.struct { main.to []uint16; main.f func(int) <-chan int }]).Get", "lru.(*Cache).Get"),
+            ("std::map<int, Order>::erase[abi:cxx11](std::_Rb_tree_iterator<Order>)", "std::map::erase"),
             (info, "spdlog::logger::info"),
             ("scan_block(unsigned char const*, Tally*) [clone .constprop.0]", "scan_block"),
             ("(anonymous namespace)::ingest(leveldb::DB*, int)", "ingest"),
