@@ -1,12 +1,12 @@
-//! The register of heuristics: all numeric constants in the rooms that judge, and those elsewhere whose documentation
-//! says that they decide something. That documentation has one paragraph per heading, which begins with it: `Decides:`,
+//! The register of heuristics: all numeric constants in the rooms that judge, and the constants and functions anywhere
+//! whose documentation says that they decide something. That documentation has one paragraph per heading, which begins with it: `Decides:`,
 //! `From:` (a paper, a manual page, a measurement, statistics, or that it was chosen), `Shown by:` (the program or test
 //! that checks it; may be missing), `Wrong if:`.
 
 use crate::tree::{Source, documentation, for_tests};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
-use syn::{Item, Type};
+use syn::{Attribute, ImplItem, Item, Type};
 
 /// The headings, in the order of the table.
 pub const HEADINGS: [&str; 4] = ["Decides", "From", "Shown by", "Wrong if"];
@@ -14,14 +14,16 @@ pub const HEADINGS: [&str; 4] = ["Decides", "From", "Shown by", "Wrong if"];
 /// The headings that must not be missing.
 pub const REQUIRED: [&str; 3] = ["Decides", "From", "Wrong if"];
 
-/// A constant that decides something.
+/// A constant, or a rule in a function, that decides something.
 pub struct Heuristic {
     /// The file, relative to the workspace's root.
     pub path: String,
-    /// The constant's name.
+    /// The name of the constant or of the function.
     pub name: String,
-    /// Its value, as it is written.
-    pub value: String,
+    /// The constant's value, as it is written; absent for a function.
+    pub value: Option<String>,
+    /// Whether it is a number.
+    pub is_number: bool,
     /// The text under each heading of its documentation; a heading may be missing.
     pub says: BTreeMap<&'static str, String>,
 }
@@ -33,15 +35,15 @@ impl Heuristic {
     }
 }
 
-/// The numeric constants in sources whose path begins with one of `rooms`, and those elsewhere whose documentation has
-/// one of the headings.
+/// The numeric constants in sources whose path begins with one of `rooms`, and whatever else has one of the headings in
+/// its documentation.
 pub fn heuristics(sources: &[Source], rooms: &[&str]) -> Vec<Heuristic> {
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test) {
         let judges = rooms.iter().any(|room| source.path.starts_with(room));
         let mut all = Vec::new();
         gather(&source.path, &source.file.items, &mut all);
-        found.extend(all.into_iter().filter(|each| judges || !each.says.is_empty()));
+        found.extend(all.into_iter().filter(|each| (judges && each.is_number) || !each.says.is_empty()));
     }
     found
 }
@@ -49,18 +51,32 @@ pub fn heuristics(sources: &[Source], rooms: &[&str]) -> Vec<Heuristic> {
 fn gather(path: &str, items: &[Item], found: &mut Vec<Heuristic>) {
     for item in items {
         match item {
-            Item::Const(item) if is_number(&item.ty) => found.push(Heuristic {
-                path: path.to_string(),
-                name: item.ident.to_string(),
-                value: tidy(&item.expr.to_token_stream().to_string()),
-                says: says(&documentation(&item.attrs)),
-            }),
+            Item::Const(item) => {
+                let value = Some(tidy(&item.expr.to_token_stream().to_string()));
+                found.push(heuristic(path, &item.ident, value, is_number(&item.ty), &item.attrs));
+            }
+            Item::Fn(item) => found.push(heuristic(path, &item.sig.ident, None, false, &item.attrs)),
+            Item::Impl(item) => found.extend(item.items.iter().filter_map(|item| match item {
+                ImplItem::Fn(item) => Some(heuristic(path, &item.sig.ident, None, false, &item.attrs)),
+                _ => None,
+            })),
             Item::Mod(inner) if !for_tests(&inner.attrs) => {
                 gather(path, inner.content.as_ref().map_or(&[], |(_, items)| items.as_slice()), found);
             }
             _ => {}
         }
     }
+}
+
+fn heuristic(
+    path: &str,
+    name: &syn::Ident,
+    value: Option<String>,
+    is_number: bool,
+    attributes: &[Attribute],
+) -> Heuristic {
+    let says = says(&documentation(attributes));
+    Heuristic { path: path.to_string(), name: name.to_string(), value, is_number, says }
 }
 
 fn is_number(kind: &Type) -> bool {
@@ -71,7 +87,13 @@ fn is_number(kind: &Type) -> bool {
 
 /// The tokens without spaces that nobody would write between them.
 fn tidy(tokens: &str) -> String {
-    tokens.replace(" :: ", "::").replace(" (", "(").replace("( ", "(").replace(" )", ")").replace(" . ", ".")
+    tokens
+        .replace(" :: ", "::")
+        .replace(" ,", ",")
+        .replace(" (", "(")
+        .replace("( ", "(")
+        .replace(" )", ")")
+        .replace(" . ", ".")
 }
 
 fn says(lines: &[String]) -> BTreeMap<&'static str, String> {
@@ -101,7 +123,8 @@ pub fn page(heuristics: &[Heuristic]) -> String {
     let mut out = String::from(
         "# Heuristics\n\n<!-- Made from the code by `KNEE_WRITE_DOCS=1 cargo test -p upkeep --test heuristics`. -->\n\n\
          Every number that decides something in an answer: what it decides, where it comes from, which test or benchmark looks at it, and\n\
-         what would make it wrong. *Chosen* means that nobody measured it. The table is made from the code.\n",
+         what would make it wrong. *Chosen* means that nobody measured it. Rules without a number that can be wrong stand here too, by the\n\
+         function that has them. The table is made from the code.\n",
     );
     let told: Vec<&Heuristic> = heuristics.iter().filter(|each| each.is_complete()).collect();
     let files: BTreeSet<&str> = told.iter().map(|each| each.path.as_str()).collect();
@@ -111,7 +134,11 @@ pub fn page(heuristics: &[Heuristic]) -> String {
         out += "| constant | decides | from | shown by | wrong if |\n|---|---|---|---|---|\n";
         for each in told.iter().filter(|each| each.path == file) {
             let cells = HEADINGS.map(|heading| each.says.get(heading).map_or("", String::as_str).replace('|', "\\|"));
-            out += &format!("| `{}` = `{}` | {} |\n", each.name, each.value.replace('|', "\\|"), cells.join(" | "));
+            let what = match &each.value {
+                Some(value) => format!("`{}` = `{}`", each.name, value.replace('|', "\\|")),
+                None => format!("`{}()`", each.name),
+            };
+            out += &format!("| {what} | {} |\n", cells.join(" | "));
         }
     }
     out

@@ -8,8 +8,12 @@ use crate::model::{Model, Traced};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Error numbers with which a call says that there is nothing to do yet: EINTR, EAGAIN, EINPROGRESS, ETIMEDOUT.
-/// Programs that do not want to wait expect them; they are no failures. (Numbers of asm-generic/errno.h, which x86
-/// shares.)
+/// (Numbers of asm-generic/errno.h, which x86 shares.)
+///
+/// Decides: which calls that return an error do not count as failing.
+/// From: the manual pages errno(3), connect(2) and futex(2): programs that do not want to wait expect these errors.
+/// Wrong if: a program asks again and again for what is never ready: its calls are then no failing calls, and their time
+/// is told as that of the system call.
 const NOT_YET: [u32; 4] = [4, 11, 115, 110];
 
 /// On-CPU time per unit of work, and the samples that split it.

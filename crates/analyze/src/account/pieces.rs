@@ -115,6 +115,14 @@ impl Activity {
     }
 
     /// In which order it is charged.
+    ///
+    /// Decides: which threads are charged for an idle processor: those that something definite keeps from running first,
+    /// then those that wait for what others bring; those that wait for others to end never.
+    /// From: a thread that waits for a lock would run if it had it; a thread that waits for work would run only if another
+    /// had made some, which is what the others are charged for.
+    /// Shown by: `every_timeline_balances`.
+    /// Wrong if: a thread waits for others to end and has work of its own: the idle processor is charged to others, or
+    /// to none.
     pub fn tier(self) -> Tier {
         match self {
             Activity::Running | Activity::Compiling => Tier::Running,

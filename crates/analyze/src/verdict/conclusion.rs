@@ -94,11 +94,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
         let place = |c: &Cause| (small_start(c), elsewhere(c));
         place(a).cmp(&place(b)).then(seconds).then(a.id.cmp(&b.id))
     });
-    // Of two that are as large within the noise, what threads certainly wait for says more than that they wait for each
-    // other.
-    let rival = as_large(&verdict.causes)
-        .is_some_and(|second| second.id == CauseId::USER_LOCK || second.id == CauseId::RESOURCE_POOL);
-    if rival && verdict.causes.first().is_some_and(|first| first.id == CauseId::CONDITION_WAIT) {
+    if second_says_more(&verdict.causes) {
         verdict.causes.swap(0, 1);
     }
     let found = verdict.causes.first().map(blame);
@@ -170,6 +166,18 @@ fn as_large(causes: &[Cause]) -> Option<&Cause> {
     let inside = |a: &Cause, b: &Cause| (b.interval.low..=b.interval.high).contains(&a.lost_seconds);
     let alike = first.threads == second.threads && inside(first, second) && inside(second, first);
     alike.then_some(second)
+}
+
+/// True where the second cause is told before the first, which is as large within the noise: what threads certainly wait
+/// for says more than that they wait for each other.
+///
+/// Decides: that a lock or a pool comes before a wait for other threads of about the same size.
+/// From: the two are measured alike, and only a lock or a pool has a place that the reader can change.
+/// Wrong if: the threads wait for each other because one of them computes, and the lock is only where it hands on.
+fn second_says_more(causes: &[Cause]) -> bool {
+    let named = |cause: &Cause| [CauseId::USER_LOCK, CauseId::RESOURCE_POOL].contains(&cause.id);
+    let vague = causes.first().is_some_and(|first| first.id == CauseId::CONDITION_WAIT);
+    vague && as_large(causes).is_some_and(named)
 }
 
 /// The first sentence: how fast it is at the thread count that the verdict is about.

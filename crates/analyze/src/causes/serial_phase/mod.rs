@@ -133,12 +133,19 @@ const PHASES: &[Phase] = &[
 /// If no thread runs for more than this share of a phase, the phase shows threads that wait rather than one thread at
 /// work.
 ///
-/// Decides: whether time in which few threads have work is reported as a serial phase.
+/// Decides: whether time in which few threads have work is reported as a serial phase, and whether its sentence names the
+/// function that runs.
 /// From: chosen: the larger half.
 /// Shown by: connection pools whose holders sleep: their threads hardly ever run, and used to be reported as a serial
 /// phase; `a_pool_whose_threads_hardly_run_is_no_single_thread`.
 /// Wrong if: one thread alone reads from a slow device for most of its phase: that serial phase is not reported.
 const MOSTLY: f64 = 0.5;
+
+/// Decides: whether the sentence on a phase names a function that does not hold nearly all of it: it must hold more than
+/// this share.
+/// From: the definition of a majority.
+/// Wrong if: two functions share a phase almost evenly: the larger one is named, and its share is told.
+const NAMED: f64 = 0.5;
 
 /// What is missing where the only threads with work hardly run.
 const WAITING: &str =
@@ -216,7 +223,7 @@ fn cause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, lost
     // A thread that itself mostly waits does not count as running alone.
     let nobody = ledger.split.criticality.nobody.iter().filter(|(idle, _)| ran(**idle)).map(|(_, s)| *s).sum::<f64>();
     let charged = lost.0 / ledger.scale.max(f64::MIN_POSITIVE);
-    let runs = ran_alone.as_ref().filter(|_| nobody < charged / 2.0);
+    let runs = ran_alone.as_ref().filter(|_| nobody < MOSTLY * charged);
     Cause {
         summary: summary(runs, phase, of_run / (ledger.traced.length_ns() as f64 * 1e-9)),
         culprit: ran_alone.map(|r| r.culprit),
@@ -246,7 +253,7 @@ fn summary(ran: Option<&Ran>, phase: &Phase, share: f64) -> String {
         Some(ran) if ran.explains_nearly_all() => {
             format!("{} runs alone for {share:.0} % of the time, {when}.", named(&ran.culprit))
         }
-        Some(ran) if ran.share > 0.5 => {
+        Some(ran) if ran.share > NAMED => {
             let (part, who) = (100.0 * ran.share, named(&ran.culprit));
             format!("At most one thread runs for {share:.0} % of the time, {when}; {part:.0} % of that in {who}.")
         }

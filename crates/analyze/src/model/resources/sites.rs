@@ -198,13 +198,29 @@ fn by_object<'t>(traced: &Traced<'t>, place: Code<'t>, said: Said, waits: Vec<&'
     let (shared, own): (Vec<_>, Vec<_>) =
         near.into_iter().map(|(_, waits)| waits).partition(|waits| threads(waits) > 1);
     let blocked = |waits: &[Vec<&Wait>]| waits.iter().flatten().map(|w| w.blocked_ns as f64).sum::<f64>();
-    // A thread that queues with a futex on its own stack may by chance use another thread's address.
-    let mostly_own = blocked(&own) > blocked(&shared) || (shared.len() > 2 && threads_each(&shared) < 3.0);
+    let mostly_own = blocked(&own) > blocked(&shared) || is_by_chance(&shared);
     let site = |waits: Vec<&'t Wait>, private| AcquireSite { place, said, waits, private };
     match mostly_own {
         true => vec![site(shared.into_iter().chain(own).flatten().collect(), true)],
         false => shared.into_iter().map(|waits| site(waits, false)).collect(),
     }
+}
+
+/// Decides: whether each thread waits at an object of its own although some objects have several threads: on average,
+/// an object must have fewer threads than this.
+/// From: a thread that queues with a futex on its own stack may use the address of another that has ended, and a third
+/// one seldom does; a pool's object has all of its threads.
+/// Wrong if: many pools are shared by two threads each: they are taken for one place without a shared object.
+const SHARED_BY: f64 = 3.0;
+
+/// Decides: from how many objects on their threads are averaged to tell whether they are shared by chance.
+/// From: chosen: two pools with two threads each are usual in a program, and three of them are not.
+/// Wrong if: a program has three pools with two threads each.
+const FEWEST_OBJECTS: usize = 3;
+
+/// True where several threads have waited at the same objects by chance.
+fn is_by_chance(shared: &[Vec<&Wait>]) -> bool {
+    shared.len() >= FEWEST_OBJECTS && threads_each(shared) < SHARED_BY
 }
 
 /// Average number of threads per object.
