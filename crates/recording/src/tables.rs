@@ -6,11 +6,11 @@
 use crate::column::tables;
 pub use crate::column::{ColumnInfo, Table};
 use crate::ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
-use crate::words::LossKind;
 pub use crate::words::{
     AccessKind, AddressCertainty, KernelWait, MarkKind, Mode, ModuleKind, PeerSide, Reason, Region, RunKind, State,
     Timed,
 };
+use crate::words::{LossKind, PIPE};
 
 tables! {
     /// One execution of the target, traced or not.
@@ -636,6 +636,13 @@ tables! {
 
 /// Small, and read by value from [`crate::memory::slices::Slices`].
 impl Copy for Slice {}
+
+impl Wait {
+    /// True for a wait at a pipe, which connects processes of one program.
+    pub fn is_at_pipe(&self) -> bool {
+        self.what.as_deref() == Some(PIPE)
+    }
+}
 
 impl Loss {
     /// What was lost.

@@ -10,7 +10,6 @@ use crate::model::task_sleeps::SleepReason;
 use crate::model::timelines::{LineRows, ThreadLine};
 use crate::runtimes::{Primitive, Service, Theme};
 use recording::tables::{Reason, Slice, State, Wait};
-use recording::words::PIPE;
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -415,7 +414,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         // Whatever the program's own threads bring is work handed on, by whichever means.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
         // A pipe connects processes of one program: requests of a load do not come through it.
-        Reason::Pipe | Reason::Poll if traced.serves() && wait.what.as_deref() != Some(PIPE) => of_server(wait, traced),
+        Reason::Pipe | Reason::Poll if traced.serves() && !wait.is_at_pipe() => of_server(wait, traced),
         Reason::Pipe | Reason::Poll => Why::Poll,
         Reason::Child => Why::Child,
         Reason::Fault | Reason::Reclaim => Why::Fault,

@@ -8,6 +8,7 @@ use crate::answer::{Requests, ServiceReplies};
 use recording::WaitId;
 use recording::tables::{Peer, PeerSide, Wait};
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 
 /// Decides: which reason a wait at sockets has: whoever sent the data that ended most of its time.
 /// From: the definition of a majority.
@@ -48,18 +49,29 @@ pub fn requests(traced: &Traced<'_>) -> Option<Requests> {
     Some(Requests { threads: traced.told_count(), count, per_second: number / run, seconds: all / number, services })
 }
 
-/// True for a service that is not the program itself, which tells its clients' side by `port 80` or by the same path.
+/// True for a service that is not the program itself.
 fn is_service(traced: &Traced<'_>, peer: &Peer) -> bool {
-    let own = match peer.address.rsplit_once(':').filter(|_| is_here(&peer.address)) {
-        Some((_, port)) => &format!("port {port}"),
-        None => &peer.address,
-    };
-    peer.side == PeerSide::Service
-        && !traced.peers.iter().any(|other| other.side == PeerSide::Clients && other.address == *own)
+    let own = EndPoint::of(&peer.address);
+    let is_own = |other: &&Peer| other.side == PeerSide::Clients && EndPoint::of(&other.address) == own;
+    peer.side == PeerSide::Service && !traced.peers.iter().copied().any(|other| is_own(&other))
 }
 
-fn is_here(address: &str) -> bool {
-    address.starts_with("127.") || address.starts_with("[::1]")
+/// Where connections end.
+#[derive(Debug, PartialEq, Eq)]
+enum EndPoint<'t> {
+    /// At this port of this machine. The clients' side of a program is recorded as `port 80`; who connects to it from
+    /// here, as `127.0.0.1:80`.
+    Here(u16),
+    /// Elsewhere, or at a socket in the file system.
+    At(&'t str),
+}
+
+impl EndPoint<'_> {
+    fn of(address: &str) -> EndPoint<'_> {
+        let local = || address.parse().ok().filter(|at: &SocketAddr| at.ip().to_canonical().is_loopback());
+        let served = || address.strip_prefix("port ").and_then(|port| port.parse().ok());
+        local().map(|at| at.port()).or_else(served).map_or(EndPoint::At(address), EndPoint::Here)
+    }
 }
 
 /// For each wait that mostly ends with a service's reply, the service. Which waits are at sockets at all is not decided
