@@ -34,11 +34,6 @@ const NEAR_ENTRY: usize = 2;
 /// code that takes more time.
 const CONTENDED_SHARE: f64 = 0.01;
 
-/// System calls with which a thread ends, made by the C library without any of the program's code on the stack: freeing
-/// the stack's pages, unmapping another thread's stack, exiting. `mmap`, which the C library calls at the program's
-/// start, is not among them.
-const ENDING_CALLS: &[&str] = &["exit", "madvise", "munmap", "rseq", "set_robust_list", "rt_sigprocmask", "mprotect"];
-
 /// What a sample shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing<'t> {
@@ -163,8 +158,6 @@ pub fn profile<'t>(
     owners: &BTreeSet<LibraryFunction<'t>>,
 ) -> Profile<'t> {
     let purposes = Purposes::new(futexes);
-    let ending: BTreeSet<u32> =
-        traced.syscalls.iter().filter(|s| ENDING_CALLS.contains(&s.name.as_str())).map(|s| s.number).collect();
     let mut seen: QuickMap<SampleKey, u64> = QuickMap::default();
     for sample in &traced.samples {
         *seen.entry(key(traced, sample)).or_default() += 1;
@@ -180,7 +173,7 @@ pub fn profile<'t>(
         let (mode, syscall, user_stack, _, service) = seen;
         let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
         let view = model.stacks.view(user_stack, in_futex);
-        let doing = doing(model, seen, &view, owners, &purposes, &ending);
+        let doing = doing(model, seen, &view, owners, &purposes);
         found.by_key.insert(seen, doing);
         if count == 0 {
             continue;
@@ -205,7 +198,6 @@ fn doing<'t>(
     view: &View<'t>,
     owners: &BTreeSet<LibraryFunction<'t>>,
     purposes: &Purposes<'t>,
-    ending: &BTreeSet<u32>,
 ) -> Doing<'t> {
     let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
     let user = mode == Mode::User;
@@ -263,7 +255,9 @@ fn doing<'t>(
         Some(Primitive::Join) if syscall.is_some() => Doing::Creation,
         _ => match (mode, syscall) {
             (Mode::Kernel, Some(number)) if model.numbers.clone.contains(&number) => Doing::Creation,
-            (Mode::Kernel, Some(number)) if ending.contains(&number) && is_thread_end(view) => Doing::Creation,
+            (Mode::Kernel, Some(number)) if model.numbers.ending.contains(&number) && is_thread_end(view) => {
+                Doing::Creation
+            }
             (Mode::Kernel, Some(number)) => Doing::Call(number),
             (Mode::Kernel, None) if kernel == KernelCode::Fault => Doing::Fault,
             (Mode::Kernel, None) => Doing::Interrupt,

@@ -13,6 +13,17 @@ pub struct SyscallNumbers {
     pub sleeps: [u32; 2],
     /// clone(2) and clone3(2).
     pub clone: [u32; 2],
+    /// mprotect(2).
+    pub mprotect: u32,
+    /// Calls with which a thread's stack is mapped and removed: mmap(2), munmap(2), mprotect(2).
+    pub stacks: [u32; 3],
+    /// Calls with which an allocator gives memory back to the kernel: madvise(2), munmap(2), brk(2).
+    pub give_back: [u32; 3],
+    /// Calls with which a thread ends, made by the C library without any of the program's code on the stack: freeing the
+    /// stack's pages, unmapping another thread's stack, exiting: exit(2), madvise(2), munmap(2), rseq(2),
+    /// set_robust_list(2), rt_sigprocmask(2), mprotect(2). `mmap`, which the C library calls at the program's start, is
+    /// not among them.
+    pub ending: [u32; 7],
     /// Calls that hand something over to whoever waits at the other end of a pipe, socket or eventfd: write(2),
     /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2),
     /// readv(2), recvfrom(2), recvmsg(2), which make room.
@@ -30,6 +41,10 @@ impl SyscallNumbers {
                 sched_yield: 24,
                 sleeps: [35, 230],
                 clone: [56, 435],
+                mprotect: 10,
+                stacks: [9, 11, 10],
+                give_back: [28, 11, 12],
+                ending: [60, 28, 11, 334, 273, 14, 10],
                 hand_over: [1, 20, 40, 275, 276, 278, 44, 46, 307, 0, 19, 45, 47],
             },
             _ => SyscallNumbers {
@@ -38,6 +53,10 @@ impl SyscallNumbers {
                 sched_yield: 124,
                 sleeps: [101, 115],
                 clone: [220, 435],
+                mprotect: 226,
+                stacks: [222, 215, 226],
+                give_back: [233, 215, 214],
+                ending: [93, 233, 215, 293, 99, 135, 226],
                 hand_over: [64, 66, 71, 76, 77, 75, 206, 211, 269, 63, 65, 207, 212],
             },
         }

@@ -191,7 +191,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
 /// True when the allocator returned memory to the kernel.
 fn gives_back<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
     ledger.traced.call_sites.iter().any(|s| {
-        ["madvise", "munmap", "brk"].contains(&s.name.as_str())
+        facts.model.numbers.give_back.contains(&s.number)
             && facts.model.stacks.view(s.user_stack, true).theme == Some(Theme::Allocator)
     })
 }

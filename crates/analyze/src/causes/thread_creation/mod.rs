@@ -109,7 +109,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, count: usize) -> Vec
         rows.push(evidence("time of one clone call", total * 1e-3 / timed as f64, Unit::Microseconds, "call_sites"));
     }
     let within = traced.call_sites.iter().filter(|s| {
-        ["mmap", "munmap", "mprotect"].contains(&s.name.as_str())
+        facts.model.numbers.stacks.contains(&s.number)
             && facts.model.stacks.view(s.user_stack, true).theme == Some(Theme::Creation)
     });
     let mapped: f64 = within.map(|s| s.calls).sum();
