@@ -1,7 +1,7 @@
 //! What a traced run spent per unit of work, item by item: the rows by which thread counts and recordings are compared.
 
-use crate::account::Ledger;
 use crate::account::profile::Doing;
+use crate::account::{Ledger, LineId};
 use crate::answer::Kind;
 use crate::causes::lines::words;
 use crate::causes::user_lock::groups::groups;
@@ -19,14 +19,42 @@ pub struct Amount {
     pub variance: f64,
 }
 
-/// Amounts by kind and name.
-pub type Amounts = BTreeMap<(Kind, String), Amount>;
+/// What has an amount.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Item {
+    /// Its kind.
+    pub kind: Kind,
+    /// For [`Kind::Loss`], the line of the account; those of system calls have the number 0, because the name tells which
+    /// call it is, on every architecture.
+    line: Option<LineId>,
+    /// What it is called: the only thing by which two runs have the same function, lock or system call.
+    pub name: String,
+}
+
+impl Item {
+    /// A function, a lock or a system call.
+    pub fn named(kind: Kind, name: String) -> Item {
+        Item { kind, line: None, name }
+    }
+
+    fn loss(line: LineId, name: String) -> Item {
+        let line = match line {
+            LineId::Call(_) => LineId::Call(0),
+            LineId::FailingCall(_) => LineId::FailingCall(0),
+            other => other,
+        };
+        Item { kind: Kind::Loss, line: Some(line), name }
+    }
+}
+
+/// Amounts by item.
+pub type Amounts = BTreeMap<Item, Amount>;
 
 /// All amounts of a traced run, in clean seconds (or calls) per unit of work.
 pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
     let mut found: Amounts = BTreeMap::new();
-    let mut add = |kind, name: String, value: f64, variance: f64| {
-        let entry = found.entry((kind, name)).or_default();
+    let mut add = |item: Item, value: f64, variance: f64| {
+        let entry = found.entry(item).or_default();
         entry.value += value;
         entry.variance += variance;
     };
@@ -36,11 +64,11 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
         if let Doing::Function(name, module) = doing {
             let module = file_name(module);
             let name = name.map_or_else(|| format!("code without a name in {module}"), |n| format!("{n} ({module})"));
-            add(Kind::Function, name, *count as f64 * each, *count as f64 * each * each);
+            add(Item::named(Kind::Function, name), *count as f64 * each, *count as f64 * each * each);
         }
     }
     for call in &ledger.traced.syscalls {
-        add(Kind::SystemCall, model.call_name(call.number), call.count as f64 / ledger.work, 0.0);
+        add(Item::named(Kind::SystemCall, model.call_name(call.number)), call.count as f64 / ledger.work, 0.0);
     }
     for group in groups(ledger) {
         let blocked = group.blocked_ns() * 1e-9 / ledger.work;
@@ -52,11 +80,11 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
                 (None, Some(site)) => site,
                 (None, None) => "a lock without a known place".to_owned(),
             };
-            add(Kind::Lock, name, blocked, 0.0);
+            add(Item::named(Kind::Lock, name), blocked, 0.0);
         }
     }
     for line in &ledger.account.lines {
-        add(Kind::Loss, words(model, line.id), line.seconds, line.sampling_error.powi(2));
+        add(Item::loss(line.id, words(model, line.id)), line.seconds, line.sampling_error.powi(2));
     }
     found
 }

@@ -1,6 +1,6 @@
 //! The scaling curve: points with their intervals, from the clean runs alone.
 
-use crate::answer::{Point, Spread};
+use crate::answer::{CounterId, Point, Spread};
 use crate::statistics::intervals::{above, holding, ratio, spread};
 use crate::statistics::paired::ERROR;
 use crate::statistics::{MIN_SHARE, Measured, median, point};
@@ -218,34 +218,34 @@ impl<'t> Clean<'t> {
         spread(&self.series(threads, value))
     }
 
-    fn counters(&self, threads: u32) -> BTreeMap<&'static str, f64> {
+    fn counters(&self, threads: u32) -> BTreeMap<CounterId, f64> {
         let runs = self.runs.get(&threads).map_or(&[][..], Vec::as_slice);
         let counted = self.events.get(&threads).map_or(&[][..], Vec::as_slice);
         let mut counters = BTreeMap::new();
-        let mut add = |name, values: Vec<f64>| {
+        let mut add = |id, values: Vec<f64>| {
             if let Some(value) = median(&values) {
-                counters.insert(name, value);
+                counters.insert(id, value);
             }
         };
         let every = |value: fn(&Run) -> f64| runs.iter().map(|r| value(r)).collect::<Vec<_>>();
-        add("user_seconds", every(|r| seconds(r.user_ns)));
-        add("system_seconds", every(|r| seconds(r.system_ns)));
-        add("voluntary_switches", every(|r| r.voluntary_switches as f64));
-        add("involuntary_switches", every(|r| r.involuntary_switches as f64));
-        add("minor_faults", every(|r| r.minor_faults as f64));
-        add("major_faults", every(|r| r.major_faults as f64));
-        add("max_rss_bytes", every(|r| r.max_rss_bytes as f64));
+        add(CounterId::UserSeconds, every(|r| seconds(r.user_ns)));
+        add(CounterId::SystemSeconds, every(|r| seconds(r.system_ns)));
+        add(CounterId::VoluntarySwitches, every(|r| r.voluntary_switches as f64));
+        add(CounterId::InvoluntarySwitches, every(|r| r.involuntary_switches as f64));
+        add(CounterId::MinorFaults, every(|r| r.minor_faults as f64));
+        add(CounterId::MajorFaults, every(|r| r.major_faults as f64));
+        add(CounterId::MaxRssBytes, every(|r| r.max_rss_bytes as f64));
         let known = |value: fn(&Run) -> Option<u64>| runs.iter().filter_map(|r| value(r)).map(seconds).collect();
-        add("foreign_seconds", known(|r| r.foreign_ns));
-        add("steal_seconds", known(|r| r.steal_ns));
+        add(CounterId::ForeignSeconds, known(|r| r.foreign_ns));
+        add(CounterId::StealSeconds, known(|r| r.steal_ns));
         let events = |value: fn(&Run) -> Option<u64>| {
             let of = |runs: &[&Run]| runs.iter().filter_map(|r| value(r)).map(|v| v as f64).collect::<Vec<_>>();
             Some(of(counted)).filter(|v| !v.is_empty()).unwrap_or_else(|| of(runs))
         };
-        add("migrations", events(|r| r.migrations));
-        add("cycles", events(|r| r.cycles));
-        add("instructions", events(|r| r.instructions));
-        add("cache_misses", events(|r| r.cache_misses));
+        add(CounterId::Migrations, events(|r| r.migrations));
+        add(CounterId::Cycles, events(|r| r.cycles));
+        add(CounterId::Instructions, events(|r| r.instructions));
+        add(CounterId::CacheMisses, events(|r| r.cache_misses));
         counters
     }
 }
@@ -345,8 +345,8 @@ mod tests {
         let clean = Clean::new(&tables);
         let points = clean.points();
         assert_eq!((points[0].runs, points[0].seconds.max), (2, 1.0));
-        assert_eq!(points[0].counters["cycles"], 77.0);
-        assert!(!points[0].counters.contains_key("instructions"));
+        assert_eq!(points[0].counters[&CounterId::Cycles], 77.0);
+        assert!(!points[0].counters.contains_key(&CounterId::Instructions));
         assert!(clean.warnings[0].contains("failed"));
     }
 }

@@ -1,6 +1,6 @@
 //! What takes more per unit of work with more threads.
 
-use crate::amounts::{Amounts, amounts};
+use crate::amounts::{Amounts, Item, amounts};
 use crate::answer::{At, Growth, Kind};
 use crate::facts::Facts;
 use crate::statistics::NORMAL_95;
@@ -26,8 +26,8 @@ pub fn growth(facts: &Facts<'_, '_>) -> Vec<Growth> {
 
 /// What grows from the first of `counts` to any other.
 pub(crate) fn rows(counts: &[(u32, Amounts)]) -> Vec<Growth> {
-    let names: BTreeSet<&(Kind, String)> = counts.iter().flat_map(|(_, found)| found.keys()).collect();
-    let mut rows: Vec<Growth> = names.into_iter().filter_map(|name| row(name, counts)).collect();
+    let items: BTreeSet<&Item> = counts.iter().flat_map(|(_, found)| found.keys()).collect();
+    let mut rows: Vec<Growth> = items.into_iter().filter_map(|item| row(item, counts)).collect();
     rows.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.growth.total_cmp(&a.growth)).then(a.name.cmp(&b.name)));
     let mut kept: BTreeMap<Kind, usize> = BTreeMap::new();
     rows.retain(|row| {
@@ -38,8 +38,8 @@ pub(crate) fn rows(counts: &[(u32, Amounts)]) -> Vec<Growth> {
     rows
 }
 
-fn row(name: &(Kind, String), counts: &[(u32, Amounts)]) -> Option<Growth> {
-    let at = |found: &Amounts| found.get(name).copied().unwrap_or_default();
+fn row(item: &Item, counts: &[(u32, Amounts)]) -> Option<Growth> {
+    let at = |found: &Amounts| found.get(item).copied().unwrap_or_default();
     let base = at(&counts.first()?.1);
     // The largest growth at any count, so that items that fall again are seen too.
     let grown = counts.iter().skip(1).map(|(_, found)| {
@@ -48,8 +48,8 @@ fn row(name: &(Kind, String), counts: &[(u32, Amounts)]) -> Option<Growth> {
     });
     let (growth, error) = grown.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (growth > NORMAL_95 * error && growth > 0.0).then(|| Growth {
-        kind: name.0,
-        name: name.1.clone(),
+        kind: item.kind,
+        name: item.name.clone(),
         growth,
         sampling_error: error,
         at: counts.iter().map(|(threads, found)| At { threads: *threads, per_unit: at(found).value }).collect(),

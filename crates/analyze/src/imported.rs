@@ -3,8 +3,10 @@
 //! Samples do not tell which threads waited, for what, or how long an unobserved run takes. So there is no curve and no
 //! account, and every cause stays unsure.
 
-use crate::amounts::{Amount, Amounts};
-use crate::answer::{Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, Unit, Unsure, Verdict, WhatIf};
+use crate::amounts::{Amount, Amounts, Item};
+use crate::answer::{
+    Answer, Cause, CauseId, Growth, Interval, Kind, Knee, Limitation, LimitationKind, Unit, Unsure, Verdict, WhatIf,
+};
 use crate::causes::all;
 use crate::causes::shared::{duration, evidence};
 use crate::growth;
@@ -75,7 +77,7 @@ fn amounts(model: &Model<'_>, traced: &Traced<'_>) -> Amounts {
             }
             None => "code that the samples do not tell".to_owned(),
         };
-        let amount: &mut Amount = found.entry((Kind::Function, name)).or_default();
+        let amount: &mut Amount = found.entry(Item::named(Kind::Function, name)).or_default();
         amount.value += count as f64 * each;
         amount.variance += count as f64 * each * each;
     }
@@ -110,7 +112,7 @@ fn summary(model: &Model<'_>, counts: &[(u32, Amounts)], growth: &[Growth]) -> S
     let all = seconds(last);
     let most = top
         .filter(|_| all > 0.0)
-        .map(|((_, name), amount)| format!(", {:.0} % of it in {name}", 100.0 * amount.value / all));
+        .map(|(item, amount)| format!(", {:.0} % of it in {}", 100.0 * amount.value / all, item.name));
     format!("The profile shows about {} of processor time{}. {limit}", spent(last), most.unwrap_or_default())
 }
 
@@ -142,23 +144,22 @@ fn limitations(from: &Imported) -> Vec<Limitation> {
     let sweep = || Some("knee sweep -t 1,2,4 -- COMMAND, with {threads} where the count goes".to_owned());
     let missing = [
         (
-            "waiting",
+            LimitationKind::Waiting,
             "what threads waited for, who woke them, locks, system calls and page faults are not in a profile, and the \
              times between samples are unknown",
         ),
-        (Limitation::SCALING, "a profile has no timed runs: how fast the program is at any thread count is not known"),
         (
-            "shared memory",
+            LimitationKind::Scaling,
+            "a profile has no timed runs: how fast the program is at any thread count is not known",
+        ),
+        (
+            LimitationKind::SharedMemory,
             "accesses, waiting loops and shared cache lines are worked out from registers, which perf script does not \
              print",
         ),
     ];
     let mut rows: Vec<Limitation> = missing
-        .map(|(what, why)| Limitation {
-            what: what.to_owned(),
-            why: format!("imported from {}: {why}", from.tool),
-            unlock: None,
-        })
+        .map(|(what, why)| Limitation { what, why: format!("imported from {}: {why}", from.tool), unlock: None })
         .to_vec();
     if let Some(last) = rows.last_mut() {
         last.unlock = sweep();

@@ -1,6 +1,6 @@
 //! Programs whose threads mostly wait.
 
-use crate::answer::Point;
+use crate::answer::{CounterId, Point};
 
 /// Decides: whether a program mostly waits: with the smallest count, its threads use less than this share of the
 /// processors that they could use.
@@ -19,7 +19,8 @@ pub(crate) fn more_could_wait(points: &[Point], processors: u32) -> bool {
 /// True where threads mostly wait at this count.
 pub(crate) fn mostly_waits(point: &Point, processors: u32) -> bool {
     // Threads whose processors other programs or machines had did not wait for anything else.
-    let taken: f64 = ["foreign_seconds", "steal_seconds"].iter().filter_map(|name| point.counters.get(*name)).sum();
+    let taken: f64 =
+        [CounterId::ForeignSeconds, CounterId::StealSeconds].iter().filter_map(|id| point.counters.get(id)).sum();
     let used = point.processors_used + taken / point.seconds.median.max(f64::MIN_POSITIVE);
     used < ROOM * f64::from(processors.min(point.threads))
 }
@@ -51,7 +52,7 @@ mod tests {
         let mut points = points([1.0, 1.0, 1.0], 0.1);
         assert!(mostly_waits(&points[1], 2));
         let seconds = points[1].seconds.median;
-        points[1].counters.insert("foreign_seconds", 1.5 * seconds);
+        points[1].counters.insert(CounterId::ForeignSeconds, 1.5 * seconds);
         assert!(!mostly_waits(&points[1], 2));
     }
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use analyze::answer::CauseId;
+use analyze::answer::{CauseId, LimitationKind};
 use analyze::answer_for;
 use common::*;
 use recording::Tables;
@@ -57,7 +57,7 @@ fn one_run_has_an_account_of_all_processors_and_the_causes_that_a_run_shows() {
             assert!(missing(&answer, id).contains("only in a sweep"), "{id:?}");
         }
         assert!(
-            answer.limitations.iter().any(|l| l.what == "scaling" && l.unlock.is_some()),
+            answer.limitations.iter().any(|l| l.what == LimitationKind::Scaling && l.unlock.is_some()),
             "{:?}",
             answer.limitations
         );

@@ -55,7 +55,39 @@ pub struct Point {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadPoint>,
     /// Medians by name: `user_seconds`, `system_seconds`, `voluntary_switches`, `cycles`, ...
-    pub counters: BTreeMap<&'static str, f64>,
+    pub counters: BTreeMap<CounterId, f64>,
+}
+
+/// What is counted in a run. In the order of the names, which is that of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CounterId {
+    /// Last-level cache misses.
+    CacheMisses,
+    /// Processor cycles in user space.
+    Cycles,
+    /// Processor-seconds that other programs had.
+    ForeignSeconds,
+    /// Instructions in user space.
+    Instructions,
+    /// Times that a thread was taken off its processor.
+    InvoluntarySwitches,
+    /// Page faults that read from a device.
+    MajorFaults,
+    /// The largest resident set, bytes.
+    MaxRssBytes,
+    /// Times that a thread moved to another processor.
+    Migrations,
+    /// Page faults without input or output.
+    MinorFaults,
+    /// Processor-seconds that other virtual machines had.
+    StealSeconds,
+    /// Processor-seconds in the kernel.
+    SystemSeconds,
+    /// Processor-seconds in user space.
+    UserSeconds,
+    /// Times that a thread gave up its processor to wait.
+    VoluntarySwitches,
 }
 
 /// The load of a server at one count: medians of the timed runs.

@@ -24,7 +24,7 @@ pub use verdict::*;
 pub use what_if::*;
 
 use recording::meta::Counted;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -115,22 +115,52 @@ pub struct Knee {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limitation {
     /// What could not be seen.
-    pub what: String,
+    pub what: LimitationKind,
     /// Why not, and what the answer lacks because of it.
     pub why: String,
     /// The command that makes it visible.
     pub unlock: Option<String>,
 }
 
-impl Limitation {
+/// What could not be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LimitationKind {
     /// What a recording without timed runs cannot show: how speed depends on the thread count.
-    pub const SCALING: &'static str = "scaling";
+    Scaling,
+    /// What a recording without observed runs cannot show.
+    Causes,
+    /// What another tool's profile cannot show: waiting.
+    Waiting,
+    /// And what threads do to each other's memory.
+    SharedMemory,
+    /// What the machine did not allow, in the recording's words.
+    Capability(String),
+}
+
+impl LimitationKind {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        match self {
+            LimitationKind::Scaling => "scaling",
+            LimitationKind::Causes => "causes",
+            LimitationKind::Waiting => "waiting",
+            LimitationKind::SharedMemory => "shared memory",
+            LimitationKind::Capability(words) => words,
+        }
+    }
+}
+
+impl Serialize for LimitationKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.words())
+    }
 }
 
 impl Answer {
     /// Why there is no curve, if nothing was timed.
     #[must_use]
     pub fn no_curve(&self) -> Option<&str> {
-        self.limitations.iter().find(|l| l.what == Limitation::SCALING).map(|l| l.why.as_str())
+        self.limitations.iter().find(|l| l.what == LimitationKind::Scaling).map(|l| l.why.as_str())
     }
 }

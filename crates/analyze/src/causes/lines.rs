@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    /// Recordings and thread counts are compared line by line, by the lines' words.
+    /// Readers tell lines apart by their words.
     #[test]
     fn no_two_lines_have_the_same_words() {
         let claimed = LineId::all().filter_map(|id| all().find_map(|d| (d.lines)(id)));

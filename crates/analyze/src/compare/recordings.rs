@@ -212,19 +212,19 @@ fn things(before: (&Tables, &Clean<'_>), after: (&Tables, &Clean<'_>)) -> Vec<Ch
         let (was, is) = (amounts(&old, a), amounts(&new, b));
         let whole = a.account.capacity.max(b.account.capacity);
         let calls = |of: &Amounts| {
-            of.iter().filter(|((kind, _), _)| *kind == Kind::SystemCall).map(|(_, amount)| amount.value).sum::<f64>()
+            of.iter().filter(|(item, _)| item.kind == Kind::SystemCall).map(|(_, amount)| amount.value).sum::<f64>()
         };
         let all_calls = calls(&was).max(calls(&is));
-        for name in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
-            let (x, y) = (was.get(name).copied().unwrap_or_default(), is.get(name).copied().unwrap_or_default());
+        for item in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
+            let (x, y) = (was.get(item).copied().unwrap_or_default(), is.get(item).copied().unwrap_or_default());
             let error = (x.variance + y.variance).sqrt();
             let change = y.value - x.value;
-            let least = TOLD * if name.0 == Kind::SystemCall { all_calls } else { whole };
+            let least = TOLD * if item.kind == Kind::SystemCall { all_calls } else { whole };
             if change.abs() > least && change.abs() > NORMAL_95 * error {
                 changes.push(Change {
                     threads: a.account.threads,
-                    kind: name.0,
-                    name: name.1.clone(),
+                    kind: item.kind,
+                    name: item.name.clone(),
                     before: x.value,
                     after: y.value,
                     sampling_error: error,

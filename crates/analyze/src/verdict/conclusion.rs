@@ -1,7 +1,9 @@
 //! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
 
 use crate::account::Ledger;
-use crate::answer::{Cause, CauseId, Condition, Interval, Limitation, Point, Unsure, Verdict};
+use crate::answer::{
+    Cause, CauseId, Condition, CounterId, Interval, Limitation, LimitationKind, Point, Unsure, Verdict,
+};
 use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, describe, none};
@@ -252,7 +254,7 @@ pub fn limitations(facts: &Facts<'_, '_>) -> Vec<Limitation> {
                 true => c.why.clone(),
                 false => format!("{} ({})", c.why, c.costs),
             };
-            Limitation { what: c.what.clone(), why, unlock: c.unlock.clone() }
+            Limitation { what: LimitationKind::Capability(c.what.clone()), why, unlock: c.unlock.clone() }
         })
         .collect();
     if facts.ledgers.iter().any(|l| l.traced.is_only_run) {
@@ -261,11 +263,11 @@ pub fn limitations(facts: &Facts<'_, '_>) -> Vec<Limitation> {
                    more beside other threads (more work, memory, sharing, spinning), shows only in a sweep"
                 .to_owned();
         let unlock = Some("knee sweep -t 1,2,4 -- COMMAND, with {threads} where the count goes".to_owned());
-        limitations.push(Limitation { what: Limitation::SCALING.to_owned(), why, unlock });
+        limitations.push(Limitation { what: LimitationKind::Scaling, why, unlock });
     }
     if facts.ledgers.is_empty() {
         let why = "no run was traced: there is a curve, but no account and no cause".to_owned();
-        limitations.push(Limitation { what: "causes".to_owned(), why, unlock: None });
+        limitations.push(Limitation { what: LimitationKind::Causes, why, unlock: None });
     }
     limitations
 }
@@ -355,9 +357,9 @@ fn short(facts: &Facts<'_, '_>) -> Option<String> {
 }
 
 fn disturbed(facts: &Facts<'_, '_>, point: &Point) -> Option<String> {
-    let taken = |name| point.counters.get(name).copied().unwrap_or(0.0);
+    let taken = |id| point.counters.get(&id).copied().unwrap_or(0.0);
     let all = point.seconds.median * f64::from(facts.model.tables.meta.usable_at(point.threads));
-    let share = (taken("foreign_seconds") + taken("steal_seconds")) / all;
+    let share = (taken(CounterId::ForeignSeconds) + taken(CounterId::StealSeconds)) / all;
     (share > DISTURBED).then(|| {
         format!(
             "other programs or machines took {:.0} % of the processors during the timed runs with {}",

@@ -290,7 +290,7 @@ fn rest(answer: &Answer, m: &mut Markup) {
     if !answer.limitations.is_empty() {
         m.raw("<details><summary>What could not be seen</summary><dl class=\"open\">");
         for limitation in &answer.limitations {
-            m.raw("<dt>").text(&limitation.what).raw("</dt><dd>").text(&limitation.why);
+            m.raw("<dt>").text(limitation.what.words()).raw("</dt><dd>").text(&limitation.why);
             if let Some(unlock) = &limitation.unlock {
                 m.raw(" <code>").text(unlock).raw("</code>");
             }

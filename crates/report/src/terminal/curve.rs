@@ -4,7 +4,7 @@ use super::page::Page;
 use super::style::Tone;
 use super::table::{Lean, Table};
 use crate::words::{self, Scale};
-use analyze::answer::{Answer, Point, Spread};
+use analyze::answer::{Answer, CounterId, Point, Spread};
 use std::io;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
@@ -118,12 +118,12 @@ fn known<T>(point: &Point, spread: T) -> Option<T> {
 }
 
 fn switches(point: &Point) -> Option<f64> {
-    Some(point.counters.get("voluntary_switches")? + point.counters.get("involuntary_switches")?)
+    Some(point.counters.get(&CounterId::VoluntarySwitches)? + point.counters.get(&CounterId::InvoluntarySwitches)?)
 }
 
 /// Kernel time as a share of CPU time.
 fn system_share(point: &Point) -> Option<f64> {
-    let system = point.counters.get("system_seconds")?;
-    let cpu = system + point.counters.get("user_seconds")?;
+    let system = point.counters.get(&CounterId::SystemSeconds)?;
+    let cpu = system + point.counters.get(&CounterId::UserSeconds)?;
     (cpu > 0.0).then(|| system / cpu)
 }

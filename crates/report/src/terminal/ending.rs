@@ -46,8 +46,8 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     let limitations: Vec<&Limitation> = answer.limitations.iter().collect();
     some(&limitations, MOST_LIMITATIONS[usize::from(page.brief)], page, |limitation, page| {
         let what = match page.brief {
-            true => format!("{} (why: in the page)", limitation.what),
-            false => format!("{}: {}", limitation.what, limitation.why),
+            true => format!("{} (why: in the page)", limitation.what.words()),
+            false => format!("{}: {}", limitation.what.words(), limitation.why),
         };
         page.paragraph("Not seen       ", Tone::Plain, &what)?;
         limitation.unlock.as_ref().map_or(Ok(()), |command| page.whole("    unlock it  ", command))

@@ -40,10 +40,10 @@ fn point(threads: u32, seconds: Spread, base: f64, used: f64, switches: f64, sys
         processors_used: used,
         load: None,
         counters: BTreeMap::from([
-            ("user_seconds", cpu * (1.0 - system)),
-            ("system_seconds", cpu * system),
-            ("voluntary_switches", switches),
-            ("involuntary_switches", 12.0),
+            (CounterId::UserSeconds, cpu * (1.0 - system)),
+            (CounterId::SystemSeconds, cpu * system),
+            (CounterId::VoluntarySwitches, switches),
+            (CounterId::InvoluntarySwitches, 12.0),
         ]),
     }
 }
@@ -215,7 +215,7 @@ pub(crate) fn user_lock() -> Answer {
         vec![account(1, 1.93, 1.93, vec![]), account(2, 9.22, 1.93, lines(1.0)), account(4, 9.74, 1.93, lines(1.07))];
     answer.warnings = vec!["tracing made the runs with 2 thread(s) 1.4 times as long".to_owned()];
     answer.limitations = vec![Limitation {
-        what: "hardware counters".to_owned(),
+        what: LimitationKind::Capability("hardware counters".to_owned()),
         why: "this virtual machine has none (memory-bound slowdown cannot be told from other extra time)".to_owned(),
         unlock: None,
     }];
@@ -283,7 +283,7 @@ pub(crate) fn curve_only() -> Answer {
         ..Verdict::default()
     };
     answer.limitations = vec![Limitation {
-        what: "eBPF".to_owned(),
+        what: LimitationKind::Capability("eBPF".to_owned()),
         why: "needs root or CAP_BPF and CAP_PERFMON (without it there is a curve, but no account and no cause)"
             .to_owned(),
         unlock: Some("sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep /usr/local/bin/knee".to_owned()),
@@ -348,7 +348,11 @@ pub(crate) fn hostile() -> Answer {
     answer.warnings = (0..20).map(|i| format!("{evil} {i}")).collect();
     answer.verdict.unsure = (0..9).map(|i| Unsure { id: CauseId::SPIN_WAIT, missing: format!("{i} {long}") }).collect();
     answer.limitations = (0..9)
-        .map(|_| Limitation { what: evil.to_owned(), why: long.clone(), unlock: Some(evil.to_owned()) })
+        .map(|_| Limitation {
+            what: LimitationKind::Capability(evil.to_owned()),
+            why: long.clone(),
+            unlock: Some(evil.to_owned()),
+        })
         .collect();
     answer
 }

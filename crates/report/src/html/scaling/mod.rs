@@ -7,7 +7,7 @@ mod what_if;
 use super::chart::{Axis, below, short, ticks};
 use super::markup::Markup;
 use crate::words;
-use analyze::answer::{Answer, Interval, Point, Spread};
+use analyze::answer::{Answer, CounterId, Interval, Point, Spread};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
@@ -226,8 +226,8 @@ fn cells(point: &Point, rate: bool) -> Vec<String> {
         |s: Spread, scale: words::Scale| scale.between(s.median, (point.runs > 1).then_some((s.low, s.high)));
     let interval = (point.runs > 1).then_some((point.speedup_interval.low, point.speedup_interval.high));
     let switches = || {
-        let of = |name: &str| point.counters.get(name).copied();
-        Some(words::count(of("voluntary_switches")? + of("involuntary_switches")?))
+        let of = |id| point.counters.get(&id).copied();
+        Some(words::count(of(CounterId::VoluntarySwitches)? + of(CounterId::InvoluntarySwitches)?))
     };
     let mut cells = vec![point.threads.to_string(), point.runs.to_string()];
     if rate {
