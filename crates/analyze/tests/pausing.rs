@@ -73,3 +73,40 @@ fn who_sleeps_in_turn_with_those_that_wait_hands_out_no_work() {
         answer.verdict
     );
 }
+
+/// The loop of a library, which hands out work by a timer: it waits in no code of the program.
+#[test]
+fn an_event_loop_that_only_the_clock_wakes_sleeps() {
+    const POLLS: &str = "epoll_pwait@libc.so.6 < uv_run@libuv.so.1";
+    const HANDS_OUT: &str = "write@libc.so.6 < uv_async_send@libuv.so.1 < dispatch@app app.js:16 < uv_run@libuv.so.1";
+    const NUMBER_OF_WRITE: u32 = 1;
+    let answer = |outside: Option<(u32, &str)>, woken_by: Option<&str>| {
+        let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.3)), WORK)
+            .traced(2, |run| {
+                (0..50).fold(run.thread("loop"), |looped, _| match woken_by {
+                    Some(waker) => looped.handed(Reason::Poll, ms(20), POLLS, waker, NUMBER_OF_WRITE),
+                    None => looped.waits_for(Reason::Poll, "eventpoll", Some(232), ms(20), POLLS),
+                });
+                for name in ["a", "b"] {
+                    (0..50).fold(run.thread(name), |worker, _| {
+                        let waits = worker.handed(Reason::Poll, ms(17), POLLS, "loop", NUMBER_OF_WRITE);
+                        waits.woken_at(HANDS_OUT).runs(ms(3), WORK)
+                    });
+                }
+                run.syscalls("loop", NUMBER_OF_WRITE, "write", 100);
+                if let Some((number, name)) = outside {
+                    run.syscalls("loop", number, name, 1);
+                }
+            })
+            .tables();
+        answer_for(&tables)
+    };
+    let told = answer(None, None);
+    let cause = found(&told, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", told.verdict));
+    assert!(cause.summary.contains("for a fixed time in dispatch (app.js:16)"), "{}", cause.summary);
+    // Near misses: it accepted a connection, so that something outside may wake it; and workers wake it.
+    for near in [answer(Some((288, "accept4")), None), answer(None, Some("a"))] {
+        let told = near.verdict.causes.iter().any(|c| c.summary.contains("for a fixed time"));
+        assert!(!told, "{:#?}", near.verdict);
+    }
+}

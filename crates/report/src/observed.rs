@@ -173,7 +173,7 @@ pub fn why_in_words(why: Why) -> &'static str {
         Why::Futex => "futex",
         Why::Ended => "other goroutines",
         Why::Task => "a task",
-        Why::Sleep => "the clock",
+        Why::Sleep | Why::Clock => "the clock",
         Why::Io => "file or device",
         Why::Poll => "pipe, socket or event",
         Why::Request => "the next request",

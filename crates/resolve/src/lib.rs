@@ -26,7 +26,6 @@
 
 pub mod address;
 pub mod build_id;
-mod channels;
 pub mod data_types;
 pub mod decode;
 mod demangle;

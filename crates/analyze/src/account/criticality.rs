@@ -81,7 +81,15 @@ fn goes_on_by_itself(kind: Activity) -> bool {
     match kind {
         Activity::Blocked(why) => !matches!(
             why,
-            Why::Sleep | Why::Condition | Why::Task | Why::Barrier | Why::Lock | Why::Join | Why::Ended | Why::Helper
+            Why::Sleep
+                | Why::Condition
+                | Why::Task
+                | Why::Barrier
+                | Why::Lock
+                | Why::Join
+                | Why::Ended
+                | Why::Helper
+                | Why::Clock
         ),
         // Stretches that are summed up leave fractions of threads that run.
         Activity::Running | Activity::Compiling => false,
@@ -115,7 +123,7 @@ impl Criticality {
                 *self.beside_locks.entry(kind).or_default() += seconds;
             }
         }
-        let sleeps = present.clone().any(|kind| kind == Activity::Blocked(Why::Sleep));
+        let sleeps = present.clone().any(|kind| matches!(kind, Activity::Blocked(Why::Sleep | Why::Clock)));
         let paused = sleeps && !present.clone().any(goes_on_by_itself);
         for (idle, processors) in &instant.why {
             *self.nobody.entry(*idle).or_default() += processors * seconds;

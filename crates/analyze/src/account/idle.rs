@@ -63,10 +63,12 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
             Activity::Running | Activity::Compiling => continue,
             Activity::Preempted
             | Activity::Ready
-            | Activity::Woken(Why::Join | Why::Child | Why::Helper | Why::Unknown | Why::Futex) => match crowded {
-                true => LineId::Crowded,
-                false => LineId::Unexplained(Unexplained::Ready),
-            },
+            | Activity::Woken(Why::Join | Why::Child | Why::Helper | Why::Clock | Why::Unknown | Why::Futex) => {
+                match crowded {
+                    true => LineId::Crowded,
+                    false => LineId::Unexplained(Unexplained::Ready),
+                }
+            }
             Activity::Woken(Why::Lock) => LineId::WokenForLock,
             Activity::Blocked(Why::Fault) | Activity::Woken(Why::Fault) if reads_pages(traced) => LineId::ReadingPages,
             Activity::Blocked(why) | Activity::Woken(why) => LineId::blocked(why),

@@ -43,6 +43,8 @@ pub enum Why {
     Child,
     /// Anything, in a thread that hardly ever runs: it is no worker and could not use more processors.
     Helper,
+    /// The clock, in a thread that hardly ever runs: it may bring others their work.
+    Clock,
     /// A page.
     Fault,
     /// A lock inside the kernel.
@@ -55,7 +57,7 @@ pub enum Why {
 
 impl Why {
     /// All of them.
-    pub const ALL: [Why; 22] = [
+    pub const ALL: [Why; 23] = [
         Why::Lock,
         Why::Allocator,
         Why::Creation,
@@ -74,6 +76,7 @@ impl Why {
         Why::Pause,
         Why::Child,
         Why::Helper,
+        Why::Clock,
         Why::Fault,
         Why::KernelLock,
         Why::Call,
@@ -248,7 +251,7 @@ impl LineId {
         match why {
             Why::Futex => LineId::Unexplained(Unexplained::Futex),
             Why::Call => LineId::Unexplained(Unexplained::Call),
-            Why::Join | Why::Child | Why::Helper | Why::Unknown => LineId::Unexplained(Unexplained::Wait),
+            Why::Join | Why::Child | Why::Helper | Why::Clock | Why::Unknown => LineId::Unexplained(Unexplained::Wait),
             explained => LineId::Blocked(explained),
         }
     }

@@ -464,7 +464,10 @@ impl<'m, 't> Draft<'m, 't> {
             // Threads that wait for others to end, or hardly ever run, do not do the work; waiting for requests is the
             // load's.
             if let Activity::Blocked(why) = kind
-                && !matches!(why, Why::Join | Why::Child | Why::Helper | Why::Request | Why::Reply | Why::Pause)
+                && !matches!(
+                    why,
+                    Why::Join | Why::Child | Why::Helper | Why::Clock | Why::Request | Why::Reply | Why::Pause
+                )
             {
                 *waited.entry(LineId::blocked(*why)).or_default() += spent / self.work;
             }

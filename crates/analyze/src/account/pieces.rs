@@ -97,9 +97,8 @@ impl Activity {
     /// How it is charged in a thread that hardly ever runs: most of its waits are no loss.
     fn of_helper(self) -> Activity {
         match self {
-            Activity::Blocked(Why::Condition | Why::Futex | Why::Sleep | Why::Poll | Why::Unknown) => {
-                Activity::Blocked(Why::Helper)
-            }
+            Activity::Blocked(Why::Condition | Why::Futex | Why::Poll | Why::Unknown) => Activity::Blocked(Why::Helper),
+            Activity::Blocked(Why::Sleep) => Activity::Blocked(Why::Clock),
             other => other,
         }
     }
@@ -132,7 +131,7 @@ impl Activity {
                 Why::Io | Why::Fault | Why::KernelLock | Why::Call => Tier::First,
                 Why::Condition | Why::Barrier | Why::Futex | Why::Ended | Why::Task => Tier::Second,
                 Why::Sleep | Why::Poll | Why::Request | Why::Reply | Why::Pause | Why::Unknown => Tier::Second,
-                Why::Join | Why::Child | Why::Helper => Tier::Never,
+                Why::Join | Why::Child | Why::Helper | Why::Clock => Tier::Never,
             },
         }
     }
@@ -411,6 +410,7 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
         Reason::Sleep if view.primitive == Some(Primitive::Lock) => Why::Lock,
         Reason::Sleep => Why::Sleep,
         Reason::Io => Why::Io,
+        Reason::Poll if traced.clocked.contains(&wait.wait) => Why::Sleep,
         // Whatever the program's own threads bring is work handed on, by whichever means.
         Reason::Pipe | Reason::Poll if traced.handed.contains(&wait.wait) => Why::Condition,
         // A pipe connects processes of one program: requests of a load do not come through it.

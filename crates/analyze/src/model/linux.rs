@@ -28,6 +28,9 @@ pub struct SyscallNumbers {
     /// writev(2), sendfile(2), splice(2), tee(2), vmsplice(2), sendto(2), sendmsg(2), sendmmsg(2); and read(2),
     /// readv(2), recvfrom(2), recvmsg(2), which make room.
     pub hand_over: [u32; 13],
+    /// Calls through which something from outside the program comes: connect(2), accept(2), accept4(2), recvfrom(2),
+    /// recvmsg(2), recvmmsg(2), io_submit(2), io_uring_enter(2), inotify_add_watch(2).
+    pub outside: [u32; 9],
 }
 
 impl SyscallNumbers {
@@ -46,6 +49,7 @@ impl SyscallNumbers {
                 give_back: [28, 11, 12],
                 ending: [60, 28, 11, 334, 273, 14, 10],
                 hand_over: [1, 20, 40, 275, 276, 278, 44, 46, 307, 0, 19, 45, 47],
+                outside: [42, 43, 288, 45, 47, 299, 209, 426, 254],
             },
             _ => SyscallNumbers {
                 futex: 98,
@@ -58,6 +62,7 @@ impl SyscallNumbers {
                 give_back: [233, 215, 214],
                 ending: [93, 233, 215, 293, 99, 135, 226],
                 hand_over: [64, 66, 71, 76, 77, 75, 206, 211, 269, 63, 65, 207, 212],
+                outside: [203, 202, 242, 207, 212, 243, 2, 426, 27],
             },
         }
     }

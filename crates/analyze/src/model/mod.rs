@@ -113,6 +113,7 @@ impl<'t> Model<'t> {
                     waits: BTreeMap::new(),
                     wakes: QuickMap::default(),
                     handed: HashSet::new(),
+                    clocked: HashSet::new(),
                     own_events: false,
                     task_sleeps: TaskSleeps::default(),
                     task_pools: Vec::new(),
@@ -178,6 +179,10 @@ impl<'t> Model<'t> {
         for (run, fixed) in traced.iter_mut().zip(fixed) {
             run.own_events = own_events(&run.waits, &run.wakes, &numbers);
             run.handed = handed(&run.waits, &run.wakes, &numbers, run.own_events);
+            // Of a program that is observed alone, or that ran before, it is not known what it was connected to before.
+            if !run.is_only_run && !run.loaded() {
+                run.clocked = run::clocked(&run.waits, &run.wakes, &run.syscalls, &numbers, |w| by_own(w, &numbers));
+            }
             run.fixed_threads = fixed;
             run.service_waits = requests::waits_for_services(run);
         }

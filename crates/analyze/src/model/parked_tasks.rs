@@ -35,11 +35,11 @@ const ENOUGH_LOOKS: usize = 59;
 #[derive(Debug)]
 struct Look {
     time_ns: u64,
-    waiting: Vec<(Place, u32)>,
+    waiting: Vec<(ParkedAt, u32)>,
 }
 
 /// Where a task waits, and whether at the channel of a timer.
-type Place = (StackId, bool);
+type ParkedAt = (StackId, bool);
 
 impl Look {
     fn count(&self) -> u64 {
@@ -47,9 +47,9 @@ impl Look {
     }
 
     /// Where one of them waits.
-    fn place(&self, number: u64) -> Option<Place> {
+    fn place(&self, number: u64) -> Option<ParkedAt> {
         let mut left = number;
-        let within = |(place, count): &(Place, u32)| match left.checked_sub(u64::from(*count)) {
+        let within = |(place, count): &(ParkedAt, u32)| match left.checked_sub(u64::from(*count)) {
             Some(rest) => {
                 left = rest;
                 None
@@ -106,7 +106,7 @@ fn already(tables: &Tables, run: RunId, looks: &[Look]) -> bool {
 
 /// The looks of each run, in order.
 fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
-    let mut times: BTreeMap<(RunId, u64), Vec<(Place, u32)>> = BTreeMap::new();
+    let mut times: BTreeMap<(RunId, u64), Vec<(ParkedAt, u32)>> = BTreeMap::new();
     let mut asleep: BTreeMap<(RunId, u64), Asleep> = BTreeMap::new();
     let found = task_pools::of_runs(tables, stacks).into_iter();
     let places = |pools: Vec<TaskPool>| pools.into_iter().flat_map(|pool| pool.waits).collect();
@@ -160,7 +160,7 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
 /// lock.
 #[derive(Debug, Default)]
 struct Asleep {
-    sleeping: Vec<(Place, u32)>,
+    sleeping: Vec<(ParkedAt, u32)>,
     waits_outside: bool,
 }
 
@@ -230,7 +230,7 @@ fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, 
 struct Told {
     run: RunId,
     next: u32,
-    waits: BTreeMap<(ThreadId, Place), Wait>,
+    waits: BTreeMap<(ThreadId, ParkedAt), Wait>,
     /// Time that waits of the recording lose to these, nanoseconds.
     taken: HashMap<WaitId, u64>,
 }
@@ -256,7 +256,7 @@ impl Told {
         }
     }
 
-    fn wait(&mut self, slice: &Slice, (stack, timer): Place, spent_ns: u64) -> Option<WaitId> {
+    fn wait(&mut self, slice: &Slice, (stack, timer): ParkedAt, spent_ns: u64) -> Option<WaitId> {
         let Told { run, next, waits, taken } = self;
         let wait = waits.entry((slice.thread, (stack, timer))).or_insert_with(|| {
             let wait = WaitId(*next);
@@ -299,7 +299,7 @@ impl Told {
 }
 
 /// The parts of a slice: the end of each, and where the task waited that is told for it.
-fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<Place>)> {
+fn parts(slice: &Slice, rank: u64, looks: &[Look]) -> Vec<(u64, Option<ParkedAt>)> {
     let mut parts = Vec::new();
     let mut at = slice.start_ns;
     let first = looks.partition_point(|look| look.time_ns.saturating_add(REACH_NS) <= slice.start_ns);

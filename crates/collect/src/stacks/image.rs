@@ -4,7 +4,7 @@ use super::goroutine::Goroutines;
 use super::interner::Interner;
 use super::jit_code::JitCode;
 use super::languages::Language;
-use super::parked::{Parked, Place};
+use super::parked::{Parked, ParkedAt};
 use super::python::{Interpreter, PythonCall, PythonMap, merge};
 use crate::procfs::monotonic_ns;
 use recording::{FrameId, StackId};
@@ -296,7 +296,7 @@ impl Image {
     }
 
     /// How many of its goroutines wait now at each place; none where they cannot be read.
-    pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<Place, u32>> {
+    pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<ParkedAt, u32>> {
         let mut parked = std::mem::take(&mut self.parked);
         let found = parked.look(|registers, bytes| {
             let unwound = self.unwind(Copied::new(registers, bytes), now_ns, interner);

@@ -2,7 +2,7 @@
 
 use super::image::Image;
 use super::interner::Interner;
-use super::parked::Place;
+use super::parked::ParkedAt;
 use crate::events::Event;
 use crate::procfs::monotonic_ns;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ impl Looks {
         if time_ns < self.due_ns {
             return Vec::new();
         }
-        let mut all: Option<BTreeMap<Place, u32>> = None;
+        let mut all: Option<BTreeMap<ParkedAt, u32>> = None;
         for of_image in images.filter_map(|image| image.parked(interner, time_ns)) {
             let all = all.get_or_insert_default();
             of_image.into_iter().for_each(|(place, count)| *all.entry(place).or_default() += count);

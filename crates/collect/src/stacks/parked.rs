@@ -13,11 +13,11 @@ pub(super) struct Parked {
     goroutines: Option<ParkedGoroutines>,
     /// By the address of its record: a hash of the registers and of the stack's bytes, and where it waits. Most goroutines
     /// wait where they waited before, and unwinding costs far more than hashing.
-    known: HashMap<u64, (u64, Place)>,
+    known: HashMap<u64, (u64, ParkedAt)>,
 }
 
 /// Where a goroutine waits: its stack, where it is known, and whether the clock is what it waits for.
-pub(super) type Place = (Option<StackId>, bool);
+pub(super) type ParkedAt = (Option<StackId>, bool);
 
 impl Parked {
     /// The image runs a Go program.
@@ -32,12 +32,12 @@ impl Parked {
     pub(super) fn look(
         &mut self,
         mut unwind: impl FnMut(UserRegisters, &[u8]) -> Option<StackId>,
-    ) -> Option<BTreeMap<Place, u32>> {
+    ) -> Option<BTreeMap<ParkedAt, u32>> {
         let Parked { goroutines, known } = self;
         if known.len() >= KNOWN {
             known.clear();
         }
-        let mut counts: BTreeMap<Place, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<ParkedAt, u32> = BTreeMap::new();
         let alive = goroutines.as_mut()?.look(|records, record, registers, bytes| {
             let hash = hash(&registers, bytes);
             let place = match known.get(&record).filter(|(of, _)| *of == hash) {

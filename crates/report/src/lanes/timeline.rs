@@ -128,7 +128,7 @@ impl Class {
             Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task => Class::Wait,
             Why::Helper | Why::Creation => Class::Wait,
             Why::Io | Why::Poll | Why::Request | Why::Reply | Why::Child | Why::Call => Class::Io,
-            Why::Sleep | Why::Pause => Class::Sleep,
+            Why::Sleep | Why::Clock | Why::Pause => Class::Sleep,
             Why::Fault | Why::KernelLock => Class::Kernel,
             Why::Unknown => Class::Unknown,
         }

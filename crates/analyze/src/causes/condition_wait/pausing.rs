@@ -8,6 +8,7 @@ use crate::causes::shared::blame::{Blamed, culprit, named, waits};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
 use crate::model::code::place;
+use crate::model::stack_view::View;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,27 +28,74 @@ pub(super) struct Pause {
 
 /// The only place at which the program sleeps; `None` where there are several, or it has no name, and where the threads
 /// that sleep are those that wait: each may then hold what the others wait for.
-pub(super) fn pausing(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waiters: &BTreeSet<ThreadId>) -> Option<Pause> {
-    let helpers = ledger.traced.helpers();
+pub(super) fn pausing<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    waiters: &BTreeSet<ThreadId>,
+) -> Option<Pause> {
+    // A thread that hardly ever runs counts where it brings the others their work.
+    let (helpers, brings) = (ledger.traced.helpers(), bring_work(ledger, waiters));
+    let apart = |thread| helpers.contains(thread) && !brings.contains(thread);
     let (mut views, mut by_place) = (Vec::new(), BTreeMap::new());
     let (mut times, mut slept, mut by_waiters) = (0_u64, 0.0, 0.0);
-    for (wait, _) in waits(ledger, |why| why == Why::Sleep).filter(|(wait, _)| !helpers.contains(&wait.thread)) {
+    for (wait, _) in waits(ledger, |why| why == Why::Sleep).filter(|(wait, _)| !apart(&wait.thread)) {
         let view = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some());
         let seconds = wait.blocked_ns as f64 * 1e-9;
         times = times.saturating_add(wait.count);
         slept += seconds;
         // Threads that run tasks wait and sleep for any of them.
         let runs_tasks = ledger.traced.task_sleeps.reason(wait.wait).is_some();
-        by_waiters += if waiters.contains(&wait.thread) && !runs_tasks { seconds } else { 0.0 };
-        let at = view.own.as_ref().map(|own| place(&own.site()));
-        *by_place.entry(at).or_insert(0.0) += seconds;
-        views.push((view, seconds));
+        let waits_too = waiters.contains(&wait.thread) && !runs_tasks;
+        by_waiters += if waits_too && !hands_on(ledger, &brings, wait.thread, seconds) { seconds } else { 0.0 };
+        let spots = match view.own {
+            None if ledger.traced.clocked.contains(&wait.wait) => hands_out(facts, ledger, wait.thread, seconds),
+            _ => vec![(view, seconds)],
+        };
+        for (view, seconds) in spots {
+            let at = view.own.as_ref().map(|own| place(&own.site()));
+            *by_place.entry(at).or_insert(0.0) += seconds;
+            views.push((view, seconds));
+        }
     }
     by_place.remove(&None);
     let most = by_place.into_values().fold(0.0, f64::max);
     let culprit = culprit(&views, Blamed::Own)?;
-    let apart = by_waiters < (1.0 - ONE_PLACE) * slept;
-    (most >= ONE_PLACE * slept && apart && slept > 0.0).then_some(Pause { culprit, times, slept })
+    let others_sleep = by_waiters < (1.0 - ONE_PLACE) * slept;
+    (most >= ONE_PLACE * slept && others_sleep && slept > 0.0).then_some(Pause { culprit, times, slept })
+}
+
+/// The threads that end most of the blocked time in which these threads wait for work.
+fn bring_work(ledger: &Ledger<'_, '_>, waiters: &BTreeSet<ThreadId>) -> BTreeSet<ThreadId> {
+    let mut ended: BTreeMap<Option<ThreadId>, u128> = BTreeMap::new();
+    for (wait, _) in waits(ledger, |why| why == Why::Condition).filter(|(wait, _)| waiters.contains(&wait.thread)) {
+        for wake in ledger.traced.wakes.get(&wait.wait).into_iter().flatten() {
+            *ended.entry(wake.waker).or_default() += u128::from(wake.blocked_ns);
+        }
+    }
+    let all: u128 = ended.values().sum();
+    ended.into_iter().filter(|(_, ns)| 2 * ns > all).filter_map(|(waker, _)| waker).collect()
+}
+
+/// Whether a thread that slept for so long brings the others their work, and hardly ever waits for some itself.
+fn hands_on(ledger: &Ledger<'_, '_>, brings: &BTreeSet<ThreadId>, thread: ThreadId, slept: f64) -> bool {
+    let waits = waits(ledger, |why| why == Why::Condition).filter(|(wait, _)| wait.thread == thread);
+    let waited: f64 = waits.map(|(wait, _)| wait.blocked_ns as f64 * 1e-9).sum();
+    brings.contains(&thread) && waited < (1.0 - ONE_PLACE) * slept
+}
+
+/// Where the thread of an event loop wakes others after it slept, as it waits in no code of the program: the seconds that
+/// it slept, in proportion to the wake-ups.
+fn hands_out<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    thread: ThreadId,
+    seconds: f64,
+) -> Vec<(View<'t>, f64)> {
+    let wakes = ledger.traced.wakes.values().flatten().filter(|wake| wake.waker == Some(thread));
+    let views = wakes.map(|wake| (facts.model.stacks.view(wake.waker_stack, true), wake.count as f64));
+    let views: Vec<(View<'t>, f64)> = views.filter(|(view, _)| view.own.is_some()).collect();
+    let all: f64 = views.iter().map(|(_, count)| count).sum();
+    views.into_iter().map(|(view, count)| (view, seconds * count / all)).collect()
 }
 
 /// The cause. `waiters`: how many threads waited for work meanwhile.

@@ -47,7 +47,7 @@ fn reason(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<String> {
     let mut reasons: BTreeMap<Why, Vec<&Wait>> = BTreeMap::new();
     for wait in ledger.traced.waits.values().filter(|wait| !helpers.contains(&wait.thread)) {
         let Some(why) = ledger.reasons.get(&wait.wait) else { continue };
-        if !matches!(why, Why::Join | Why::Child | Why::Helper) {
+        if !matches!(why, Why::Join | Why::Child | Why::Helper | Why::Clock) {
             reasons.entry(*why).or_default().push(wait);
         }
     }

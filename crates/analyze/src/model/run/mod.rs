@@ -1,9 +1,12 @@
-//! One observed run with its rows: threads, what they waited for, who woke them, samples. Room: [`timelines`] its
-//! slices in the order of threads.
+//! One observed run with its rows: threads, what they waited for, who woke them, samples. Rooms: [`timelines`]
+//! its slices in the order of threads; [`clocked`] the waits that only the clock ends.
 //!
 //! May import: `linux`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
 
+mod clocked;
 pub mod timelines;
+
+pub(super) use clocked::clocked;
 
 use super::linux::is_kernel_thread;
 use super::task_pools::TaskPool;
@@ -75,6 +78,8 @@ pub struct Traced<'t> {
     pub wakes: QuickMap<WaitId, Vec<&'t Wake>>,
     /// Waits that the program's own threads and processes end, by writing or reading at the other end.
     pub handed: HashSet<WaitId>,
+    /// Waits for events that only the clock ends.
+    pub clocked: HashSet<WaitId>,
     /// True where waits for pipes, sockets and events are ended by the program's own threads.
     pub own_events: bool,
     /// Why threads of a task scheduler sleep.

@@ -3,6 +3,10 @@
 //! A thread of Go's scheduler that sleeps tells little: any goroutine may be what it will run next. Go's runtime keeps
 //! all its goroutines in a list (`allgs` in runtime/proc.go), each with the registers that it left off with. Nothing
 //! stops the process meanwhile, so a record counts only when it is the same before and after its stack was copied.
+//!
+//! Room: [`channels`] what a goroutine waits at. May import: `address`, `memory`, `unwind`.
+
+mod channels;
 
 use crate::address::UserRegisters;
 use crate::memory::Memory;
@@ -84,7 +88,7 @@ impl GoroutineRecords {
         self.0.word(record.thread) == Some(address)
     }
 
-    pub(crate) fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
+    fn words<const N: usize>(&self, address: u64) -> Option<[u64; N]> {
         let bytes = self.0.some(address, 8 * N)?;
         let mut words = [0; N];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {

@@ -3,7 +3,7 @@
 //! A goroutine that receives from a ticker, or from `time.After`, waits in the same functions as one that receives work.
 //! The channel tells them apart: since Go 1.23 it names the timer that feeds it (`hchan` in runtime/chan.go).
 
-use crate::goroutines::GoroutineRecords;
+use super::GoroutineRecords;
 use std::collections::BTreeSet;
 
 /// How much of a stack is searched for channels, bytes: a few small frames of the runtime (300 to 500 bytes), and the frame
