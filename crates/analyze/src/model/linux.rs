@@ -1,4 +1,5 @@
-//! What the analysis knows of Linux: numbers of system calls, and names of the kernel's own threads.
+//! What the analysis knows of Linux: numbers of system calls. What names in the kernel tell is in
+//! [`crate::runtimes::kernel`].
 
 /// System-call numbers that the analysis looks at, by architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,32 +67,4 @@ impl SyscallNumbers {
             },
         }
     }
-}
-
-/// True for the name of a kernel thread, as in Linux 2.6 to 6.18: deferred interrupt work, work queues, RCU, memory
-/// reclaim, compaction, page merging, access monitoring, journals.
-pub fn is_kernel_thread(name: &str) -> bool {
-    const NAMES: [&str; 20] = [
-        "ksoftirqd/",
-        "kworker/",
-        "rcu_",
-        "rcuo",
-        "rcub",
-        "rcuc",
-        "migration/",
-        "kswapd",
-        "kcompactd",
-        "khugepaged",
-        "jbd2/",
-        "irq/",
-        "kdamond",
-        "ksmd",
-        "kthreadd",
-        "kblockd",
-        "oom_reaper",
-        "cpuhp/",
-        "writeback",
-        "xfs",
-    ];
-    NAMES.iter().any(|start| name.starts_with(start))
 }

@@ -1,6 +1,6 @@
 //! What to try against costs that a runtime's names reveal: its locks, its allocator, its collector.
 
-use super::{ALL, allocators, glibc};
+use super::ALL;
 
 pub use super::types::RuntimeLock;
 
@@ -14,15 +14,16 @@ pub fn for_function(name: &str) -> Option<Vec<String>> {
 /// What to try against time in an allocator. `module`: the file name of its module, where known. `gives_back`: it
 /// returns memory to the kernel.
 pub fn for_allocator(module: Option<&str>, gives_back: bool) -> Vec<String> {
-    let mut remedies = list(&allocators::REMEDIES);
-    if module.is_some_and(glibc::is_module) {
-        remedies.push(glibc::MORE_ARENAS.to_owned());
-        if gives_back {
-            remedies.push(glibc::KEEP_MEMORY.to_owned());
-        }
-    }
-    remedies
+    // What fits all allocators comes first, and they are the last runtime.
+    let advice = ALL.iter().rev().flat_map(|runtime| runtime.allocator_advice(module, gives_back));
+    advice.map(|remedy| (*remedy).to_owned()).collect()
 }
+
+/// What would tell where tasks of a scheduler wait: the end of a sentence.
+pub const WHERE_TASKS_WAIT: &str = "profiles of where they wait would tell (Go: block profile)";
+
+/// What would tell for which locks they wait: the end of a sentence.
+pub const WHICH_LOCKS: &str = "the runtime's own profile of locks would tell (of Go, the mutex profile)";
 
 /// What would show that the collector is not the cause.
 pub const COLLECTOR_DISPROVED: &str = "Give the program four times the heap, or let it log its collections (Java: -Xlog:gc, Go: GODEBUG=gctrace=1, \

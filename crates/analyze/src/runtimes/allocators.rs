@@ -14,12 +14,16 @@ impl Runtime for Allocators {
         &NAMES
     }
 
+    fn allocator_advice(&self, _module: Option<&str>, _gives_back: bool) -> &'static [&'static str] {
+        &REMEDIES
+    }
+
     fn advice(&self) -> &'static [Advice] {
         const { &[Advice { functions: FUNCTIONS, remedies: &[REMEDIES[0], REMEDIES[1], glibc::MORE_ARENAS] }] }
     }
 }
 
-pub(super) const REMEDIES: [&str; 2] = [
+const REMEDIES: [&str; 2] = [
     "allocate less often: reuse buffers, allocate in blocks, keep objects in arrays",
     "try an allocator with caches per thread: jemalloc, mimalloc or tcmalloc, by LD_PRELOAD for a first look",
 ];

@@ -14,6 +14,7 @@ impl Runtime for Cpp {
 }
 
 static NAMES: Names = Names {
+    semaphores: &["std::counting_semaphore<"],
     paths: &[
         "std::",
         "__gnu_cxx::",

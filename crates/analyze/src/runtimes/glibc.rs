@@ -13,23 +13,32 @@ impl Runtime for Glibc {
         &NAMES
     }
 
+    fn allocator_advice(&self, module: Option<&str>, gives_back: bool) -> &'static [&'static str] {
+        match module.is_some_and(is_module) {
+            true if gives_back => &[MORE_ARENAS, KEEP_MEMORY],
+            true => &[MORE_ARENAS],
+            false => &[],
+        }
+    }
+
     fn advice(&self) -> &'static [Advice] {
         KNOWN
     }
 }
 
-/// True for its file name.
-pub(super) fn is_module(file: &str) -> bool {
+fn is_module(file: &str) -> bool {
     ["libc.so", "libc-"].iter().any(|start| file.starts_with(start))
 }
 
 pub(super) const MORE_ARENAS: &str =
     "with glibc, raise the number of arenas: MALLOC_ARENA_MAX, or mallopt(M_ARENA_MAX, ...)";
 
-pub(super) const KEEP_MEMORY: &str = "keep memory instead of giving it back: mallopt(M_TRIM_THRESHOLD, ...) and mallopt(M_MMAP_THRESHOLD, ...), or \
+const KEEP_MEMORY: &str = "keep memory instead of giving it back: mallopt(M_TRIM_THRESHOLD, ...) and mallopt(M_MMAP_THRESHOLD, ...), or \
      GLIBC_TUNABLES=glibc.malloc.trim_threshold=...";
 
 static NAMES: Names = Names {
+    // Its internal function.
+    semaphores: &["new_sem_wait"],
     // Low-level locks (sysdeps/nptl/lowlevellock.h), including those of older versions.
     c_primitives: &[
         ("pthread_mutex_cond_lock", Primitive::Lock),

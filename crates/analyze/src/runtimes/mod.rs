@@ -3,9 +3,10 @@
 //! Everything outside this folder asks the functions below and names no runtime (`tests/runtime_names.rs`). Names only
 //! make an answer more precise: on most machines the C library's internal functions have none.
 //!
-//! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name
-//! apart; [`names`] the table that each runtime fills; [`advice`] what to try against what is known by name; [`user`]
-//! what the user said of functions; the rest one runtime each. May import: `recording`, and nothing of the crate.
+//! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name apart;
+//! [`names`] the table that each runtime fills; [`advice`] what to try against what is known by name; [`user`] what the
+//! user said of functions; [`kernel`] what names in the kernel tell; the rest one runtime each. May import: `recording`,
+//! and nothing of the crate.
 
 pub mod advice;
 mod allocators;
@@ -13,6 +14,7 @@ mod cpp;
 pub mod function_name;
 mod glibc;
 mod go;
+pub mod kernel;
 mod libraries;
 mod managed;
 mod musl;
@@ -28,7 +30,7 @@ pub use managed::own_classes::OwnClasses;
 use names::Names;
 use runtime::Runtime;
 use types::RuntimeLock;
-pub use types::{CallStack, Called, Exchange, Parked, Primitive, Service, Theme, WorkerPool};
+pub use types::{CallStack, Called, Exchange, Parked, Primitive, Scheduler, Service, Theme, WorkerPool};
 
 /// All runtimes. If several recognise a stack, the first decides.
 const ALL: [&dyn Runtime; 14] = [
@@ -50,6 +52,16 @@ const ALL: [&dyn Runtime; 14] = [
 
 fn tables() -> impl Iterator<Item = &'static Names> {
     ALL.iter().map(|runtime| runtime.names())
+}
+
+/// True where one of the tables has a function, by its name without leading underscores.
+fn named(name: &str, has: impl Fn(&Names, &str) -> bool) -> bool {
+    let c_name = function_name::plain(name);
+    tables().any(|names| has(names, c_name))
+}
+
+fn starts(list: &[&str], name: &str) -> bool {
+    list.iter().any(|start| name.starts_with(start))
 }
 
 fn first<T>(ask: impl Fn(&dyn Runtime) -> Option<T>) -> Option<T> {
@@ -152,7 +164,7 @@ pub fn is_stub(name: &str) -> bool {
 
 /// True for the C library's `syscall`, which makes any system call.
 pub fn is_syscall_wrapper(name: &str) -> bool {
-    posix::is_syscall_wrapper(name)
+    named(name, |names, c| names.syscall_wrappers.contains(&c))
 }
 
 /// True for a function that passes the program's calls on to a virtual machine.
@@ -162,7 +174,7 @@ pub fn is_border(name: &str) -> bool {
 
 /// True for the usual names of a program's own wrapper of the futex call: its caller is to blame, not the wrapper.
 pub fn is_futex_wrapper(name: &str) -> bool {
-    posix::is_futex_wrapper(name)
+    named(name, |names, c| !c.contains("::") && starts(names.futex_wrappers, c))
 }
 
 /// True for a library's function that takes something from a queue, and waits if the queue is empty.
@@ -173,7 +185,7 @@ pub fn takes_from_queue(name: &str) -> bool {
 /// True for the functions that wait for a semaphore: it is a lock if the waiting threads also post, a queue if others
 /// do.
 pub fn is_semaphore(name: &str) -> bool {
-    posix::is_semaphore(name)
+    named(name, |names, c| starts(names.semaphores, c))
 }
 
 /// True for the function in which an executor's worker waits when it has no task.
@@ -184,7 +196,6 @@ pub fn is_worker_without_task(name: &str) -> bool {
 /// True where a thread that runs tasks is inside one of them, and no other task can run on it meanwhile. `functions`: its
 /// stack, innermost first.
 pub fn keeps_tasks_waiting<'n>(mut functions: impl Iterator<Item = &'n str>) -> bool {
-    let starts = |list: &[&str], name: &str| list.iter().any(|start| name.starts_with(start));
     let decides = functions.find_map(|name| {
         let allowed = tables().any(|names| starts(names.blocking_allowed, name));
         (allowed || tables().any(|names| starts(names.task_runners, name))).then_some(allowed)
@@ -207,7 +218,7 @@ pub fn worker_pool(name: &str) -> Option<&'static WorkerPool> {
 /// True for the module (file name) of a virtual machine with a garbage collector: a wait for memory there is a wait for
 /// it.
 pub fn collects_garbage(module: &str) -> bool {
-    managed::java::is_machine(module) || managed::dotnet::is_core(module) || managed::mono::is_machine(module)
+    ALL.iter().any(|runtime| runtime.collects_garbage(module))
 }
 
 /// The name of the collector to which a function belongs, and what to try against its pauses.
@@ -222,18 +233,18 @@ pub fn own_classes<'n>(
     mut modules: impl Iterator<Item = &'n str>,
     methods: impl Iterator<Item = &'n str>,
 ) -> Option<OwnClasses> {
-    let library = |class: &str| managed::java::is_class_library(class);
-    modules.any(managed::java::is_machine).then(|| OwnClasses::of(methods, library))
+    let machine = modules.find_map(|module| ALL.iter().find(|runtime| runtime.has_packages(module)))?;
+    Some(OwnClasses::of(methods, |class| machine.names().has_path(class)))
 }
 
 /// True for the module (file name) of an interpreter: its functions stand for those of its program.
 pub fn is_interpreter(module: &str) -> bool {
-    managed::cpython::is_module(module)
+    ALL.iter().any(|runtime| runtime.is_interpreter(module))
 }
 
 /// True for the functions of spin locks: a thread that waits for one never sleeps.
 pub fn is_spin_lock(name: &str) -> bool {
-    posix::is_spin_lock(name)
+    named(name, |names, c| starts(names.spin_locks, c))
 }
 
 /// Why a task scheduler's thread sleeps; `None` for any other thread.
@@ -251,10 +262,19 @@ pub fn exchange(function: &str) -> Option<Exchange> {
     first(|runtime| runtime.exchange(function))
 }
 
+/// The task scheduler that one of the functions belongs to.
+pub fn scheduler<'n>(mut functions: impl Iterator<Item = &'n str>) -> Option<&'static Scheduler> {
+    functions.find_map(scheduler_of)
+}
+
 /// True where all functions are a task scheduler's own.
 pub fn is_scheduler_alone<'n>(mut functions: impl Iterator<Item = &'n str>) -> bool {
-    let scheduler = |name: &str| tables().any(|names| names.scheduler.is_some_and(|start| name.starts_with(start)));
-    functions.next().is_some_and(scheduler) && functions.all(scheduler)
+    let is_scheduler = |name: &str| scheduler_of(name).is_some();
+    functions.next().is_some_and(is_scheduler) && functions.all(is_scheduler)
+}
+
+fn scheduler_of(name: &str) -> Option<&'static Scheduler> {
+    tables().filter_map(|names| names.scheduler).find(|scheduler| name.starts_with(scheduler.start))
 }
 
 /// The runtime's own lock that is being taken in a stack, such as an interpreter's.

@@ -1,7 +1,7 @@
 //! The table that a runtime fills with its names, and the look-ups in it.
 
 use super::function_name::FunctionName;
-use super::types::{Primitive, Service, Theme, WorkerPool};
+use super::types::{Primitive, Scheduler, Service, Theme, WorkerPool};
 
 /// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
 #[derive(Debug)]
@@ -55,8 +55,16 @@ pub(super) struct Names {
     pub worker_pools: &'static [(&'static [&'static str], &'static WorkerPool)],
     /// The function of a program's first task.
     pub first_task: Option<&'static str>,
-    /// The start of the names of its task scheduler's functions.
-    pub scheduler: Option<&'static str>,
+    /// Its task scheduler.
+    pub scheduler: Option<&'static Scheduler>,
+    /// C functions, without leading underscores, that make any system call.
+    pub syscall_wrappers: &'static [&'static str],
+    /// Starts of the usual names, without leading underscores, of a program's own wrapper of the futex call.
+    pub futex_wrappers: &'static [&'static str],
+    /// Starts of the functions that wait for a semaphore or post it, without leading underscores.
+    pub semaphores: &'static [&'static str],
+    /// Starts of the functions of spin locks, without leading underscores.
+    pub spin_locks: &'static [&'static str],
     /// Starts of the functions through which programs call everything in its modules: they are never responsible.
     pub borders: &'static [&'static str],
     /// Starts of the file names of its modules, for C libraries.
@@ -99,6 +107,10 @@ impl Names {
         worker_pools: &[],
         first_task: None,
         scheduler: None,
+        syscall_wrappers: &[],
+        futex_wrappers: &[],
+        semaphores: &[],
+        spin_locks: &[],
         borders: &[],
         modules: &[],
         own_modules: &[],

@@ -1,6 +1,5 @@
 //! What every C library offers: POSIX and C11, and the usual names around Linux's futex call.
 
-use super::function_name::plain;
 use super::names::Names;
 use super::runtime::Runtime;
 use super::types::{Primitive, Theme};
@@ -107,27 +106,9 @@ static NAMES: Names = Names {
     // Names reserved for the implementation.
     carried_prefixes: &["__", "pthread_"],
     thread_starts: &["clone", "clone3", "start", "main"],
+    syscall_wrappers: &["syscall"],
+    futex_wrappers: &["futex", "sys_futex", "linux_futex"],
+    semaphores: &["sem_wait", "sem_timedwait", "sem_clockwait"],
+    spin_locks: &["pthread_spin_"],
     ..Names::NONE
 };
-
-pub(super) fn is_syscall_wrapper(name: &str) -> bool {
-    plain(name) == "syscall"
-}
-
-pub(super) fn is_futex_wrapper(name: &str) -> bool {
-    let c = plain(name);
-    !c.contains("::") && ["futex", "sys_futex", "linux_futex"].iter().any(|start| c.starts_with(start))
-}
-
-/// `new_sem_wait` is glibc's internal function; C++ and Java have a class for semaphores.
-pub(super) fn is_semaphore(name: &str) -> bool {
-    let c = plain(name);
-    if ["std::counting_semaphore<", "java.util.concurrent.Semaphore."].iter().any(|start| c.starts_with(start)) {
-        return true;
-    }
-    ["sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_wait"].iter().any(|start| c.starts_with(start))
-}
-
-pub(super) fn is_spin_lock(name: &str) -> bool {
-    plain(name).starts_with("pthread_spin_")
-}

@@ -13,6 +13,27 @@ pub(super) trait Runtime: Sync {
         &[]
     }
 
+    /// What to try against time in an allocator. `module`: the file name of its module, where known. `gives_back`: it
+    /// returns memory to the kernel.
+    fn allocator_advice(&self, _module: Option<&str>, _gives_back: bool) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// True for the module (file name) of a virtual machine with a garbage collector.
+    fn collects_garbage(&self, _module: &str) -> bool {
+        false
+    }
+
+    /// True for the module (file name) of a virtual machine whose programs have packages.
+    fn has_packages(&self, _module: &str) -> bool {
+        false
+    }
+
+    /// True for the module (file name) of an interpreter: its functions stand for those of its program.
+    fn is_interpreter(&self, _module: &str) -> bool {
+        false
+    }
+
     /// True for code that a virtual machine generated and that belongs to no function of the program.
     fn is_stub(&self, _name: &str) -> bool {
         false

@@ -133,6 +133,19 @@ pub struct RuntimeLock {
     pub beside_processes: &'static [&'static str],
 }
 
+/// A scheduler that runs tasks on threads.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Scheduler {
+    /// How the names of its functions start.
+    pub(super) start: &'static str,
+    /// What it is called, after "threads of".
+    pub called: &'static str,
+    /// What its tasks are called.
+    pub tasks: &'static str,
+    /// What tells what they wait for: a sentence without its stop.
+    pub tells: &'static str,
+}
+
 /// Threads that a library keeps for work which programs hand in.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WorkerPool {

@@ -23,7 +23,7 @@ use crate::model::code::{Code, file_name, place};
 use crate::model::resources::Pool;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::task_sleeps::SleepReason;
-use crate::runtimes::{is_interpreter, is_scheduler_alone};
+use crate::runtimes::{self, Scheduler, advice, is_interpreter, is_scheduler_alone};
 use crate::scaling::more_could_wait;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,14 +104,19 @@ fn explain<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
-    let scheduling = in_go_scheduler(facts, ledger);
+    let scheduling = in_scheduler(facts, ledger);
     if scheduling > MOST {
         let runs = running(facts, &ledger.split.criticality.during(waiting), |_| None);
         let meanwhile = runs.map(|r| format!(", while {} runs most", named(&r.culprit))).unwrap_or_default();
+        let scheduler = scheduler(facts, ledger);
+        let called = scheduler.map_or("the runtime", |scheduler| scheduler.called);
+        let tasks = scheduler.map_or("tasks", |scheduler| scheduler.tasks);
+        let tells = scheduler.map_or("its own profiles may tell", |scheduler| scheduler.tells);
         return Err(format!(
-            "for {:.0} % of that time threads of the Go runtime find no goroutine that can run{meanwhile}; what the \
-             goroutines wait for is not in the recording: Go's block and mutex profiles (runtime/pprof) tell",
-            100.0 * scheduling
+            "for {:.0} % of that time threads of {called} find no {} that can run{meanwhile}; what the {tasks} wait for \
+             is not in the recording: {tells}",
+            100.0 * scheduling,
+            tasks.trim_end_matches('s')
         ));
     }
     let asleep = shared::line(ledger, SLEEPING);
@@ -120,9 +125,11 @@ fn explain<'t>(
     // Threads that sleep while they hold what others wait for are told by the cause `resource-pool`.
     let held = significant(ledger, asleep) && held_asleep(facts, ledger);
     if significant(ledger, asleep) && unseen_asleep(facts, ledger) && more_could_wait(facts.points, facts.processors) {
-        return Err("tasks or threads of an interpreter sleep, and more could sleep at the same time: what keeps them from that is not in the \
-                    recording; profiles of where they wait would tell (Go: block profile)"
-            .to_owned());
+        return Err(format!(
+            "tasks or threads of an interpreter sleep, and more could sleep at the same time: what keeps them from that \
+             is not in the recording; {}",
+            advice::WHERE_TASKS_WAIT
+        ));
     }
     if significant(ledger, asleep) && !held {
         causes.push(sleepers(facts, ledger, asleep, meta));
@@ -144,9 +151,21 @@ fn explain<'t>(
     }
 }
 
-/// The share of sleeping and waiting for work that happens in Go's scheduler for an unknown reason, 0 to 1. Goroutines
-/// do not keep their threads while they wait: whether for a lock or a channel, the threads go to the scheduler.
-fn in_go_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
+/// The scheduler in which threads wait.
+fn scheduler(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<&'static Scheduler> {
+    let stacks = waits(ledger, |w| matches!(w, Why::Condition | Why::Sleep)).filter_map(|(wait, _)| wait.user_stack);
+    let mut stacks: Vec<StackId> = stacks.collect();
+    stacks.sort_unstable();
+    stacks.dedup();
+    stacks
+        .into_iter()
+        .find_map(|stack| runtimes::scheduler(facts.model.stacks.frames(stack).iter().filter_map(Code::name)))
+}
+
+/// The share of sleeping and waiting for work that happens in a task scheduler for an unknown reason, 0 to 1. Tasks such
+/// as goroutines do not keep their threads while they wait: whether for a lock or a channel, the threads go to the
+/// scheduler.
+fn in_scheduler<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let stacks = &facts.model.stacks;
     let (mut inside, mut all) = (0.0, 0.0);
     let mut known: BTreeMap<StackId, bool> = BTreeMap::new();

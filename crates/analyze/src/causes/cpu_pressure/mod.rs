@@ -3,7 +3,7 @@
 //! Evidence: the program's threads were ready to run while a processor that it may use ran something else, and the
 //! timed runs saw other programs too.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `model`, `shared`, `statistics`, `words`.
+//! May import: `account`, `answer`, `curve`, `facts`, `runtimes`, `shared`, `statistics`, `words`.
 
 use crate::account::{Ledger, LineId};
 use crate::answer::{CauseId, Condition, Unit};
@@ -11,7 +11,7 @@ use crate::causes::shared::blame::by_weight;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
-use crate::model::linux::is_kernel_thread;
+use crate::runtimes::kernel;
 use crate::statistics::NORMAL_95;
 use crate::words::percent;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ fn foreign(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<f64> {
 
 fn condition(ledger: &Ledger<'_, '_>, lost: f64, clean: f64, meta: &Meta) -> Condition {
     let mut others: BTreeMap<&str, f64> = BTreeMap::new();
-    for other in ledger.traced.foreign.iter().filter(|o| !is_kernel_thread(&o.name)) {
+    for other in ledger.traced.foreign.iter().filter(|o| !kernel::is_thread(&o.name)) {
         *others.entry(other.name.as_str()).or_default() += seconds(other.running_ns);
     }
     let others = by_weight(others);

@@ -3,7 +3,7 @@
 //! Evidence: idle capacity charged to waits for kernel locks, CPU time spent taking them, and the table of locks: which
 //! one, in which system call or page fault, called from where.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`, `statistics`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `words`, `recording`.
 
 mod known;
 
@@ -16,9 +16,10 @@ use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
 use crate::model::code::place;
 use crate::model::stack_view::View;
+use crate::runtimes::kernel::{self, KernelObject};
 use crate::statistics::MIN_SHARE;
 use crate::words::listed;
-use known::{FAULTS, Known};
+use known::Way;
 use recording::tables::KernelLock;
 use std::collections::BTreeMap;
 
@@ -67,13 +68,13 @@ fn explain<'t>(
     if let Some(who) = &mut who {
         who.object.clone_from(&name);
     }
-    let known = name.as_deref().and_then(known::known);
-    let ways: Vec<String> = locks.main_ways().map(|(way, _)| way.clone()).collect();
+    let object = name.as_deref().and_then(kernel::object);
+    let ways: Vec<Way> = locks.main_ways().map(|(way, _)| *way).collect();
     Ok(vec![Cause {
-        summary: summary(who.as_ref(), name.as_deref(), known, &ways),
+        summary: summary(facts, who.as_ref(), (object, name.as_deref()), &ways),
         culprit: who,
-        evidence: rows(ledger, &locks),
-        remedies: known::remedies(known, &ways),
+        evidence: rows(facts, ledger, &locks),
+        remedies: known::remedies(object, &ways, &facts.model.numbers),
         ..found(ledger, meta, lost)
     }])
 }
@@ -84,7 +85,7 @@ struct Locks<'t> {
     /// The lock with most waiting time.
     name: Option<String>,
     /// For that lock: the system calls and faults that took it, with the seconds waited.
-    ways: Vec<(String, f64)>,
+    ways: Vec<(Way, f64)>,
     /// For that lock: where it was taken, with weights.
     views: Vec<(View<'t>, f64)>,
     /// For that lock: waits, seconds waited, seconds of these blocked, longest wait in seconds.
@@ -99,7 +100,7 @@ struct Locks<'t> {
 impl<'t> Locks<'t> {
     /// The main ways to the lock. Ways with less waiting than makes a cause are left out: changing them would gain
     /// nothing.
-    fn main_ways(&self) -> impl Iterator<Item = &(String, f64)> {
+    fn main_ways(&self) -> impl Iterator<Item = &(Way, f64)> {
         self.ways.iter().take(3).filter(|(_, seconds)| *seconds > MIN_SHARE * self.waited)
     }
 
@@ -122,10 +123,10 @@ impl<'t> Locks<'t> {
             return Locks::default();
         };
         let mut locks = Locks { name: Some(name.to_owned()), others: all - most, waited: most, ..Locks::default() };
-        let mut ways: BTreeMap<String, f64> = BTreeMap::new();
+        let mut ways: BTreeMap<Way, f64> = BTreeMap::new();
         for row in rows.iter().filter(|r| r.lock == name) {
             let seconds = row.waited_ns as f64 * 1e-9;
-            let way = row.syscall.map_or_else(|| FAULTS.to_owned(), |n| facts.model.call_name(n));
+            let way = row.syscall.map_or(Way::Fault, Way::Call);
             *ways.entry(way).or_default() += seconds;
             if row.user_stack.is_some() {
                 locks.views.push((view(row), seconds));
@@ -150,20 +151,34 @@ fn named_by_waits(ledger: &Ledger<'_, '_>) -> Option<String> {
     by_weight(names).into_iter().next().map(|(name, _)| name.to_owned())
 }
 
-fn summary(culprit: Option<&Culprit>, name: Option<&str>, known: Option<&Known>, ways: &[String]) -> String {
-    let lock = match (known, name) {
-        (Some(known), Some(name)) => format!("{} ({name})", known.meaning),
+/// A way in words.
+fn called(facts: &Facts<'_, '_>, way: Way) -> String {
+    match way {
+        Way::Fault => "page faults".to_owned(),
+        Way::Call(number) => facts.model.call_name(number),
+    }
+}
+
+fn summary(
+    facts: &Facts<'_, '_>,
+    culprit: Option<&Culprit>,
+    (object, name): (Option<KernelObject>, Option<&str>),
+    ways: &[Way],
+) -> String {
+    let lock = match (object, name) {
+        (Some(object), Some(name)) => format!("{} ({name})", known::meaning(object)),
         (None, Some(name)) => format!("a lock inside the kernel ({name})"),
         _ => "a lock inside the kernel".to_owned(),
     };
     // Singular for one system call; plural for several, and for page faults.
-    let take = if ways.len() == 1 && !ways.iter().any(|way| way == FAULTS) { "takes" } else { "take" };
-    let through = if ways.is_empty() { String::new() } else { format!(", which {} {take}", listed(ways)) };
+    let take = if ways.len() == 1 && !ways.contains(&Way::Fault) { "takes" } else { "take" };
+    let ways: Vec<String> = ways.iter().map(|way| called(facts, *way)).collect();
+    let through = if ways.is_empty() { String::new() } else { format!(", which {} {take}", listed(&ways)) };
     let at = culprit.and_then(|c| c.callers.first()).map(|s| format!(", called from {}", place(s))).unwrap_or_default();
     format!("Threads wait for {lock}{through}{at}.")
 }
 
-fn rows<'t>(ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
+fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
     let mut rows = Vec::new();
     if locks.name.is_some() {
         rows.push(evidence("times a thread waited for the lock", locks.waits, Unit::Of("waits"), "kernel_locks"));
@@ -175,7 +190,9 @@ fn rows<'t>(ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -> Vec<Evidence> {
         rows.push(evidence("time blocked, all threads", blocked, Unit::Seconds, "waits"));
     }
     rows.extend(
-        locks.main_ways().map(|(way, s)| evidence(format!("waited in {way}"), *s, Unit::Seconds, "kernel_locks")),
+        locks
+            .main_ways()
+            .map(|(way, s)| evidence(format!("waited in {}", called(facts, *way)), *s, Unit::Seconds, "kernel_locks")),
     );
     if locks.others > 0.0 {
         rows.push(evidence("time waited for other locks of the kernel", locks.others, Unit::Seconds, "kernel_locks"));

@@ -157,8 +157,9 @@ fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
     });
     format!(
         "threads find no task that can run, wait for events, or wait inside an interpreter: whether tasks wait for a lock is not in the \
-         recording{}; the runtime's own profile of locks would tell (of Go, the mutex profile)",
-        first.unwrap_or_default()
+         recording{}; {}",
+        first.unwrap_or_default(),
+        advice::WHICH_LOCKS
     )
 }
 

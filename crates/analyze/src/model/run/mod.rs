@@ -8,11 +8,10 @@ pub mod timelines;
 
 pub(super) use clocked::clocked;
 
-use super::linux::is_kernel_thread;
 use super::task_pools::TaskPool;
 use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
-use crate::runtimes::Service;
+use crate::runtimes::{Service, kernel};
 use crate::statistics::MIN_SHARE;
 use recording::meta::Counted;
 use recording::tables::{
@@ -299,7 +298,7 @@ impl<'t> Traced<'t> {
         let (mut all, mut kernel) = (0.0, 0.0);
         for other in &self.foreign {
             all += other.running_ns as f64;
-            kernel += if is_kernel_thread(&other.name) { other.running_ns as f64 } else { 0.0 };
+            kernel += if kernel::is_thread(&other.name) { other.running_ns as f64 } else { 0.0 };
         }
         if all > 0.0 { kernel / all } else { 0.0 }
     }

@@ -6,7 +6,7 @@ mod parked;
 
 use super::names::Names;
 use super::runtime::Runtime;
-use super::types::{CallStack, Exchange, Parked, Primitive, Theme};
+use super::types::{CallStack, Exchange, Parked, Primitive, Scheduler, Theme};
 
 /// Go.
 pub(super) struct Go;
@@ -74,7 +74,12 @@ static NAMES: Names = Names {
         (Theme::Creation, &["runtime.newm", "runtime.newosproc"]),
     ],
     first_task: Some("main.main"),
-    scheduler: Some("runtime."),
+    scheduler: Some(&Scheduler {
+        start: "runtime.",
+        called: "the Go runtime",
+        tasks: "goroutines",
+        tells: "Go's block and mutex profiles (runtime/pprof) tell",
+    }),
     sources: &["/usr/local/go/src/", "/usr/lib/go"],
     // A module's folder has the version in its name (`go help mod download`), also where `-trimpath` cuts the path
     // before it. Code that cgo generates is between a program and the C function that it calls.

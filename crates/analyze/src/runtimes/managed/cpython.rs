@@ -14,6 +14,10 @@ impl Runtime for CPython {
         &NAMES
     }
 
+    fn is_interpreter(&self, module: &str) -> bool {
+        is_module(module)
+    }
+
     /// The global lock is taken with a timed wait at a condition (take_gil in Python/ceval_gil.c). Nothing else in
     /// CPython makes such a wait: its other locks are semaphores. `take_gil` has no symbol in most distributions.
     fn lock_taken(&self, stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
@@ -74,7 +78,7 @@ const WAITS: [(&[&str], Primitive); 4] = [
     (&["Condition.wait", "Condition.wait_for", "_queue_SimpleQueue_get_impl"], Primitive::Condition),
 ];
 
-pub(crate) fn is_module(file: &str) -> bool {
+fn is_module(file: &str) -> bool {
     file.starts_with("python3") || file.starts_with("libpython3")
 }
 

@@ -15,6 +15,10 @@ impl Runtime for DotNet {
         &NAMES
     }
 
+    fn collects_garbage(&self, module: &str) -> bool {
+        is_core(module)
+    }
+
     fn is_stub(&self, name: &str) -> bool {
         STUBS.iter().any(|stub| name.contains(stub))
     }
@@ -41,7 +45,7 @@ impl Runtime for DotNet {
 }
 
 /// True for the virtual machine's own library.
-pub(crate) fn is_core(module: &str) -> bool {
+fn is_core(module: &str) -> bool {
     module.starts_with("libcoreclr.so")
 }
 

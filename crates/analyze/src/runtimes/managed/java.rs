@@ -14,6 +14,14 @@ impl Runtime for Java {
         &NAMES
     }
 
+    fn collects_garbage(&self, module: &str) -> bool {
+        is_machine(module)
+    }
+
+    fn has_packages(&self, module: &str) -> bool {
+        is_machine(module)
+    }
+
     fn is_stub(&self, name: &str) -> bool {
         name.ends_with(" (HotSpot)") || STUBS.iter().any(|stub| name.starts_with(stub))
     }
@@ -37,13 +45,8 @@ impl Runtime for Java {
 }
 
 /// True for the virtual machine's module (file name).
-pub(crate) fn is_machine(module: &str) -> bool {
+fn is_machine(module: &str) -> bool {
     module.starts_with("libjvm")
-}
-
-/// True for a class of the class library.
-pub(crate) fn is_class_library(class: &str) -> bool {
-    NAMES.has_path(class)
 }
 
 static MONITOR: RuntimeLock = RuntimeLock {
@@ -63,6 +66,7 @@ const STUBS: [&str; 5] = ["Interpreter", "StubRoutines", "call_stub", "I2C/C2I a
 const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Unsafe_Unpark"];
 
 static NAMES: Names = Names {
+    semaphores: &["java.util.concurrent.Semaphore."],
     // The folders below HotSpot's gc/ in JDK 11 to 25.
     collectors: &[
         (

@@ -15,6 +15,10 @@ impl Runtime for Mono {
         &NAMES
     }
 
+    fn collects_garbage(&self, module: &str) -> bool {
+        is_machine(module)
+    }
+
     /// Code that the virtual machine makes for calls between its parts (mini-trampolines.c, marshal.c), and for
     /// allocating: such names have no class.
     fn is_stub(&self, name: &str) -> bool {
@@ -43,7 +47,7 @@ fn by_class(called: &Called<'_>) -> Option<Primitive> {
 }
 
 /// True for the virtual machine's own module, which mostly is the program that is run.
-pub(crate) fn is_machine(module: &str) -> bool {
+fn is_machine(module: &str) -> bool {
     module == "mono" || module.starts_with("mono-") || module.starts_with("libmonosgen-")
 }
 
