@@ -13,7 +13,7 @@ use recording::{FrameId, RunId, StackId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(crate) use lines::is_near;
-pub use lines::{LINE, SharedLine, SharingKind, Use};
+pub use lines::{LINE, SharedLine, SharingKind, Unconfirmed, Use};
 
 /// What a sample shows about shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -153,51 +153,24 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
     }
 }
 
-/// What the reader should know about the time outside the measured part.
-pub(crate) fn warnings(part: &Part, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Vec<String> {
-    match part {
-        Part::Whole | Part::Marked => Vec::new(),
-        Part::Open => vec![
-            "the rate that the program prints fits neither its whole run nor the time of its worker threads: the account \
-             is of the whole run, and what the rate does not count may stand in it"
-                .to_owned(),
-        ],
-        Part::Workers { certain } => outside(*certain, traced, walls).into_iter().collect(),
-    }
+/// Time of a run outside its measured part, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutsideTime {
+    /// Before it.
+    pub before: f64,
+    /// After it.
+    pub after: f64,
+    /// The whole run.
+    pub whole: f64,
 }
 
-fn outside(certain: bool, traced: &[Traced<'_>], walls: &[(u32, f64)]) -> Option<String> {
-    let run = traced.last()?;
-    let before = run.measured.0.saturating_sub(run.trace.begin_ns) as f64 * 1e-9;
-    let after = run.trace.end_ns.saturating_sub(run.measured.1) as f64 * 1e-9;
-    let whole = length(trace(run));
-    let mut parts = Vec::new();
-    if before > after * MIN_SHARE {
-        parts.push(format!("{before:.2} s before the workers start"));
+impl OutsideTime {
+    /// Of a run.
+    pub fn of(run: &Traced<'_>) -> OutsideTime {
+        let before = run.measured.0.saturating_sub(run.trace.begin_ns) as f64 * 1e-9;
+        let after = run.trace.end_ns.saturating_sub(run.measured.1) as f64 * 1e-9;
+        OutsideTime { before, after, whole: length(trace(run)) }
     }
-    if after > before * MIN_SHARE {
-        parts.push(format!("{after:.2} s after they have ended"));
-    }
-    let told = match certain {
-        true => "the rate that the program prints does not count them",
-        false => "the rate that the program prints mostly leaves such a part out; whether this one does cannot be told",
-    };
-    let faster = match (walls.first(), walls.last()) {
-        (Some((few, slow)), Some((many, fast))) if few < many && *fast > 0.0 => {
-            format!(
-                ". As a whole, with {} the program takes {:.2} of its time with {few}",
-                run.counted.many(*many),
-                fast / slow
-            )
-        }
-        _ => String::new(),
-    };
-    Some(format!(
-        "{} ({:.0} % of the observed run with {}) are outside the measured part: {told}{faster}",
-        parts.join(" and "),
-        100.0 * (before + after) / whole,
-        run.counted.many(run.run.threads)
-    ))
 }
 
 fn trace(traced: &Traced<'_>) -> Stretch {

@@ -117,7 +117,7 @@ pub struct SharedLine<'t> {
     /// What breakpoints saw there.
     pub trials: Vec<&'t Confirmation>,
     /// Whether breakpoints proved that threads use it at the same time; else what is missing.
-    pub confirmed: Result<(), String>,
+    pub confirmed: Result<(), Unconfirmed>,
 }
 
 impl SharedLine<'_> {
@@ -213,25 +213,41 @@ fn shared(uses: Vec<Use<'_>>) -> Option<Vec<Use<'_>>> {
     (!shared.is_empty()).then_some(shared)
 }
 
-/// Whether breakpoints proved that threads share the line; else what is missing, in words.
-fn confirmed(trials: &[&Confirmation]) -> Result<(), String> {
+/// Why it is not proven that threads share a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unconfirmed {
+    /// No breakpoint was set on it.
+    NotTried,
+    /// In so many trials no two threads were seen there at the same time often enough.
+    NotTogether {
+        /// Trials.
+        trials: u32,
+    },
+    /// It is written rarely.
+    WrittenRarely,
+    /// One thread hands it on to the other.
+    HandedOn,
+}
+
+/// Whether breakpoints proved that threads share the line; else what is missing.
+fn confirmed(trials: &[&Confirmation]) -> Result<(), Unconfirmed> {
     let tried = trials.iter().map(|row| row.trials).max().unwrap_or(0);
     if tried == 0 {
-        return Err("no breakpoint was set on it".to_owned());
+        return Err(Unconfirmed::NotTried);
     }
     let together: Vec<&&Confirmation> = trials.iter().filter(|row| row.shared_trials >= TRIALS).collect();
     let mut threads: Vec<ThreadId> = together.iter().map(|row| row.thread).collect();
     threads.sort_unstable();
     threads.dedup();
     if threads.len() < 2 {
-        return Err(format!("in {tried} trials no two threads were seen there at the same time often enough"));
+        return Err(Unconfirmed::NotTogether { trials: tried });
     }
     let close = |time: Option<u64>, limit: u64| time.is_some_and(|time| time <= limit);
     if !together.iter().any(|row| row.writes && close(row.gap_ns, RARE_NS)) {
-        return Err("breakpoints saw it written rarely".to_owned());
+        return Err(Unconfirmed::WrittenRarely);
     }
     if !together.iter().any(|row| close(row.across_ns, APART_NS)) {
-        return Err("breakpoints saw one thread hand it on to the other".to_owned());
+        return Err(Unconfirmed::HandedOn);
     }
     Ok(())
 }

@@ -10,9 +10,8 @@ use crate::causes::{Meta, Outcome, describe, none};
 use crate::disturbance;
 use crate::facts::{Facts, in_proportion, large};
 use crate::load;
-use crate::model::window;
 use crate::verdict::beyond::beyond;
-use crate::verdict::{open, power};
+use crate::verdict::{open, outside, power};
 use crate::words::{count, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
@@ -295,8 +294,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     if poor && !facts.clean.by_throughput {
         warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
     }
-    let walls: Vec<(u32, f64)> = facts.points.iter().map(|p| (p.threads, p.seconds.median)).collect();
-    warnings.extend(window::warnings(&facts.model.part, &facts.model.traced, &walls));
+    warnings.extend(outside::warnings(facts));
     warnings.extend(short(facts));
     warnings.extend(load::warnings(facts.model.tables));
     warnings.extend(disturbance::warnings(facts.model.tables));

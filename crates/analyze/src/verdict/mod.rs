@@ -1,7 +1,7 @@
 //! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
 //!
 //! Rooms: `conclusion` puts it together; `beyond` what larger counts lose; `open` what the causes that were found leave
-//! open; `power` how much of a cause could have been missed.
+//! open; `outside` what the printed rate does not count; `power` how much of a cause could have been missed.
 //!
 //! May import: `account`, `answer`, `causes`, `curve`, `disturbance`, `facts`, `load`, `model`, `statistics`, `words`,
 //! `recording`.
@@ -9,6 +9,7 @@
 mod beyond;
 mod conclusion;
 mod open;
+mod outside;
 mod power;
 
 pub use conclusion::{limitations, verdict, warnings};

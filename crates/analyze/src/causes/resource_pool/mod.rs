@@ -16,7 +16,7 @@ use crate::answer::{Cause, CauseId};
 use crate::causes::shared::{self, Meta, Outcome, UNSEEN, blame, by_lines, hidden};
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::code::place;
-use crate::model::resources::{Pool, Resources};
+use crate::model::resources::{DoubtReason, Pool, Resources};
 use tell::tell;
 
 impl CauseId {
@@ -97,10 +97,23 @@ fn doubt(ledger: &Ledger<'_, '_>, found: &Resources<'_>) -> Option<String> {
             format!(
                 "threads that wait in {} wake each other, as those do that share a few things, but {}",
                 place(&doubt.place.site()),
-                doubt.why
+                doubt_words(doubt.why)
             )
         })
     })
+}
+
+fn doubt_words(why: DoubtReason) -> &'static str {
+    match why {
+        DoubtReason::FewHandOvers => "too few threads were seen to hand one on",
+        DoubtReason::Interpreter => "an interpreter hides which of the program's functions waits",
+        DoubtReason::OneOfAll => {
+            "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell"
+        }
+        DoubtReason::SameNext => "each thread wakes always the same next one, as threads that take turns do",
+        DoubtReason::Unsteady => "how many hold one while others wait changes from moment to moment",
+        DoubtReason::TwoThreads => "two threads that wake each other may as well take turns; more threads would tell",
+    }
 }
 
 /// What a recording cannot show: where tasks of an executor or an event loop, and threads of an interpreter, wait.

@@ -9,7 +9,7 @@ use crate::account::profile::Doing;
 use crate::answer::{Cause, Culprit, Evidence, Site, Unit};
 use crate::facts::{Facts, in_proportion, large};
 use crate::model::code::{Owner, place};
-use crate::sharing::{LINE, SharedLine, SharingKind, Use, is_near};
+use crate::sharing::{LINE, SharedLine, SharingKind, Unconfirmed, Use, is_near};
 use crate::words::listed;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,16 +95,28 @@ fn suspected(facts: &Facts<'_, '_>, kind: SharingKind) -> Option<String> {
         let lines = facts.model.sharing.lines.iter().filter(|line| line.run == run);
         let heaviest = lines.filter(|line| line.confirmed.is_err()).max_by_key(|line| line.samples(kind));
         if let Some(line) = heaviest.filter(|line| large(ledger, seconds(ledger, line.samples(kind) as u64)))
-            && let Err(missing) = &line.confirmed
+            && let Err(missing) = line.confirmed
         {
             return Some(format!(
-                "{} is spent at {}, which threads share; but {missing}",
+                "{} is spent at {}, which threads share; but {}",
                 in_proportion(ledger, seconds(ledger, line.samples(kind) as u64)),
-                variables(facts, line, kind)
+                variables(facts, line, kind),
+                unconfirmed(missing)
             ));
         }
     }
     None
+}
+
+fn unconfirmed(why: Unconfirmed) -> String {
+    match why {
+        Unconfirmed::NotTried => "no breakpoint was set on it".to_owned(),
+        Unconfirmed::NotTogether { trials } => {
+            format!("in {trials} trials no two threads were seen there at the same time often enough")
+        }
+        Unconfirmed::WrittenRarely => "breakpoints saw it written rarely".to_owned(),
+        Unconfirmed::HandedOn => "breakpoints saw one thread hand it on to the other".to_owned(),
+    }
 }
 
 /// Which uses of a line are named. For true sharing, only bytes that several threads use, not other bytes of the line.

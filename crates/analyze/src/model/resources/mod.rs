@@ -33,6 +33,7 @@ use recording::tables::Wait;
 pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
+pub use structure::DoubtReason;
 use structure::{Finding, finding, takers};
 pub use usage::{Usage, usage};
 
@@ -43,8 +44,8 @@ pub struct Doubt<'t> {
     pub place: Code<'t>,
     /// The waits there.
     pub waits: BTreeSet<WaitId>,
-    /// What is missing, after "because".
-    pub why: &'static str,
+    /// Why not.
+    pub why: DoubtReason,
 }
 
 /// The limited resources of a run.
@@ -138,14 +139,14 @@ pub fn resources<'t>(
         let certain = match site.finding {
             Finding::Pool => Ok(()),
             Finding::Unsteady if known.pools.contains(&function(&place)) => Ok(()),
-            Finding::Unsteady => Err("how many hold one while others wait changes from moment to moment"),
+            Finding::Unsteady => Err(DoubtReason::Unsteady),
             Finding::Few if known.pools.contains(&function(&place)) => Ok(()),
             Finding::FewOrLock if !known.locks.contains(&function(&place)) => continue,
             Finding::Lock | Finding::FewOrLock => {
                 found.locks.extend(&site.waits);
                 continue;
             }
-            Finding::Few => Err("two threads that wake each other may as well take turns; more threads would tell"),
+            Finding::Few => Err(DoubtReason::TwoThreads),
             Finding::Doubt(why) => Err(why),
             Finding::Other => continue,
         };

@@ -68,13 +68,30 @@ const AT_ONCE_NS: u64 = 200_000;
 /// tell.
 const ROUND: f64 = 0.8;
 
+/// Why a place that looks like a limited resource is not called one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DoubtReason {
+    /// Too few threads were seen to hand one on.
+    FewHandOvers,
+    /// An interpreter hides which of the program's functions waits.
+    Interpreter,
+    /// All are woken and one goes on.
+    OneOfAll,
+    /// Each thread always wakes the same next one.
+    SameNext,
+    /// How many hold one while others wait changes from moment to moment.
+    Unsteady,
+    /// Two threads wake each other.
+    TwoThreads,
+}
+
 /// What a place is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finding {
     /// Threads take one of a few things there.
     Pool,
-    /// It looks like a pool; the text says what speaks against it.
-    Doubt(&'static str),
+    /// It looks like a pool, and this speaks against it.
+    Doubt(DoubtReason),
     /// It looks like a pool, but the number held at once changes. Other thread counts decide about the place.
     Unsteady,
     /// It looks like a pool, but has two threads, which may just take turns. Other thread counts decide about the
@@ -132,7 +149,7 @@ pub(super) fn finding<'t>(
         return Finding::Other;
     }
     if events.passes.passed.len() < FEWEST || events.holds.len() < FEWEST {
-        return Finding::Doubt("too few threads were seen to hand one on");
+        return Finding::Doubt(DoubtReason::FewHandOvers);
     }
     // A lock has one holder. A semaphore of one that the same function takes and gives back is a lock.
     let is_lock = || match site.said {
@@ -147,18 +164,12 @@ pub(super) fn finding<'t>(
         return Finding::Unsteady;
     }
     match () {
-        () if site.said == Said::Hidden => {
-            Finding::Doubt("an interpreter hides which of the program's functions waits")
-        }
-        () if herd && held.most < 2 => Finding::Doubt(
-            "all are woken and one goes on, as where threads wait for their turn; a profile of holders would tell",
-        ),
+        () if site.said == Said::Hidden => Finding::Doubt(DoubtReason::Interpreter),
+        () if herd && held.most < 2 => Finding::Doubt(DoubtReason::OneOfAll),
         () if all.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
         () if all.len() == 2 && !quick.is_empty() => Finding::Few,
         // At a queue, threads that put back what they took make the others wait, even if the order never changes.
-        () if site.private && !from_queue(stacks, site) && takes_turns(events) => {
-            Finding::Doubt("each thread wakes always the same next one, as threads that take turns do")
-        }
+        () if site.private && !from_queue(stacks, site) && takes_turns(events) => Finding::Doubt(DoubtReason::SameNext),
         () => Finding::Pool,
     }
 }

@@ -1,0 +1,52 @@
+//! Time outside the measured part in words: what the printed rate does not count.
+
+use crate::facts::Facts;
+use crate::model::Traced;
+use crate::model::window::{OutsideTime, Part};
+use crate::statistics::MIN_SHARE;
+
+/// What the reader should know about the time outside the measured part.
+pub(crate) fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
+    match facts.model.part {
+        Part::Whole | Part::Marked => Vec::new(),
+        Part::Open => vec![
+            "the rate that the program prints fits neither its whole run nor the time of its worker threads: the account \
+             is of the whole run, and what the rate does not count may stand in it"
+                .to_owned(),
+        ],
+        Part::Workers { certain } => facts.model.traced.last().map(|run| outside(certain, run, facts)).into_iter().collect(),
+    }
+}
+
+fn outside(certain: bool, run: &Traced<'_>, facts: &Facts<'_, '_>) -> String {
+    let OutsideTime { before, after, whole } = OutsideTime::of(run);
+    let mut parts = Vec::new();
+    if before > after * MIN_SHARE {
+        parts.push(format!("{before:.2} s before the workers start"));
+    }
+    if after > before * MIN_SHARE {
+        parts.push(format!("{after:.2} s after they have ended"));
+    }
+    let told = match certain {
+        true => "the rate that the program prints does not count them",
+        false => "the rate that the program prints mostly leaves such a part out; whether this one does cannot be told",
+    };
+    let walls = (facts.points.first(), facts.points.last());
+    let faster = match walls {
+        (Some(few), Some(many)) if few.threads < many.threads && many.seconds.median > 0.0 => {
+            format!(
+                ". As a whole, with {} the program takes {:.2} of its time with {}",
+                run.counted.many(many.threads),
+                many.seconds.median / few.seconds.median,
+                few.threads
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{} ({:.0} % of the observed run with {}) are outside the measured part: {told}{faster}",
+        parts.join(" and "),
+        100.0 * (before + after) / whole,
+        run.counted.many(run.run.threads)
+    )
+}
