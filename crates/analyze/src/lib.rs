@@ -34,6 +34,10 @@ pub mod statistics;
 pub mod verdict;
 mod words;
 
+#[cfg(any(test, feature = "rewording"))]
+#[doc(hidden)]
+pub use words::reworded::reworded;
+
 #[cfg(test)]
 extern crate self as analyze;
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Small phrases that several sentences need, and the switch with which tests show that no sentence decides anything.
 
 /// A sentence, or its replacement in a test that rewords all sentences.
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "rewording")))]
 pub(crate) fn said(words: String, _: impl FnOnce() -> String) -> String {
     words
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "rewording"))]
 pub(crate) use reworded::said;
 
 /// "1 processor", "4 processors".
@@ -41,7 +41,7 @@ pub(crate) fn listed(parts: &[String]) -> String {
 }
 
 /// Rewording of all sentences, for the tests of this crate.
-#[cfg(test)]
+#[cfg(any(test, feature = "rewording"))]
 pub(crate) mod reworded {
     use std::cell::Cell;
 
@@ -50,7 +50,7 @@ pub(crate) mod reworded {
     }
 
     /// The result of `answer` with every sentence replaced.
-    pub(crate) fn reworded<T>(answer: impl FnOnce() -> T) -> T {
+    pub fn reworded<T>(answer: impl FnOnce() -> T) -> T {
         REWORDED.set(true);
         let answered = answer();
         REWORDED.set(false);

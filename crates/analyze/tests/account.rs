@@ -5,7 +5,6 @@
 mod common;
 
 use analyze::account::{self, pieces, timeline};
-use analyze::answer_for;
 use analyze::curve::Clean;
 use analyze::model::Model;
 use analyze::model::futex;

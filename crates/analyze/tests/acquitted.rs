@@ -8,7 +8,6 @@
 mod common;
 
 use analyze::answer::CauseId;
-use analyze::answer_for;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms, us};
 use recording::tables::*;

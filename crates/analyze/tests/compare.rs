@@ -5,7 +5,6 @@
 mod common;
 
 use analyze::answer::{Judgement, Kind};
-use analyze::answer_for;
 use analyze::compare::compare;
 use common::*;
 use recording::Tables;

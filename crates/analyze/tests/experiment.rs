@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod common;
+
 use analyze::answer::{CauseId, Judgement};
 use analyze::compare::experiment::{Aim, Findings, TrialRuns, blocks_for, judge, kept};
+use common::answer_for;
 use recording::Tables;
 use recording::meta::{Shows, Tried};
 use recording::synthetic::{Sketch, ms};
@@ -107,7 +110,7 @@ fn kept_trials_find_their_cause() {
             }
         })
         .tables();
-    let answer = analyze::answer_for(&tables);
+    let answer = answer_for(&tables);
     let tried = |cause: CauseId, function: Option<&str>| Tried {
         trial: "adaptive-mutex".to_owned(),
         title: "mutexes that spin before they sleep".to_owned(),
@@ -131,5 +134,5 @@ fn kept_trials_find_their_cause() {
     assert_eq!(numbers, [Some(0), None, None]);
     let mut tables = tables;
     tables.meta.tried = vec![tried(first.id, function.as_deref())];
-    assert_eq!(analyze::answer_for(&tables).tried[0].number, Some(0));
+    assert_eq!(answer_for(&tables).tried[0].number, Some(0));
 }

@@ -4,8 +4,7 @@
 mod common;
 
 use analyze::answer::{Answer, CauseId, Removed};
-use analyze::answer_for;
-use common::{RANDOM, around, birthday, ids, main_joins, repaired};
+use common::{RANDOM, answer_for, around, birthday, ids, main_joins, repaired};
 use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::{Recording, Tables};
 use std::path::Path;

@@ -5,7 +5,6 @@
 mod common;
 
 use analyze::answer::{Account, Answer, CauseId};
-use analyze::answer_for;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::tables::RunKind;

@@ -5,7 +5,6 @@
 mod common;
 
 use analyze::answer::{Answer, CauseId};
-use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{Sketch, ms, us};

@@ -4,7 +4,6 @@
 
 mod common;
 
-use analyze::answer_for;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};
 use recording::tables::{Reason, RunKind};

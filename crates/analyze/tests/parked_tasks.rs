@@ -5,7 +5,6 @@
 mod common;
 
 use analyze::answer::{Answer, CauseId};
-use analyze::answer_for;
 use analyze::model::parked_tasks::tell_tasks;
 use common::*;
 use recording::synthetic::{RunSketch, Sketch, ms};

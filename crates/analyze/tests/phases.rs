@@ -5,7 +5,6 @@
 mod common;
 
 use analyze::answer::CauseId;
-use analyze::answer_for;
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};

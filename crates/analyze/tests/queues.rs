@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod common;
+
 use analyze::answer::{Queue, QueueKind};
-use analyze::answer_for;
+use common::answer_for;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch};
 

@@ -4,8 +4,7 @@
 
 mod common;
 
-use analyze::answer_for;
-use common::{around, repaired};
+use common::{answer_for, around, repaired};
 use recording::synthetic::{Sketch, ms};
 use recording::tables::Loss;
 

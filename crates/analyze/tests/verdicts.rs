@@ -3,7 +3,6 @@
 mod common;
 
 use analyze::answer::CauseId;
-use analyze::answer_for;
 use common::*;
 
 #[test]

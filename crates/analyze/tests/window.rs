@@ -5,7 +5,7 @@
 mod common;
 
 use analyze::answer::{Answer, CauseId};
-use analyze::{analyze, answer_for, model::Model, model::window::Part};
+use analyze::{analyze, model::Model, model::window::Part};
 use common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};

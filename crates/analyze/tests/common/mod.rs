@@ -1,10 +1,17 @@
 //! Sketched programs, and answers as text. Each test binary uses a part of it.
 #![allow(dead_code, clippy::unwrap_used, reason = "test code")]
 
+mod rewording;
+
 use analyze::answer::{Answer, Cause, CauseId, Condition};
 use recording::Tables;
 use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
 use recording::tables::Reason;
+
+/// The answer for a sketch; fails if it would be another one in other words.
+pub(crate) fn answer_for(tables: &Tables) -> Answer {
+    rewording::answer_for(tables)
+}
 
 /// Five timed runs around a time, up to 1 % off.
 pub(crate) fn around(seconds: f64) -> Vec<f64> {

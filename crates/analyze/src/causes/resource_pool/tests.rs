@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::answer::Answer;
-use crate::answer_for;
-use crate::common::{around, assert_balanced, found};
+use crate::common::{answer_for, around, assert_balanced, found};
 use recording::Tables;
 use recording::synthetic::{Sketch, ms, us};
 use recording::tables::Reason;
