@@ -304,6 +304,16 @@ fn goroutines_that_wait_are_looked_at(tables: &Tables, kind: &str) {
         complete && row.count > 0 && names.iter().all(|name| functions.iter().any(|f| f == name))
     });
     assert_eq!(seen, kind == "plain", "{kind}: {} rows", tables.parked_tasks.len());
+    if kind == "plain" {
+        // Since Go 1.23 a channel names its timer.
+        let timer = |function: &str| {
+            let rows = tables.parked_tasks.iter().filter(|row| row.count > 0);
+            let here = rows.filter(|row| stack(tables, row.user_stack).0.iter().any(|name| name == function));
+            here.map(|row| row.timer).collect::<BTreeSet<_>>()
+        };
+        assert!(timer("main.ticks").contains(&Some(true)), "{:?}", timer("main.ticks"));
+        assert_eq!(timer("main.takesInTime"), BTreeSet::from([Some(false)]), "work with a time limit");
+    }
 }
 
 #[test]
@@ -333,6 +343,6 @@ fn go_functions_have_names_also_in_stripped_programs() {
         }
         let line = tables.frames.iter().find(|frame| frame.function.as_deref() == Some("main.readSlowly")).unwrap();
         assert!(line.file.as_ref().unwrap().ends_with("contended.go"), "{kind} {line:?}");
-        assert_eq!(line.line, Some(32), "{kind} {line:?}");
+        assert_eq!(line.line, Some(33), "{kind} {line:?}");
     }
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 )
 
 var (
@@ -35,6 +36,26 @@ func readSlowly(pipe int) {
 	}
 }
 
+//go:noinline
+func ticks(stop chan struct{}) {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	for {
+		select {
+		case <-ticker.C:
+		case <-stop:
+			return
+		}
+	}
+}
+
+//go:noinline
+func takesInTime(work chan int) {
+	select {
+	case <-work:
+	case <-time.After(time.Hour):
+	}
+}
+
 func worker(rounds int, done *sync.WaitGroup) {
 	defer done.Done()
 	for round := 0; round < rounds; round++ {
@@ -55,6 +76,8 @@ func main() {
 		go worker(rounds, &done)
 	}
 	go readSlowly(pipe[0])
+	go ticks(make(chan struct{}))
+	go takesInTime(make(chan int))
 	done.Wait()
 	syscall.Close(pipe[1])
 	fmt.Println(total)
