@@ -57,6 +57,25 @@ const MOST: f64 = 0.75;
 /// Wrong if: a program works in parallel for less than a fiftieth of its run, and prints the rate of that part.
 const SHORTEST: f64 = 0.02;
 
+/// Decides: whether the whole run may explain the rate better than any stretch: none of them fits as well as this.
+/// From: chosen: a quarter of what counts as a fit at all; 13 of 15 sweeps were nearer than twice of it.
+/// Shown by: `tests/window.rs`.
+/// Wrong if: a stretch fits that well by chance, and the rate is of the whole run.
+const EXACT: f64 = FITS / 4.0;
+
+/// Decides: whether the whole run then explains the rate better: it must be off by less than this share of what the best
+/// stretch is off by.
+/// From: chosen: what fits twice as well is no accident of the noise.
+/// Shown by: `tests/window.rs`.
+/// Wrong if: the time outside the stretch is as noisy as the work: whichever fits better is then chance.
+const CLOSER: f64 = 0.5;
+
+/// Decides: which stretches fit about as well as the best one: the first kind among them is taken.
+/// From: chosen: half of what counts as a fit at all.
+/// Shown by: `tests/window.rs`.
+/// Wrong if: a stretch of a kind that comes later is the right one, and fits better by less than that.
+const ALIKE: f64 = FITS / 2.0;
+
 /// Which part of a run the printed rate covers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
@@ -143,10 +162,10 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
     // Among stretches that fit about equally well, the first kind in `KINDS` is taken.
     let best = fitting.iter().map(|f| f.0).fold(f64::INFINITY, f64::min);
     let as_whole: Vec<(TracedRate, Stretch)> = runs.iter().map(|r| (*r, r.trace)).collect();
-    if whole && best > FITS / 4.0 && closest(&as_whole).is_some_and(|(off, _)| off < best / 2.0) {
+    if whole && best > EXACT && closest(&as_whole).is_some_and(|(off, _)| off < CLOSER * best) {
         return nothing();
     }
-    match fitting.into_iter().find(|f| f.0 <= best + FITS / 2.0) {
+    match fitting.into_iter().find(|f| f.0 <= best + ALIKE) {
         Some((_, stretches)) => (Part::Workers { certain: !whole }, stretches),
         None if whole => nothing(),
         None => (Part::Open, traced.iter().map(trace).collect()),

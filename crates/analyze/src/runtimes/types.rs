@@ -140,8 +140,8 @@ pub struct Scheduler {
     pub(super) start: &'static str,
     /// What it is called, after "threads of".
     pub called: &'static str,
-    /// What its tasks are called.
-    pub tasks: &'static str,
+    /// What one of its tasks is called; several have an `s` more.
+    pub task: &'static str,
     /// What tells what they wait for: a sentence without its stop.
     pub tells: &'static str,
 }

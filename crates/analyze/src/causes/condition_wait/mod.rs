@@ -110,13 +110,12 @@ fn explain<'t>(
         let meanwhile = runs.map(|r| format!(", while {} runs most", named(&r.culprit))).unwrap_or_default();
         let scheduler = scheduler(facts, ledger);
         let called = scheduler.map_or("the runtime", |scheduler| scheduler.called);
-        let tasks = scheduler.map_or("tasks", |scheduler| scheduler.tasks);
+        let task = scheduler.map_or("task", |scheduler| scheduler.task);
         let tells = scheduler.map_or("its own profiles may tell", |scheduler| scheduler.tells);
         return Err(format!(
-            "for {:.0} % of that time threads of {called} find no {} that can run{meanwhile}; what the {tasks} wait for \
-             is not in the recording: {tells}",
-            100.0 * scheduling,
-            tasks.trim_end_matches('s')
+            "for {:.0} % of that time threads of {called} find no {task} that can run{meanwhile}; what the {task}s wait \
+             for is not in the recording: {tells}",
+            100.0 * scheduling
         ));
     }
     let asleep = shared::line(ledger, SLEEPING);

@@ -93,14 +93,14 @@ fn explain<'t>(
 ) -> Result<Vec<Cause>, String> {
     let failing: Vec<&CallSite> =
         ledger.traced.call_sites.iter().copied().filter(|s| s.error.is_some_and(is_failure)).collect();
-    let mut kinds: BTreeMap<(&str, u32), f64> = BTreeMap::new();
+    let mut kinds: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for site in &failing {
-        *kinds.entry((site.name.as_str(), site.error.unwrap_or(0))).or_default() += on_cpu(site);
+        *kinds.entry((site.number, site.error.unwrap_or(0))).or_default() += on_cpu(site);
     }
-    let Some(((name, error), _)) = by_weight(kinds).into_iter().next() else {
+    let Some(((number, error), _)) = by_weight(kinds).into_iter().next() else {
         return Err("which calls failed is not in this recording".to_owned());
     };
-    let these = || failing.iter().filter(|s| s.name == name && s.error == Some(error));
+    let these = || failing.iter().filter(|s| s.number == number && s.error == Some(error));
     let views: Vec<(View, f64)> = these().map(|s| (facts.model.stacks.view(s.user_stack, true), on_cpu(s))).collect();
     let who = culprit(&views, Blamed::Own);
     let at =
@@ -109,8 +109,8 @@ fn explain<'t>(
         these().fold((0.0, 0.0, 0.0), |(c, l, h), s| (c + s.calls, l + s.calls_low, h + s.calls_high));
     let each = these().map(|s| s.total_ns as f64).sum::<f64>() / these().map(|s| s.timed as f64).sum::<f64>().max(1.0);
     let good: f64 =
-        ledger.traced.call_sites.iter().filter(|s| s.name == name && s.error.is_none()).map(|s| s.calls).sum();
-    let errno = error_name(error);
+        ledger.traced.call_sites.iter().filter(|s| s.number == number && s.error.is_none()).map(|s| s.calls).sum();
+    let (name, errno) = (facts.model.call_name(number), error_name(error));
     Ok(vec![Cause {
         summary: format!("{name} fails with {errno} {calls:.0} times{at}."),
         culprit: who,

@@ -77,7 +77,7 @@ static NAMES: Names = Names {
     scheduler: Some(&Scheduler {
         start: "runtime.",
         called: "the Go runtime",
-        tasks: "goroutines",
+        task: "goroutine",
         tells: "Go's block and mutex profiles (runtime/pprof) tell",
     }),
     sources: &["/usr/local/go/src/", "/usr/lib/go"],
