@@ -3,8 +3,9 @@
 //! Only warm-up runs are counted: a counter that follows every thread costs time at every switch, and timed runs must
 //! not be disturbed.
 
+use crate::patience::again;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 
 /// What was counted; absent when the machine or the rights do not allow it.
@@ -75,14 +76,8 @@ struct CounterAttribute {
     config1: u64,
 }
 
-fn open(pid: i32, kind: u32, config: u64) -> Option<File> {
-    // Unprivileged users may count user space only (perf_event_paranoid 2): kernel and user space together are tried
-    // first.
-    [0, FLAG_EXCLUDE_KERNEL].into_iter().find_map(|exclude| {
-        if exclude != 0 && kind == TYPE_SOFTWARE {
-            // Migrations happen in the kernel; without the kernel the count would be a wrong 0.
-            return None;
-        }
+fn open(pid: i32, kind: u32, config: u64) -> io::Result<File> {
+    let opened = |exclude| {
         let attribute = CounterAttribute {
             kind,
             size: size_of::<CounterAttribute>() as u32,
@@ -91,12 +86,29 @@ fn open(pid: i32, kind: u32, config: u64) -> Option<File> {
             flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC | FLAG_EXCLUDE_HYPERVISOR | exclude,
             ..CounterAttribute::default()
         };
+        open_event(&attribute, pid, -1)
+    };
+    match opened(0) {
+        // Unprivileged users may count user space only (perf_event_paranoid 2). Migrations happen in the kernel; without
+        // the kernel the count would be a wrong 0.
+        Err(_) if kind != TYPE_SOFTWARE => opened(FLAG_EXCLUDE_KERNEL),
+        done => done,
+    }
+}
+
+/// Opens an event of a process and its descendants on every processor (-1), or of one processor and whoever runs there.
+fn open_event(attribute: &CounterAttribute, pid: i32, processor: i32) -> io::Result<File> {
+    again(|| {
         // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
         let fd = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw const attribute, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)
+            let attribute = std::ptr::from_ref(attribute);
+            libc::syscall(libc::SYS_perf_event_open, attribute, pid, processor, -1, PERF_FLAG_FD_CLOEXEC)
         };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
         // SAFETY: a non-negative result is a descriptor that nobody else owns.
-        (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as i32) })
+        Ok(unsafe { File::from_raw_fd(fd as i32) })
     })
 }
 
@@ -104,10 +116,10 @@ impl Counting {
     /// Opens what the machine allows for a process that has not yet executed the target.
     pub(crate) fn open(pid: i32) -> Counting {
         Counting {
-            migrations: open(pid, TYPE_SOFTWARE, SW_CPU_MIGRATIONS),
-            cycles: open(pid, TYPE_HARDWARE, HW_CYCLES),
-            instructions: open(pid, TYPE_HARDWARE, HW_INSTRUCTIONS),
-            cache_misses: open(pid, TYPE_HARDWARE, HW_CACHE_MISSES),
+            migrations: open(pid, TYPE_SOFTWARE, SW_CPU_MIGRATIONS).ok(),
+            cycles: open(pid, TYPE_HARDWARE, HW_CYCLES).ok(),
+            instructions: open(pid, TYPE_HARDWARE, HW_INSTRUCTIONS).ok(),
+            cache_misses: open(pid, TYPE_HARDWARE, HW_CACHE_MISSES).ok(),
         }
     }
 
@@ -168,17 +180,12 @@ pub(crate) fn open_on(processor: u32, kind: CounterKind) -> Option<File> {
         read_format: FORMAT_TOTAL_TIMES,
         ..CounterAttribute::default()
     };
-    // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attribute, -1, processor as i32, -1, PERF_FLAG_FD_CLOEXEC)
-    };
-    // SAFETY: a non-negative result is a descriptor that nobody else owns.
-    (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as i32) })
+    open_event(&attribute, -1, processor as i32).ok()
 }
 
-/// True when the machine counts cycles for user-space programs.
-pub(crate) fn hardware_available() -> bool {
-    open(0, TYPE_HARDWARE, HW_CYCLES).is_some()
+/// Whether the machine counts cycles for user-space programs.
+pub(crate) fn hardware_available() -> io::Result<()> {
+    open(0, TYPE_HARDWARE, HW_CYCLES).map(drop)
 }
 
 #[cfg(test)]

@@ -31,6 +31,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// knee may have no more threads.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
     /// There is no such process.
     #[error("there is no process {pid}")]
     NoProcess {
@@ -94,6 +97,36 @@ pub enum Error {
     /// The rows could not be written.
     #[error("cannot write the recording")]
     Recording(#[from] recording::Error),
+}
+
+/// The number of the system's error (errno(3)) that is behind an error, if there is one.
+pub(crate) fn errno(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    std::iter::successors(Some(error), |error| error.source())
+        .find_map(|error| error.downcast_ref::<std::io::Error>()?.raw_os_error())
+}
+
+/// True when the reason of an error is that this process, or the machine, may have no more files open.
+pub(crate) fn lacks_descriptors(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(errno(error), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// What to do where knee may have no more files open.
+pub(crate) const MORE_DESCRIPTORS: &str = "`ulimit -n 1024` in the same shell lets knee open more files";
+
+/// What to do when knee lacks something that the system gives to each process or user: then neither the program nor the
+/// rights are at fault.
+pub fn shortage(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let starts = |error: &Error| matches!(error, Error::Start { .. } | Error::Thread(_));
+    match errno(error)? {
+        libc::EMFILE | libc::ENFILE => Some(MORE_DESCRIPTORS),
+        libc::EAGAIN if error.downcast_ref().is_some_and(starts) => Some(
+            "`ulimit -u` shows how many processes and threads a user may have; a control group may have a limit, too (pids.max)",
+        ),
+        libc::ENOMEM if error.downcast_ref().is_some_and(starts) => {
+            Some("free memory, or raise the limit of the control group")
+        }
+        _ => None,
+    }
 }
 
 impl Error {

@@ -21,6 +21,7 @@ pub mod launch;
 pub mod load;
 pub mod machine;
 pub mod observe;
+mod patience;
 pub mod probe;
 mod procfs;
 pub mod rights;

@@ -23,6 +23,7 @@ pub(crate) fn listen(stop: &Stop) -> anyhow::Result<()> {
                 stop.request();
             }
         })
+        .map_err(collect::Error::Thread)
         .context("failed to listen for Ctrl-C")?;
     Ok(())
 }

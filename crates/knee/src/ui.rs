@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Status};
 use crate::mistakes;
 use crate::target;
+use collect::error::shortage;
 use report::terminal::Style;
 use report::text::harmless;
 use std::env;
@@ -50,7 +51,8 @@ pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
             for line in failure.iter().flat_map(|f| &f.shown) {
                 say(&harmless(line));
             }
-            if let Some(hint) = failure.and_then(|f| f.hint.as_ref()) {
+            let lacks = error.chain().find_map(shortage);
+            if let Some(hint) = failure.and_then(|f| f.hint.as_deref()).or(lacks) {
                 say(&format!("hint: {}", harmless(hint)));
             }
             ExitCode::from(failure.map_or(Status::Internal, |f| f.status) as u8)

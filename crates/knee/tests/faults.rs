@@ -1,6 +1,6 @@
 //! Misfortune without privileges: knee is killed, stopped or interrupted at any moment, calls are cut short, files
 //! cannot grow, descriptors run out, a clock steps. At every moment the recording must be readable or refused with a
-//! message, and the program must not live on.
+//! message. What becomes of the program is looked at where knee observes it (`live_faults.rs`).
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 

@@ -71,6 +71,64 @@ fn killed_at_any_moment_of_observing_it_leaves_no_target_and_a_recording_that_ca
     }
 }
 
+/// A child that is ended with the test.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The kernel gives up checking a BPF program when a signal comes, even a stop and a continuation.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn stopped_and_continued_while_programs_are_loaded_it_records_all_the_same() {
+    let target = Ended(Command::new("sleep").arg("100").stdout(Stdio::null()).spawn().unwrap());
+    let pid = target.0.id().to_string();
+    for moment in 0..8 {
+        for arguments in
+            [&["record", "-o", "out", "-p", &pid, "--for", "50ms"][..], &["record", "-o", "out", "--", "true"]]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let knee = Command::new(KNEE)
+                .args(arguments)
+                .current_dir(folder.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(20 * moment));
+            let storm = "i=0; while [ $i -lt 200 ]; do kill -STOP $0; kill -CONT $0; i=$((i+1)); done; kill -CONT $0";
+            let sent = Command::new("sh").args(["-c", storm, &knee.id().to_string()]).stderr(Stdio::null()).status();
+            assert!(sent.is_ok());
+            let output = knee.wait_with_output().unwrap();
+            assert!(output.status.success(), "{arguments:?} at {moment}: {}", text(&output.stderr));
+        }
+    }
+}
+
+/// A program that runs already can only be recorded by eBPF: without it there is no recording, and no right is blamed.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn with_few_descriptors_a_running_program_is_not_recorded_and_the_reason_is_said() {
+    let target = Ended(Command::new("sleep").arg("100").stdout(Stdio::null()).spawn().unwrap());
+    let pid = target.0.id().to_string();
+    for descriptors in [8, 16, 24, 32, 40, 48, 56, 64] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut knee = Command::new("sh");
+        knee.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh", KNEE]);
+        knee.args(["record", "-o", "out", "-p", &pid, "--for", "50ms"]);
+        let output = knee.current_dir(folder.path()).output().unwrap();
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{descriptors}: {errors}");
+        assert!(errors.contains("Too many open files") && errors.contains("ulimit -n"), "{descriptors}: {errors}");
+        assert!(!errors.contains("container") && !errors.contains("--collector"), "{descriptors}: {errors}");
+    }
+}
+
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn with_few_descriptors_the_curve_is_there_and_a_missing_cause_is_explained() {
@@ -88,6 +146,56 @@ fn with_few_descriptors_the_curve_is_there_and_a_missing_cause_is_explained() {
             status => panic!("{descriptors}: {status:?} {errors}"),
         }
     }
+}
+
+/// A user without processes: its limit is that of knee alone.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn without_processes_or_threads_it_says_so_and_does_not_wait() {
+    let mut failed = 0;
+    for processes in [1, 2, 3, 4, 5, 6, 7, 8] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let knee = folder.path().join("knee");
+        std::fs::copy(KNEE, &knee).unwrap();
+        let nobody = ["timeout", "60", "setpriv", "--reuid=64321", "--regid=64321", "--clear-groups", "--"];
+        let output = limited(folder.path(), &format!("ulimit -u {processes}"), &nobody, &knee);
+        let errors = text(&output.stderr);
+        match output.status.code() {
+            Some(0) => {}
+            Some(1) => {
+                failed += 1;
+                assert!(errors.contains("Resource temporarily unavailable"), "{processes}: {errors}");
+                assert!(errors.contains("ulimit -u"), "{processes}: {errors}");
+            }
+            status => panic!("{processes}: {status:?} {errors}"),
+        }
+    }
+    assert!(failed >= 1, "the limits were meant to be too small");
+}
+
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn a_filter_of_system_calls_is_what_is_blamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/filtered.c");
+    let filtered = folder.path().join("filtered");
+    assert!(Command::new("cc").args(["-O1", "-o"]).arg(&filtered).arg(source).status().unwrap().success());
+    let run =
+        |arguments: &[&str]| Command::new(&filtered).arg(KNEE).args(arguments).current_dir(folder.path()).output();
+    let doctor = text(&run(&["doctor", "--format", "json"]).unwrap().stdout);
+    let found: Value = serde_json::from_str(&doctor).unwrap();
+    let about = |what: &str| found.as_array().unwrap().iter().find(|c| c["what"] == what).unwrap().clone();
+    let bpf = about("kernel observation (eBPF)");
+    assert!(bpf["why"].as_str().unwrap().contains("seccomp"), "{bpf:#}");
+    assert!(bpf["unlock"].as_str().unwrap().contains("allow it the calls"), "{bpf:#}");
+    let perf = about("observation by perf events");
+    assert!(perf["unlock"].as_str().unwrap().contains("container"), "{perf:#}");
+    // It observes through /proc.
+    let output = run(&["record", "-o", "out", "--", "sleep", "0.1"]).unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = run(&["record", "-o", "running", "-p", "1", "--for", "50ms"]).unwrap();
+    assert!(output.status.code() == Some(4) && text(&output.stderr).contains("seccomp"), "{}", text(&output.stderr));
 }
 
 #[test]

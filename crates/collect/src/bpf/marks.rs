@@ -1,6 +1,7 @@
 //! Listens to the marks that a program makes with `knee.h`: a uprobe at each.
 
 use super::abi::*;
+use crate::patience::patiently;
 use aya::Ebpf;
 use aya::maps::{Array, MapData};
 use aya::programs::UProbe;
@@ -54,7 +55,7 @@ impl Marks {
         }
         let program: Option<&mut UProbe> = ebpf.program_mut("on_mark").and_then(|program| program.try_into().ok());
         let Some(program) = program else { return false };
-        if !self.loaded && program.load().is_err() {
+        if !self.loaded && patiently(|| program.load()).is_err() {
             return false;
         }
         self.loaded = true;

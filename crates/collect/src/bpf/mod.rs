@@ -3,7 +3,7 @@
 //! Rooms: `abi` the records that both sides know; `mapped` arrays shared with the programs; `enrol` chooses which tasks
 //! to observe; `hardware` gives them hardware events to read; `marks` listens to the marks of the target.
 //!
-//! May import: `counters`, `error`, `machine`, `sampling`, `recording`, `resolve`, aya, libc.
+//! May import: `counters`, `error`, `machine`, `patience`, `sampling`, `recording`, `resolve`, aya, libc.
 
 pub(crate) mod abi;
 mod enrol;
@@ -15,6 +15,7 @@ pub(crate) use enrol::Enrolment;
 
 use crate::error::Error;
 use crate::machine::{possible_processors, usable_processors};
+use crate::patience::patiently;
 use crate::sampling::sample_hz;
 use abi::*;
 use aya::maps::{HashMap, Map, MapData, Queue, RingBuf};
@@ -127,23 +128,24 @@ impl Programs {
             .map_err(Error::bpf("load the BPF programs"))?;
         for (name, tracepoint) in TRACEPOINTS.into_iter().chain([RETURN]) {
             let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
-            program.load(tracepoint, &btf).map_err(Error::bpf(format!("load the BPF program on {tracepoint}")))?;
+            patiently(|| program.load(tracepoint, &btf))
+                .map_err(Error::bpf(format!("load the BPF program on {tracepoint}")))?;
         }
         let mut no_locks = None;
         for (name, tracepoint) in LOCK_TRACEPOINTS {
             let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
-            if let Err(error) = program.load(tracepoint, &btf) {
+            if let Err(error) = patiently(|| program.load(tracepoint, &btf)) {
                 no_locks = Some(format!("{tracepoint}: {error}"));
             }
         }
         let mut no_sockets = false;
         for (name, tracepoint) in SOCKET_TRACEPOINTS {
             let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
-            no_sockets |= program.load(tracepoint, &btf).is_err();
+            no_sockets |= patiently(|| program.load(tracepoint, &btf)).is_err();
         }
         for (name, what) in [("on_sample", "samples"), ("on_fault", "samples page faults")] {
             let sampler: &mut PerfEvent = program(&mut ebpf, name)?;
-            sampler.load().map_err(Error::bpf(format!("load the BPF program that {what}")))?;
+            patiently(|| sampler.load()).map_err(Error::bpf(format!("load the BPF program that {what}")))?;
         }
 
         Ok(Programs {
@@ -286,7 +288,7 @@ impl Programs {
         let iterator: &mut Iter = program(&mut self.ebpf, "enrol_threads")?;
         let btf = Btf::from_sys_fs().map_err(Error::bpf("read the kernel's type information (BTF)"))?;
         let mut walk = || -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-            iterator.load("task", &btf)?;
+            patiently(|| iterator.load("task", &btf))?;
             let link = iterator.attach()?;
             let mut file = iterator.take_link(link)?.into_file()?;
             // Reading makes the kernel run the iterator program once for each thread of the machine; its output is

@@ -5,7 +5,7 @@
 //! machine did meanwhile; `affinity` on which processors; `output` what the target prints; [`user`] on whose behalf
 //! knee runs.
 //!
-//! May import: `counters`, `error`, `exit`, `machine`, `procfs`, `rights`, `stop`, `task`.
+//! May import: `counters`, `error`, `exit`, `machine`, `patience`, `procfs`, `rights`, `stop`, `task`.
 
 mod affinity;
 mod command;

@@ -1,9 +1,11 @@
 //! The target's output: read as it comes and passed on, never stored here.
 
+use crate::patience::readable;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Which of the two outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,10 @@ pub trait OutputSink: Send {
 }
 
 /// How long to wait for output after the target has ended: a grandchild may keep the pipe open for ever.
-const GRACE_MS: i32 = 200;
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How long to wait for output before looking whether the target has ended.
+const STEP: Duration = Duration::from_millis(50);
 
 /// Room in a pipe, bytes: what the kernel lets anybody ask for (`fs.pipe-max-size` since Linux 2.6.35). With the usual
 /// 64 KiB a program that prints much would wait for its reader at each line.
@@ -35,23 +40,19 @@ pub(crate) fn drain(out: File, err: File, ended: &AtomicBool, sink: &mut dyn Out
     }
     let mut pipes = [(Stream::Out, Some(out)), (Stream::Err, Some(err))];
     let mut buffer = vec![0; 64 << 10];
-    let mut quiet_ms = 0;
-    const STEP_MS: i32 = 50;
-    while pipes.iter().any(|(_, pipe)| pipe.is_some()) && quiet_ms < GRACE_MS {
-        let mut polls = pipes.each_ref().map(|(_, pipe)| libc::pollfd {
-            fd: pipe.as_ref().map_or(-1, |pipe| pipe.as_raw_fd()),
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        // SAFETY: `polls` is an array of initialised pollfd and its length is passed.
-        let ready = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, STEP_MS) };
-        if ready <= 0 {
-            quiet_ms += if ended.load(Ordering::SeqCst) { STEP_MS } else { 0 };
+    // Since when the target has ended and nothing has come. By the clock: a signal ends the waiting early.
+    let mut quiet_since = None;
+    while pipes.iter().any(|(_, pipe)| pipe.is_some()) {
+        let ready = readable(pipes.each_ref().map(|(_, pipe)| pipe.as_ref().map_or(-1, |pipe| pipe.as_raw_fd())), STEP);
+        if ready == [false; 2] {
+            if ended.load(Ordering::SeqCst) && quiet_since.get_or_insert_with(Instant::now).elapsed() >= GRACE {
+                break;
+            }
             continue;
         }
-        quiet_ms = 0;
-        for (poll, (stream, pipe)) in polls.iter().zip(&mut pipes) {
-            if poll.revents == 0 {
+        quiet_since = None;
+        for (ready, (stream, pipe)) in ready.into_iter().zip(&mut pipes) {
+            if !ready {
                 continue;
             }
             let read = pipe.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut buffer));

@@ -8,6 +8,7 @@ use super::start::{Prepare, ready_to_start, start_child};
 use crate::counters::Counting;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::patience::readable;
 use crate::procfs::{monotonic_ns, unix_ns};
 use crate::stop::Stop;
 use std::fs::File;
@@ -15,6 +16,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Runs the command with nothing attached.
 ///
@@ -53,10 +55,18 @@ pub(crate) fn run(
     let (out, err) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
     let ended = AtomicBool::new(false);
     let (waited, end) = std::thread::scope(|scope| {
-        if let (Some(out), Some(err)) = (out, err) {
-            scope.spawn(|| drain(File::from(out), File::from(err), &ended, sink));
-        }
-        let waited = wait(&child, options, stop, start);
+        let draining = out.zip(err).map(|(out, err)| {
+            let drain = || drain(File::from(out), File::from(err), &ended, sink);
+            std::thread::Builder::new().spawn_scoped(scope, drain)
+        });
+        let waited = match draining.transpose() {
+            Ok(_) => wait(&child, options, stop, start),
+            Err(source) => {
+                family::kill_all(child.id());
+                // Nothing is known of a run whose output was not read.
+                reap(child.id().cast_signed()).and(Err(Error::Thread(source)))
+            }
+        };
         let end = monotonic_ns();
         ended.store(true, Ordering::SeqCst);
         (waited, end)
@@ -69,6 +79,9 @@ pub(crate) fn run(
     Ok(metered.beside(run, ours_ns))
 }
 
+/// Pause between two checks whether the run's time is up or the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Waits for the child's end, and ends it when its time is up or the user wants to stop.
 fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<(libc::c_int, libc::rusage), Error> {
     let pid = child.id() as libc::pid_t;
@@ -76,10 +89,7 @@ fn wait(child: &Child, options: &RunOptions, stop: &Stop, start: u64) -> Result<
     let mut given_up = None;
     let mut stopping = Stopping::default();
     loop {
-        let mut poll = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one initialised pollfd.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, 50) };
-        if ready > 0 {
+        if readable([pidfd.as_raw_fd()], LOOK)[0] {
             break;
         }
         if given_up.is_some() {

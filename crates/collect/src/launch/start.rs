@@ -7,6 +7,7 @@ use super::affinity;
 use super::command::Command;
 use super::user::{Caller, sudo_caller};
 use crate::error::Error;
+use crate::patience::again;
 use crate::rights;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -52,7 +53,19 @@ pub(crate) fn start_child(
     prepare: Option<Prepare<'_>>,
 ) -> Result<Child, Error> {
     let program = || command.argv.first().map(PathBuf::from).unwrap_or_default();
-    spawn(process, prepare).map_err(|source| Error::Start { program: program(), source })
+    let mut refused = None;
+    let prepare = prepare.map(|prepare| Gate { prepare, refused: &mut refused });
+    let spawned = spawn(process, prepare);
+    match refused {
+        Some(error) => Err(error),
+        None => spawned.map_err(|source| Error::Start { program: program(), source }),
+    }
+}
+
+/// What happens before the target is executed, and why that failed: this is no fault of the program's.
+struct Gate<'a, 'b> {
+    prepare: Prepare<'a>,
+    refused: &'b mut Option<Error>,
 }
 
 fn become_caller(process: &mut std::process::Command, caller: &Caller) {
@@ -116,48 +129,42 @@ fn pipe() -> io::Result<(File, File)> {
 }
 
 /// Starts the process. With `prepare`, lets it go on only when `prepare` has returned.
-fn spawn(mut process: std::process::Command, prepare: Option<Prepare<'_>>) -> io::Result<Child> {
-    let Some(prepare) = prepare else { return process.spawn() };
+fn spawn(mut process: std::process::Command, gate: Option<Gate<'_, '_>>) -> io::Result<Child> {
+    let Some(Gate { prepare, refused }) = gate else { return process.spawn() };
     let (mut ready_read, ready_write) = pipe()?;
     let (go_read, mut go_write) = pipe()?;
     let (ready, go) = (ready_write.as_raw_fd(), go_read.as_raw_fd());
-    let gate = move || {
+    let wait = move || {
         // SAFETY: getpid has no preconditions.
         let pid = unsafe { libc::getpid() }.to_ne_bytes();
         let mut byte = 0_u8;
         // SAFETY: the buffer lives on this stack with the length passed; the descriptor is open until exec.
-        let written = again(|| unsafe { libc::write(ready, pid.as_ptr().cast(), pid.len()) }) == pid.len() as isize;
+        let written = again(|| moved(unsafe { libc::write(ready, pid.as_ptr().cast(), pid.len()) }))?;
         // SAFETY: as above.
-        let let_go = written && again(|| unsafe { libc::read(go, (&raw mut byte).cast(), 1) }) == 1;
-        if let_go && byte == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
+        let read = again(|| moved(unsafe { libc::read(go, (&raw mut byte).cast(), 1) }))?;
+        let let_go = (written, read, byte) == (pid.len() as isize, 1, 1);
+        if let_go { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
     };
     // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
-    unsafe { process.pre_exec(gate) };
-    let mut prepared = Ok(());
-    let spawned = std::thread::scope(|scope| {
-        scope.spawn(|| {
+    unsafe { process.pre_exec(wait) };
+    std::thread::scope(|scope| {
+        std::thread::Builder::new().spawn_scoped(scope, || {
             let mut pid = [0; 4];
             // The pipe ends without a process id when the fork fails.
             if ready_read.read_exact(&mut pid).is_ok() {
-                prepared = prepare(i32::from_ne_bytes(pid));
+                let pid = i32::from_ne_bytes(pid);
+                *refused = prepare(pid).err().map(|source| Error::Process { pid: pid.unsigned_abs(), source });
                 // If the child has died meanwhile, spawn reports it.
-                let _ = go_write.write_all(&[u8::from(prepared.is_ok())]);
+                let _ = go_write.write_all(&[u8::from(refused.is_none())]);
             }
-        });
+        })?;
         let spawned = process.spawn();
         drop(ready_write);
         spawned
-    });
-    prepared?;
-    spawned
+    })
 }
 
-/// Repeats a call that was interrupted by a signal. Allocates nothing.
-fn again(mut call: impl FnMut() -> isize) -> isize {
-    loop {
-        let result = call();
-        if result >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return result;
-        }
-    }
+/// The result of a call that moves bytes.
+fn moved(bytes: isize) -> io::Result<isize> {
+    if bytes < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes) }
 }

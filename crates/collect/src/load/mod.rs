@@ -3,7 +3,7 @@
 //!
 //! Rooms: `serve` the phases of a run; `ready` when a server is ready.
 //!
-//! May import: `counters`, `error`, `exit`, `launch`, `machine`, `procfs`, `sockets`, `stop`, `task`.
+//! May import: `counters`, `error`, `exit`, `launch`, `machine`, `patience`, `procfs`, `sockets`, `stop`, `task`.
 
 mod ready;
 mod serve;

@@ -10,6 +10,7 @@ use crate::launch::{
     reap, start_child,
 };
 use crate::machine::usable_processors;
+use crate::patience::readable;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::stop::Stop;
 use crate::task;
@@ -125,10 +126,13 @@ pub(crate) fn serve(
     let mut watching = Watching::new(sink, &serving.ready, &printed);
     let limits = Limits { options, stop, start };
     let (window, killed) = std::thread::scope(|scope| {
-        if let Some((out, err)) = pipes(&mut child) {
-            scope.spawn(|| drain(out, err, &ended, &mut watching));
-        }
-        let window = wait_until_ready(pid, serving, &printed, &limits)
+        let draining = pipes(&mut child).map(|(out, err)| {
+            std::thread::Builder::new().spawn_scoped(scope, || drain(out, err, &ended, &mut watching))
+        });
+        let window = draining
+            .transpose()
+            .map_err(|source| Trouble::Other(Error::Thread(source)))
+            .and_then(|_| wait_until_ready(pid, serving, &printed, &limits))
             .and_then(|handle| under_load(pid, &handle, command, loading, &limits, count));
         let patience = if stop.requested() { HURRY.min(serving.stop_within) } else { serving.stop_within };
         let killed = family::end(pid, patience);
@@ -189,10 +193,7 @@ fn handle(pid: u32) -> Result<OwnedFd, Trouble> {
 
 /// Waits up to `longest` for one of these processes to end; which of them have ended.
 fn ended<const N: usize>(handles: [&OwnedFd; N], longest: Duration) -> [bool; N] {
-    let mut polls = handles.map(|handle| libc::pollfd { fd: handle.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    // SAFETY: `polls` is an array of initialised pollfd and its length is passed.
-    unsafe { libc::poll(polls.as_mut_ptr(), N as libc::nfds_t, longest.as_millis() as libc::c_int) };
-    polls.map(|poll| poll.revents != 0)
+    readable(handles.map(AsRawFd::as_raw_fd), longest)
 }
 
 fn wait_until_ready(
@@ -240,10 +241,11 @@ fn under_load(
     let load_pid = child.id();
     let over = AtomicBool::new(false);
     let seen = std::thread::scope(|scope| {
-        if let Some((out, err)) = pipes(&mut child) {
-            scope.spawn(|| drain(out, err, &over, sink));
-        }
-        let seen = handle(load_pid).and_then(|handle| watch(load_pid, [&handle, server], limits));
+        let draining = pipes(&mut child)
+            .map(|(out, err)| std::thread::Builder::new().spawn_scoped(scope, || drain(out, err, &over, sink)));
+        let draining = draining.transpose().map_err(|source| Trouble::Other(Error::Thread(source)));
+        let seen =
+            draining.and_then(|_| handle(load_pid)).and_then(|handle| watch(load_pid, [&handle, server], limits));
         // Processes that a load leaves behind would disturb the next run, so they are ended.
         let seen = seen.map(|seen| (seen, monotonic_ns(), meter.end(), MachineTime::now(), own()));
         let after = family::used(&family::members(pid));

@@ -197,7 +197,7 @@ fn start<'v>(
     // Either of them ends the program: the user or the time limit.
     let (time_is_up, either) = (Stop::new(), Stop::new());
     std::thread::scope(|scope| {
-        let looker = scope.spawn(|| {
+        let looker = std::thread::Builder::new().spawn_scoped(scope, || {
             let mut view = loop {
                 if let Some(view) = view.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
                     break view;
@@ -213,17 +213,21 @@ fn start<'v>(
             }
             end
         });
-        let relay = scope.spawn(|| {
+        let looker = looker.map_err(Error::Thread)?;
+        let relay = || {
             while !ended.load(Ordering::SeqCst) {
                 if stop.requested() || time_is_up.requested() {
                     either.request();
                 }
                 std::thread::sleep(POLL);
             }
-        });
-        let finished = run(command, &RunOptions::default(), sink, &either, Some(&mut prepare));
+        };
+        // The looker ends when the run has ended, also when there was none.
+        let finished = match std::thread::Builder::new().spawn_scoped(scope, relay) {
+            Ok(_) => run(command, &RunOptions::default(), sink, &either, Some(&mut prepare)),
+            Err(source) => Err(Error::Thread(source)),
+        };
         ended.store(true, Ordering::SeqCst);
-        let _ = relay.join();
         let end = looker.join().unwrap_or(End::Stopped);
         match finished {
             Ok(_) => Ok(end),

@@ -92,7 +92,8 @@ pub(crate) fn observe<'a, S: Source + Send>(
     let ended = AtomicBool::new(false);
     let Running { command, options, sink, stop, load, ahead } = running;
     let finished = std::thread::scope(|scope| {
-        scope.spawn(|| poll_until(&observation, &ended));
+        let polling = || poll_until(&observation, &ended);
+        std::thread::Builder::new().spawn_scoped(scope, polling).map_err(Error::Thread)?;
         let finished = match load {
             None => run(command, options, sink, stop, Some(&mut prepare)),
             Some(load) => {

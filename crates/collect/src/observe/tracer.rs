@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::launch::OutputSink;
 use crate::launch::{Command, Finished, RunOptions, pidfd_open};
 use crate::machine::cgroup::Groups;
+use crate::patience::readable;
 use crate::procfs::{self, MachineTime, monotonic_ns, unix_ns};
 use crate::rights;
 use crate::sockets::listening;
@@ -211,9 +212,7 @@ fn enrol_itself(enrolment: &Enrolment) {
 
 /// Whether the process behind a pidfd has ended, which makes the descriptor readable (pidfd_open(2)).
 pub(crate) fn has_ended(handle: &OwnedFd) -> bool {
-    let mut poll = libc::pollfd { fd: handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one initialised pollfd.
-    unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
+    readable([handle.as_raw_fd()], Duration::ZERO)[0]
 }
 
 #[cfg(test)]

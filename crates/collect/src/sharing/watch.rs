@@ -1,5 +1,6 @@
 //! Hardware breakpoints on data, through perf_event_open(2).
 
+use crate::patience::again;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
@@ -89,20 +90,22 @@ impl Watch {
             clockid: libc::CLOCK_MONOTONIC,
             ..BreakpointAttribute::default()
         };
-        // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
-        let fd = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw const attribute, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)
-        };
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: a non-negative result is a descriptor that nobody else owns.
-        let event = unsafe { File::from_raw_fd(fd as i32) };
+        let event = again(|| {
+            // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
+            let fd = unsafe {
+                libc::syscall(libc::SYS_perf_event_open, &raw const attribute, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)
+            };
+            if fd < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // SAFETY: a non-negative result is a descriptor that nobody else owns.
+            Ok(unsafe { File::from_raw_fd(fd as i32) })
+        })?;
         // SAFETY: sysconf takes a number and returns one.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping of the event's ring at an address that the kernel chooses.
-        let ring = unsafe { libc::mmap(std::ptr::null_mut(), 2 * page, protection, flags, fd as i32, 0) };
+        let ring = unsafe { libc::mmap(std::ptr::null_mut(), 2 * page, protection, flags, event.as_raw_fd(), 0) };
         let failed = ring == libc::MAP_FAILED;
         let Some(ring) = NonNull::new(ring.cast::<u8>()).filter(|_| !failed) else {
             return Err(std::io::Error::last_os_error());

@@ -3,19 +3,20 @@
 use super::shared::{answer, dry_run, pair, side_by_side, trials};
 use crate::cli::{self, AnswerFormat, Making, Observing};
 use crate::executor::Processes;
-use crate::failure::{Failure, Status, of_io};
+use crate::failure::{Failure, Status, new_folder, of_io};
 use crate::file::functions;
 use crate::gate::{self, Gate, Passage};
 use crate::index::{self, Entry, Index, NotTried, Question};
 use crate::job::{self, Job};
-use crate::observing;
+use crate::observing::{self, Wanted};
 use crate::plan::template::Template;
 use crate::plan::{more, plan};
 use crate::serving::ServingPlan;
 use crate::sweep::{Case, Outcome, Progress, ProgressMode, SweepRuns};
-use crate::{file, interrupt, quiet, ui};
+use crate::{file, interrupt, quiet, target, ui};
 use analyze::answer::CauseId;
 use anyhow::Context;
+use collect::error::shortage;
 use collect::machine::busy::Busy;
 use collect::{Ahead, Collector, Stop};
 use recording::Writer;
@@ -83,8 +84,10 @@ pub(super) fn carry_out(
     if !options.plan && job.amounts.traced && observe.collector.is_none_or(|asked| asked == Collector::Bpf) {
         ahead.start();
     }
-    let mut described = Meta { functions, ..describe(job, options) };
-    let collector = observing::choose(observe.collector, &mut described.capabilities)?;
+    let found = collect::probe::probe();
+    let mut described = Meta { functions, capabilities: found.capabilities, ..describe(job, options) };
+    let wanted = Wanted::of(observe.collector);
+    let collector = observing::choose(wanted, found.lacked_descriptors, &mut described.capabilities)?;
     let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
     if options.plan {
         return dry_run::print(job, amounts);
@@ -207,7 +210,7 @@ fn create_all(job: &Job, folder: &Path, described: &Meta) -> anyhow::Result<Vec<
     // Only for its owner, like each recording.
     DirBuilder::new().mode(0o700).create(folder).map_err(|error| {
         Failure::new(of_io(&error), format!("cannot create {}: {error}", folder.display()))
-            .hint("-o DIR names a new folder for the recordings")
+            .hint(new_folder(folder, &error))
     })?;
     index::write(&index_of(job, false, Vec::new()), folder)?;
     job.cases.iter().map(|case| make(folder.join(&case.folder), &case.template)).collect()
@@ -349,17 +352,20 @@ fn nothing_measured(job: &Job, cases: Vec<Outcome>, interrupted: bool) -> Failur
 
 /// Gives knee's own failures an exit status.
 pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
-    let status = match error.downcast_ref::<collect::Error>() {
-        Some(collect::Error::Start { .. } | collect::Error::EmptyCommand) => Status::Target,
-        Some(collect::Error::SetUserId { .. }) => Status::Permission,
-        _ => return error,
-    };
-    let failure = Failure::new(status, format!("{error:#}"));
-    match error.downcast_ref::<collect::Error>() {
-        Some(collect::Error::Start { program, source }) if source.kind() == std::io::ErrorKind::NotFound => failure
-            .hint(format!("{} is there; what it needs to be run (its #! line or its loader) is not", program.display()))
-            .into(),
-        _ => failure.into(),
+    let Some(reason) = error.downcast_ref::<collect::Error>() else { return error };
+    let failure = |status| Failure::new(status, format!("{error:#}"));
+    if let Some(advice) = shortage(reason) {
+        return failure(Status::Internal).hint(advice).into();
+    }
+    match reason {
+        collect::Error::Start { program, source } => {
+            let user = collect::launch::user::sudo_caller().map(|caller| caller.name);
+            let hint = target::not_started(program, source.kind(), user.as_deref());
+            hint.into_iter().fold(failure(Status::Target), Failure::hint).into()
+        }
+        collect::Error::EmptyCommand => failure(Status::Target).into(),
+        collect::Error::SetUserId { .. } => failure(Status::Permission).into(),
+        _ => error,
     }
 }
 
@@ -387,7 +393,7 @@ fn describe(job: &Job, options: &Making) -> Meta {
         machine: collect::machine::machine(),
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
-        capabilities: collect::probe::probe(),
+        capabilities: Vec::new(),
         imported: None,
         folder: None,
         tried: Vec::new(),
@@ -416,12 +422,12 @@ pub(super) fn default_folder(program: &Path) -> PathBuf {
 
 pub(super) fn create(folder: &Path, meta: &Meta) -> anyhow::Result<Writer> {
     let writer = Writer::create(folder, meta).map_err(|error| {
-        let status = match &error {
-            recording::Error::Io { source, .. } => of_io(source),
-            _ => Status::Internal,
+        let (status, hint) = match &error {
+            recording::Error::Io { source, .. } => (of_io(source), Some(new_folder(folder, source))),
+            _ => (Status::Internal, None),
         };
-        Failure::new(status, format!("{:#}", anyhow::Error::from(error)))
-            .hint("-o DIR names a new folder for the recording")
+        let failure = Failure::new(status, format!("{:#}", anyhow::Error::from(error)));
+        hint.into_iter().fold(failure, Failure::hint)
     })?;
     DirBuilder::new()
         .mode(0o700)

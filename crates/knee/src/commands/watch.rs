@@ -4,11 +4,13 @@ use super::record;
 use super::sweep::explain;
 use crate::cli;
 use crate::failure::{Failure, Status};
+use crate::observing::{self, Wanted};
 use crate::plan::template::variable;
 use crate::target;
 use crate::watch::screen::{self, Subject};
-use crate::{interrupt, observing, ui};
+use crate::{interrupt, ui};
 use collect::observe::live::{self, Looking};
+use collect::probe::Findings;
 use collect::{Collector, Command, End, Error, OutputSink, Stop, Stream};
 use std::io::IsTerminal;
 use std::sync::mpsc::channel;
@@ -30,9 +32,11 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
             (title(&words), Some(Command { argv: options.command.clone(), env, cwd: None, processors: Vec::new() }))
         }
     };
-    let mut meta = record::describe(vec![name.clone()], &[], options.pid);
-    let Some(collector) = observing::choose(options.collector, &mut meta.capabilities)? else {
-        return Err(record::not_observable(&meta).into());
+    let Findings { capabilities, lacked_descriptors } = collect::probe::probe();
+    let mut meta = record::describe(vec![name.clone()], &[], options.pid, capabilities);
+    let wanted = Wanted::of(options.collector);
+    let Some(collector) = observing::choose(wanted, lacked_descriptors, &mut meta.capabilities)? else {
+        return Err(observing::nothing_works(lacked_descriptors, &meta.capabilities).into());
     };
     // Perf events only work for our own child, and here they would tell no more than /proc does.
     let collector = if collector == Collector::Perf { Collector::Proc } else { collector };

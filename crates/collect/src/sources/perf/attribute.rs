@@ -1,5 +1,6 @@
 //! Opening events: `struct perf_event_attr`, and the three events of a run.
 
+use crate::patience::again;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -127,22 +128,18 @@ pub(super) fn open(kind: Kind, whom: Whom, processor: u32) -> io::Result<File> {
         clock_id: libc::CLOCK_MONOTONIC,
         ..Attribute::default()
     };
-    // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attribute,
-            pid,
-            processor as libc::c_int,
-            -1,
-            PERF_FLAG_FD_CLOEXEC,
-        )
-    };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a non-negative result is a descriptor that nobody else owns.
-    Ok(unsafe { File::from_raw_fd(fd as i32) })
+    again(|| {
+        // SAFETY: the attribute is initialised, its size is stated, and the kernel only reads it.
+        let fd = unsafe {
+            let (attribute, processor) = (&raw const attribute, processor as libc::c_int);
+            libc::syscall(libc::SYS_perf_event_open, attribute, pid, processor, -1, PERF_FLAG_FD_CLOEXEC)
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a non-negative result is a descriptor that nobody else owns.
+        Ok(unsafe { File::from_raw_fd(fd as i32) })
+    })
 }
 
 /// Makes an event write into the ring of another event on the same processor.

@@ -6,7 +6,7 @@
 //! they are written to, `record` parses them); `track` makes one thread's time of them, `ticks` finds samples that the
 //! kernel did not show; `inspections` reads what sleeping threads wait for.
 //!
-//! May import: `build`, `error`, `events`, `machine`, `procfs`, `sleeping`, `sources`, `stacks`, `task`, `recording`,
+//! May import: `build`, `error`, `events`, `machine`, `patience`, `procfs`, `sleeping`, `sources`, `stacks`, `task`, `recording`,
 //! `resolve`, libc.
 
 mod attribute;

@@ -5,7 +5,7 @@ use crate::ui;
 use anyhow::Context;
 
 pub(crate) fn run(options: &Doctor) -> anyhow::Result<ui::Code> {
-    let capabilities = collect::probe::probe();
+    let capabilities = collect::probe::probe().capabilities;
     match options.format {
         Format::Text => ui::out(|mut out| report::terminal::render_capabilities(&capabilities, ui::style(), &mut out)),
         Format::Json => ui::out(|mut out| report::json::render(&capabilities, &mut out)),

@@ -12,14 +12,16 @@ use crate::cli;
 use crate::failure::{Failure, Status};
 use crate::file::functions;
 use crate::naming;
-use crate::observing;
+use crate::observing::{self, Wanted};
 use crate::plan::Planned;
 use crate::plan::template::variable;
 use crate::sweep::record::row;
 use crate::target;
 use crate::{interrupt, ui};
+use collect::error::shortage;
+use collect::probe::Findings;
 use collect::{Attached, Collector, Command, End, Error, Observer, OutputSink, RunOptions, Stop, Stream, Tracer};
-use recording::meta::{Completion, Counted, Meta};
+use recording::meta::{Capability, Completion, Counted, Meta};
 use recording::tables::{Run, RunKind, Thread};
 use recording::{Recording, Writer};
 use std::ffi::OsString;
@@ -42,10 +44,11 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     };
     let functions = functions::said(options.primitives.as_deref())?;
     let load = loaded.as_ref().map(UnderLoad::described);
-    let mut meta = Meta { functions, load, ..describe(command, &env, options.pid) };
-    let asked = if options.pid.is_some() { Some(Collector::Bpf) } else { options.collector };
-    let Some(collector) = observing::choose(asked, &mut meta.capabilities)? else {
-        return Err(not_observable(&meta).into());
+    let Findings { capabilities, lacked_descriptors } = collect::probe::probe();
+    let mut meta = Meta { functions, load, ..describe(command, &env, options.pid, capabilities) };
+    let wanted = if options.pid.is_some() { Wanted::ForRunning } else { Wanted::of(options.collector) };
+    let Some(collector) = observing::choose(wanted, lacked_descriptors, &mut meta.capabilities)? else {
+        return Err(observing::nothing_works(lacked_descriptors, &meta.capabilities).into());
     };
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&PathBuf::from(&meta.command[0])));
     let mut writer = create(&folder, &meta)?;
@@ -120,6 +123,9 @@ pub(super) fn of_process(error: Error) -> anyhow::Error {
 
 /// The exit status of a process that cannot be observed, and what to do; none for other errors.
 fn refused(error: &Error, root: bool) -> Option<(Status, &'static str)> {
+    if let Some(advice) = shortage(error) {
+        return Some((Status::Internal, advice));
+    }
     Some(match error {
         Error::NoProcess { .. } => (Status::Usage, "`pgrep -l NAME` finds a process by its name"),
         Error::MayGain { .. } => (
@@ -141,14 +147,6 @@ fn refused(error: &Error, root: bool) -> Option<(Status, &'static str)> {
 /// True when knee runs as root: /proc/self belongs to the user that knee acts as.
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0)
-}
-
-pub(super) fn not_observable(meta: &Meta) -> Failure {
-    let found = meta.capabilities.iter().find(|c| c.what == Collector::Bpf.capability());
-    let why = found.map_or("eBPF is not available", |c| c.why.as_str());
-    let unlock = found.and_then(|c| c.unlock.clone());
-    let failure = Failure::new(Status::Permission, format!("this machine lets knee observe nothing: {why}"));
-    failure.hint(unlock.unwrap_or_else(|| "`knee doctor` says what this machine lacks".to_owned()))
 }
 
 fn conclude(
@@ -193,7 +191,12 @@ fn peak(folder: &Path) -> anyhow::Result<u32> {
 }
 
 /// What is known before anything is observed; `pid` is that of a program that runs already.
-pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)], pid: Option<u32>) -> Meta {
+pub(super) fn describe(
+    command: Vec<String>,
+    env: &[(OsString, OsString)],
+    pid: Option<u32>,
+    capabilities: Vec<Capability>,
+) -> Meta {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let text = |text: &OsString| text.to_string_lossy().into_owned();
     Meta {
@@ -212,7 +215,7 @@ pub(super) fn describe(command: Vec<String>, env: &[(OsString, OsString)], pid: 
         machine: pid.map_or_else(collect::machine::machine, collect::machine::machine_of),
         clock: "CLOCK_MONOTONIC".to_owned(),
         throughput: None,
-        capabilities: collect::probe::probe(),
+        capabilities,
         imported: None,
         folder: None,
         tried: Vec::new(),
