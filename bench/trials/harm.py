@@ -21,7 +21,7 @@ ENDS = {
     "SIGTERM": ({0, 130, -15}, ""),
     "SIGINT": ({0, 130, -2}, ""),
     "disk": ({0, 1}, "No space left on device"),
-    "descriptors": ({0, 1, 3, 4, 127}, "Too many open files|shared librar|descriptor"),
+    "descriptors": ({0, 1, 3, 127}, "Too many open files|shared librar|descriptor"),
     "interrupts": ({0}, ""),
 }
 # How an answer says that the recording is not whole.
