@@ -19,9 +19,10 @@ fn text(bytes: &[u8]) -> String {
 
 /// A shell sets limits, then executes `before` and knee.
 fn limited(folder: &Path, limits: &str, before: &[&str], knee: &Path) -> Output {
-    let mut command = Command::new("sh");
+    // Debian's `sh` has no limit of processes.
+    let mut command = Command::new("bash");
     command
-        .args(["-c", &format!("{limits}; exec \"$@\""), "sh"])
+        .args(["-c", &format!("set -e; {limits}; exec \"$@\""), "bash"])
         .args(before)
         .arg(knee)
         .args([SWEEP, PROGRAM].concat());
