@@ -1,6 +1,7 @@
 //! What can go wrong while a target is run and observed.
 
 use crate::exit::Exit;
+use aya::maps::MapError;
 use std::path::PathBuf;
 
 /// Failures of knee or of the machine. A target that fails is not an error here but an [`crate::Exit`].
@@ -101,8 +102,14 @@ pub enum Error {
 
 /// The number of the system's error (errno(3)) that is behind an error, if there is one.
 pub(crate) fn errno(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
-    std::iter::successors(Some(error), |error| error.source())
-        .find_map(|error| error.downcast_ref::<std::io::Error>()?.raw_os_error())
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| {
+        // It speaks in the name of the error that it holds, which is therefore not among the causes.
+        let held = || match error.downcast_ref::<MapError>()? {
+            MapError::IoError(held) => Some(held),
+            _ => None,
+        };
+        error.downcast_ref::<std::io::Error>().or_else(held)?.raw_os_error()
+    })
 }
 
 /// True when the reason of an error is that this process, or the machine, may have no more files open.
@@ -151,5 +158,18 @@ impl Error {
     {
         let action = action.into();
         move |source| Error::Bpf { action, source: source.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_s_error_is_found_behind_a_map_that_cannot_be_made() {
+        let map = || MapError::IoError(std::io::Error::from_raw_os_error(libc::EMFILE));
+        assert!(lacks_descriptors(&map()));
+        assert!(lacks_descriptors(&Error::bpf("load the BPF programs")(aya::EbpfError::MapError(map()))));
+        assert!(!lacks_descriptors(&MapError::ElementNotFound));
     }
 }
