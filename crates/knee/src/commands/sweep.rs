@@ -1,9 +1,10 @@
 //! `knee sweep`: from the options to the recordings and their answer.
 
+use super::shared::new_folder::new_folder;
 use super::shared::{answer, dry_run, pair, side_by_side, trials};
 use crate::cli::{self, AnswerFormat, Making, Observing};
 use crate::executor::Processes;
-use crate::failure::{Failure, Status, new_folder, of_io};
+use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
 use crate::gate::{self, Gate, Passage};
 use crate::index::{self, Entry, Index, NotTried, Question};

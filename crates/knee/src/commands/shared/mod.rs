@@ -2,13 +2,14 @@
 //!
 //! Rooms: `answer` from a recording on disk to the answer on the screen; `pair` the comparison of two recordings;
 //! `side_by_side` the cases of a sweep; `sources` the source around culprits; `dry_run` what would be run;
-//! `trials` what an experiment shows.
+//! `new_folder` what to do where a recording's folder cannot be made; `trials` what an experiment shows.
 //!
 //! May import: `cli`, `failure`, `file`, `index`, `job`, `mistakes`, `plan`, `trials`, `ui`, `analyze`, `collect`,
 //! `recording`, `report`.
 
 pub(super) mod answer;
 pub(super) mod dry_run;
+pub(super) mod new_folder;
 pub(super) mod pair;
 pub(super) mod side_by_side;
 pub(super) mod sources;
