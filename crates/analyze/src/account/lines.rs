@@ -188,6 +188,8 @@ pub enum LineId {
     Shape(Shape),
     /// Threads waited while one thread ran code that never runs beside other code.
     OneAlone,
+    /// One thread sets the pace: what the others do meanwhile, and no other evidence explains.
+    Paced,
     /// No other thread could have run while one created or ended threads.
     Creating,
     /// What no evidence explains.
@@ -294,6 +296,7 @@ impl LineId {
             LineId::WokenForLock,
             LineId::ReadingPages,
             LineId::OneAlone,
+            LineId::Paced,
             LineId::Creating,
         ];
         let waits = Why::ALL.into_iter().flat_map(|why| [LineId::blocked(why), LineId::synchronising(why)]);

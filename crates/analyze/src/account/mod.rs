@@ -40,6 +40,7 @@ use latency::Latency;
 use lines::Why;
 pub use lines::{Balance, Booked, LineId, Unexplained};
 use losses::{CleanTimes, Comparand, Losses};
+
 use parts::LossPart;
 use pieces::Activity;
 use profile::{Doing, LibraryFunction, Profile, lock_owners, profile};
@@ -47,6 +48,7 @@ use recording::{QuickMap, WaitId};
 use scale::Both;
 use serial_code::SerialCode;
 use std::collections::{BTreeMap, BTreeSet};
+use timeline::pace::{self, Busiest};
 use timeline::{Split, split};
 
 /// The account of one thread count, with the data it was made from.
@@ -100,6 +102,8 @@ pub struct Ledger<'m, 't> {
     pub most_growth: Option<f64>,
     /// True in a server whose tasks keep their threads while they sleep.
     pub holds_up_tasks: bool,
+    /// The thread that sets the pace, where one does.
+    pub pace: Option<Busiest>,
 }
 
 impl Ledger<'_, '_> {
@@ -223,14 +227,29 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
             latency.iter().for_each(|latency| lines.leave_out(latency, draft));
         }
     }
+    let busiest = |d: &Draft| Busiest::new(d.traced, d.work).filter(|_| !d.traced.loaded() && !d.traced.is_only_run);
+    let at_base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count).and_then(busiest);
+    let paces: Vec<Option<Busiest>> = drafts
+        .iter()
+        .map(|d| busiest(d).zip(at_base).filter(|_| Some(d.traced.run.threads) != base_count))
+        .zip(&drafts)
+        .map(|(both, d)| {
+            let (busiest, base) = both?;
+            let paces = busiest.sets_the_pace(&base) && busiest.is_stage(&model.stacks, d.traced);
+            paces.then_some(busiest)
+        })
+        .collect();
+    for (lines, _) in lines.iter_mut().zip(&paces).filter(|(_, pace)| pace.is_some()) {
+        pace::book(&mut lines.account);
+    }
     let points = clean.points();
-    let together = drafts.into_iter().zip(lines);
+    let together = drafts.into_iter().zip(lines).zip(paces);
     together
-        .map(|(d, lines)| {
+        .map(|((d, lines), pace)| {
             let threads = d.traced.run.threads;
             let point = points.iter().find(|p| p.threads == threads && Some(threads) != base_count);
             let efficiency = point.map(|p| (p.efficiency, p.efficiency_interval.low));
-            d.close(lines, efficiency)
+            d.close(lines, efficiency, pace)
         })
         .collect()
 }
@@ -499,7 +518,7 @@ impl<'m, 't> Draft<'m, 't> {
         Outside { wall: (seconds(run.wall_ns) - inside).max(0.0), cpu: (cpu(run) - self.split.on_cpu).max(0.0) }
     }
 
-    fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>) -> Ledger<'m, 't> {
+    fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>, pace: Option<Busiest>) -> Ledger<'m, 't> {
         let Draft { traced, waits, split, profile, serial_code, work, holds_up_tasks } = self;
         let WaitReasons { futexes, resources, reasons } = waits;
         let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, stolen, .. } = lines;
@@ -527,6 +546,7 @@ impl<'m, 't> Draft<'m, 't> {
             small,
             most_growth,
             holds_up_tasks,
+            pace,
         }
     }
 }

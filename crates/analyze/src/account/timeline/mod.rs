@@ -5,10 +5,12 @@
 //! rest to the shape of the program (serial phase, imbalance). By construction: capacity + surplus = on-CPU time + idle
 //! capacity, where the surplus is on-CPU time while R exceeds P.
 //!
-//! Rooms: [`split`] what is found; [`beside_compiler`] what threads waited for while a runtime's compiler ran. May import:
-//! `criticality`, `lines`, `parts`, `pieces`, `curve`, `model`, `recording`.
+//! Rooms: [`split`] what is found; [`beside_compiler`] what threads waited for while a runtime's compiler ran;
+//! [`pace`] the thread that sets the pace. May import:
+//! `criticality`, `lines`, `parts`, `pieces`, `curve`, `model`, `statistics`, `recording`.
 
 mod beside_compiler;
+pub mod pace;
 mod split;
 
 pub use split::Split;

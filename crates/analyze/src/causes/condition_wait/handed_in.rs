@@ -12,9 +12,10 @@ use recording::ThreadId;
 use std::collections::BTreeSet;
 
 /// Decides: whether a stage runs code of the program: more than this share of its samples must have a frame of it.
+/// Stacks that break off before such a frame say nothing.
 /// From: the definition of a majority.
 /// Shown by: `work_in_the_threads_of_a_library_comes_from_who_hands_it_in`.
-/// Wrong if: most stacks of the program's own stage break off before its code: who wakes it is then named instead.
+/// Wrong if: the stage is a library's and calls the program back now and then, in stacks that do not break off.
 const OWN: f64 = 0.5;
 
 /// Where the program hands in what these threads do, by who wakes them. `None` for a stage that runs code of the
@@ -26,10 +27,13 @@ pub(super) fn handed_in(
     seen: &[(SeenAt, f64)],
 ) -> Option<Culprit> {
     let stacks = &facts.model.stacks;
-    let all: f64 = seen.iter().map(|(_, weight)| weight).sum();
-    let own = seen.iter().filter(|(at, _)| stacks.view(at.stack, false).own.is_some());
-    let own: f64 = own.map(|(_, weight)| weight).sum();
-    if own > OWN * all {
+    let (mut own, mut told) = (0.0, 0.0);
+    for (at, weight) in seen {
+        let is_own = stacks.view(at.stack, false).own.is_some();
+        own += if is_own { *weight } else { 0.0 };
+        told += if is_own || !at.stack.is_some_and(|stack| stacks.is_cut(stack)) { *weight } else { 0.0 };
+    }
+    if own > OWN * told {
         return None;
     }
     let waits = ledger.traced.waits.values().filter(|wait| threads.contains(&wait.thread));

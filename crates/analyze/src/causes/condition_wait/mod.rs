@@ -2,13 +2,17 @@
 //!
 //! Evidence: idle capacity charged to threads that wait for a condition, a queue or a semaphore, and the stage that was
 //! busy meanwhile and so sets the pace. A pool that waits while nothing in the program runs has no work, which is not
-//! the program's fault. Rooms: `handed_in` where a stage's work comes from.
+//! the program's fault. Rooms: `handed_in` where a stage's work comes from; `paced` one
+//! thread that is busy all the time; `pausing` work that comes from a thread that sleeps; `stage` what
+//! is said of a stage.
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `scaling`,
 //! `shared`, `recording`.
 
 mod handed_in;
+mod paced;
 mod pausing;
+mod stage;
 
 use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Why;
@@ -26,18 +30,8 @@ use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{self, Scheduler, advice, is_interpreter, is_scheduler_alone};
 use crate::scaling::more_could_wait;
 use recording::{StackId, ThreadId};
+use stage::{MOST, one_thread, remedies};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A stage sets the pace when more than half of the waiting falls into its running time: no other stage can have as
-/// much.
-///
-/// Decides: which stage is named, which threads form one stage (those that share more than half of their calls), and
-/// whether most of the waiting is of one kind: nothing runs, tasks sleep, or a scheduler finds no task.
-/// From: the definition of a majority.
-/// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`,
-/// `a_pool_without_work_is_no_problem_of_the_program`.
-/// Wrong if: two equally busy stages share the waiting: neither is named as the one that sets the pace.
-const MOST: f64 = 0.5;
 
 /// A stage with at least this utilisation is busy: the rest is the cost of handing over.
 ///
@@ -67,6 +61,7 @@ pub const META: Meta = Meta {
             LineId::Blocked(Why::Condition) => "waiting for work",
             SLEEPING => "sleeping",
             LineId::Synchronising(Why::Condition) => "condition and futex code",
+            LineId::Paced => "beside one busy thread",
             _ => return None,
         })
     },
@@ -104,6 +99,9 @@ fn explain<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
+    if let Some(cause) = paced::cause(facts, ledger, lost, meta) {
+        return Ok(vec![cause]);
+    }
     let scheduling = in_scheduler(facts, ledger);
     if scheduling > MOST {
         let runs = running(facts, &ledger.split.criticality.during(waiting), |_| None);
@@ -272,16 +270,6 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
     Ok(Cause { summary, culprit: origin.or(culprit), evidence, remedies, ..cause })
 }
 
-/// The only thread of a stage, by its name if the program gave it one: by default threads have the name of the first.
-fn one_thread(ledger: &Ledger<'_, '_>, threads: &BTreeSet<ThreadId>) -> String {
-    let name = |thread: &ThreadId| ledger.traced.threads.get(thread).map(|t| t.name.as_str());
-    let first = ledger.traced.threads.keys().next().and_then(name);
-    match threads.first().and_then(name).filter(|name| !name.is_empty() && Some(*name) != first) {
-        Some(name) => format!("one thread ({name})"),
-        None => "one thread".to_owned(),
-    }
-}
-
 /// Threads that waited for a condition and were charged for it.
 fn waiters(ledger: &Ledger<'_, '_>) -> BTreeSet<ThreadId> {
     waits(ledger, |w| w == Why::Condition).filter(|(_, s)| *s > 0.0).map(|(w, _)| w.thread).collect()
@@ -384,25 +372,6 @@ fn rows<'t>(
     }
     rows.push(evidence("threads that run on average", average(ledger), Unit::Of("threads"), "slices"));
     rows
-}
-
-fn remedies(pipeline: bool, threads: usize) -> Vec<String> {
-    let list: &[&str] = match (pipeline, threads) {
-        (true, 1) => &[
-            "divide the busy stage's work: more threads for it, or move a part of it into the stages that wait",
-            "make the busy stage cheaper: it sets the pace of all others",
-            "fewer threads in the stages that wait give the same speed",
-        ],
-        (true, _) => &[
-            "give the busy stage more threads, or make it cheaper",
-            "fewer threads in the stages that wait give the same speed",
-        ],
-        (false, _) => &[
-            "let a thread do more between two waits: hand over more at a time, or go on with other work meanwhile",
-            "where all wait for the slowest, divide the work more evenly; where they wait for a turn, hold it for less time",
-        ],
-    };
-    list.iter().map(|r| (*r).to_owned()).collect()
 }
 
 /// True when most of the sleeping is by tasks that a runtime schedules on threads, or inside an interpreter: what other
