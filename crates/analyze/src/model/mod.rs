@@ -304,6 +304,12 @@ fn by_own(wake: &Wake, numbers: &SyscallNumbers) -> bool {
     wake.waker.is_some() && wake.waker_syscall.is_some_and(|call| numbers.hand_over.contains(&call))
 }
 
+/// Decides: whether a wait for a pipe, a socket or an event is one for the program's own threads: they must have ended more
+/// than this share of its blocked time by handing something over.
+/// From: reasoned, not measured: an interrupt wakes in the name of any thread, but hardly ever of one in such a call.
+/// Wrong if: a wait is for other programs and for own threads in equal parts: it then counts as one for other programs.
+const BY_OWN: f64 = 0.5;
+
 /// Waits most of whose blocked time was ended by a thread of the same program in a system call that hands something
 /// over. An interrupt also wakes in the name of the thread that it interrupts, but that thread is rarely in such a
 /// call. Where the program talks to itself, all its waits for pipes, sockets and events are included.
@@ -315,8 +321,8 @@ fn handed(
 ) -> HashSet<WaitId> {
     let mostly = |wait: &&Wait| {
         let wakes = wakes.get(&wait.wait).map(Vec::as_slice).unwrap_or_default();
-        let blocked = |wakes: &mut dyn Iterator<Item = &&Wake>| wakes.map(|w| u128::from(w.blocked_ns)).sum::<u128>();
-        2 * blocked(&mut wakes.iter().filter(|wake| by_own(wake, numbers))) > blocked(&mut wakes.iter())
+        let blocked = |wakes: &mut dyn Iterator<Item = &&Wake>| wakes.map(|w| w.blocked_ns as f64).sum::<f64>();
+        blocked(&mut wakes.iter().filter(|wake| by_own(wake, numbers))) > BY_OWN * blocked(&mut wakes.iter())
     };
     let polls = |wait: &Wait| own_events && matches!(wait.reason, Reason::Pipe | Reason::Poll);
     waits.values().filter(|wait| polls(wait) || mostly(wait)).map(|wait| wait.wait).collect()

@@ -36,6 +36,13 @@ pub struct Split {
     pub together_wanted: f64,
 }
 
+/// Decides: how much less threads were together than it seems where other virtual machines had the processors: for each
+/// second taken from one of them, so many times its share.
+/// From: reasoned, not measured: of two threads that seem to run together either may stand still, and they are hardly
+/// ever taken off at once.
+/// Wrong if: the hypervisor takes all processors at once, as with gang scheduling: then once would be right.
+const EITHER: f64 = 2.0;
+
 impl Split {
     /// Of the time in which two threads or more wanted processors, the share in which they had them, 0 to 1. What
     /// threads do to each other shows only while they run together. `others`: seconds that other programs had the
@@ -46,7 +53,7 @@ impl Split {
         let missing = (self.together_wanted - self.together).clamp(0.0, others.max(0.0));
         let wanted = self.together + missing;
         let ran = self.on_cpu + others.max(0.0);
-        let stood_still = if ran > 0.0 { (2.0 * stolen / ran).min(1.0) } else { 0.0 };
+        let stood_still = if ran > 0.0 { (EITHER * stolen / ran).min(1.0) } else { 0.0 };
         if wanted > 0.0 { self.together * (1.0 - stood_still) / wanted } else { 1.0 }
     }
 

@@ -39,6 +39,29 @@ const FEW_AT_LEAST: f64 = 0.05;
 /// condition.
 const FEW_AT_MOST: f64 = 0.25;
 
+/// Few is less than this share of the least at a lock; see [`FEW_AT_LEAST`].
+///
+/// Decides: whether a place is a condition rather than a lock.
+/// From: reasoned, not measured: half way between what a lock shows at least and nothing.
+/// Shown by: `who_had_waited_for_something_else_releases_no_lock`.
+/// Wrong if: the locks of a place are used unequally, so that a thread that releases one has rarely waited for it.
+const HALF_WAY: f64 = 0.5;
+
+/// How many standard deviations of a count, and how many more events, bound it from above.
+///
+/// Decides: the same: how few wake-ups are too few to be told from those at a lock.
+/// From: statistics: for a Poisson count n of at least 1, n + 2 √n + 3 lies above the upper end of the 95 % interval, by 0.4
+/// to 2 (Garwood 1936, computed for n up to 400).
+/// Wrong if: wake-ups come in bursts, which a Poisson count has not.
+const DEVIATIONS: f64 = 2.0;
+
+/// See [`DEVIATIONS`].
+///
+/// Decides: the same where hardly any wake-up was seen: none bounds their number by this many.
+/// From: statistics: of 3 expected events, none is seen in 5 % of the cases (a one-sided bound; a two-sided one has 3.7).
+/// Wrong if: as above.
+const UNSEEN: f64 = 3.0;
+
 /// A lock that keeps its own queue has one futex for each waiting thread, or one for each stack depth at which the
 /// thread waits. A place with more futexes per thread than this is no such lock.
 ///
@@ -112,11 +135,11 @@ impl FutexPlace {
     }
 
     /// True when wakers certainly had last waited elsewhere: even the upper end of a 95 % interval for those that had
-    /// waited here is few. For a Poisson count n that end is below n + 2 sqrt(n) + 3.
+    /// waited here is few.
     pub(super) fn passes_on(&self) -> bool {
         let returned = self.returned as f64;
-        let most = returned + 2.0 * returned.sqrt() + 3.0;
-        let few = (0.5 / self.words.len().max(1) as f64).clamp(FEW_AT_LEAST, FEW_AT_MOST);
+        let most = returned + DEVIATIONS * returned.sqrt() + UNSEEN;
+        let few = (HALF_WAY / self.words.len().max(1) as f64).clamp(FEW_AT_LEAST, FEW_AT_MOST);
         most < few * (returned + self.passed_on as f64)
     }
 

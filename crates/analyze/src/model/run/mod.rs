@@ -52,6 +52,13 @@ const HELPER_SHARE: f64 = MIN_SHARE / 5.0;
 /// for a stage.
 const FIXED_THREAD_SHARE: f64 = 0.2;
 
+/// Decides: which threads are helpers, and whether the first thread counts as a worker: who is blocked for less than this
+/// share of its life only waited for a processor, and is one.
+/// From: reasoned, not measured: on a busy machine a worker may hardly run, but is ready, not blocked.
+/// Shown by: `a_timer_thread_takes_no_blame`, `threads_that_hardly_run_are_the_workers_where_no_other_does`.
+/// Wrong if: a machine is so busy that a timer thread waits for a processor for most of its life: it counts as a worker.
+const ONLY_WAITS: f64 = 0.5;
+
 /// One traced run with its rows.
 #[derive(Debug)]
 pub struct Traced<'t> {
@@ -201,7 +208,7 @@ impl<'t> Traced<'t> {
     fn working(&self) -> u32 {
         let helpers = self.helpers();
         // In a short run, a first thread that starts the others and then waits for them does not count as a helper yet.
-        let waits = |t: &Thread| t.blocked_ns > t.end_ns.saturating_sub(t.start_ns) / 2;
+        let waits = |t: &Thread| t.blocked_ns as f64 > ONLY_WAITS * t.end_ns.saturating_sub(t.start_ns) as f64;
         let starter = self.main().filter(|t| waits(t)).map(|t| t.thread);
         let workers = self.threads.values().filter(|t| !helpers.contains(&t.thread) && Some(t.thread) != starter);
         let mut changes: Vec<(u64, i32)> = workers.flat_map(|t| [(t.start_ns, 1), (t.end_ns, -1)]).collect();
@@ -225,7 +232,7 @@ impl<'t> Traced<'t> {
             }
             let life = t.end_ns.saturating_sub(t.start_ns) as f64;
             let most = if self.fixed_threads.contains(&t.thread) { FIXED_THREAD_SHARE } else { HELPER_SHARE };
-            (t.running_ns as f64) < most * life && t.blocked_ns as f64 > life / 2.0
+            (t.running_ns as f64) < most * life && t.blocked_ns as f64 > ONLY_WAITS * life
         };
         let serves = |t: &&&Thread| self.services.contains_key(&t.thread);
         let stands = |t: &&&Thread| serves(t) || self.fixed_threads.contains(&t.thread);
@@ -333,7 +340,7 @@ const STARTER_SHARE: f64 = MIN_SHARE;
 impl Starter {
     /// True where it does nothing but wait for the others.
     fn only_waits(&self) -> bool {
-        (self.ran as f64) < STARTER_SHARE * self.life as f64 && self.blocked as f64 > self.life as f64 / 2.0
+        (self.ran as f64) < STARTER_SHARE * self.life as f64 && self.blocked as f64 > ONLY_WAITS * self.life as f64
     }
 }
 
