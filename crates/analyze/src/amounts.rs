@@ -3,11 +3,10 @@
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::Kind;
+use crate::causes::all;
 use crate::causes::lines::words;
-use crate::causes::user_lock::groups::groups;
 use crate::model::Model;
-use crate::model::code::{file_name, place};
-use crate::runtimes::function_name::readable;
+use crate::model::code::file_name;
 use std::collections::BTreeMap;
 
 /// An amount per unit of work.
@@ -70,18 +69,8 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
     for call in &ledger.traced.syscalls {
         add(Item::named(Kind::SystemCall, model.call_name(call.number)), call.count as f64 / ledger.work, 0.0);
     }
-    for group in groups(ledger) {
-        let blocked = group.blocked_ns() * 1e-9 / ledger.work;
-        if let Some(culprit) = group.culprit().filter(|_| blocked > 0.0) {
-            let site = culprit.callers.first().map(place);
-            let name = match (culprit.function.filter(|_| group.in_library()), site) {
-                (Some(function), Some(site)) => format!("{} called from {site}", readable(&function)),
-                (Some(function), None) => readable(&function),
-                (None, Some(site)) => site,
-                (None, None) => "a lock without a known place".to_owned(),
-            };
-            add(Item::named(Kind::Lock, name), blocked, 0.0);
-        }
+    for (name, blocked) in all().flat_map(|meta| (meta.places)(ledger)) {
+        add(Item::named(Kind::Lock, name), blocked, 0.0);
     }
     for line in &ledger.account.lines {
         add(Item::loss(line.id, words(model, line.id)), line.seconds, line.sampling_error.powi(2));

@@ -25,7 +25,8 @@ pub(crate) fn answer(model: &Model<'_>, from: &Imported) -> Answer {
     let growth = if counts.len() > 1 { growth::rows(&counts) } else { Vec::new() };
     let missing =
         format!("a profile imported from {} has samples only: no waits, no wake-ups, no timed runs", from.tool);
-    let unsure = all().filter(|d| !d.outside).map(|d| Unsure { id: d.id, missing: missing.clone() }).collect();
+    let unsure =
+        all().filter(|d| !d.standing.is_outside()).map(|d| Unsure { id: d.id, missing: missing.clone() }).collect();
     let mut warnings = Vec::new();
     if counts.len() > 1 {
         warnings.push("growth compares whole profiles: it says something when each run did the same work".to_owned());

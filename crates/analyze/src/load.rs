@@ -12,12 +12,17 @@ pub fn point(clean: &Clean<'_>, threads: u32) -> Option<LoadPoint> {
         clean.median(threads, |run| value(run).unwrap_or(f64::NAN)).filter(|median| median.is_finite())
     };
     Some(LoadPoint {
-        processors_used: median(&|run| Some(seconds(run.load_ns?) / seconds(run.wall_ns)))?,
+        processors_used: median(&|run| Some(processors_taken(run)))?,
         threads: median(&|run| run.load_threads.map(f64::from)).map_or(0, |threads| threads as u32),
         errors: median(&|run| run.load_errors.map(|errors| errors as f64)),
         latency_median: median(&|run| run.latency_median_ns.map(seconds)),
         latency_99: median(&|run| run.latency_99_ns.map(seconds)),
     })
+}
+
+/// How many processors the load of a run took; not a number where there was none.
+pub fn processors_taken(run: &Run) -> f64 {
+    run.load_ns.map_or(f64::NAN, seconds) / seconds(run.wall_ns)
 }
 
 /// Warnings about requests that failed in timed runs.

@@ -1,7 +1,13 @@
 //! Tests that no sentence decides anything: with all words of the account and of the causes replaced, verdicts stay the
 //! same. Sketches are tested where they are: `common::answer_for` gives each of them both answers.
 
-use crate::common::answer_for;
+use crate::account::Ledger;
+use crate::answer::CauseId;
+use crate::causes::{ALL, Meta, Outcome};
+use crate::common::rewording::same_in_other_words;
+use crate::common::{RANDOM, answer_for, birthday};
+use crate::facts::Facts;
+use crate::model::Model;
 use recording::Recording;
 use std::path::{Path, PathBuf};
 
@@ -20,4 +26,22 @@ fn kept_recordings_have_the_same_verdict_in_other_words() {
         let tables = Recording::open(&folder).and_then(|recording| recording.tables()).expect("a recording");
         answer_for(&tables);
     }
+}
+
+/// A cause that is decided by what a line of the account is called.
+fn reads_words(facts: &Facts<'_, '_>, _: &Meta) -> Outcome {
+    let lines = |ledger: &Ledger<'_, '_>| ledger.account.lines.iter().map(|line| line.id).collect::<Vec<_>>();
+    let mut names = facts.ledgers.iter().flat_map(lines).map(|id| (facts.named)(facts.model, id));
+    match names.any(|name| name.contains("locks")) {
+        true => Outcome::Unsure("a line is about locks".to_owned()),
+        false => Outcome::Nothing,
+    }
+}
+
+#[test]
+#[should_panic(expected = "decided by words")]
+fn a_cause_that_is_decided_by_words_fails() {
+    let tables = birthday(&RANDOM);
+    let meta = Meta { id: CauseId::new("reads-words"), judge: reads_words, ..*ALL[0] };
+    same_in_other_words(|| crate::analyze_for(&Model::new(&tables), &[&meta]).answer);
 }

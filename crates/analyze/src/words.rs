@@ -31,6 +31,11 @@ pub(crate) fn two_digits(value: f64) -> String {
     }
 }
 
+/// True for a ratio that is about 1: [`two_digits`] tells it as 1.0.
+pub(crate) fn is_about_one(ratio: f64) -> bool {
+    (0.995..1.05).contains(&ratio)
+}
+
 /// "a", "a and b", "a, b and c".
 pub(crate) fn listed(parts: &[String]) -> String {
     match parts {

@@ -36,7 +36,7 @@ fn real_profiles_tell_where_time_went_and_no_cause() {
     assert!(tables.meta.notes.iter().any(|note| note.contains("sched:sched_switch")), "{:?}", tables.meta.notes);
     let answer = analyze::answer_for(&tables);
     assert_eq!((answer.curve.len(), answer.account.len(), answer.verdict.clear.len()), (0, 0, 0));
-    let own = analyze::causes::all().filter(|meta| !meta.outside).count();
+    let own = analyze::causes::all().filter(|meta| !meta.standing.is_outside()).count();
     assert_eq!(answer.verdict.unsure.len(), own, "every cause of a program's own stays unsure");
     assert!(answer.verdict.causes.iter().all(|cause| cause.id == analyze::answer::CauseId::NONE));
     assert!(answer.verdict.summary.starts_with("From 1 thread to 4 "), "{}", answer.verdict.summary);

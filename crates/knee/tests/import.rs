@@ -76,7 +76,7 @@ fn the_answer_for_scripts_keeps_its_shape() {
         serde_json::from_str(&said(folder.path(), &["report", "r", "--format", "json"])).unwrap();
     assert_eq!((answer["curve"].as_array().unwrap().len(), answer["account"].as_array().unwrap().len()), (0, 0));
     assert_eq!(answer["verdict"]["causes"][0]["id"], "none");
-    let own = analyze::causes::all().filter(|meta| !meta.outside).count();
+    let own = analyze::causes::all().filter(|meta| !meta.standing.is_outside()).count();
     assert_eq!(answer["verdict"]["unsure"].as_array().unwrap().len(), own);
 }
 

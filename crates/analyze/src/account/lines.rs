@@ -23,7 +23,7 @@ pub enum Why {
     Join,
     /// A futex of unknown purpose.
     Futex,
-    /// The goroutines that are left, which are fewer than processors: those that this thread could run have ended.
+    /// The tasks of a scheduler that are left, which are fewer than processors: those that this thread could run have ended.
     Ended,
     /// The next task: a pool has fewer tasks left than threads.
     Task,

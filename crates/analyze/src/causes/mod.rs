@@ -8,7 +8,7 @@ pub mod lines;
 pub mod none;
 pub mod shared;
 
-pub use shared::{Meta, Outcome, Removal};
+pub use shared::{Meta, NO_PLACES, Outcome, Removal, Standing};
 
 use crate::answer::CauseId;
 

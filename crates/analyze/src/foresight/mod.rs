@@ -12,7 +12,7 @@ use crate::account::Ledger;
 use crate::answer::{Cause, Foreseen, Removed, Verdict, WhatIf};
 use crate::causes::{Meta, Removal};
 use crate::facts::{Facts, share};
-use crate::words::{said, two_digits};
+use crate::words::{is_about_one, said, two_digits};
 use model::{Count, Taken};
 
 /// Decides: whether nothing is foretold because the program runs hardly anything but the cause's code: more than this
@@ -160,7 +160,9 @@ fn sentence(facts: &Facts<'_, '_>, point: &Foreseen, (causes, part): (usize, f64
     let speed = two_digits(point.times_as_fast);
     let (low, high) = (two_digits(point.interval.low), two_digits(point.interval.high));
     match at_most {
-        _ if speed == "1.0" => format!("{without} the program would be about as fast with {with} as it is now."),
+        _ if is_about_one(point.times_as_fast) => {
+            format!("{without} the program would be about as fast with {with} as it is now.")
+        }
         true => format!("{without} the program would be at most {speed} times as fast with {with} as it is now."),
         false => {
             format!("{without} the program would be {speed} times as fast with {with} as it is now ({low} to {high}).")

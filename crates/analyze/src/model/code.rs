@@ -77,7 +77,7 @@ impl<'t> Code<'t> {
             || runtimes::is_runtime_module(file_name(path))
             || function.as_ref().is_some_and(runtimes::is_runtime);
         let stub = name.is_some_and(runtimes::is_stub);
-        let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && f.name != "main");
+        let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && !runtimes::is_program_start(f.name));
         let inside = carries_c_library && frame.file.is_none();
         let owner = match kind {
             ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,

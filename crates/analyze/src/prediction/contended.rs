@@ -13,9 +13,9 @@
 //!   Guerraoui & Trigonakis, *Everything you always wanted to know about synchronization but were afraid to ask*, SOSP
 //!   2013). So one machine does not tell it for another.
 
-use crate::account::lines::{Why, Within};
+use crate::account::lines::{Shape, Why, Within};
 use crate::account::{Ledger, LineId};
-use crate::answer::{CauseId, Point};
+use crate::answer::Point;
 use crate::causes::lines::owner;
 use crate::statistics::MIN_SHARE;
 
@@ -116,9 +116,17 @@ impl Contended {
     }
 }
 
+/// The line of an account for what one thread alone leaves idle. Whichever cause claims it has the replay's serial phases.
+pub(super) const ALONE: LineId = LineId::Shape(Shape::OneThread);
+
+/// The line for what unequal shares leave idle; likewise.
+pub(super) const UNEVEN: LineId = LineId::Shape(Shape::Finished);
+
 /// True for lines that are what one thread alone, or unequal shares, leave idle: the replay has them already.
 pub(super) fn is_replayed(id: LineId) -> bool {
-    id == LineId::Noise || owner(id).is_some_and(|meta| [CauseId::SERIAL_PHASE, CauseId::IMBALANCE].contains(&meta.id))
+    let cause = |id| owner(id).map(|meta| meta.id);
+    id == LineId::Noise
+        || [ALONE, UNEVEN].into_iter().any(|replayed| cause(id).is_some() && cause(id) == cause(replayed))
 }
 
 #[cfg(test)]

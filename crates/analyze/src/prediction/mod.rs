@@ -23,7 +23,7 @@ use crate::facts::{Facts, more_threads};
 use crate::model::Model;
 use crate::statistics::MIN_SHARE;
 use crate::words::{count, said, two_digits};
-use contended::{Contended, is_replayed};
+use contended::{ALONE, Contended, UNEVEN, is_replayed};
 use law::{excess_with, serial_share, universal, universal_speed};
 use recording::meta::Counted;
 use refusals::{not_known, refused};
@@ -311,9 +311,10 @@ impl<'a> Basis<'a> {
                 *losses.entry(cause).or_insert(0.0) += seconds / parts.all;
             }
         };
-        add(Some(CauseId::SERIAL_PHASE), parts.serial);
-        add(Some(CauseId::IMBALANCE), parts.uneven);
-        add(owner(LineId::Blocked(Why::Io)).map(|meta| meta.id), parts.waits);
+        for (line, seconds) in [(ALONE, parts.serial), (UNEVEN, parts.uneven), (LineId::Blocked(Why::Io), parts.waits)]
+        {
+            add(owner(line).map(|meta| meta.id), seconds);
+        }
         // What threads do to each other is divided as it is at the largest measured count.
         let lines = self.ledger(facts).map(|l| l.account.lines.as_slice()).unwrap_or_default();
         let between = lines.iter().filter(|l| l.seconds > 0.0 && !is_replayed(l.id) && !l.id.is_outside());

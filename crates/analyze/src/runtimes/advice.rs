@@ -2,7 +2,7 @@
 
 use super::ALL;
 
-pub use super::types::RuntimeLock;
+pub use super::types::{CollectorSettings, RuntimeLock};
 
 /// What to try for a lock inside this function (a C name without leading underscores); `None` when unknown.
 pub fn for_function(name: &str) -> Option<Vec<String>> {
@@ -19,22 +19,22 @@ pub fn for_allocator(module: Option<&str>, gives_back: bool) -> Vec<String> {
     advice.map(|remedy| (*remedy).to_owned()).collect()
 }
 
-/// What would tell where tasks of a scheduler wait: the end of a sentence.
-pub const WHERE_TASKS_WAIT: &str = "profiles of where they wait would tell (Go: block profile)";
-
-/// What would tell for which locks they wait: the end of a sentence.
-pub const WHICH_LOCKS: &str = "the runtime's own profile of locks would tell (of Go, the mutex profile)";
-
 /// What would show that the collector is not the cause.
-pub const COLLECTOR_DISPROVED: &str = "Give the program four times the heap, or let it log its collections (Java: -Xlog:gc, Go: GODEBUG=gctrace=1, \
-                                       .NET: dotnet-counters): if pauses are a small part of the time, it is not the cause.";
+pub fn collector_disproved(settings: Option<&CollectorSettings>) -> String {
+    let log = settings.map(|settings| format!(" ({})", settings.log)).unwrap_or_default();
+    format!(
+        "Give the program four times the heap, or let it log its collections{log}: if pauses are a small part of the time, \
+         it is not the cause."
+    )
+}
 
 /// What to try against time in a garbage collector.
-pub fn for_collector() -> Vec<String> {
-    list(&[
-        "allocate less: reuse buffers, keep values instead of pointers",
-        "let the heap grow further between collections (Go: GOGC or GOMEMLIMIT; Java: -Xmx, a parallel collector)",
-    ])
+pub fn for_collector(settings: Option<&CollectorSettings>) -> Vec<String> {
+    let heap = settings.and_then(|settings| settings.heap).map(|heap| format!(" ({heap})")).unwrap_or_default();
+    vec![
+        "allocate less: reuse buffers, keep values instead of pointers".to_owned(),
+        format!("let the heap grow further between collections{heap}"),
+    ]
 }
 
 fn list(remedies: &[&str]) -> Vec<String> {

@@ -29,8 +29,8 @@ use function_name::FunctionName;
 pub use managed::own_classes::OwnClasses;
 use names::Names;
 use runtime::Runtime;
-use types::RuntimeLock;
 pub use types::{CallStack, Called, Exchange, Parked, Primitive, Scheduler, Service, Theme, WorkerPool};
+use types::{CollectorSettings, RuntimeLock};
 
 /// All runtimes. If several recognise a stack, the first decides.
 const ALL: [&dyn Runtime; 14] = [
@@ -123,6 +123,11 @@ pub fn is_runtime_source(file: &str) -> bool {
 pub fn is_thread_start(name: &str) -> bool {
     let c_name = function_name::plain(name);
     tables().any(|names| names.is_thread_start(name, c_name))
+}
+
+/// True for the function that each program has of its own, also one that contains its libraries.
+pub fn is_program_start(name: &str) -> bool {
+    tables().any(|names| names.program_start == Some(name))
 }
 
 /// True for the first task of a program whose runtime schedules tasks on threads, by its function.
@@ -225,6 +230,16 @@ pub fn collects_garbage(module: &str) -> bool {
 pub fn collector(function: &str) -> Option<(&'static str, &'static str)> {
     let mut all = tables().flat_map(|names| names.collectors);
     all.find(|(part, ..)| function.contains(part)).map(|(_, name, remedy)| (*name, *remedy))
+}
+
+/// The settings of the garbage collector that one of the functions belongs to; each of them with its module.
+pub fn collector_settings<'a>(mut functions: impl Iterator<Item = Called<'a>>) -> Option<&'static CollectorSettings> {
+    let collects = |runtime: &&&dyn Runtime, called: Called<'_>| {
+        let function = (!called.name.is_empty()).then(|| FunctionName::new(called.name));
+        let theme = function.and_then(|function| runtime.names().theme(&function));
+        runtime.collects_garbage(called.module) || theme == Some(Theme::Collector)
+    };
+    functions.find_map(|called| ALL.iter().find(|runtime| collects(runtime, called))?.names().collector_settings)
 }
 
 /// Which classes of a program are its own, by the names of all compiled methods; `None` where `modules` (file names)

@@ -1,7 +1,7 @@
 //! The table that a runtime fills with its names, and the look-ups in it.
 
 use super::function_name::FunctionName;
-use super::types::{Primitive, Scheduler, Service, Theme, WorkerPool};
+use super::types::{CollectorSettings, Primitive, Scheduler, Service, Theme, WorkerPool};
 
 /// What the names of a runtime's functions tell. All lists are constant; a runtime leaves out what it does not have.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub(super) struct Names {
     /// Garbage collectors: a part of their functions' names, what they are called, and what to try against their
     /// pauses.
     pub collectors: &'static [(&'static str, &'static str, &'static str)],
+    /// The settings of its garbage collector.
+    pub collector_settings: Option<&'static CollectorSettings>,
     /// Starts of the functions in which a worker without a task waits; workers wake each other.
     pub idle_workers: &'static [&'static str],
     /// Starts of the functions that run a task on a thread which other tasks want, too.
@@ -53,6 +55,8 @@ pub(super) struct Names {
     pub queue_takers: &'static [&'static str],
     /// Functions in which the threads of a pool do what the program has handed in: how their names begin.
     pub worker_pools: &'static [(&'static [&'static str], &'static WorkerPool)],
+    /// The C function that each program has of its own, whatever libraries it contains.
+    pub program_start: Option<&'static str>,
     /// The function of a program's first task.
     pub first_task: Option<&'static str>,
     /// Its task scheduler.
@@ -100,11 +104,13 @@ impl Names {
         service_starts: &[],
         launchers: &[],
         collectors: &[],
+        collector_settings: None,
         idle_workers: &[],
         task_runners: &[],
         blocking_allowed: &[],
         queue_takers: &[],
         worker_pools: &[],
+        program_start: None,
         first_task: None,
         scheduler: None,
         syscall_wrappers: &[],

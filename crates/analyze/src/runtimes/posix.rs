@@ -105,6 +105,7 @@ static NAMES: Names = Names {
     ],
     // Names reserved for the implementation.
     carried_prefixes: &["__", "pthread_"],
+    program_start: Some("main"),
     thread_starts: &["clone", "clone3", "start", "main"],
     syscall_wrappers: &["syscall"],
     futex_wrappers: &["futex", "sys_futex", "linux_futex"],

@@ -144,6 +144,17 @@ pub struct Scheduler {
     pub task: &'static str,
     /// What tells what they wait for: a sentence without its stop.
     pub tells: &'static str,
+    /// What tells for which locks they wait, likewise.
+    pub tells_locks: &'static str,
+}
+
+/// What a runtime offers where its garbage collector takes the time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CollectorSettings {
+    /// What lets it log its collections.
+    pub log: &'static str,
+    /// What lets the heap grow further between them; `None` where no setting does.
+    pub heap: Option<&'static str>,
 }
 
 /// Threads that a library keeps for work which programs hand in.

@@ -1,18 +1,17 @@
 //! The conclusion in words: causes in order, what is clear, what stays unsure, limitations and warnings.
 
-use crate::account::Ledger;
-use crate::answer::{
-    Cause, CauseId, Condition, CounterId, Interval, Limitation, LimitationKind, Point, Unsure, Verdict,
-};
+use crate::account::lines::Why;
+use crate::account::{Ledger, LineId};
+use crate::answer::{Cause, Condition, CounterId, Interval, Limitation, LimitationKind, Point, Unsure, Verdict};
 use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
-use crate::causes::{Meta, Outcome, describe, none};
+use crate::causes::{Meta, Outcome, Standing, describe, none};
 use crate::disturbance;
 use crate::facts::{Facts, in_proportion, large};
 use crate::load;
 use crate::verdict::beyond::beyond;
-use crate::verdict::{open, outside, power};
-use crate::words::{count, percent, two_digits};
+use crate::verdict::{open, outside, power, usual};
+use crate::words::{count, is_about_one, percent, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
 use recording::words::LossKind;
@@ -88,8 +87,8 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
     // Seconds at different thread counts cannot be compared: causes at the count that the verdict is about come first.
     let focus = facts.focus().map(|l| l.account.threads);
     let elsewhere = |c: &Cause| focus.is_some_and(|f| f != c.threads);
-    let defect = verdict.causes.iter().any(none::is_defect);
-    let small_start = |c: &Cause| defect && none::is_small_start(facts, c);
+    let defect = verdict.causes.iter().any(usual::is_defect);
+    let small_start = |c: &Cause| defect && usual::is_small_start(facts, c);
     verdict.causes.sort_by(|a, b| {
         let seconds = b.lost_seconds.total_cmp(&a.lost_seconds);
         let place = |c: &Cause| (small_start(c), elsewhere(c));
@@ -133,14 +132,13 @@ fn beside(machine: &[Condition], threads: Option<u32>, (own, lost): (bool, f64),
     if !own {
         return format!("{} Nothing of its own was found beside that.", sentence(&condition.summary));
     }
-    // The condition's own sentence says whether the load set the pace or itself waited for the server, or which service
-    // the server waited for.
-    if [CauseId::LOAD_LIMIT, CauseId::SERVICE_WAIT].contains(&condition.id) {
+    let meta = describe(condition.id);
+    if meta.is_some_and(|meta| matches!(meta.standing, Standing::OutsidePace)) {
         // What costs more than the waiting for requests is the answer. The rest is told below it.
         let smaller = condition.seconds.is_some_and(|waited| waited < lost);
         return if smaller { second } else { format!("{} Beside that: {second}", sentence(&condition.summary)) };
     }
-    let title = describe(condition.id).map_or(condition.id.name(), |meta| meta.title);
+    let title = meta.map_or(condition.id.name(), |meta| meta.title);
     format!(
         "Apart from {}, which took {} of the processors: {second}",
         decapitalised(title),
@@ -176,9 +174,9 @@ fn as_large(causes: &[Cause]) -> Option<&Cause> {
 /// From: the two are measured alike, and only a lock or a pool has a place that the reader can change.
 /// Wrong if: the threads wait for each other because one of them computes, and the lock is only where it hands on.
 fn second_says_more(causes: &[Cause]) -> bool {
-    let named = |cause: &Cause| [CauseId::USER_LOCK, CauseId::RESOURCE_POOL].contains(&cause.id);
-    let vague = causes.first().is_some_and(|first| first.id == CauseId::CONDITION_WAIT);
-    vague && as_large(causes).is_some_and(named)
+    let waits = |cause: &Cause, why| describe(cause.id).is_some_and(|meta| meta.claims(LineId::Blocked(why)));
+    let vague = causes.first().is_some_and(|first| waits(first, Why::Condition));
+    vague && as_large(causes).is_some_and(|second| waits(second, Why::Lock) || waits(second, Why::Pool))
 }
 
 /// The first sentence: how fast it is at the thread count that the verdict is about.
@@ -216,7 +214,7 @@ fn speed(facts: &Facts<'_, '_>, threads: Option<u32>) -> String {
 fn times(speedup: f64) -> String {
     let slower = two_digits(1.0 / speedup);
     match speedup > 0.0 && speedup < 1.0 {
-        true if slower == two_digits(1.0) => "about as fast as".to_owned(),
+        true if is_about_one(1.0 / speedup) => "about as fast as".to_owned(),
         true => format!("{slower} times slower than"),
         false => format!("{} times as fast as", two_digits(speedup)),
     }

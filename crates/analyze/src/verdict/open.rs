@@ -6,6 +6,7 @@ use crate::answer::{Cause, CauseId, Verdict};
 use crate::causes::lines::owner;
 use crate::causes::none;
 use crate::facts::{Facts, large};
+use crate::verdict::usual;
 use crate::words::percent;
 
 /// A part of the loss that no cause was found for.
@@ -48,7 +49,7 @@ pub(super) fn sentence(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<String
 
 /// What is reported first of a program that scales: that it does. `causes`: what was found, the largest first.
 pub(super) fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
-    let (lost, share) = none::scales(facts, causes)?;
+    let (lost, share) = usual::scales(facts, causes)?;
     let largest = causes.first()?;
     Some(Cause {
         threads: largest.threads,
@@ -65,7 +66,7 @@ pub(super) fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
 /// What is reported first where all causes are such as every program has, cost little, and leave a larger part of the loss
 /// open: they are not why the program stops getting faster. None where they are, and where there is a defect among them.
 pub(super) fn mostly_open(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<Cause> {
-    let largest = causes.first().filter(|_| causes.iter().all(|cause| none::is_small_and_usual(facts, cause)))?;
+    let largest = causes.first().filter(|_| causes.iter().all(|cause| usual::is_small_and_usual(facts, cause)))?;
     let ledger = at(facts, largest)?;
     let open = larger(facts, ledger, causes)?;
     let part = |seconds: f64| percent(seconds / ledger.account.capacity);

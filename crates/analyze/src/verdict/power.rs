@@ -7,11 +7,11 @@
 use crate::account::{Booked, Ledger, LineId};
 use crate::answer::{Cause, Power};
 use crate::causes::Meta;
-use crate::causes::none::is_small_start;
 use crate::curve::seconds;
 use crate::disturbance::{Usual, disturbance};
 use crate::facts::{Facts, in_proportion, significant};
 use crate::statistics::MIN_SHARE;
+use crate::verdict::usual::is_small_start;
 use crate::words::percent;
 use recording::meta::Counted;
 use recording::tables::{Run, RunKind};

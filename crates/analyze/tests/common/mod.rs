@@ -1,7 +1,7 @@
 //! Sketched programs, and answers as text. Each test binary uses a part of it.
 #![allow(dead_code, clippy::unwrap_used, reason = "test code")]
 
-mod rewording;
+pub(crate) mod rewording;
 
 use analyze::answer::{Answer, Cause, CauseId, Condition};
 use recording::Tables;

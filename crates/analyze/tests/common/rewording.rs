@@ -6,7 +6,12 @@ use analyze::reworded;
 use recording::Tables;
 
 pub(super) fn answer_for(tables: &Tables) -> Answer {
-    let (told, instead) = (analyze::answer_for(tables), reworded(|| analyze::answer_for(tables)));
+    same_in_other_words(|| analyze::answer_for(tables))
+}
+
+/// The answer; fails if it would be another one in other words.
+pub(crate) fn same_in_other_words(answer: impl Fn() -> Answer) -> Answer {
+    let (told, instead) = (answer(), reworded(&answer));
     let words = |a: &Answer| a.account.iter().flat_map(|a| a.lines.iter().map(|l| l.what.clone())).collect::<Vec<_>>();
     let (before, after) = (words(&told), words(&instead));
     assert!(before.iter().zip(&after).all(|(a, b)| a != b), "{before:?} is not reworded");
@@ -26,11 +31,24 @@ fn verdict(answer: &Answer) -> String {
         let lines: Vec<_> = account.lines.iter().map(|l| (l.cause, l.seconds, l.sampling_error)).collect();
         (account.threads, account.unexplained, lines)
     });
+    let machine = answer.verdict.machine.iter().map(|told| (told.id, told.threads, told.seconds, told.share));
+    let beyond = answer.verdict.beyond.iter().map(|told| {
+        let causes: Vec<_> = told.causes.iter().map(|cause| (cause.id, cause.lost_seconds)).collect();
+        (told.threads, told.slower, told.same, causes)
+    });
+    let removals = answer.what_if.removals.iter().map(|told| {
+        let points: Vec<_> = told.points.iter().map(|point| (point.threads, point.speedup, point.interval)).collect();
+        (&told.causes, told.part, told.at_most, points)
+    });
     format!(
-        "{:#?}\n{:?}\n{:?}\n{:#?}\n{} warnings, {} grow",
+        "{:#?}\n{:?}\n{:?}\n{:?}\n{:#?}\n{:#?}\n{:?}\n{:#?}\n{} warnings, {} grow",
         causes.collect::<Vec<_>>(),
         answer.verdict.clear,
         unsure.collect::<Vec<_>>(),
+        answer.verdict.power,
+        machine.collect::<Vec<_>>(),
+        beyond.collect::<Vec<_>>(),
+        removals.collect::<Vec<_>>(),
         accounts.collect::<Vec<_>>(),
         answer.warnings.len(),
         answer.growth.len()

@@ -2,7 +2,7 @@
 
 use analyze::answer::{Cause, CauseId, Unit};
 use analyze::causes::shared::{UNSEEN, evidence, found};
-use analyze::causes::{Meta, Outcome, Removal};
+use analyze::causes::{Meta, NO_PLACES, Outcome, Removal, Standing};
 use analyze::facts::{Facts, has_loss};
 
 /// The cause.
@@ -16,7 +16,8 @@ pub(crate) const META: Meta = Meta {
     disproved_by: "Count the threads of a run, with ps -L: if there are as many as asked for, they are not missing.",
     lines: |_| None,
     hides_in: &[],
-    outside: false,
+    standing: Standing::Defect,
+    places: NO_PLACES,
     removal: Removal::AtMost,
     may_be_in: &[],
     samples_needed: UNSEEN,

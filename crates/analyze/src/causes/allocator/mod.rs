@@ -17,9 +17,10 @@ use crate::facts::Facts;
 use crate::model::code::{Code, file_name, place};
 use crate::model::stack_view::View;
 use crate::runtimes::function_name::{FunctionName, plain, readable};
-use crate::runtimes::{self, Theme, advice};
+use crate::runtimes::advice::{self, CollectorSettings};
+use crate::runtimes::{self, Called, Theme};
 use recording::tables::{ModuleKind, Wait};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -49,11 +50,24 @@ pub const META: Meta = Meta {
     },
     hides_in: hidden::WAITS_AND_RUNS,
     may_be_in: &[],
-    outside: false,
+    standing: shared::Standing::DefectUnless(mostly_collects),
+    places: shared::NO_PLACES,
     removal: shared::Removal::Code(shared::removal::own_lines),
     samples_needed: shared::UNSEEN,
     judge: |facts, meta| by_lines(facts, meta, explain),
 };
+
+/// Decides: whether a garbage collector is told instead of the allocator, and whether a small loss is a remark on a program
+/// that scales: more than this share must be the collector's, or waiting for it.
+/// From: reasoned, not measured: advice for the larger part saves more.
+/// Shown by: `tests/small_loss.rs`, `tests/dotnet.rs`.
+/// Wrong if: the program allocates needlessly, and the collector's time is only what that costs.
+const COLLECTS: f64 = 0.5;
+
+/// True where most of the loss is to a garbage collector, which each program of its language has.
+fn mostly_collects(ledger: &Ledger<'_, '_>, cause: &Cause) -> bool {
+    ledger.sum(|id| id == LineId::Collector).0 > COLLECTS * cause.lost_seconds
+}
 
 fn explain<'t>(
     facts: &Facts<'_, 't>,
@@ -64,15 +78,16 @@ fn explain<'t>(
     let views = sources(facts, ledger, |w| w == Why::Allocator, |d| matches!(d, Doing::Allocator(_)));
     let collector = on_cpu(ledger, |d| d == Doing::Collector);
     let all: f64 = views.iter().map(|v| v.1).sum::<f64>() + collector;
-    let collects = collector > all / 2.0;
-    let waits_for_it = !collects && collector + waits_for_collector(facts, ledger) > all / 2.0;
+    let collects = collector > COLLECTS * all;
+    let waits_for_it = !collects && collector + waits_for_collector(facts, ledger) > COLLECTS * all;
     let who = match collects || waits_for_it {
         true => who_allocates(facts, ledger, &views),
         false => culprit(&views, Blamed::Responsible),
     };
     let named = collector_seen(facts, ledger);
+    let settings = collector_settings(facts, ledger);
     let remedies = match collects || waits_for_it {
-        true => named.map(|(_, remedy)| remedy.to_owned()).into_iter().chain(advice::for_collector()).collect(),
+        true => named.map(|(_, remedy)| remedy.to_owned()).into_iter().chain(advice::for_collector(settings)).collect(),
         false => advice::for_allocator(who.as_ref().map(|c| c.module.as_str()), gives_back(facts, ledger)),
     };
     let summary = match () {
@@ -80,13 +95,16 @@ fn explain<'t>(
         () if waits_for_it => for_collector(who.as_ref(), named.map(|(name, _)| name)),
         () => summary(who.as_ref()),
     };
-    let disproved_by = if collects || waits_for_it { advice::COLLECTOR_DISPROVED } else { meta.disproved_by };
+    let disproved_by = match collects || waits_for_it {
+        true => advice::collector_disproved(settings),
+        false => meta.disproved_by.to_owned(),
+    };
     Ok(vec![Cause {
         summary,
         evidence: rows(facts, ledger),
         remedies,
         culprit: who,
-        disproved_by: disproved_by.to_owned(),
+        disproved_by,
         ..found(ledger, meta, lost)
     }])
 }
@@ -121,6 +139,16 @@ fn collector_seen<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<
         }
     }
     by_weight(seen).into_iter().next().map(|(found, _)| found)
+}
+
+/// The settings of the collector that ran, or that threads waited for.
+fn collector_settings<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<&'static CollectorSettings> {
+    let called = |code: Code<'t>| (code.name().unwrap_or_default(), file_name(code.module));
+    let ran = sources(facts, ledger, |_| false, |d| d == Doing::Collector);
+    let waited = waits(ledger, |w| w == Why::Allocator).filter_map(|(wait, _)| wait.user_stack);
+    let waited = waited.flat_map(|stack| facts.model.stacks.frames(stack));
+    let seen = ran.into_iter().filter_map(|(view, _)| view.leaf).chain(waited).map(called).collect::<BTreeSet<_>>();
+    runtimes::collector_settings(seen.into_iter().map(|(name, module)| Called { name, module }))
 }
 
 /// The program's own place from which most of the collector's work was called or waited for; `None` where only the

@@ -27,7 +27,7 @@ use crate::model::code::{Code, file_name, place};
 use crate::model::resources::Pool;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::task_sleeps::SleepReason;
-use crate::runtimes::{self, Scheduler, advice, is_interpreter, is_scheduler_alone};
+use crate::runtimes::{self, Scheduler, is_interpreter, is_scheduler_alone};
 use crate::scaling::more_could_wait;
 use recording::{StackId, ThreadId};
 use stage::{MOST, one_thread, remedies};
@@ -67,7 +67,8 @@ pub const META: Meta = Meta {
     },
     hides_in: hidden::WAITS,
     may_be_in: &[],
-    outside: false,
+    standing: shared::Standing::Usual,
+    places: shared::NO_PLACES,
     removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge: |facts, meta| not_clear_beside(facts, Why::Pause, ASLEEP, by_lines(facts, meta, explain)),
@@ -125,7 +126,7 @@ fn explain<'t>(
         return Err(format!(
             "tasks or threads of an interpreter sleep, and more could sleep at the same time: what keeps them from that \
              is not in the recording; {}",
-            advice::WHERE_TASKS_WAIT
+            scheduler(facts, ledger).map_or("profiles of where they wait would tell", |scheduler| scheduler.tells)
         ));
     }
     if significant(ledger, asleep) && !held {

@@ -26,18 +26,24 @@ pub const META: Meta = Meta {
     lines: |_| None,
     hides_in: &[],
     may_be_in: &[],
-    outside: true,
+    standing: shared::Standing::Outside,
+    places: shared::NO_PLACES,
     removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge,
 };
 
+/// Decides: whether heat is told: the processors must have slowed down in more than this share of the timed runs of a count.
+/// From: reasoned, not measured: the median of the runs is then one of a hot processor.
+/// Wrong if: few runs were slowed down, but by much, or the kernel counts a moment that cost nothing.
+const HOT: f64 = 0.5;
+
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     for ledger in facts.in_order() {
         let threads = ledger.account.threads;
         let runs = facts.model.tables.runs.iter().filter(|r| r.kind == RunKind::Clean && r.threads == threads);
-        let (all, hot) = runs.fold((0, 0), |(all, hot), r| (all + 1, hot + u32::from(r.thermal_throttles > Some(0))));
-        if hot * 2 <= all {
+        let (all, hot) = runs.fold((0_u32, 0_u32), |(all, hot), r| (all + 1, hot + u32::from(r.thermal_throttles > Some(0))));
+        if f64::from(hot) <= HOT * f64::from(all) {
             continue;
         }
         return Outcome::Outside(Condition {

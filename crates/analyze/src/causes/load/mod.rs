@@ -2,15 +2,14 @@
 //!
 //! Evidence: the server's threads were ready to run while the load had a processor that the server may use.
 //!
-//! May import: `account`, `answer`, `curve`, `facts`, `shared`, `words`, `recording`.
+//! May import: `account`, `answer`, `facts`, `load`, `shared`, `words`.
 
 use crate::account::LineId;
 use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
-use crate::curve::seconds;
 use crate::facts::{Facts, large};
+use crate::load::processors_taken;
 use crate::words::{percent, two_digits};
-use recording::tables::Run;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -34,16 +33,12 @@ pub const META: Meta = Meta {
     },
     hides_in: &[],
     may_be_in: &[],
-    outside: true,
+    standing: shared::Standing::Outside,
+    places: shared::NO_PLACES,
     removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge,
 };
-
-/// How many processors the load of a run took.
-pub(super) fn took(run: &Run) -> f64 {
-    run.load_ns.map_or(f64::NAN, seconds) / seconds(run.wall_ns)
-}
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     for ledger in facts.in_order() {
@@ -53,7 +48,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         }
         let threads = ledger.account.threads;
         let share = lost / ledger.account.capacity.max(f64::MIN_POSITIVE);
-        let took = facts.clean.median(threads, took).unwrap_or(0.0);
+        let took = facts.clean.median(threads, processors_taken).unwrap_or(0.0);
         return Outcome::Outside(Condition {
             id: meta.id,
             threads,

@@ -5,13 +5,13 @@
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `load`, `model`, `shared`, `statistics`, `words`.
 
-use super::load::took;
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
 use crate::answer::{CauseId, Condition, Unit};
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::curve::seconds;
 use crate::facts::{Facts, large};
+use crate::load::processors_taken;
 use crate::model::requests::requests;
 use crate::statistics::MIN_SHARE;
 use crate::words::{percent, two_digits};
@@ -47,7 +47,8 @@ pub const META: Meta = Meta {
     },
     hides_in: &[],
     may_be_in: &[],
-    outside: true,
+    standing: shared::Standing::OutsidePace,
+    places: shared::NO_PLACES,
     removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge,
@@ -108,7 +109,7 @@ fn condition(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, waited: f64, meta: 
     }
     let threads = ledger.account.threads;
     let tables = &facts.model.tables.meta;
-    let ran = facts.clean.median(threads, took).unwrap_or(0.0);
+    let ran = facts.clean.median(threads, processors_taken).unwrap_or(0.0);
     let had = facts.clean.median(threads, |run| run.load_threads.map_or(f64::NAN, f64::from)).unwrap_or(1.0);
     let pinned = tables.load.as_ref().map_or(0, |load| load.processors.len());
     let room = if pinned > 0 { pinned as f64 } else { f64::from(tables.machine.usable_processors) };

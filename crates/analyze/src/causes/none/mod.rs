@@ -1,13 +1,12 @@
 //! `none`: no cause was found. Says how far the program scales, and what would limit it next.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `scaling`, `shared`, `statistics`, `user_lock`, `words`,
-//! `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `scaling`, `shared`, `statistics`, `words`, `recording`.
 
 mod mostly_waiting;
 mod next_limit;
 mod small_loss;
 
-pub use small_loss::{is_defect, is_small_and_usual, is_small_start, scales};
+pub use small_loss::{LARGEST, SCALES, nearly_ideal};
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
@@ -37,7 +36,8 @@ pub const META: Meta = Meta {
     lines: |_| None,
     hides_in: &[],
     may_be_in: &[],
-    outside: false,
+    standing: shared::Standing::Neither,
+    places: shared::NO_PLACES,
     removal: shared::Removal::Unknown,
     samples_needed: shared::UNSEEN,
     judge: |facts, _| Outcome::Found(vec![conclude(facts)]),

@@ -2,8 +2,7 @@
 //! faster. The same where no cause was found: what is not explained is then small, too.
 
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Point};
-use crate::causes::user_lock;
+use crate::answer::Point;
 use crate::facts::Facts;
 
 /// A program scales while it loses at most this share of the processors' time.
@@ -16,7 +15,7 @@ use crate::facts::Facts;
 /// Shown by: `a_program_that_loses_a_tenth_scales`; the near miss is `a_start_that_costs_a_fifth_is_the_answer`.
 /// Wrong if: a program is slow for a reason that costs less on two processors, and more on many: the reason is still
 /// reported, but in second place.
-const SCALES: f64 = 0.25;
+pub const SCALES: f64 = 0.25;
 
 /// And while its largest cause takes at most this share.
 ///
@@ -27,56 +26,7 @@ const SCALES: f64 = 0.25;
 /// (12.1 %); what was told of programs without a problem took 6 to 10 %.
 /// Shown by: `a_program_that_loses_a_tenth_scales`; the near miss is `a_start_that_costs_a_fifth_is_the_answer`.
 /// Wrong if: as above.
-const LARGEST: f64 = 0.125;
-
-/// What every parallel program loses something to: it starts, ends, and hands out work. A lock, an allocator or a shared
-/// cache line that costs as little is a defect that one change repairs, and stays the answer.
-const USUAL: [CauseId; 3] = [CauseId::SERIAL_PHASE, CauseId::IMBALANCE, CauseId::CONDITION_WAIT];
-
-/// True for such a loss, and for one to a garbage collector or to an interpreter's lock, which every program of its
-/// language has.
-fn is_usual(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
-    let ledger = facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads);
-    let collects = || ledger.is_some_and(|l| 2.0 * l.sum(|id| id == LineId::Collector).0 > cause.lost_seconds);
-    let of_interpreter =
-        || ledger.is_some_and(|ledger| 2.0 * user_lock::beside_interpreters(ledger) < cause.lost_seconds);
-    USUAL.contains(&cause.id)
-        || (cause.id == CauseId::ALLOCATOR && collects())
-        || (cause.id == CauseId::USER_LOCK && of_interpreter())
-}
-
-/// True for a start or an end that costs a program little: a defect that was found comes before it, even at another count.
-pub fn is_small_start(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
-    cause.id == CauseId::SERIAL_PHASE && is_small(facts, cause)
-}
-
-/// True for what every program has, where it costs little.
-pub fn is_small_and_usual(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
-    is_usual(facts, cause) && is_small(facts, cause)
-}
-
-fn is_small(facts: &Facts<'_, '_>, cause: &Cause) -> bool {
-    let ledger = facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads);
-    ledger.is_some_and(|ledger| cause.lost_seconds <= LARGEST * ledger.account.capacity)
-}
-
-/// True for a cause that a change of the program removes; every program has some of the others.
-pub fn is_defect(cause: &Cause) -> bool {
-    !USUAL.contains(&cause.id) && cause.id != CauseId::OVERSUBSCRIPTION
-}
-
-/// Of a program that scales, the parts of the processors' time that are lost in all and to the largest cause; none where it
-/// loses more, or to something else than any program, or where one run alone was observed. `causes`: what was found, the
-/// largest first.
-pub fn scales(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<(f64, f64)> {
-    let largest = causes.first().filter(|_| causes.iter().all(|cause| is_usual(facts, cause)))?;
-    let ledger = facts.focus().filter(|l| !l.traced.is_only_run && l.account.threads == largest.threads)?;
-    let lost = ledger.own_loss() / ledger.account.capacity;
-    let share = largest.lost_seconds / ledger.account.capacity;
-    // Beside other programs little of the loss may be the program's own, and little of what is its own may show.
-    let small = nearly_ideal(facts, largest.threads) && lost <= SCALES && share <= LARGEST;
-    small.then_some((lost, share))
-}
+pub const LARGEST: f64 = 0.125;
 
 /// True of a loss without a proven cause that is as small as that of programs without a problem, and has no single large
 /// part. It must be so at every count: a program that collapses with more threads does not scale.
@@ -99,7 +49,7 @@ pub(super) fn scales_everywhere(facts: &Facts<'_, '_>) -> bool {
 }
 
 /// True when the timed runs with so many threads are as fast as a program that scales: whatever took the rest.
-fn nearly_ideal(facts: &Facts<'_, '_>, threads: u32) -> bool {
+pub fn nearly_ideal(facts: &Facts<'_, '_>, threads: u32) -> bool {
     let at = |p: &&Point| p.threads == threads;
     let (Some(base), Some(point)) = (facts.points.first(), facts.points.iter().find(at)) else { return false };
     let usable = |threads: u32| f64::from(threads.min(facts.processors));

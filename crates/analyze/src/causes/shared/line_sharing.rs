@@ -2,7 +2,7 @@
 //! the time at the instructions that use them beyond that at the smallest count.
 
 use super::blame::{Blamed, by_weight, culprit as blame_culprit, named, sources};
-use super::shared_memory::{LinePart, open, places, seconds, source, thread};
+use super::shared_memory::{LinePart, Shows, open, places, seconds, source, thread};
 use super::{Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::account::Ledger;
 use crate::account::profile::Doing;
@@ -46,7 +46,7 @@ pub(crate) fn judge_kind(facts: &Facts<'_, '_>, meta: &Meta, words: &Words) -> O
         Ok(vec![cause(facts, ledger, &lines, lost, meta, words)])
     });
     match found {
-        Outcome::Clear(_) => match suspected(facts, words.kind).or_else(|| open(facts, meta)) {
+        Outcome::Clear(_) => match suspected(facts, words.kind).or_else(|| open(facts, meta, Shows::AtLines)) {
             Some(open) => Outcome::Unsure(open),
             None => found,
         },

@@ -68,6 +68,38 @@ pub enum Removal {
     Unknown,
 }
 
+/// Whose fault a cause is, and whether a program is expected to have some of it: this decides how little of it is an
+/// answer, and what comes before it.
+#[derive(Debug, Clone, Copy)]
+pub enum Standing {
+    /// A change of the program removes it: it is the answer even where it costs little.
+    Defect,
+    /// The same, except in accounts where the function says that each program of its language has such a loss.
+    DefectUnless(fn(&Ledger<'_, '_>, &Cause) -> bool),
+    /// Neither a defect of the program nor something that every program has, such as the number of threads that the user
+    /// asked for.
+    Neither,
+    /// Every parallel program loses something to it. Where it costs little, it is a remark on a program that scales.
+    Usual,
+    /// The same, and it lies at the start and the end of a program: where it costs little, each defect comes before it,
+    /// even one at another count.
+    UsualStart,
+    /// It comes from outside the program.
+    Outside,
+    /// The same, and it is about the pace at which the program is asked: its own sentence says who waited for whom.
+    OutsidePace,
+}
+
+impl Standing {
+    /// True for what comes from outside the program and is not its fault.
+    pub fn is_outside(self) -> bool {
+        matches!(self, Standing::Outside | Standing::OutsidePace)
+    }
+}
+
+/// Of causes that compare nothing but their lines.
+pub const NO_PLACES: fn(&Ledger<'_, '_>) -> Vec<(String, f64)> = |_| Vec::new();
+
 /// The description of a cause. Everything said about it elsewhere (its title on a page, its colour, the names that a
 /// schema allows) comes from here.
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +125,11 @@ pub struct Meta {
     pub hides_in: &'static [Unexplained],
     /// Lines of other causes that may be due to it where too little was seen to tell.
     pub may_be_in: &'static [LineId],
-    /// True for what comes from outside the program and is not its fault.
-    pub outside: bool,
+    /// Whose fault it is, and whether a program is expected to have some of it.
+    pub standing: Standing,
+    /// Its places in an account that are compared between counts and recordings, beside its lines: what each is called,
+    /// and the processor-seconds per unit of work that threads were blocked there.
+    pub places: fn(&Ledger<'_, '_>) -> Vec<(String, f64)>,
     /// What taking it away would save.
     pub removal: Removal,
     /// How many samples of it are needed to see it: the time that fewer samples stand for may have been missed.

@@ -20,4 +20,4 @@ pub use judging::{
 };
 #[cfg(test)]
 pub(crate) use meta::CALL;
-pub use meta::{Meta, Outcome, Removal};
+pub use meta::{Meta, NO_PLACES, Outcome, Removal, Standing};

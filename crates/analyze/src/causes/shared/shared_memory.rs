@@ -2,7 +2,6 @@
 
 use super::{Meta, slower_code};
 use crate::account::Ledger;
-use crate::answer::CauseId;
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::code::{Owner, file_name};
 use crate::sharing::{LINE, Use};
@@ -112,8 +111,17 @@ pub(crate) fn source(facts: &Facts<'_, '_>, frame: FrameId) -> Option<crate::ans
     own.or(codes.first()).map(crate::model::code::Code::site)
 }
 
+/// Where a cause of this kind shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// In the instructions of the sampled code.
+    InCode,
+    /// At cache lines that several threads were sampled at.
+    AtLines,
+}
+
 /// Why a cause of this kind cannot be excluded although nothing was found; `None` when it can be excluded.
-pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
+pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta, evidence: Shows) -> Option<String> {
     // Time that the account itself books to the cause, such as sched_yield to spinning.
     let booked = |l: &&Ledger| {
         let (seconds, error) = meta.charged(l);
@@ -126,7 +134,7 @@ pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
             () if !has_loss(ledger) => {
                 "the times of the runs scatter too much to show a loss: more or longer runs would tell"
             }
-            () if meta.id == CauseId::SPIN_WAIT => "which loop waits for what is not proven",
+            () if evidence == Shows::InCode => "which loop waits for what is not proven",
             () => "it is not certain in spite of sampling: longer runs would tell",
         };
         return Some(format!(
@@ -137,7 +145,7 @@ pub(crate) fn open(facts: &Facts<'_, '_>, meta: &Meta) -> Option<String> {
     if facts.model.sharing.observed {
         // Waiting loops show in the code itself. A shared line shows only if several threads were sampled at it: where
         // other programs kept them apart, or samples were few, no line was nominated, which proves nothing.
-        let slower = slower_code::open(facts).filter(|_| meta.id != CauseId::SPIN_WAIT)?;
+        let slower = slower_code::open(facts).filter(|_| evidence == Shows::AtLines)?;
         return Some(format!("{slower}; no cache line was seen there that threads share"));
     }
     let open = slower_code::open(facts).or_else(|| unexplained(facts))?;

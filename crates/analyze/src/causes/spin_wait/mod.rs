@@ -9,7 +9,7 @@ use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Evidence, Unit};
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, named, sources};
-use crate::causes::shared::shared_memory::{bytes, open, seconds, source};
+use crate::causes::shared::shared_memory::{Shows, bytes, open, seconds, source};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, by_lines, evidence, found};
 use crate::facts::{Facts, has_loss, in_proportion, large};
 use crate::model::code::place;
@@ -46,7 +46,8 @@ pub const META: Meta = Meta {
     },
     hides_in: &[],
     may_be_in: shared::hidden::CODE,
-    outside: false,
+    standing: shared::Standing::Defect,
+    places: shared::NO_PLACES,
     removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
     judge,
@@ -59,12 +60,12 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     let found = by_lines(facts, meta, |facts, ledger, lost, meta| {
         let loops = confirmed_loops(facts, ledger);
         if loops.is_empty() {
-            return Err(suspected(facts).or_else(|| open(facts, meta)).unwrap_or_default());
+            return Err(suspected(facts).or_else(|| open(facts, meta, Shows::InCode)).unwrap_or_default());
         }
         Ok(vec![cause(facts, ledger, &loops, lost, meta)])
     });
     match found {
-        Outcome::Clear(_) => match suspected(facts).or_else(|| open(facts, meta)) {
+        Outcome::Clear(_) => match suspected(facts).or_else(|| open(facts, meta, Shows::InCode)) {
             Some(open) => Outcome::Unsure(open),
             None if facts.ledgers.iter().any(|l| l.traced.is_only_run) && !facts.model.sharing.observed => {
                 Outcome::Unsure(

@@ -10,11 +10,11 @@ use crate::account::profile::{Doing, spot};
 use crate::account::{Ledger, LineId};
 use crate::answer::Culprit;
 use crate::causes::shared::blame::{self, Blamed};
-use crate::model::code::file_name;
+use crate::model::code::{file_name, place};
 use crate::model::futex::{FutexWait, Object, Purpose, object};
 use crate::model::stack_view::View;
 use crate::runtimes;
-use crate::runtimes::function_name::FunctionName;
+use crate::runtimes::function_name::{FunctionName, readable};
 use crate::statistics::MIN_SHARE;
 use recording::ThreadId;
 use recording::tables::ModuleKind;
@@ -161,6 +161,23 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     charge(ledger, &mut groups);
     groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     groups
+}
+
+/// Each lock with the processor-seconds per unit of work that threads were blocked at it.
+pub fn places(ledger: &Ledger<'_, '_>) -> Vec<(String, f64)> {
+    let named = |group: &Group| {
+        let blocked = group.blocked_ns() * 1e-9 / ledger.work;
+        let culprit = group.culprit().filter(|_| blocked > 0.0)?;
+        let site = culprit.callers.first().map(place);
+        let name = match (culprit.function.filter(|_| group.in_library()), site) {
+            (Some(function), Some(site)) => format!("{} called from {site}", readable(&function)),
+            (Some(function), None) => readable(&function),
+            (None, Some(site)) => site,
+            (None, None) => "a lock without a known place".to_owned(),
+        };
+        Some((name, blocked))
+    };
+    groups(ledger).iter().filter_map(named).collect()
 }
 
 fn root(leader: &[usize], mut at: usize) -> usize {

@@ -55,7 +55,8 @@ pub const META: Meta = Meta {
     lines: groups::lines,
     hides_in: hidden::WAITS,
     may_be_in: &[],
-    outside: false,
+    standing: shared::Standing::DefectUnless(is_mostly_interpreter_s),
+    places: groups::places,
     removal: shared::Removal::Time,
     samples_needed: shared::UNSEEN,
     judge,
@@ -118,9 +119,17 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
 }
 
-/// Processor-seconds per unit of work lost to locks that are no interpreter's.
-pub fn beside_interpreters(ledger: &Ledger<'_, '_>) -> f64 {
-    groups(ledger).iter().filter(|group| !group.is_interpreter_s()).map(|group| group.seconds).sum()
+/// Decides: whether a small loss to locks is a remark on a program that scales: less than this share of it may be to locks
+/// that are no interpreter's.
+/// From: reasoned, not measured: what a change of the program can save is then the smaller part.
+/// Shown by: `tests/small_loss.rs`.
+/// Wrong if: a lock of the program costs nearly as much as the interpreter's: it is then told in second place.
+const OTHER_LOCKS: f64 = 0.5;
+
+/// True where most of the loss is to the lock of an interpreter, which each program of its language takes.
+fn is_mostly_interpreter_s(ledger: &Ledger<'_, '_>, cause: &Cause) -> bool {
+    let others = groups(ledger).iter().filter(|group| !group.is_interpreter_s()).map(|group| group.seconds).sum::<f64>();
+    others < OTHER_LOCKS * cause.lost_seconds
 }
 
 /// Whether much is lost at a place where threads wait for a resource of which there is one. Only names tell it from a lock.
@@ -150,6 +159,9 @@ fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
             *releases.entry(own.site()).or_default() += slept;
         }
     }
+    let stacks_of_sleeps = traced.waits.values().filter(|wait| is_hidden(traced, stacks, wait));
+    let frames = stacks_of_sleeps.filter_map(|wait| wait.user_stack).flat_map(|stack| stacks.frames(stack));
+    let tells = runtimes::scheduler(frames.filter_map(|code| code.name()));
     let most = by_weight(releases).into_iter().next().filter(|(_, slept)| *slept > MIN_SHARE * all);
     let first = most.map(|(site, slept)| {
         let share = percent(slept / all);
@@ -159,7 +171,7 @@ fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
         "threads find no task that can run, wait for events, or wait inside an interpreter: whether tasks wait for a lock is not in the \
          recording{}; {}",
         first.unwrap_or_default(),
-        advice::WHICH_LOCKS
+        tells.map_or("the runtime's own profile of locks, if it has one, would tell", |scheduler| scheduler.tells_locks)
     )
 }
 

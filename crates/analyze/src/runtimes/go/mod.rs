@@ -6,7 +6,7 @@ mod parked;
 
 use super::names::Names;
 use super::runtime::Runtime;
-use super::types::{CallStack, Exchange, Parked, Primitive, Scheduler, Theme};
+use super::types::{CallStack, CollectorSettings, Exchange, Parked, Primitive, Scheduler, Theme};
 
 /// Go.
 pub(super) struct Go;
@@ -73,12 +73,14 @@ static NAMES: Names = Names {
         ),
         (Theme::Creation, &["runtime.newm", "runtime.newosproc"]),
     ],
+    collector_settings: Some(&CollectorSettings { log: "GODEBUG=gctrace=1", heap: Some("GOGC or GOMEMLIMIT") }),
     first_task: Some("main.main"),
     scheduler: Some(&Scheduler {
         start: "runtime.",
         called: "the Go runtime",
         task: "goroutine",
         tells: "Go's block and mutex profiles (runtime/pprof) tell",
+        tells_locks: "Go's mutex profile (runtime/pprof) tells",
     }),
     sources: &["/usr/local/go/src/", "/usr/lib/go"],
     // A module's folder has the version in its name (`go help mod download`), also where `-trimpath` cuts the path

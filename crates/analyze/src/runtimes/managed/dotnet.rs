@@ -5,7 +5,7 @@ use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
 use crate::runtimes::runtime::Runtime;
 use crate::runtimes::types::RuntimeLock;
-use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme};
+use crate::runtimes::types::{CallStack, Called, CollectorSettings, Primitive, Service, Theme};
 
 /// .NET.
 pub(crate) struct DotNet;
@@ -72,6 +72,7 @@ const MONITOR_FUNCTIONS: [&str; 5] = [
 const STUBS: [&str; 3] = ["stub<", "ILStubClass.", "dynamicClass.IL_STUB"];
 
 pub(super) static NAMES: Names = Names {
+    collector_settings: Some(&CollectorSettings { log: "dotnet-counters", heap: None }),
     paths: &[
         "System.",
         "Microsoft.",

@@ -4,7 +4,7 @@ use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
 use crate::runtimes::runtime::Runtime;
 use crate::runtimes::types::RuntimeLock;
-use crate::runtimes::types::{CallStack, Called, Primitive, Service, Theme};
+use crate::runtimes::types::{CallStack, Called, CollectorSettings, Primitive, Service, Theme};
 
 /// Java.
 pub(crate) struct Java;
@@ -68,6 +68,7 @@ const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Uns
 static NAMES: Names = Names {
     semaphores: &["java.util.concurrent.Semaphore."],
     // The folders below HotSpot's gc/ in JDK 11 to 25.
+    collector_settings: Some(&CollectorSettings { log: "-Xlog:gc", heap: Some("-Xmx, or a parallel collector") }),
     collectors: &[
         (
             "DefNew",
