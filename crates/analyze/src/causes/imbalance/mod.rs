@@ -140,7 +140,8 @@ fn without(charge: (f64, f64), part: (f64, f64)) -> (f64, f64) {
 
 /// Decides: whether a reason other than unequal shares explains that threads wait for the last one: what it kept that thread
 /// must be this share of the waiting, and what the thread ran beyond the others less than it.
-/// From: reasoned, not measured: what explains more than half is the larger of two reasons.
+/// From: reasoned: what explains more than half is the larger of two reasons. Of the sketches, half of it changes no answer,
+/// and twice as much those of two, in which the last thread was held back.
 /// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`.
 /// Wrong if: both reasons are there in nearly equal parts: the smaller one may then be told.
 const EXPLAINS: f64 = 0.5;
